@@ -1,0 +1,1 @@
+"""The desktop app: conversations, their storage and the window."""

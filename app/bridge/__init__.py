@@ -1,0 +1,1 @@
+"""Engine and store on one side, Qt signals on the other."""

@@ -1,0 +1,1 @@
+"""The message tree and which messages an action sends; pure values."""

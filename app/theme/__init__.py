@@ -1,0 +1,1 @@
+"""Looks: design tokens, palette and style sheet, fonts, icons."""

@@ -1,0 +1,213 @@
+"""Every colour, length, font size and duration of the app. Plain values; nothing here touches Qt.
+
+Widgets take all of these from here, so a change of look is a change of this file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class StateInk:
+    """Text and background of one state: instant, on disk, must read, error."""
+
+    ink: str
+    tint: str
+
+
+@dataclass(frozen=True, slots=True)
+class SyntaxColors:
+    """Colours of code."""
+
+    default: str
+    keyword: str
+    string: str
+    number: str
+    function: str
+    type: str
+    comment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Colors:
+    """One appearance. Values are #RRGGBB or #AARRGGBB (Qt's order)."""
+
+    canvas: str
+    sidebar: str
+    raised: str
+    composer_chip: str
+    hover: str
+    selected: str
+    hairline: str
+    strong_line: str
+    text: str
+    secondary: str
+    tertiary: str
+    user_bubble: str
+    link: str
+    code_background: str
+    code_header: str
+    inline_code: str
+    accent: str
+    on_accent: str
+    instant: StateInk
+    on_disk: StateInk
+    must_read: StateInk
+    error: StateInk
+    send: str
+    send_glyph: str
+    shadow: str
+    syntax: SyntaxColors
+
+
+LIGHT = Colors(
+    canvas="#FFFFFF",
+    sidebar="#F4F4F2",
+    raised="#FFFFFF",
+    composer_chip="#EFEFEC",
+    hover="#EBEBE8",
+    selected="#E3E3DF",
+    hairline="#E6E6E3",
+    strong_line="#D3D3CF",
+    text="#1B1B1D",
+    secondary="#5A5A60",
+    tertiary="#66666C",
+    user_bubble="#EFEFEC",
+    link="#0A60C8",
+    code_background="#F6F6F4",
+    code_header="#EDEDEA",
+    inline_code="#0E000000",
+    accent="#0A60C8",
+    on_accent="#FFFFFF",
+    instant=StateInk("#0A6B50", "#E4F4EE"),
+    on_disk=StateInk("#2B5FAE", "#E8F0FB"),
+    must_read=StateInk("#855400", "#FBF1DD"),
+    error=StateInk("#B3261E", "#FCEBE9"),
+    send="#1B1B1D",
+    send_glyph="#FFFFFF",
+    shadow="#2E000000",
+    syntax=SyntaxColors(
+        "#24292F", "#8E2A8B", "#116329", "#0550AE", "#6639BA", "#8A4600", "#656B72"
+    ),
+)
+
+DARK = Colors(
+    canvas="#1B1B1D",
+    sidebar="#232326",
+    raised="#2A2A2D",
+    composer_chip="#3A3A40",
+    hover="#2D2D31",
+    selected="#37373C",
+    hairline="#323236",
+    strong_line="#45454A",
+    text="#ECECEE",
+    secondary="#AEAEB4",
+    tertiary="#9C9CA3",
+    user_bubble="#2F2F33",
+    link="#6CB0FF",
+    code_background="#151517",
+    code_header="#232326",
+    inline_code="#17FFFFFF",
+    accent="#3D8BF2",
+    on_accent="#0B0B0C",
+    instant=StateInk("#4CC9A0", "#17332A"),
+    on_disk=StateInk("#7FB2FF", "#1B2A42"),
+    must_read=StateInk("#F0B65A", "#3A2C12"),
+    error=StateInk("#FF7B72", "#3D1C1A"),
+    send="#ECECEE",
+    send_glyph="#1B1B1D",
+    shadow="#80000000",
+    syntax=SyntaxColors(
+        "#E6E6E8", "#E58BE0", "#8CD59A", "#79C0FF", "#C7A6FF", "#FFB86B", "#8B949E"
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TextStyle:
+    """A font size and its line height in pixels."""
+
+    size: int
+    line: int
+    weight: int = 400  # CSS scale; 600 is semibold
+    mono: bool = False
+
+
+class Type:
+    """The type scale."""
+
+    BODY = TextStyle(15, 24)
+    H1 = TextStyle(22, 28, 600)
+    H2 = TextStyle(18, 26, 600)
+    H3 = TextStyle(16, 24, 600)
+    UI = TextStyle(13, 18)
+    SMALL = TextStyle(12, 16)
+    CAPTION = TextStyle(11, 14)
+    SECTION = TextStyle(11, 14, 600)
+    CODE = TextStyle(13, 20, 400, mono=True)
+    TITLE = TextStyle(15, 18, 600)
+    REASONING = TextStyle(14, 22)
+    COMPOSER = TextStyle(15, 22)
+    EMPTY = TextStyle(24, 32, 600)
+
+
+class Space:
+    """Distances in pixels."""
+
+    HAIR = 2
+    XS = 4
+    S = 8
+    M = 12
+    L = 16
+    XL = 24
+    XXL = 32
+    HUGE = 48
+
+
+class Radius:
+    """Corner radii in pixels; a chip's is half its height."""
+
+    ROW = 7
+    BUTTON = 8
+    CODE = 10
+    POPOVER = 12
+    BUBBLE = 16
+
+
+class Size:
+    """Fixed lengths in pixels."""
+
+    CONTROL_MINI = 24
+    CONTROL = 28
+    CONTROL_LARGE = 32
+    ROW = 34
+    SIDEBAR = 264
+    SIDEBAR_MIN = 200
+    SIDEBAR_MAX = 360
+    TOOLBAR = 52
+    SIDEBAR_FOOTER = 64
+    INSPECTOR = 300
+    COLUMN = 720
+    STATE_DOT = 7
+    CODE_HEADER = 32
+    THINKING_PILL = 26
+    STATE_CHIP = 22
+    MESSAGE_GAP = 24
+    TURN_GAP = 40
+    WINDOW_WIDTH = 1180
+    WINDOW_HEIGHT = 780
+    WINDOW_MIN_WIDTH = 640
+    WINDOW_MIN_HEIGHT = 480
+
+
+class Millis:
+    """Durations in milliseconds."""
+
+    EXPAND = 120
+    FLUSH = 33
+    FLUSH_INACTIVE = 100
+    DRAFT_SAVE = 500
+    UNDO = 8000
+    COPIED = 1200
+    STATE_LINE = 4000

@@ -1,0 +1,1 @@
+"""What widgets show, as values and models."""

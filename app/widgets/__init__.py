@@ -1,0 +1,1 @@
+"""The window's parts; one widget a file."""

@@ -1,0 +1,1 @@
+"""The prefix cache: what is kept of processed tokens, where, and for how long."""

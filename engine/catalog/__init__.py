@@ -1,0 +1,1 @@
+"""The model folders on this machine, read without loading them."""

@@ -1,0 +1,39 @@
+"""What the picker knows of a model folder without loading it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from engine.types import Problem
+
+
+class Source(StrEnum):
+    """Where a model folder was found."""
+
+    STARTER = "Demo"
+    HF_CACHE = "HF cache"
+    LM_STUDIO = "LM Studio"
+    FOLDER = "Folder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCard:
+    """One model folder on this machine. problem is None when it can be loaded."""
+
+    path: Path
+    name: str
+    source: Source
+    model_type: str
+    num_parameters: int  # estimated from the weights' bytes and width
+    bits: float  # per weight, 16 when not quantised
+    size_bytes: int
+    context_len: int
+    text_only: bool  # the model also advertises images or sound, which are not used
+    hybrid: bool  # has recurrent layers, as far as config.json tells
+    problem: Problem | None = None
+
+    @property
+    def usable(self) -> bool:
+        return self.problem is None

@@ -1,0 +1,108 @@
+"""The error tree.
+
+    EngineError
+    ├── UserFixableError        you can fix it
+    │   ├── ModelFolderError        missing, broken or unsupported model folder
+    │   ├── UntrustedCodeError      the folder wants its own code to run
+    │   ├── TemplateError           the chat template refused the conversation
+    │   ├── ContextFullError        the prompt does not fit the context
+    │   ├── DiskError               disk full, file not writable
+    │   └── GgufError               a GGUF file that cannot be imported
+    ├── TryAgainError           try again
+    │   ├── OutOfMemoryError        the device had no memory left
+    │   └── NoModelError            no model is loaded
+    └── BugError                our bug
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from engine.types import Problem
+
+
+class EngineError(Exception):
+    """An error with words for a person: title (what), cause (why), advice (what to do)."""
+
+    title: ClassVar[str] = "Something went wrong."
+    advice: ClassVar[str] = ""
+
+    def __init__(self, cause: str, *, advice: str | None = None, details: str = "") -> None:
+        super().__init__(cause)
+        self.problem = Problem(
+            title=self.title,
+            cause=cause,
+            advice=self.advice if advice is None else advice,
+            details=details,
+        )
+
+
+class UserFixableError(EngineError):
+    """The person can mend the cause."""
+
+
+class ModelFolderError(UserFixableError):
+    """A model folder is missing, broken, incomplete or of an unknown architecture."""
+
+    title = "This model can't be loaded."
+    advice = "Choose another model, or download this one again."
+
+
+class UntrustedCodeError(UserFixableError):
+    """A model folder asks for its own Python code to be run."""
+
+    title = "This model wants to run its own code, so it was refused."
+    advice = "Choose a model that needs no custom code."
+
+
+class TemplateError(UserFixableError):
+    """The model's chat template raised, or cannot be used safely."""
+
+    title = "The model's chat template refused this conversation."
+    advice = "Edit the message or the system prompt, or choose another model."
+
+
+class ContextFullError(UserFixableError):
+    """The prompt does not fit the model's context."""
+
+    title = "This conversation no longer fits the model."
+    advice = "Edit an earlier message to branch off a shorter conversation, or start a new chat."
+
+
+class DiskError(UserFixableError):
+    """A file could not be written."""
+
+    title = "The disk could not be written."
+    advice = "Free some space or check the folder's permissions, then try again."
+
+
+class GgufError(UserFixableError):
+    """A GGUF file cannot be imported."""
+
+    title = "This GGUF file can't be imported."
+    advice = "Choose a model folder in MLX format."
+
+
+class TryAgainError(EngineError):
+    """The same action may succeed later."""
+
+
+class OutOfMemoryError(TryAgainError):
+    """The device ran out of memory."""
+
+    title = "There was not enough memory for this answer."
+    advice = "Close other apps or choose a smaller model, then try again."
+
+
+class NoModelError(TryAgainError):
+    """A request came while no model was loaded."""
+
+    title = "No model is loaded."
+    advice = "Choose a model first."
+
+
+class BugError(EngineError):
+    """An invariant of ours failed."""
+
+    title = "Rejoinder made a mistake."
+    advice = "Try again; if it happens twice, please report the log."

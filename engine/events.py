@@ -1,0 +1,205 @@
+"""The protocol between app and engine: frozen commands in, frozen events out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from engine.types import (
+    CacheStatistics,
+    Channel,
+    CheckResult,
+    ConversationId,
+    FinishReason,
+    ModelFacts,
+    Problem,
+    PromptPlan,
+    ReplyTokens,
+    Request,
+    RequestId,
+    Usage,
+)
+
+
+class Command:
+    """Something that the engine is asked to do."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadModel(Command):
+    """Load the model folder at path; a loaded model is unloaded first."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnloadModel(Command):
+    """Drop the model and all cached state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submit(Command):
+    """Queue a request. submitted_at is time.perf_counter() of the sender."""
+
+    request: Request
+    submitted_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel(Command):
+    """Stop a waiting or running request; what it has committed is kept."""
+
+    request_id: RequestId
+
+
+@dataclass(frozen=True, slots=True)
+class Forget(Command):
+    """Drop a conversation's cached state, never its messages."""
+
+    conversation_id: ConversationId
+
+
+class EvictWhat(StrEnum):
+    """Which part of the prefix cache to give up."""
+
+    HOT = "hot"
+    SNAPSHOTS = "snapshots"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Evict(Command):
+    """Give up cached state now (benchmarks, memory pressure)."""
+
+    what: EvictWhat
+
+
+@dataclass(frozen=True, slots=True)
+class Verify(Command):
+    """Hold a finished request (record_logits) to a naive run of the bare model."""
+
+    request_id: RequestId
+
+
+@dataclass(frozen=True, slots=True)
+class ReportStatistics(Command):
+    """Ask for a StatisticsReported event."""
+
+
+class LoadStage(StrEnum):
+    """What loading a model is doing."""
+
+    IMPORTING = "importing"  # the libraries
+    READING = "reading"  # the weights
+
+
+class Event:
+    """Something that happened on the engine thread."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLoading(Event):
+    """Loading goes on. fraction is 0 to 1."""
+
+    path: str
+    stage: LoadStage
+    fraction: float
+    loaded_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLoaded(Event):
+    """The model answers from now on."""
+
+    facts: ModelFacts
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFailed(Event):
+    """The model could not be loaded."""
+
+    path: str
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUnloaded(Event):
+    """No model is loaded any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestQueued(Event):
+    """The request waits; ahead is the number of requests before it."""
+
+    request_id: RequestId
+    ahead: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestStarted(Event):
+    """State is restored; plan says what is left to feed."""
+
+    request_id: RequestId
+    plan: PromptPlan
+    restore_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillProgress(Event):
+    """done of total fed tokens are processed; eta_s is the time left, None until it is known."""
+
+    request_id: RequestId
+    done: int
+    total: int
+    eta_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta(Event):
+    """More text of a reply. num_tokens counts the reply's tokens so far, this delta included."""
+
+    request_id: RequestId
+    channel: Channel
+    text: str
+    num_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFinished(Event):
+    """The reply is complete, or stopped and kept. prompt_ids is empty unless logits were recorded."""
+
+    request_id: RequestId
+    reason: FinishReason
+    content: str
+    reasoning: str
+    reply: ReplyTokens
+    usage: Usage
+    prompt_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFailed(Event):
+    """The request ended without a usable reply; other requests are not touched."""
+
+    request_id: RequestId
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Verified(Event):
+    """The answer to Verify."""
+
+    request_id: RequestId
+    result: CheckResult
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsReported(Event):
+    """The answer to ReportStatistics and Evict."""
+
+    statistics: CacheStatistics

@@ -1,0 +1,1 @@
+"""GGUF files to model folders."""

@@ -1,0 +1,1 @@
+"""One request on the device: prefill, decode, draw."""

@@ -1,0 +1,195 @@
+"""Plain values that the app and the engine exchange: messages, requests, results.
+
+Everything here is frozen and free of mlx: it may cross threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NewType
+
+RequestId = NewType("RequestId", str)
+ConversationId = NewType("ConversationId", str)
+
+
+class Role(StrEnum):
+    """Who wrote a message."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+class Channel(StrEnum):
+    """Which part of a reply a piece of text belongs to."""
+
+    REASONING = "reasoning"
+    ANSWER = "answer"
+
+
+class FinishReason(StrEnum):
+    """Why a reply ended."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    CANCELLED = "cancelled"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyTokens:
+    """The ids that a model produced for one reply, kept so that the reply is never tokenised again.
+
+    token_ids[:answer_start] is reasoning with its closing marker, the rest is the answer. The ids
+    mean something only to the tokenizer whose hash is given.
+    """
+
+    token_ids: tuple[int, ...]
+    answer_start: int
+    tokenizer_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message of the branch that a request continues."""
+
+    role: Role
+    content: str
+    reasoning: str = ""
+    reply: ReplyTokens | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingParams:
+    """How the next token is drawn. temperature 0 is greedy; a zero or one elsewhere switches a filter off."""
+
+    temperature: float = 0.7
+    top_p: float = 0.95
+    top_k: int = 0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForcedReply:
+    """A reply that is fed token by token instead of being sampled (benchmarks and tests)."""
+
+    text: str
+    reasoning: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Write the assistant's next message of a conversation.
+
+    messages is the whole visible branch, ending with a user message. new_messages are the indices
+    of those that this step adds or changes: their tokens count as read, the others as replayed.
+    """
+
+    request_id: RequestId
+    conversation_id: ConversationId
+    messages: tuple[Message, ...]
+    new_messages: frozenset[int]
+    sampling: SamplingParams = field(default_factory=SamplingParams)
+    max_tokens: int = 4096
+    thinking: bool | None = None  # None: the template's own default
+    forced: ForcedReply | None = None
+    stop_after: int | None = None  # cancel after this many delivered tokens
+    record_logits: bool = False  # keep the logits before every token for Verify
+    side: bool = False  # titles and the like: publishes nothing, evicts nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptPlan:
+    """Where the tokens of a prompt come from: restored + replayed + read = prompt_tokens."""
+
+    prompt_tokens: int
+    restored: int
+    replayed: int
+    read: int
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What one request cost. Times are milliseconds, measured on the engine thread.
+
+    ttft_ms runs from submission, the queue included, to the first delivered token.
+    """
+
+    plan: PromptPlan
+    output_tokens: int
+    queue_ms: float
+    render_ms: float
+    restore_ms: float
+    prefill_ms: float
+    ttft_ms: float
+    total_ms: float
+    decode_tok_s: float
+    cache_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFacts:
+    """What is known of a loaded model."""
+
+    path: str
+    name: str
+    model_type: str
+    context_len: int
+    weight_bytes: int
+    has_thinking: bool
+    tokenizer_hash: str
+    template_hash: str
+    kv_bytes_per_token: int
+    snapshot_bytes: int
+    default_sampling: SamplingParams
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheStatistics:
+    """Bytes and counters of the prefix cache; the parts add up to total_bytes."""
+
+    kv_bytes: int
+    snapshot_bytes: int
+    hot_bytes: int
+    total_bytes: int
+    budget_bytes: int
+    num_nodes: int
+    num_snapshots: int
+    num_hot: int
+    matches: int
+    evictions: int
+    restore_faults: int
+    copied_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """A finished request held to a fresh run of the bare model (Verify).
+
+    max_difference is max |engine - naive| over all logits, relative to their standard deviation.
+    """
+
+    prompt_equal: bool
+    equal: bool
+    max_difference: float
+    first_difference: int | None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """An error as a person reads it: what, why, what to do; details are for the log."""
+
+    title: str
+    cause: str
+    advice: str
+    details: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.title, self.cause, self.advice) if part)
