@@ -1,22 +1,22 @@
 """The error tree.
 
-    EngineError
-    ├── UserFixableError        you can fix it
-    │   ├── ModelFolderError        missing, broken or unsupported model folder
-    │   ├── UntrustedCodeError      the folder wants its own code to run
-    │   ├── TemplateError           the chat template refused the conversation
-    │   ├── ContextFullError        the prompt does not fit the context
-    │   ├── DiskError               disk full, file not writable
-    │   └── GgufError               a GGUF file that cannot be imported
-    ├── TryAgainError           try again
-    │   ├── OutOfMemoryError        the device had no memory left
-    │   └── NoModelError            no model is loaded
-    └── BugError                our bug
+EngineError
+├── UserFixableError        you can fix it
+│   ├── ModelFolderError        missing, broken or unsupported model folder
+│   ├── UntrustedCodeError      the folder wants its own code to run
+│   ├── TemplateError           the chat template refused the conversation
+│   ├── ContextFullError        the prompt does not fit the context
+│   ├── DiskError               disk full, file not writable
+│   └── GgufError               a GGUF file that cannot be imported
+├── TryAgainError           try again
+│   ├── OutOfMemoryError        the device had no memory left
+│   └── NoModelError            no model is loaded
+└── BugError                our bug
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from engine.types import Problem
 
@@ -35,6 +35,13 @@ class EngineError(Exception):
             advice=self.advice if advice is None else advice,
             details=details,
         )
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """The error for a problem that was found earlier."""
+        error = cls(problem.cause)
+        error.problem = problem
+        return error
 
 
 class UserFixableError(EngineError):

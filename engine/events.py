@@ -11,6 +11,7 @@ from engine.types import (
     CheckResult,
     ConversationId,
     FinishReason,
+    Message,
     ModelFacts,
     Problem,
     PromptPlan,
@@ -78,14 +79,23 @@ class Evict(Command):
 
 @dataclass(frozen=True, slots=True)
 class Verify(Command):
-    """Hold a finished request (record_logits) to a naive run of the bare model."""
+    """Hold a finished request (record_logits) to a naive run of the bare model.
+
+    messages are those that a person sees, in the order of the branch.
+    """
 
     request_id: RequestId
+    messages: tuple[Message, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ReportStatistics(Command):
     """Ask for a StatisticsReported event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown(Command):
+    """End the engine thread."""
 
 
 class LoadStage(StrEnum):
@@ -171,7 +181,7 @@ class TextDelta(Event):
 
 @dataclass(frozen=True, slots=True)
 class RequestFinished(Event):
-    """The reply is complete, or stopped and kept. prompt_ids is empty unless logits were recorded."""
+    """The reply is complete, or stopped and kept."""
 
     request_id: RequestId
     reason: FinishReason
@@ -179,7 +189,7 @@ class RequestFinished(Event):
     reasoning: str
     reply: ReplyTokens
     usage: Usage
-    prompt_ids: tuple[int, ...] = ()
+    prompt_ids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
 
+from typing_extensions import override
+
 RequestId = NewType("RequestId", str)
 ConversationId = NewType("ConversationId", str)
 
@@ -191,5 +193,6 @@ class Problem:
     advice: str
     details: str = ""
 
+    @override
     def __str__(self) -> str:
         return " ".join(part for part in (self.title, self.cause, self.advice) if part)

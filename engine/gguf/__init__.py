@@ -1,1 +1,1 @@
-"""GGUF files to model folders."""
+"""GGUF files to model folders that mlx-lm loads. Free of mlx, so it may run on any thread."""

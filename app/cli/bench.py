@@ -1,0 +1,48 @@
+"""`rejoinder bench script FILE`: play a script, print one JSON line per step."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+
+from app.cli import table
+from app.cli.client import ThreadedClient, load_model
+from app.cli.player import ScriptPlayer, StepReport
+from app.cli.script import ScriptStep, parse_script
+from engine.config import EngineConfig
+
+
+def run_script(args: Namespace, model: Path) -> int:
+    """Exit status 0 if every step ran and, with --check, held."""
+    steps = list(_read(args.file))
+    config = EngineConfig(cache_budget_bytes=args.cache_bytes, use_openblas=not args.reference_blas)
+    shows_table = sys.stderr.isatty() and not args.json
+    if shows_table:
+        print(table.HEADER, file=sys.stderr)
+    held = True
+    with ThreadedClient(config) as client:
+        load_model(client, model, lambda _: None)
+        player = ScriptPlayer(client, model, check=args.check)
+        for report in _reports(player, steps):
+            held = held and report.holds
+            print(json.dumps(report.as_json()), flush=True)
+            if shows_table:
+                print(table.row(report), file=sys.stderr)
+    return 0 if held else 1
+
+
+def _read(file: str) -> Iterator[ScriptStep]:
+    if file == "-":
+        yield from parse_script(sys.stdin)
+        return
+    with Path(file).open(encoding="utf-8") as lines:
+        yield from parse_script(lines)
+
+
+def _reports(player: ScriptPlayer, steps: list[ScriptStep]) -> Iterator[StepReport]:
+    for step in steps:
+        yield from player.play(step)
+    yield from player.join()

@@ -1,0 +1,77 @@
+"""The engine as commands use it: send, then wait for what comes back. No Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Protocol, Self
+
+from engine.config import EngineConfig
+from engine.engine import Engine
+from engine.events import Command, Event, LoadModel, ModelFailed, ModelLoaded, ModelLoading
+from engine.types import ModelFacts, Problem
+
+
+class ProblemError(Exception):
+    """A problem to be told to the person; the command ends."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+class EngineClient(Protocol):
+    """Commands in, events out, one after the other."""
+
+    def send(self, command: Command) -> None: ...
+
+    def next_event(self) -> Event: ...
+
+
+class ThreadedClient:
+    """A client of a real engine thread; a context manager that starts and ends it."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        self._events: SimpleQueue[Event] = SimpleQueue()
+        self._engine = Engine(config, self._events.put)
+
+    def send(self, command: Command) -> None:
+        self._engine.send(command)
+
+    def next_event(self) -> Event:
+        return self._events.get()
+
+    def __enter__(self) -> Self:
+        self._engine.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._engine.close()
+
+
+def load_model(
+    client: EngineClient, path: Path, on_progress: Callable[[ModelLoading], None]
+) -> ModelFacts:
+    """Load a model folder and wait until it answers.
+
+    Raises:
+        ProblemError: it could not be loaded.
+    """
+    client.send(LoadModel(str(path)))
+    while True:
+        match client.next_event():
+            case ModelLoaded(facts):
+                return facts
+            case ModelFailed(_, problem):
+                raise ProblemError(problem)
+            case ModelLoading() as loading:
+                on_progress(loading)
+            case _:
+                pass

@@ -1,0 +1,294 @@
+"""Plays a script through the app's own conversation code and the engine, and measures every step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from app.cli.client import EngineClient, ProblemError, load_model
+from app.cli.script import (
+    Edit,
+    EvictState,
+    ForgetChat,
+    GeneratingStep,
+    Plain,
+    Regenerate,
+    ScriptError,
+    ScriptStep,
+    Send,
+    SwitchBranch,
+    System,
+    VersionOf,
+)
+from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
+from app.conversation.tree import (
+    Conversation,
+    Node,
+    NodeId,
+    finish_reply,
+    new_conversation,
+    path_to,
+    set_system_prompt,
+    show_version,
+    shown_path,
+    versions,
+)
+from engine.events import (
+    Event,
+    Evict,
+    Forget,
+    RequestFailed,
+    RequestFinished,
+    StatisticsReported,
+    Submit,
+    Verified,
+    Verify,
+)
+from engine.types import (
+    CheckResult,
+    ConversationId,
+    Message,
+    Request,
+    RequestId,
+    Role,
+    SamplingParams,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepReport:
+    """What one generating step did. The first four token counts: see engine.types.PromptPlan.
+
+    redo counts fed tokens whose whole prefix the engine had processed before.
+    """
+
+    op: str
+    chat: str
+    text: str
+    finish_reason: str
+    prompt_tokens: int
+    restored: int
+    read: int
+    replayed: int
+    redo: int
+    output_tokens: int
+    restore_ms: float
+    ttft_ms: float
+    total_ms: float
+    decode_tok_s: float
+    cache_bytes: int
+    reasons: tuple[str, ...]
+    check: CheckResult | None = None
+
+    @property
+    def holds(self) -> bool:
+        return self.check is None or (self.check.equal and self.check.prompt_equal)
+
+    def as_json(self) -> dict[str, object]:
+        values = asdict(self)
+        check = values.pop("check")
+        return values | (check or {})
+
+
+@dataclass(slots=True)
+class ProcessedTokens:
+    """Every token sequence that the engine has processed, as prompt or as output."""
+
+    _edges: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+
+    def add(self, token_ids: tuple[int, ...]) -> list[bool]:
+        """For each token, whether it was processed before after the same tokens; now it is."""
+        node = 0
+        known: list[bool] = []
+        for token_id in token_ids:
+            edge = (node, token_id)
+            known.append(edge in self._edges)
+            node = self._edges.setdefault(edge, len(self._edges) + 1)
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A submitted step that has not finished."""
+
+    op: str
+    chat: str
+    turn: Turn
+
+
+class ScriptPlayer:
+    """Conversations by name, and the requests in flight."""
+
+    def __init__(self, client: EngineClient, model: Path, *, check: bool) -> None:
+        self._client = client
+        self._model = model
+        self._check = check
+        self._chats: dict[str, Conversation] = {}
+        self._pending: dict[RequestId, _Pending] = {}
+        self._processed = ProcessedTokens()
+        self._num_ids = 0
+
+    def play(self, step: ScriptStep) -> Iterator[StepReport]:
+        """Carry out one step; yields a report for every reply that finished meanwhile.
+
+        Raises:
+            ProblemError: the engine refused.
+            ScriptError: the step names a message that is not there.
+        """
+        match step:
+            case Send() | Regenerate() | Edit():
+                yield from self._generate(step)
+            case System(chat=chat, text=text):
+                self._chats[chat] = set_system_prompt(self._chat(chat), text)
+            case SwitchBranch():
+                self._switch(step)
+            case ForgetChat(chat=chat):
+                yield from self.join()
+                self._client.send(Forget(ConversationId(chat)))
+                self._wait_statistics()
+            case EvictState(what=what):
+                yield from self.join()
+                self._client.send(Evict(what))
+                self._wait_statistics()
+            case Plain.RELOAD:
+                yield from self.join()
+                load_model(self._client, self._model, lambda _: None)
+            case Plain.IDLE | Plain.JOIN:
+                yield from self.join()
+
+    def _chat(self, name: str) -> Conversation:
+        return self._chats.get(name) or new_conversation(ConversationId(name), now=0.0)
+
+    def _generate(self, step: GeneratingStep) -> Iterator[StepReport]:
+        turn = self._plan(step)
+        self._chats[step.chat] = turn.conversation
+        request_id = RequestId(self._new_id())
+        generate = step.generate
+        request = Request(
+            request_id=request_id,
+            conversation_id=ConversationId(step.chat),
+            messages=turn.messages,
+            new_messages=turn.new_messages,
+            sampling=SamplingParams(
+                temperature=generate.temperature, top_p=1.0, seed=generate.seed
+            ),
+            max_tokens=generate.max_tokens,
+            thinking=generate.thinking,
+            forced=generate.reply,
+            stop_after=generate.stop_after,
+            record_logits=self._check,
+        )
+        self._pending[request_id] = _Pending(type(step).__name__.lower(), step.chat, turn)
+        self._client.send(Submit(request, time.perf_counter()))
+        if generate.wait:
+            yield from self.join()
+
+    def _plan(self, step: GeneratingStep) -> Turn:
+        conv = self._chat(step.chat)
+        ids = TurnIds(user=NodeId(self._new_id()), reply=NodeId(self._new_id()))
+        match step:
+            case Send(text=text):
+                return plan_send(conv, text, ids, now=0.0)
+            case Edit(text=text, message=message):
+                node = _nth(conv, Role.USER, message)
+                return plan_edit(conv, node.node_id, text, ids, now=0.0)
+            case Regenerate():
+                replies = [n for n in shown_path(conv) if n.role is Role.ASSISTANT]
+                if not replies:
+                    raise ScriptError(f"chat {step.chat!r} has no reply to regenerate")
+                return plan_regenerate(conv, replies[-1].node_id, ids.reply, now=0.0)
+
+    def _switch(self, step: SwitchBranch) -> None:
+        conv = self._chat(step.chat)
+        role = Role.USER if step.of is VersionOf.USER else Role.ASSISTANT
+        siblings = versions(conv, _nth(conv, role, step.message).node_id)
+        if not 1 <= step.version <= len(siblings):
+            raise ScriptError(f"version {step.version} of {len(siblings)} does not exist")
+        self._chats[step.chat] = show_version(conv, siblings[step.version - 1])
+
+    def join(self) -> Iterator[StepReport]:
+        """Wait for every reply."""
+        while self._pending:
+            report = self._receive(self._client.next_event())
+            if report is not None:
+                yield report
+
+    def _receive(self, event: Event) -> StepReport | None:
+        match event:
+            case RequestFailed(request_id, problem) if request_id in self._pending:
+                raise ProblemError(problem)
+            case RequestFinished(request_id=request_id) if request_id in self._pending:
+                return self._report(self._pending.pop(request_id), event)
+            case _:
+                return None
+
+    def _report(self, pending: _Pending, finished: RequestFinished) -> StepReport:
+        conv = self._chats[pending.chat]
+        visible = visible_messages(conv, pending.turn.user_id)
+        self._chats[pending.chat] = finish_reply(conv, pending.turn.reply_id, finished)
+        usage, plan = finished.usage, finished.usage.plan
+        known = self._processed.add(finished.prompt_ids + finished.reply.token_ids)
+        return StepReport(
+            op=pending.op,
+            chat=pending.chat,
+            text=finished.content,
+            finish_reason=finished.reason.value,
+            prompt_tokens=plan.prompt_tokens,
+            restored=plan.restored,
+            read=plan.read,
+            replayed=plan.replayed,
+            redo=sum(known[plan.restored : plan.prompt_tokens]),
+            output_tokens=usage.output_tokens,
+            restore_ms=round(usage.restore_ms, 3),
+            ttft_ms=round(usage.ttft_ms, 3),
+            total_ms=round(usage.total_ms, 3),
+            decode_tok_s=round(usage.decode_tok_s, 2),
+            cache_bytes=usage.cache_bytes,
+            reasons=plan.reasons,
+            check=self._verify(finished.request_id, visible) if self._check else None,
+        )
+
+    def _verify(self, request_id: RequestId, visible: tuple[Message, ...]) -> CheckResult:
+        self._client.send(Verify(request_id, visible))
+        while True:
+            match self._client.next_event():
+                case Verified(verified_id, result) if verified_id == request_id:
+                    return result
+                case _:
+                    pass
+
+    def _wait_statistics(self) -> None:
+        while not isinstance(self._client.next_event(), StatisticsReported):
+            pass
+
+    def _new_id(self) -> str:
+        self._num_ids += 1
+        return f"{self._num_ids}"
+
+
+def visible_messages(conv: Conversation, user_id: NodeId) -> tuple[Message, ...]:
+    """What a person sees above a reply, read off the tree without the code that sends it."""
+    shown: list[Message] = []
+    for node in path_to(conv, user_id):
+        if node.role is Role.ASSISTANT and not node.content and not node.reasoning:
+            continue
+        if shown and node.role is Role.USER is shown[-1].role:
+            joined = f"{shown.pop().content}\n\n{node.content}"
+            node = replace(node, content=joined)
+        shown.append(
+            Message(
+                role=node.role, content=node.content, reasoning=node.reasoning, reply=node.reply
+            )
+        )
+    if conv.system_prompt:
+        shown.insert(0, Message(role=Role.SYSTEM, content=conv.system_prompt))
+    return tuple(shown)
+
+
+def _nth(conv: Conversation, role: Role, number: int) -> Node:
+    nodes = [node for node in shown_path(conv) if node.role is role]
+    if not 1 <= number <= len(nodes):
+        raise ScriptError(f"message {number} of {len(nodes)} does not exist")
+    return nodes[number - 1]

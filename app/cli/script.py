@@ -1,0 +1,235 @@
+"""The language of `rejoinder bench script`: JSON lines to typed steps. Unknown keys are errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar, cast
+
+from engine.events import EvictWhat
+from engine.types import ForcedReply
+
+T = TypeVar("T")
+
+
+class ScriptError(Exception):
+    """A line that is not of the language; names the line."""
+
+
+class VersionOf(StrEnum):
+    """Whose versions a switch_branch counts."""
+
+    USER = "user"
+    REPLY = "reply"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """Set a chat's system prompt."""
+
+    chat: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generate:
+    """How a generating step generates."""
+
+    max_tokens: int = 64
+    temperature: float = 0.0
+    seed: int = 0
+    thinking: bool | None = None
+    stop_after: int | None = None
+    reply: ForcedReply | None = None
+    wait: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """A new user message at the end of the branch shown."""
+
+    chat: str
+    text: str
+    generate: Generate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regenerate:
+    """A sibling of the last reply."""
+
+    chat: str
+    generate: Generate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """A sibling of the n-th user message of the branch shown, from 1."""
+
+    chat: str
+    message: int
+    text: str
+    generate: Generate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchBranch:
+    """Show another version of the n-th message of a kind; both count from 1, oldest first."""
+
+    chat: str
+    message: int
+    version: int
+    of: VersionOf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetChat:
+    """Drop a chat's cached state."""
+
+    chat: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictState:
+    """Give up cached state."""
+
+    what: EvictWhat
+
+
+class Plain(StrEnum):
+    """Steps without arguments."""
+
+    RELOAD = "reload"
+    IDLE = "idle"
+    JOIN = "join"
+
+
+GeneratingStep = Send | Regenerate | Edit
+ScriptStep = System | GeneratingStep | SwitchBranch | ForgetChat | EvictState | Plain
+
+
+class _Fields:
+    """The keys of one line, each taken once and checked for its type."""
+
+    def __init__(self, values: dict[str, object]) -> None:
+        self._values = values
+
+    def take(self, key: str, kind: type[T]) -> T:
+        if key not in self._values:
+            raise ScriptError(f"{key!r} is missing")
+        if kind is float and isinstance(self._values[key], int):
+            self._values[key] = float(cast("int", self._values[key]))
+        return self._checked(key, self._values.pop(key), kind)
+
+    def take_or(self, key: str, kind: type[T], default: T) -> T:
+        if self._values.get(key) is None:
+            self._values.pop(key, None)
+            return default
+        return self.take(key, kind)
+
+    def optional(self, key: str, kind: type[T]) -> T | None:
+        return self.take(key, kind) if self._values.get(key) is not None else None
+
+    def end(self) -> None:
+        unknown = [key for key, value in self._values.items() if value is not None]
+        if unknown:
+            raise ScriptError(f"unknown key {unknown[0]!r}")
+
+    @staticmethod
+    def _checked(key: str, value: object, kind: type[T]) -> T:
+        fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+        if not fits:
+            raise ScriptError(f"{key!r} must be of type {kind.__name__}, not {value!r}")
+        return cast("T", value)
+
+
+def parse_script(lines: Iterable[str]) -> Iterator[ScriptStep]:
+    """Steps of a script; blank lines are skipped.
+
+    Raises:
+        ScriptError: names the line and what is wrong with it.
+    """
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                yield parse_step(line)
+            except (ScriptError, ValueError) as error:
+                raise ScriptError(f"line {number}: {error}") from error
+
+
+def parse_step(line: str) -> ScriptStep:
+    """One step from one line of JSON."""
+    values: object = json.loads(line)
+    if not isinstance(values, dict):
+        raise ScriptError("a step is a JSON object")
+    fields = _Fields(cast("dict[str, object]", values))
+    op = fields.take("op", str)
+    parse = _PARSERS.get(op)
+    if parse is None:
+        raise ScriptError(f"unknown op {op!r}")
+    step = parse(fields)
+    fields.end()
+    return step
+
+
+def _generate(fields: _Fields) -> Generate:
+    return Generate(
+        max_tokens=fields.take_or("max_tokens", int, 64),
+        temperature=fields.take_or("temperature", float, 0.0),
+        seed=fields.take_or("seed", int, 0),
+        thinking=fields.optional("thinking", bool),
+        stop_after=fields.optional("stop_after", int),
+        reply=_forced(fields),
+        wait=fields.take_or("wait", bool, default=True),
+    )
+
+
+def _forced(fields: _Fields) -> ForcedReply | None:
+    values = fields.optional("reply", object)
+    if values is None:
+        return None
+    if not isinstance(values, dict):
+        raise ScriptError("'reply' must be an object")
+    inner = _Fields(cast("dict[str, object]", values))
+    reply = ForcedReply(text=inner.take("text", str), reasoning=inner.take_or("reasoning", str, ""))
+    inner.end()
+    return reply
+
+
+def _send(fields: _Fields) -> Send:
+    return Send(
+        chat=fields.take("chat", str), text=fields.take("text", str), generate=_generate(fields)
+    )
+
+
+def _edit(fields: _Fields) -> Edit:
+    return Edit(
+        chat=fields.take("chat", str),
+        message=fields.take("message", int),
+        text=fields.take("text", str),
+        generate=_generate(fields),
+    )
+
+
+def _switch(fields: _Fields) -> SwitchBranch:
+    return SwitchBranch(
+        chat=fields.take("chat", str),
+        message=fields.take("message", int),
+        version=fields.take("version", int),
+        of=VersionOf(fields.take("of", str)),
+    )
+
+
+_PARSERS: dict[str, Callable[[_Fields], ScriptStep]] = {
+    "system": lambda f: System(chat=f.take("chat", str), text=f.take("text", str)),
+    "send": _send,
+    "regenerate": lambda f: Regenerate(chat=f.take("chat", str), generate=_generate(f)),
+    "edit": _edit,
+    "switch_branch": _switch,
+    "forget": lambda f: ForgetChat(chat=f.take("chat", str)),
+    "evict": lambda f: EvictState(what=EvictWhat(f.take("what", str))),
+    "reload": lambda _: Plain.RELOAD,
+    "idle": lambda _: Plain.IDLE,
+    "join": lambda _: Plain.JOIN,
+}

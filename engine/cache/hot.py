@@ -1,0 +1,107 @@
+"""A conversation's live caches: the model's cache objects and the tokens that they hold.
+
+Owned by one conversation at a time and handed over whole, never copied. Nodes of the radix tree may
+borrow a range of its buffers (`LentSpan`) until that range is about to be overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from engine.cache import kv
+from engine.cache.kv import KvArrays
+from engine.cache.layout import Counted, Leaves
+from engine.cache.snapshot import Snapshot, capture, restore
+from engine.cache.trees import tree_bytes
+from engine.chat.prompt import PointKind
+from engine.types import ConversationId
+
+
+@dataclass(slots=True, eq=False)
+class HotCache:
+    """Live caches holding exactly token_ids. Parked, only their K/V is valid."""
+
+    conversation_id: ConversationId
+    caches: list[object]
+    token_ids: list[int] = field(default_factory=list[int])
+    last_used: int = 0
+    leaves: Leaves = field(init=False)
+    _empty: Snapshot = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.leaves = Leaves.of(self.caches)
+        self._empty = capture(self.leaves.aux, 0, PointKind.TAIL)
+
+    @property
+    def n_tokens(self) -> int:
+        return len(self.token_ids)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the K/V buffers, spare room included."""
+        return sum(tree_bytes((leaf.keys, leaf.values)) for leaf in self.leaves.kv)
+
+    def commit(self, token_ids: Sequence[int]) -> None:
+        """Say that token_ids were fed."""
+        self.token_ids.extend(token_ids)
+
+    def cut(self, n_tokens: int) -> None:
+        """Forget K/V after n_tokens."""
+        kv.cut(self.leaves.kv, n_tokens)
+        del self.token_ids[n_tokens:]
+
+    def set_state(self, snapshot: Snapshot | None) -> None:
+        """Put auxiliary state back; None is the state before the first token."""
+        restore(self.leaves.aux, (snapshot or self._empty).states)
+
+    def is_consistent(self) -> bool:
+        """Whether every K/V leaf holds exactly the committed tokens."""
+        return all(
+            leaf.offset == self.n_tokens and kv.capacity(leaf) >= self.n_tokens
+            for leaf in self.leaves.kv
+        )
+
+    def is_restored(self, n_tokens: int, snapshot: Snapshot | None) -> bool:
+        """Whether everything here stands at n_tokens: tokens, K/V, snapshot, other layers' counts."""
+        offsets = {
+            leaf.offset for leaf in self.leaves.aux if isinstance(leaf, Counted) and n_tokens > 0
+        }
+        return (
+            self.n_tokens == n_tokens
+            and self.is_consistent()
+            and (snapshot is None or snapshot.n_tokens == n_tokens)
+            and offsets <= {n_tokens}
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LentSpan:
+    """Tokens [start, end) of a hot cache: bytes that the cache already counts."""
+
+    hot: HotCache
+    start: int
+    end: int
+
+    @property
+    def n_tokens(self) -> int:
+        return self.end - self.start
+
+    @property
+    def nbytes(self) -> int:
+        return 0
+
+    def split(self, at: int) -> tuple[LentSpan, LentSpan]:
+        middle = self.start + at
+        return LentSpan(self.hot, self.start, middle), LentSpan(self.hot, middle, self.end)
+
+    def range(self, start: int, end: int) -> tuple[object, ...]:
+        """Lazy slices of tokens [start, end) of this span."""
+        return kv.read_range(self.hot.leaves.kv, self.start + start, self.start + end)
+
+    def copied(self) -> KvArrays:
+        """The same tokens in arrays of their own."""
+        return kv.copy_range(self.hot.leaves.kv, self.start, self.end)
+
+
+KvSpan = KvArrays | LentSpan

@@ -1,0 +1,149 @@
+"""Attention K/V arrays: cut, read, copy and fill the buffers of K/V leaves. Engine thread only.
+
+Buffers are written in place. A second handle on one makes the next write copy all of it, so a
+slice is made contiguous (and evaluated) before anything is written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import mlx.core as mx
+
+from engine.cache.layout import KvLeaf
+from engine.cache.trees import arrays_in, evaluate, map_arrays, tree_bytes
+
+# Buffers grow in steps of this many tokens, mlx-lm's own step.
+STEP = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KvArrays:
+    """The K/V of a range of tokens in arrays of its own, one (keys, values) a leaf.
+
+    Each tensor has shape (1, H, n_tokens, D); quantised K/V are tuples of such tensors.
+    """
+
+    n_tokens: int
+    leaves: tuple[object, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return tree_bytes(self.leaves)
+
+    def split(self, at: int) -> tuple[KvArrays, KvArrays]:
+        """The first `at` tokens and the rest, both in arrays of their own."""
+        parts = (
+            KvArrays(at, tuple(_slice(leaf, 0, at) for leaf in self.leaves)),
+            KvArrays(
+                self.n_tokens - at, tuple(_slice(leaf, at, self.n_tokens) for leaf in self.leaves)
+            ),
+        )
+        evaluate([part.leaves for part in parts])
+        return parts
+
+    def range(self, start: int, end: int) -> tuple[object, ...]:
+        """Lazy slices [start, end), one tree a leaf."""
+        return tuple(map_arrays(lambda x: x[..., start:end, :], leaf) for leaf in self.leaves)
+
+
+def read_range(leaves: Sequence[KvLeaf], start: int, end: int) -> tuple[object, ...]:
+    """Lazy slices [start, end) of live buffers; use them before the buffers are written again."""
+    return tuple(
+        map_arrays(lambda x: x[..., start:end, :], (leaf.keys, leaf.values)) for leaf in leaves
+    )
+
+
+def copy_range(leaves: Sequence[KvLeaf], start: int, end: int) -> KvArrays:
+    """The K/V of [start, end) copied out of live buffers."""
+    copied = tuple(_slice((leaf.keys, leaf.values), start, end) for leaf in leaves)
+    evaluate(copied)
+    return KvArrays(end - start, copied)
+
+
+def cut(leaves: Sequence[KvLeaf], n_tokens: int) -> None:
+    """Forget everything after n_tokens; the buffers stay."""
+    for leaf in leaves:
+        assert leaf.offset >= n_tokens
+        leaf.trim(leaf.offset - n_tokens)
+        assert leaf.offset == n_tokens
+
+
+def capacity(leaf: KvLeaf) -> int:
+    """Tokens that a leaf's buffer can hold without growing."""
+    return next((array.shape[-2] for array in arrays_in(leaf.keys)), 0)
+
+
+def reserve(leaves: Sequence[KvLeaf], n_tokens: int) -> int:
+    """Make room for n_tokens in one go, with an eighth to spare.
+
+    Returns:
+        Bytes copied, 0 where there was room or nothing is held yet.
+    """
+    copied = 0
+    for leaf in leaves:
+        if leaf.keys is None or capacity(leaf) >= n_tokens:
+            continue
+        room = _round_up(n_tokens + n_tokens // 8)
+        copied += tree_bytes((leaf.keys, leaf.values)) * leaf.offset // capacity(leaf)
+        leaf.keys, leaf.values = _with_room((leaf.keys, leaf.values), leaf.offset, room)
+    if copied:
+        evaluate([(leaf.keys, leaf.values) for leaf in leaves])
+    return copied
+
+
+def append(leaves: Sequence[KvLeaf], parts: Sequence[tuple[object, ...]], n_tokens: int) -> int:
+    """Write slices (from `range` or `read_range`) behind what the leaves hold: n_tokens in all.
+
+    In place where there is room, else by one concatenation a buffer with room to spare.
+
+    Returns:
+        Bytes written.
+    """
+    for index, leaf in enumerate(leaves):
+        added = _concatenate([part[index] for part in parts])
+        if capacity(leaf) >= n_tokens:
+            _write((leaf.keys, leaf.values), leaf.offset, n_tokens, added)
+        else:
+            held = [] if leaf.keys is None else [read_range([leaf], 0, leaf.offset)[0]]
+            joined = _concatenate([*held, added])
+            room = _round_up(n_tokens + STEP)
+            leaf.keys, leaf.values = _with_room(joined, n_tokens, room)
+        leaf.offset = n_tokens
+    evaluate([(leaf.keys, leaf.values) for leaf in leaves])
+    return sum(tree_bytes(part) for part in parts)
+
+
+def _write(buffers: object, start: int, end: int, added: object) -> None:
+    for target, source in zip(arrays_in(buffers), arrays_in(added), strict=True):
+        target[..., start:end, :] = source
+
+
+def _slice(tree: object, start: int, end: int) -> object:
+    return map_arrays(lambda x: mx.contiguous(x[..., start:end, :]), tree)
+
+
+def _round_up(n_tokens: int) -> int:
+    return -(-n_tokens // STEP) * STEP
+
+
+def _with_room(tree: object, n_tokens: int, room: int) -> tuple[object, object]:
+    """tree[..., :n_tokens, :] followed by zeros, `room` tokens in all."""
+
+    def widen(x: mx.array) -> mx.array:
+        *lead, _, dim = x.shape
+        padding = mx.zeros((*lead, room - n_tokens, dim), x.dtype)
+        return mx.concatenate([x[..., :n_tokens, :], padding], axis=-2)
+
+    return cast("tuple[object, object]", map_arrays(widen, tree))
+
+
+def _concatenate(trees: Sequence[object]) -> object:
+    """Trees of the same shape joined along the tokens."""
+    if len(trees) == 1:
+        return trees[0]
+    rows = zip(*(arrays_in(tree) for tree in trees), strict=True)
+    joined = (mx.concatenate(list(row), axis=-2) for row in rows)
+    return map_arrays(lambda _: next(joined), trees[0])

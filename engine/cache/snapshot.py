@@ -1,0 +1,73 @@
+"""Auxiliary state at one exact token position: taken out of live caches and put back.
+
+Recurrent layers replace their arrays at every step, so a reference is an isolated copy that costs
+nothing. Layers that write in place (a rotating window), and any that we don't know, are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import mlx.core as mx
+
+from engine.cache.layout import AuxLeaf
+from engine.cache.trees import map_arrays, tree_bytes
+from engine.chat.prompt import PointKind
+
+
+@dataclass(slots=True, eq=False)
+class Snapshot:
+    """The auxiliary state of all layers after exactly n_tokens, and perhaps the logits there.
+
+    logits (V,) are the raw ones before any filter: with them a reply can begin without a forward
+    pass.
+    """
+
+    n_tokens: int
+    kind: PointKind
+    states: tuple[object, ...]
+    logits: mx.array | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return tree_bytes(self.states) + (0 if self.logits is None else self.logits.nbytes)
+
+
+def capture(
+    leaves: Sequence[AuxLeaf], n_tokens: int, kind: PointKind, logits: mx.array | None = None
+) -> Snapshot:
+    """Take the state out; lazy where the live arrays still are."""
+    states = tuple(_detached(leaf) for leaf in leaves)
+    return Snapshot(n_tokens, kind, states, None if logits is None else _own(logits))
+
+
+def restore(leaves: Sequence[AuxLeaf], states: Sequence[object]) -> None:
+    """Put a captured state back; the snapshot stays usable."""
+    for leaf, state in zip(leaves, states, strict=True):
+        leaf.state = map_arrays(_copy if _writes_in_place(leaf) else _same, state)
+
+
+def _detached(leaf: AuxLeaf) -> object:
+    return map_arrays(_copy if _writes_in_place(leaf) else _own, leaf.state)
+
+
+def _writes_in_place(leaf: AuxLeaf) -> bool:
+    replaces_entries = hasattr(leaf, "__setitem__") and not hasattr(leaf, "update_and_fetch")
+    return not replaces_entries
+
+
+# map_arrays builds new containers, so that a list of arrays is never shared with a live cache.
+
+
+def _same(x: mx.array) -> mx.array:
+    return x
+
+
+def _own(x: mx.array) -> mx.array:
+    """Without the larger array that x may be a slice of; shares x's memory where there is none."""
+    return mx.contiguous(x)
+
+
+def _copy(x: mx.array) -> mx.array:
+    return mx.array(x)

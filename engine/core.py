@@ -1,0 +1,359 @@
+"""The engine's loop: commands in, one bounded piece of work at a time, events out.
+
+Everything here runs on the engine thread, the only one that touches mlx.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+import mlx.core as mx
+
+from engine.cache.prefix_cache import PrefixCache
+from engine.config import EngineConfig
+from engine.errors import BugError, EngineError, NoModelError, OutOfMemoryError
+from engine.events import (
+    Cancel,
+    Command,
+    Event,
+    Evict,
+    EvictWhat,
+    Forget,
+    LoadModel,
+    LoadStage,
+    ModelFailed,
+    ModelLoaded,
+    ModelLoading,
+    ModelUnloaded,
+    ReportStatistics,
+    RequestFailed,
+    RequestFinished,
+    RequestQueued,
+    RequestStarted,
+    Shutdown,
+    StatisticsReported,
+    Submit,
+    UnloadModel,
+    Verified,
+    Verify,
+)
+from engine.memory import cache_budget, set_limits
+from engine.models.loader import LoadedModel, load_model, namespace_of
+from engine.oracle import Record, check
+from engine.runner.runner import Runner
+from engine.runner.sequence import Sequence
+from engine.types import CheckResult, FinishReason, Problem, RequestId
+
+log = logging.getLogger(__name__)
+
+# Finished requests whose logits are kept for Verify.
+_MAX_RECORDS = 4
+
+
+class _LoadGivenUpError(Exception):
+    """Another command made the loading pointless."""
+
+
+def run_core(
+    config: EngineConfig, commands: SimpleQueue[Command], emit: Callable[[Event], None]
+) -> None:
+    """The engine thread's whole life."""
+    EngineCore(config, commands, emit).run()
+    _free_memory()
+    # Streams are per thread: ending the thread without this aborts the process at its exit.
+    mx.clear_streams()
+
+
+class EngineCore:
+    """Owns the model, the prefix cache and the queue of requests."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        commands: SimpleQueue[Command],
+        emit: Callable[[Event], None],
+    ) -> None:
+        self._config = config
+        self._commands = commands
+        self._emit = emit
+        self._deferred: deque[Command] = deque()
+        self._waiting: deque[Submit] = deque()
+        self._running: Sequence | None = None
+        self._model: LoadedModel | None = None
+        self._runner: Runner | None = None
+        self._namespace = ""
+        self._records: OrderedDict[RequestId, Record] = OrderedDict()
+        self._stopping = False
+        self.cache: PrefixCache | None = None
+
+    def run(self) -> None:
+        """Work until Shutdown, then let go of every array."""
+        while not self._stopping:
+            self.step(wait=True)
+        self._close()
+
+    def step(self, *, wait: bool) -> bool:
+        """Carry out pending commands, then one piece of work.
+
+        Args:
+            wait: block for a command when there is nothing to do.
+
+        Returns:
+            Whether anything was done.
+        """
+        is_idle = self._running is None and not self._waiting
+        worked = self._drain(wait=wait and is_idle)
+        if self._stopping:
+            return worked
+        return self._work() or worked
+
+    # Commands
+
+    def _drain(self, *, wait: bool) -> bool:
+        worked = False
+        while (command := self._next_command(wait=wait)) is not None:
+            wait = False
+            worked = True
+            self._guarded(command)
+            if self._stopping:
+                break
+        return worked
+
+    def _next_command(self, *, wait: bool) -> Command | None:
+        if self._deferred:
+            return self._deferred.popleft()
+        try:
+            return self._commands.get(block=wait)
+        except Empty:
+            return None
+
+    def _guarded(self, command: Command) -> None:
+        try:
+            self._obey(command)
+        except Exception:
+            log.exception("%s failed", type(command).__name__)
+
+    def _obey(self, command: Command) -> None:
+        match command:
+            case Submit():
+                self._enqueue(command)
+            case Cancel(request_id):
+                self._cancel(request_id)
+            case LoadModel(path):
+                self._load(Path(path))
+            case UnloadModel():
+                self._unload()
+                self._drop_cache()
+                self._emit(ModelUnloaded())
+            case Verify():
+                self._verify(command)
+            case Shutdown():
+                self._stopping = True
+            case _:
+                self._obey_cache(command)
+
+    def _obey_cache(self, command: Command) -> None:
+        cache = self.cache
+        if cache is None:
+            return
+        match command:
+            case Forget(conversation_id):
+                cache.forget(conversation_id)
+            case Evict(EvictWhat.HOT):
+                cache.evict_hot()
+            case Evict(EvictWhat.SNAPSHOTS):
+                cache.evict_snapshots()
+            case Evict(EvictWhat.ALL):
+                cache.evict_all()
+            case ReportStatistics():
+                pass
+            case _:
+                raise AssertionError(command)
+        self._emit(StatisticsReported(cache.statistics()))
+
+    def _enqueue(self, submit: Submit) -> None:
+        self._waiting.append(submit)
+        ahead = len(self._waiting) - 1 + (self._running is not None)
+        if ahead:
+            self._emit(RequestQueued(submit.request.request_id, ahead))
+
+    def _cancel(self, request_id: RequestId) -> None:
+        running = self._running
+        if running is not None and running.request.request_id == request_id:
+            self._finish(running, FinishReason.CANCELLED)
+            return
+        for submit in list(self._waiting):
+            if submit.request.request_id == request_id:
+                self._waiting.remove(submit)
+                self._fail(request_id, _CANCELLED_WAITING)
+
+    # Work
+
+    def _work(self) -> bool:
+        if self._running is None and self._waiting:
+            self._start(self._waiting.popleft())
+            return True
+        if self._running is not None:
+            self._advance(self._running)
+            return True
+        return False
+
+    def _start(self, submit: Submit) -> None:
+        request = submit.request
+        if self._runner is None:
+            error = NoModelError("The request came before a model was ready.")
+            self._fail(request.request_id, error.problem)
+            return
+        try:
+            self._running = self._runner.start(request, submit.submitted_at)
+        except Exception as error:  # noqa: BLE001 — one request's error ends that request alone
+            self._fail(request.request_id, _problem_of(error))
+            return
+        clock = self._running.clock
+        restore_ms = (clock.restored - clock.rendered) * 1e3
+        self._emit(RequestStarted(request.request_id, self._running.plan, restore_ms))
+
+    def _advance(self, sequence: Sequence) -> None:
+        assert self._runner is not None
+        try:
+            events = self._runner.step(sequence)
+        except Exception as error:  # noqa: BLE001 — one request's error ends that request alone
+            self._running = None
+            self._runner.abandon(sequence)
+            self._fail(sequence.request.request_id, _problem_of(error))
+            return
+        for event in events:
+            self._emit(event)
+        if events and isinstance(events[-1], RequestFinished):
+            self._settle(sequence)
+
+    def _finish(self, sequence: Sequence, reason: FinishReason) -> None:
+        assert self._runner is not None
+        for event in self._runner.finish(sequence, reason):
+            self._emit(event)
+        self._settle(sequence)
+
+    def _settle(self, sequence: Sequence) -> None:
+        assert self._runner is not None
+        self._running = None
+        request = sequence.request
+        if request.record_logits:
+            self._records[request.request_id] = Record(
+                prompt_ids=sequence.prompt.token_ids,
+                output_ids=tuple(sequence.reply.token_ids),
+                rows=tuple(sequence.recorded),
+                greedy=request.sampling.temperature == 0.0 and request.forced is None,
+                thinking=request.thinking,
+            )
+            while len(self._records) > _MAX_RECORDS:
+                self._records.popitem(last=False)
+        try:
+            self._runner.settle(sequence)
+        except Exception:
+            log.exception("state of %s is lost", request.conversation_id)
+            self._runner.abandon(sequence)
+
+    def _fail(self, request_id: RequestId, problem: Problem) -> None:
+        log.warning("request %s: %s", request_id, problem)
+        self._emit(RequestFailed(request_id, problem))
+
+    def _verify(self, command: Verify) -> None:
+        record = self._records.get(command.request_id)
+        if self._model is None or record is None:
+            result = CheckResult(
+                prompt_equal=False,
+                equal=False,
+                max_difference=float("inf"),
+                first_difference=0,
+                detail="nothing was recorded for this request",
+            )
+        else:
+            result = check(self._model, record, command.messages)
+        self._emit(Verified(command.request_id, result))
+
+    # Models
+
+    def _load(self, path: Path) -> None:
+        """Requests wait meanwhile. The cached state stays if it is the same model again."""
+        if self._running is not None:
+            self._finish(self._running, FinishReason.CANCELLED)
+        self._unload()
+        try:
+            model = load_model(path, lambda done, total: self._report_loading(path, done, total))
+            namespace = namespace_of(path)
+        except _LoadGivenUpError:
+            log.info("loading %s was given up", path)
+            self._emit(ModelUnloaded())
+            return
+        except Exception as error:
+            log.warning("loading %s failed", path, exc_info=True)
+            self._emit(ModelFailed(str(path), _problem_of(error)))
+            return
+        self._adopt(model, namespace)
+        self._emit(ModelLoaded(model.facts))
+
+    def _adopt(self, model: LoadedModel, namespace: str) -> None:
+        if self.cache is None or namespace != self._namespace:
+            self._drop_cache()
+            self.cache = PrefixCache(
+                model.layout,
+                model.adapter.new_caches,
+                budget_bytes=cache_budget(self._config, model.facts.weight_bytes),
+                max_hot=self._config.max_hot,
+            )
+        self._model, self._namespace = model, namespace
+        self._runner = Runner(model, self.cache, self._config)
+        set_limits()
+
+    def _report_loading(self, path: Path, done: int, total: int) -> None:
+        """Progress out; and in: another model or the end of the program makes this one pointless."""
+        while True:
+            try:
+                self._deferred.append(self._commands.get(block=False))
+            except Empty:
+                break
+        fraction = done / total if total else 1.0
+        self._emit(ModelLoading(str(path), LoadStage.READING, fraction, done, total))
+        if any(isinstance(c, (Shutdown, LoadModel, UnloadModel)) for c in self._deferred):
+            raise _LoadGivenUpError
+
+    def _unload(self) -> None:
+        if self._running is not None:
+            self._finish(self._running, FinishReason.CANCELLED)
+        self._model = self._runner = None
+        self._records.clear()
+        _free_memory()
+
+    def _drop_cache(self) -> None:
+        self.cache = None
+        _free_memory()
+
+    def _close(self) -> None:
+        if self._running is not None:
+            self._finish(self._running, FinishReason.CANCELLED)
+        self._unload()
+        self._drop_cache()
+
+
+_CANCELLED_WAITING = Problem(
+    title="This answer was cancelled before it began.", cause="", advice=""
+)
+
+
+def _problem_of(error: Exception) -> Problem:
+    if isinstance(error, EngineError):
+        return error.problem
+    if isinstance(error, MemoryError) or "malloc" in str(error) or "out of memory" in str(error):
+        return OutOfMemoryError(str(error), details=repr(error)).problem
+    log.error("unexpected", exc_info=error)
+    return BugError(f"{type(error).__name__}: {error}.", details=repr(error)).problem
+
+
+def _free_memory() -> None:
+    gc.collect()
+    mx.clear_cache()

@@ -1,0 +1,57 @@
+"""The engine as the app holds it. Importing this imports no mlx.
+
+    main thread                       engine thread
+    Engine.send(command)  --queue-->  EngineCore: commands, models, prefix cache, every mlx call
+    on_event(event)       <--call---  (the app queues it to its own thread)
+
+Only frozen values cross.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+from engine.config import EngineConfig
+from engine.events import Command, Event, LoadStage, ModelLoading, Shutdown
+from engine.models.blas import load_openblas
+
+log = logging.getLogger(__name__)
+
+
+class Engine:
+    """Starts and stops the engine thread. All methods may be called from any thread."""
+
+    def __init__(self, config: EngineConfig, on_event: Callable[[Event], None]) -> None:
+        self._config = config
+        self._on_event = on_event
+        self._commands: SimpleQueue[Command] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="engine")
+
+    def start(self) -> None:
+        """Returns at once; the libraries are imported on the engine thread."""
+        self._thread.start()
+
+    def send(self, command: Command) -> None:
+        """Queue a command; never blocks."""
+        self._commands.put(command)
+
+    def close(self, timeout_s: float = 30.0) -> None:
+        """Stop what runs, keep what is committed, end the thread. Idempotent."""
+        if self._thread.ident is None:
+            return
+        self.send(Shutdown())
+        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            log.error("the engine thread did not end within %.0f s", timeout_s)
+
+    def _run(self) -> None:
+        self._on_event(ModelLoading("", LoadStage.IMPORTING, 0.0, 0, 0))
+        if self._config.use_openblas:
+            load_openblas()
+        # The one late import: mlx and mlx-lm take seconds, and must be imported on this thread.
+        from engine.core import run_core  # noqa: PLC0415
+
+        run_core(self._config, self._commands, self._on_event)

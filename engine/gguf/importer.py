@@ -1,0 +1,225 @@
+"""Turns a GGUF file into a model folder that appears complete or not at all.
+
+Any worker thread. import.json in the folder says where it came from and what rounding cost.
+Processes that want the same folder wait for each other; the second finds it done.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import mmap
+import os
+import shutil
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from engine.errors import DiskError
+from engine.gguf.convert import WEIGHTS_NAME, plan_conversion, write_files
+from engine.gguf.reader import GgufFile, read_gguf
+
+RECORD_NAME: Final = "import.json"
+_VERSION: Final = 1  # of what is written: a folder of another version is imported anew
+_HASH_BYTES: Final = 1 << 23
+_SMALL_FILES_BYTES: Final = 16_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRecord:
+    """What import.json holds. The errors are explained at `convert.Rounding`."""
+
+    version: int
+    source_name: str
+    source_bytes: int
+    source_sha256: str
+    model_name: str
+    organization: str
+    license: str
+    weights_bytes: int
+    scale_error: float
+    requantised_error: float
+
+
+def import_once(source: Path, destination: Path, progress: Callable[[float], None]) -> ImportRecord:
+    """Import, unless destination already holds this file's import. progress hears 0 to 1.
+
+    Raises GgufError for the source, DiskError for the destination; then nothing has changed.
+    """
+    with _locked(destination):
+        record = _read_record(destination)
+        if record is None or not _is_current(record, source, destination):
+            record = _import(read_gguf(source), destination, progress)
+    progress(1.0)
+    return record
+
+
+def _import(gguf: GgufFile, destination: Path, progress: Callable[[float], None]) -> ImportRecord:
+    conversion = plan_conversion(gguf)
+    meter = _Meter(2 * len(gguf.content), progress)
+    with _new_folder(destination) as folder:
+        _require_space(folder, conversion.weights_bytes + _SMALL_FILES_BYTES)
+        rounding = write_files(conversion, folder, meter.add)
+        record = ImportRecord(
+            version=_VERSION,
+            source_name=gguf.path.name,
+            source_bytes=len(gguf.content),
+            source_sha256=_sha256(gguf.content, meter),
+            model_name=gguf.metadata.text("general.name", ""),
+            organization=gguf.metadata.text("general.organization", ""),
+            license=gguf.metadata.text("general.license", ""),
+            weights_bytes=(folder / WEIGHTS_NAME).stat().st_size,
+            scale_error=rounding.scale_error,
+            requantised_error=rounding.requantised_error,
+        )
+        (folder / RECORD_NAME).write_text(
+            json.dumps(asdict(record), indent=2) + "\n", encoding="utf-8"
+        )
+    return record
+
+
+class _Meter:
+    """Bytes done, told as a fraction."""
+
+    def __init__(self, total_bytes: int, progress: Callable[[float], None]) -> None:
+        self._total_bytes = total_bytes
+        self._done_bytes = 0
+        self._progress = progress
+
+    def add(self, num_bytes: int) -> None:
+        self._done_bytes += num_bytes
+        self._progress(min(1.0, self._done_bytes / self._total_bytes))
+
+
+def _sha256(content: mmap.mmap, meter: _Meter) -> str:
+    digest = hashlib.sha256()
+    with memoryview(content) as whole:
+        for start in range(0, len(whole), _HASH_BYTES):
+            with whole[start : start + _HASH_BYTES] as part:
+                digest.update(part)
+                meter.add(len(part))
+    return digest.hexdigest()
+
+
+def _read_record(folder: Path) -> ImportRecord | None:
+    """The record of an earlier import; None when there is none that can be read."""
+    try:
+        content: object = json.loads((folder / RECORD_NAME).read_bytes())
+    except (OSError, ValueError):
+        return None
+    match content:
+        case {
+            "version": int(version),
+            "source_name": str(source_name),
+            "source_bytes": int(source_bytes),
+            "source_sha256": str(source_sha256),
+            "model_name": str(model_name),
+            "organization": str(organization),
+            "license": str(license_),
+            "weights_bytes": int(weights_bytes),
+            "scale_error": float(scale_error),
+            "requantised_error": float(requantised_error),
+        }:
+            return ImportRecord(
+                version=version,
+                source_name=source_name,
+                source_bytes=source_bytes,
+                source_sha256=source_sha256,
+                model_name=model_name,
+                organization=organization,
+                license=license_,
+                weights_bytes=weights_bytes,
+                scale_error=scale_error,
+                requantised_error=requantised_error,
+            )
+        case _:
+            return None
+
+
+def _is_current(record: ImportRecord, source: Path, destination: Path) -> bool:
+    try:
+        weights_bytes = (destination / WEIGHTS_NAME).stat().st_size
+        source_bytes = source.stat().st_size
+    except OSError:
+        return False
+    return (
+        record.version == _VERSION
+        and record.source_name == source.name
+        and record.source_bytes == source_bytes
+        and record.weights_bytes == weights_bytes
+    )
+
+
+@contextmanager
+def _locked(destination: Path) -> Generator[None]:
+    """Keep other processes and threads away from destination; a dead process's lock is gone with it."""
+    path = destination.with_name(f".{destination.name}.lock")
+    try:
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        descriptor = os.open(path, os.O_RDWR)
+    except OSError as error:
+        raise _disk_error(destination, error) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _new_folder(destination: Path) -> Generator[Path]:
+    """An empty sibling that takes destination's place when the block has succeeded."""
+    staging = destination.with_name(f".{destination.name}.importing")
+    try:
+        # A killed import leaves its staging folder behind.
+        shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir(mode=0o700)
+        yield staging
+        _settle(staging)
+        _replace(staging, destination)
+    except OSError as error:
+        raise _disk_error(destination, error) from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _settle(folder: Path) -> None:
+    """Make files private, and wait until they and the folder are on the disk."""
+    for path in folder.iterdir():
+        path.chmod(0o600)
+        _fsync(path)
+    _fsync(folder)
+
+
+def _replace(staging: Path, destination: Path) -> None:
+    replaced = destination.with_name(f".{destination.name}.replaced")
+    shutil.rmtree(replaced, ignore_errors=True)
+    if destination.exists():
+        destination.rename(replaced)
+    staging.rename(destination)
+    _fsync(destination.parent)
+    shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _require_space(folder: Path, needed_bytes: int) -> None:
+    free_bytes = shutil.disk_usage(folder).free
+    if free_bytes < needed_bytes:
+        raise DiskError(
+            f"{needed_bytes / 1e6:,.0f} MB are needed in {folder.parent}, and {free_bytes / 1e6:,.0f} MB are free."
+        )
+
+
+def _disk_error(destination: Path, error: OSError) -> DiskError:
+    return DiskError(f"{destination} could not be written: {error.strerror}.", details=repr(error))

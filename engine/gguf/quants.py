@@ -1,0 +1,256 @@
+"""GGUF's block quantisation in MLX's terms: value = scale * code + bias, in groups of 32.
+
+Any thread, numpy only. Where MLX has the width, codes are re-packed unchanged and only scales are
+rounded to float16; Q6_K (groups of 16, which MLX lacks) is quantised anew at 8 bits.
+All functions take a tensor's raw rows, so a caller may go through a large tensor in slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.gguf.reader import BLOCKS, Bytes, Kind
+
+Floats = NDArray[np.float32]
+Words = NDArray[np.uint32]
+
+GROUP_SIZE: Final = 32
+REQUANTISED_BITS: Final = 8
+_LOW: Final = np.uint8(15)
+_FOUR: Final = np.uint8(4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Affine:
+    """Quantised rows before packing; scales and biases are rounded to float16 only by `packed`.
+
+    error is how far quantising anew moved a value, as a share of the largest value of its group.
+    """
+
+    bits: int
+    codes: Bytes  # (rows, columns)
+    scales: Floats  # (rows, columns / 32)
+    biases: Floats  # (rows, columns / 32)
+    error: float = 0.0
+
+    def values(self) -> Floats:
+        grouped = self.codes.reshape(*self.scales.shape, GROUP_SIZE).astype(np.float32)
+        values = grouped * self.scales[..., None] + self.biases[..., None]
+        return values.reshape(self.codes.shape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """Quantised rows as MLX stores them.
+
+    error is how far rounding scales and biases can move a value, as a share of the largest value
+    that its group can hold.
+    """
+
+    weight: Words  # (rows, columns * bits / 32)
+    scales: NDArray[np.float16]
+    biases: NDArray[np.float16]
+    error: float
+
+
+def affine_bits(kind: Kind) -> int | None:
+    """The width that a kind has in MLX, None for plain numbers."""
+    if kind is Kind.Q6_K:
+        return REQUANTISED_BITS
+    return _REPACKED[kind].bits if kind in _REPACKED else None
+
+
+def dequantised(kind: Kind, raw: Bytes) -> Floats:
+    """Raw rows to numbers of shape (rows, columns)."""
+    match kind:
+        case Kind.F32:
+            return raw.view("<f4").astype(np.float32)
+        case Kind.F16:
+            return raw.view("<f2").astype(np.float32)
+        case Kind.BF16:
+            return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
+        case Kind.Q6_K:
+            return _dequantised_q6_k(raw)
+        case _:
+            return _repacked(kind, raw).values()
+
+
+def quantised(kind: Kind, raw: Bytes) -> Affine:
+    """Raw rows of a quantised kind as affine groups: the file's own codes, or new ones for Q6_K."""
+    if kind is Kind.Q6_K:
+        return requantised(_dequantised_q6_k(raw))
+    return _repacked(kind, raw)
+
+
+def _repacked(kind: Kind, raw: Bytes) -> Affine:
+    repacking = _REPACKED[kind]
+    groups = repacking.take_apart(raw.reshape(-1, _BLOCK_BYTES[kind]))
+    return Affine(
+        bits=repacking.bits,
+        codes=groups.codes.reshape(len(raw), -1),
+        scales=groups.scales.reshape(len(raw), -1),
+        biases=groups.biases.reshape(len(raw), -1),
+    )
+
+
+def requantised(values: Floats) -> Affine:
+    """Quantise anew at 8 bits: each group of 32 spans its smallest to its largest value."""
+    groups = values.reshape(values.shape[0], -1, GROUP_SIZE)
+    low, high = groups.min(axis=2), groups.max(axis=2)
+    top = np.float32(2**REQUANTISED_BITS - 1)
+    # Codes are chosen for the rounded scale and bias, so that rounding them costs nothing more.
+    scales = ((high - low) / top).astype(np.float16).astype(np.float32)
+    biases = low.astype(np.float16).astype(np.float32)
+    steps = np.divide(
+        groups - biases[..., None],
+        scales[..., None],
+        out=np.zeros_like(groups),
+        where=scales[..., None] > 0,
+    )
+    codes = np.clip(np.rint(steps), 0, top).astype(np.uint8).reshape(values.shape)
+    affine = Affine(bits=REQUANTISED_BITS, codes=codes, scales=scales, biases=biases)
+    moved = np.abs(affine.values().reshape(groups.shape) - groups).max(axis=2)
+    return replace(affine, error=_largest_share(moved, np.abs(groups).max(axis=2)))
+
+
+def packed(affine: Affine) -> Packed:
+    """MLX's layout: each row's codes are one little-endian stream of bits, cut into 32-bit words."""
+    scales, biases = affine.scales.astype(np.float16), affine.biases.astype(np.float16)
+    return Packed(
+        weight=_pack(affine.codes, affine.bits),
+        scales=scales,
+        biases=biases,
+        error=_rounding_error(affine, scales, biases),
+    )
+
+
+def _pack(codes: Bytes, bits: int) -> Words:
+    match bits:
+        case 8:
+            stream = codes
+        case 4:
+            stream = codes[:, 0::2] | (codes[:, 1::2] << 4)
+        case _:
+            flat = np.unpackbits(codes[:, :, None], axis=2, count=bits, bitorder="little")
+            stream = np.packbits(flat.reshape(len(codes), -1), axis=1, bitorder="little")
+    return np.ascontiguousarray(stream).view("<u4")
+
+
+def _rounding_error(
+    affine: Affine, scales: NDArray[np.float16], biases: NDArray[np.float16]
+) -> float:
+    top = np.float32(2**affine.bits - 1)
+    moved = np.abs(scales - affine.scales) * top + np.abs(biases - affine.biases)
+    largest = np.maximum(np.abs(affine.biases), np.abs(affine.biases + affine.scales * top))
+    return _largest_share(moved, largest)
+
+
+def _largest_share(moved: Floats, largest: Floats) -> float:
+    return float(np.divide(moved, largest, out=np.zeros_like(moved), where=largest > 0).max())
+
+
+def _float16(raw: Bytes) -> Floats:
+    return np.ascontiguousarray(raw).view("<f2").astype(np.float32)
+
+
+def _nibbles(raw: Bytes) -> Bytes:
+    """The low halves of some bytes, then their high halves."""
+    return np.concatenate([raw & _LOW, raw >> _FOUR], axis=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Blocks taken apart: codes in the order of the values, a scale and a bias per group of 32."""
+
+    codes: Bytes
+    scales: Floats
+    biases: Floats
+
+
+def _q4_0(blocks: Bytes) -> _Groups:
+    scales = _float16(blocks[:, :2])
+    return _Groups(_nibbles(blocks[:, 2:]), scales, -8 * scales)
+
+
+def _q4_1(blocks: Bytes) -> _Groups:
+    return _Groups(_nibbles(blocks[:, 4:]), _float16(blocks[:, :2]), _float16(blocks[:, 2:4]))
+
+
+def _q5_0(blocks: Bytes) -> _Groups:
+    scales = _float16(blocks[:, :2])
+    codes = _nibbles(blocks[:, 6:]) | _fifth_bits(blocks[:, 2:6])
+    return _Groups(codes, scales, -16 * scales)
+
+
+def _q5_1(blocks: Bytes) -> _Groups:
+    codes = _nibbles(blocks[:, 8:]) | _fifth_bits(blocks[:, 4:8])
+    return _Groups(codes, _float16(blocks[:, :2]), _float16(blocks[:, 2:4]))
+
+
+def _q8_0(blocks: Bytes) -> _Groups:
+    scales = _float16(blocks[:, :2])
+    # Signed bytes become codes from 0: adding 128 flips the top bit.
+    return _Groups(blocks[:, 2:] ^ np.uint8(128), scales, -128 * scales)
+
+
+def _fifth_bits(raw: Bytes) -> Bytes:
+    """32 bits, one for each value of a block, moved to where they count 16."""
+    return np.unpackbits(np.ascontiguousarray(raw), axis=-1, bitorder="little") << _FOUR
+
+
+def _q4_k(blocks: Bytes) -> _Groups:
+    """Blocks of 256 in eight groups, each with its own scale and bias; Q5_K only adds fifth bits."""
+    first, second, mixed = blocks[:, 4:8], blocks[:, 8:12], blocks[:, 12:16]
+    # Twelve bytes hold eight scales and eight minima of six bits; the two high bits of the last
+    # four of each sit on top of the first four.
+    scales = np.concatenate([first & 63, (mixed & 15) | (first >> 6 << 4)], axis=-1)
+    minima = np.concatenate([second & 63, (mixed >> 4) | (second >> 6 << 4)], axis=-1)
+    runs = blocks[:, -128:].reshape(-1, 4, 32)
+    return _Groups(
+        codes=np.stack([runs & _LOW, runs >> _FOUR], axis=2).reshape(-1, 8, 32),
+        scales=_float16(blocks[:, :2]) * scales,
+        biases=-_float16(blocks[:, 2:4]) * minima,
+    )
+
+
+def _q5_k(blocks: Bytes) -> _Groups:
+    groups = _q4_k(blocks)
+    # Bit g of byte i is the fifth bit of value i of group g.
+    shifts = np.arange(8, dtype=np.uint8)[:, None]
+    fifth = (blocks[:, None, 16:48] >> shifts & np.uint8(1)) << _FOUR
+    return replace(groups, codes=groups.codes | fifth)
+
+
+def _dequantised_q6_k(raw: Bytes) -> Floats:
+    blocks = raw.reshape(-1, 210)
+    low = blocks[:, :128].reshape(-1, 2, 2, 32)  # (blocks, halves, runs, 32)
+    high = blocks[:, 128:192].reshape(-1, 2, 1, 32)
+    low_bits = np.concatenate([low & _LOW, low >> _FOUR], axis=2)  # (blocks, halves, 4, 32)
+    shifts = np.array([0, 2, 4, 6], np.uint8)[:, None]
+    codes = (low_bits | (high >> shifts & 3) << 4).astype(np.int8) - np.int8(32)
+    scales = _float16(blocks[:, 208:210]) * blocks[:, 192:208].view(np.int8)
+    values = scales[:, :, None] * codes.reshape(-1, 16, 16)
+    return values.reshape(len(raw), -1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Repacking:
+    bits: int
+    take_apart: Callable[[Bytes], _Groups]
+
+
+_REPACKED: Final[Mapping[Kind, _Repacking]] = {
+    Kind.Q4_0: _Repacking(4, _q4_0),
+    Kind.Q4_1: _Repacking(4, _q4_1),
+    Kind.Q5_0: _Repacking(5, _q5_0),
+    Kind.Q5_1: _Repacking(5, _q5_1),
+    Kind.Q8_0: _Repacking(8, _q8_0),
+    Kind.Q4_K: _Repacking(4, _q4_k),
+    Kind.Q5_K: _Repacking(5, _q5_k),
+}
+_BLOCK_BYTES: Final = {block.kind: block.num_bytes for block in BLOCKS.values()}

@@ -1,0 +1,295 @@
+"""Parses a GGUF file (version 2 or 3) into typed values; tensors stay views of the mapped file.
+
+Any thread. Knows the container and the sizes of the block kinds, not what the tensors mean. Whatever a
+broken or hostile file holds, the only error is GgufError.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import GgufError
+
+Bytes = NDArray[np.uint8]
+Value = bool | int | float | str | list[str] | list[int] | list[float] | list[bool]
+
+
+class Kind(StrEnum):
+    """How a tensor's numbers are stored."""
+
+    F32 = "F32"
+    F16 = "F16"
+    BF16 = "BF16"
+    Q4_0 = "Q4_0"
+    Q4_1 = "Q4_1"
+    Q5_0 = "Q5_0"
+    Q5_1 = "Q5_1"
+    Q8_0 = "Q8_0"
+    Q4_K = "Q4_K"
+    Q5_K = "Q5_K"
+    Q6_K = "Q6_K"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One kind of tensor storage: so many values in so many bytes."""
+
+    kind: Kind
+    num_values: int
+    num_bytes: int
+
+
+BLOCKS: Final[Mapping[int, Block]] = {
+    0: Block(Kind.F32, 1, 4),
+    1: Block(Kind.F16, 1, 2),
+    2: Block(Kind.Q4_0, 32, 18),
+    3: Block(Kind.Q4_1, 32, 20),
+    6: Block(Kind.Q5_0, 32, 22),
+    7: Block(Kind.Q5_1, 32, 24),
+    8: Block(Kind.Q8_0, 32, 34),
+    12: Block(Kind.Q4_K, 256, 144),
+    13: Block(Kind.Q5_K, 256, 176),
+    14: Block(Kind.Q6_K, 256, 210),
+    30: Block(Kind.BF16, 1, 2),
+}
+
+_STRING: Final = 8
+_ARRAY: Final = 9
+_BOOL: Final = 7
+_FORMATS: Final[Mapping[int, str]] = {
+    0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", _BOOL: "?", 10: "Q", 11: "q", 12: "d",
+}  # fmt: skip
+_MAX_DIMENSIONS: Final = 4
+_VERSIONS: Final = (2, 3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """A named tensor; shape is (rows, columns), raw its (rows, bytes per row) in the file."""
+
+    name: str
+    kind: Kind
+    shape: tuple[int, ...]
+    raw: Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The key-value part of a file, asked for by type."""
+
+    values: Mapping[str, Value]
+
+    def integer(self, key: str, default: int | None = None) -> int:
+        value = self.values.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise _wrong(key, "a whole number")
+        return value
+
+    def number(self, key: str, default: float | None = None) -> float:
+        value = self.values.get(key, default)
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not math.isfinite(value)
+        ):
+            raise _wrong(key, "a number")
+        return float(value)
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self.values.get(key, default)
+        if not isinstance(value, str):
+            raise _wrong(key, "a text")
+        return value
+
+    def texts(self, key: str) -> list[str]:
+        value = self.values.get(key)
+        if isinstance(value, list):
+            texts = [item for item in value if isinstance(item, str)]
+            if len(texts) == len(value):
+                return texts
+        raise _wrong(key, "a list of texts")
+
+    def integers(self, key: str) -> list[int]:
+        value = self.values.get(key)
+        if isinstance(value, list):
+            integers = [item for item in value if isinstance(item, int)]
+            if len(integers) == len(value):
+                return integers
+        raise _wrong(key, "a list of whole numbers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GgufFile:
+    """A parsed file. content is the whole mapped file, tensors are views of it."""
+
+    path: Path
+    content: mmap.mmap
+    metadata: Metadata
+    tensors: Mapping[str, Tensor]
+
+
+def read_gguf(path: Path) -> GgufFile:
+    """Map and parse a file; its tensors are checked to lie inside it."""
+    content = _map(path)
+    cursor = _Cursor(content, path.name)
+    if cursor.take(4) != b"GGUF":
+        raise GgufError(f"{path.name} is not a GGUF file.")
+    version = cursor.integer("I")
+    if version not in _VERSIONS:
+        raise GgufError(
+            f"{path.name} is a GGUF file of version {version}; versions 2 and 3 can be read."
+        )
+    num_tensors, num_values = cursor.integer("Q"), cursor.integer("Q")
+    metadata = Metadata(_read_values(cursor, num_values))
+    if (num_files := metadata.integer("split.count", 1)) > 1:
+        raise GgufError(
+            f"{path.name} is one of {num_files} parts; only a GGUF file in one part can be imported."
+        )
+    entries = [_read_entry(cursor) for _ in range(_bounded(cursor, num_tensors))]
+    alignment = metadata.integer("general.alignment", 32)
+    if alignment < 1:
+        raise _wrong("general.alignment", "a positive number")
+    start = -(-cursor.position // alignment) * alignment
+    tensors: dict[str, Tensor] = {}
+    for entry in entries:
+        if entry.name in tensors:
+            raise GgufError(f"{path.name} holds the tensor {entry.name} twice.")
+        tensors[entry.name] = _view(entry, content, start, path.name)
+    return GgufFile(path=path, content=content, metadata=metadata, tensors=tensors)
+
+
+def _map(path: Path) -> mmap.mmap:
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except ValueError as error:
+        raise GgufError(f"{path.name} is empty.") from error
+    except OSError as error:
+        raise GgufError(f"{path} can't be read: {error.strerror}.") from error
+
+
+class _Cursor:
+    """Reads the header front to back; every read past the end is told as truncation."""
+
+    def __init__(self, content: mmap.mmap, file_name: str) -> None:
+        self.content = content
+        self.position = 0
+        self._file_name = file_name
+
+    def take(self, num_bytes: int) -> bytes:
+        end = self.position + num_bytes
+        if end > len(self.content):
+            raise GgufError(
+                f"{self._file_name} is truncated: its header ends after {len(self.content):,} bytes."
+            )
+        taken = self.content[self.position : end]
+        self.position = end
+        return taken
+
+    def integer(self, format_: str) -> int:
+        return int.from_bytes(self.take(struct.calcsize("<" + format_)), "little")
+
+    def text(self) -> str:
+        return self.take(self.integer("Q")).decode("utf-8", errors="replace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    name: str
+    dimensions: tuple[int, ...]  # columns first, as the file has them
+    kind_id: int
+    offset: int
+
+
+def _bounded(cursor: _Cursor, count: int) -> int:
+    """A count of things that take bytes each: one that the file can't hold ends as truncation."""
+    return min(count, len(cursor.content))
+
+
+def _read_values(cursor: _Cursor, count: int) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    for _ in range(_bounded(cursor, count)):
+        key = cursor.text()
+        values[key] = _read_value(cursor, key, cursor.integer("I"))
+    return values
+
+
+def _read_value(cursor: _Cursor, key: str, type_id: int) -> Value:
+    if type_id == _ARRAY:
+        return _read_list(cursor, key, cursor.integer("I"), cursor.integer("Q"))
+    if type_id == _STRING:
+        return cursor.text()
+    return _read_numbers(cursor, key, type_id, 1)[0]
+
+
+def _read_list(cursor: _Cursor, key: str, type_id: int, count: int) -> Value:
+    if type_id == _STRING:
+        return [cursor.text() for _ in range(_bounded(cursor, count))]
+    return _read_numbers(cursor, key, type_id, count)
+
+
+def _read_numbers(
+    cursor: _Cursor, key: str, type_id: int, count: int
+) -> list[int] | list[float] | list[bool]:
+    if type_id not in _FORMATS:
+        raise GgufError(f"The metadata value {key[:60]!r} is of the unknown type {type_id}.")
+    code = _FORMATS[type_id]
+    raw = cursor.take(count * struct.calcsize("<" + code))
+    if type_id == _BOOL:
+        return [byte != 0 for byte in raw]
+    return np.frombuffer(raw, np.dtype("<" + code)).tolist()
+
+
+def _read_entry(cursor: _Cursor) -> _Entry:
+    name = cursor.text()
+    num_dimensions = cursor.integer("I")
+    if not 1 <= num_dimensions <= _MAX_DIMENSIONS:
+        raise GgufError(
+            f"The tensor {name[:60]!r} has {num_dimensions} dimensions; 1 to 4 are possible."
+        )
+    dimensions = tuple(cursor.integer("Q") for _ in range(num_dimensions))
+    return _Entry(
+        name=name, dimensions=dimensions, kind_id=cursor.integer("I"), offset=cursor.integer("Q")
+    )
+
+
+def _view(entry: _Entry, content: mmap.mmap, start: int, file_name: str) -> Tensor:
+    if entry.kind_id not in BLOCKS:
+        have = ", ".join(Kind)
+        raise GgufError(
+            f"The tensor {entry.name} is quantised in a way that can't be imported "
+            f"(type {entry.kind_id}); possible are {have}."
+        )
+    block = BLOCKS[entry.kind_id]
+    columns, num_rows = entry.dimensions[0], math.prod(entry.dimensions[1:])
+    if columns % block.num_values or columns * num_rows == 0:
+        raise GgufError(
+            f"The tensor {entry.name} has a shape that {block.kind} can't have: {entry.dimensions}."
+        )
+    row_bytes = columns // block.num_values * block.num_bytes
+    end = start + entry.offset + num_rows * row_bytes
+    if end > len(content):
+        raise GgufError(
+            f"{file_name} is truncated: the tensor {entry.name} ends at byte {end:,}, the file at {len(content):,}."
+        )
+    raw = np.frombuffer(content, np.uint8, num_rows * row_bytes, start + entry.offset)
+    return Tensor(
+        name=entry.name,
+        kind=block.kind,
+        shape=tuple(reversed(entry.dimensions)),
+        raw=raw.reshape(num_rows, row_bytes),
+    )
+
+
+def _wrong(key: str, wanted: str) -> GgufError:
+    return GgufError(f"The metadata value {key!r} is missing or not {wanted}.")

@@ -1,0 +1,37 @@
+"""One uniform face of mlx-lm's models: fresh caches and a forward pass. Engine thread only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import mlx.core as mx
+from mlx import nn
+from mlx_lm.models.cache import make_prompt_cache
+
+from engine.cache.trees import tree_bytes
+
+
+class ModelAdapter:
+    """A loaded model of any architecture that mlx-lm builds."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model: Any = model
+
+    def new_caches(self) -> list[object]:
+        """One empty cache object a layer, as the model wants them."""
+        return cast("list[object]", make_prompt_cache(self._model))
+
+    def forward(self, token_ids: Sequence[int], caches: list[object]) -> mx.array:
+        """Feed token_ids after what caches hold; lazy.
+
+        Returns:
+            Logits of the last position, (V,).
+        """
+        input_ids = mx.array([token_ids], mx.int32)  # (1, L)
+        logits: mx.array = self._model(input_ids, cache=caches)  # (1, L, V)
+        return logits[0, -1]
+
+    @property
+    def weight_bytes(self) -> int:
+        return tree_bytes(self._model.parameters())

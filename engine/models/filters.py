@@ -1,0 +1,56 @@
+"""mlx-lm's logit filters and penalties behind one callable. Drawing is engine.sampling's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import mlx.core as mx
+from mlx_lm.sample_utils import (
+    apply_min_p,
+    apply_top_k,
+    apply_top_p,
+    make_logits_processors,
+)
+
+from engine.types import SamplingParams
+
+LogitsFilter = Callable[[Sequence[int], mx.array], mx.array]
+
+# How many tokens back a penalty looks.
+_PENALTY_WINDOW = 64
+
+
+def make_filter(params: SamplingParams, vocab_size: int) -> LogitsFilter:
+    """A function of (all tokens so far, raw logits (V,)) that returns filtered log-probabilities.
+
+    Order as in mlx-lm: penalties on logits, then top-p, min-p and top-k on log-probabilities.
+    """
+    penalties = make_logits_processors(
+        repetition_penalty=None if params.repetition_penalty == 1.0 else params.repetition_penalty,
+        repetition_context_size=_PENALTY_WINDOW,
+        presence_penalty=params.presence_penalty or None,
+        presence_context_size=_PENALTY_WINDOW,
+        frequency_penalty=params.frequency_penalty or None,
+        frequency_context_size=_PENALTY_WINDOW,
+    )
+    cuts: list[Callable[[mx.array], mx.array]] = []
+    if 0.0 < params.top_p < 1.0:
+        cuts.append(partial(apply_top_p, top_p=params.top_p))
+    if params.min_p > 0.0:
+        cuts.append(partial(apply_min_p, min_p=params.min_p))
+    if 0 < params.top_k < vocab_size:
+        cuts.append(partial(apply_top_k, top_k=params.top_k))
+
+    def apply(token_ids: Sequence[int], logits: mx.array) -> mx.array:
+        row = logits[None]  # (1, V)
+        if penalties:
+            recent = mx.array(list(token_ids[-_PENALTY_WINDOW:]), mx.int32)
+            for penalty in penalties:
+                row = penalty(recent, row)
+        row = row - mx.logsumexp(row, axis=-1, keepdims=True)
+        for cut in cuts:
+            row = cut(row)
+        return row[0]
+
+    return apply

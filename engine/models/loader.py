@@ -1,0 +1,204 @@
+"""A model folder to a model that answers. Engine thread only; no code from the folder is ever run."""
+
+# mlx-lm, mlx.nn and mlx.utils are untyped or partly typed; this file is the door to them.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import mlx.core as mx
+from mlx import nn
+from mlx.utils import tree_flatten, tree_map
+from mlx_lm.tokenizer_utils import TokenizerWrapper, load as load_wrapper
+from mlx_lm.utils import dequantize_model, load_config, load_model as build_model
+
+from engine.cache.layout import Layout, measure_layout
+from engine.cache.trees import evaluate, tree_bytes
+from engine.catalog.card import ModelCard, Source
+from engine.catalog.inspect import read_card
+from engine.chat.prompt import PromptBuilder
+from engine.chat.template import Renderer
+from engine.chat.tokenizer import ChatTokenizer, Markers
+from engine.errors import ModelFolderError
+from engine.models.adapter import ModelAdapter
+from engine.models.renderer import FunctionRenderer, JinjaRenderer
+from engine.types import ModelFacts, SamplingParams
+
+log = logging.getLogger(__name__)
+
+# A model that states no limit (a purely recurrent one) is taken to read this many tokens.
+_NO_LIMIT = 1 << 20
+# Parameters evaluated between two progress reports.
+_GROUP_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """Everything of a model that requests need."""
+
+    adapter: ModelAdapter
+    prompts: PromptBuilder
+    layout: Layout
+    facts: ModelFacts
+    vocab_size: int
+
+
+def load_model(path: Path, progress: Callable[[int, int], None]) -> LoadedModel:
+    """Load the model folder at path.
+
+    Args:
+        path: a folder in mlx-lm's format.
+        progress: called with (loaded bytes, all bytes); what it raises ends the loading.
+
+    Raises:
+        ModelFolderError: the folder is broken, incomplete, unsupported or wants to run code.
+    """
+    card = read_card(path, Source.FOLDER)
+    if card.problem is not None:
+        raise ModelFolderError.of(card.problem)
+    try:
+        model, config = cast("tuple[nn.Module, dict[str, Any]]", build_model(path, lazy=True))
+        if mx.default_device() == mx.Device(mx.cpu):
+            model = _as_float32(model)
+        _evaluate(model, progress)
+        wrapper = load_wrapper(
+            path,
+            {"trust_remote_code": False},
+            eos_token_ids=config.get("eos_token_id"),
+        )
+        prompts = _prompts(path, wrapper)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+        raise ModelFolderError(f"{path.name}: {error}", details=repr(error)) from error
+    adapter = ModelAdapter(model)
+    layout = _probe(adapter)
+    facts = _facts(card, wrapper, prompts, layout, adapter)
+    log.info("loaded %s: %s", path, layout)
+    return LoadedModel(adapter, prompts, layout, facts, prompts.tokenizer.vocab_size)
+
+
+def _as_float32(model: nn.Module) -> nn.Module:
+    """De-quantised: half-precision arithmetic is unusably slow on MLX's CPU backend."""
+    model = dequantize_model(model)
+    widened = tree_map(
+        lambda x: x.astype(mx.float32) if mx.issubdtype(x.dtype, mx.floating) else x,
+        model.parameters(),
+    )
+    model.update(widened)
+    return model
+
+
+def _evaluate(model: nn.Module, progress: Callable[[int, int], None]) -> None:
+    """Read the weights group by group, so that progress is real and loading can be given up."""
+    parameters = cast("list[tuple[str, mx.array]]", tree_flatten(model.parameters()))
+    total = sum(array.nbytes for _, array in parameters)
+    loaded = 0
+    group: list[mx.array] = []
+    progress(0, total)
+    for _, array in parameters:
+        group.append(array)
+        if tree_bytes(group) >= _GROUP_BYTES:
+            evaluate(group)
+            loaded += tree_bytes(group)
+            group.clear()
+            progress(loaded, total)
+    evaluate(group)
+    progress(total, total)
+
+
+def _prompts(path: Path, wrapper: TokenizerWrapper) -> PromptBuilder:
+    fast = cast("Any", wrapper)
+    markers = Markers(
+        eos_ids=frozenset(wrapper.eos_token_ids),
+        think_start=tuple(fast.think_start_tokens or ()),
+        think_end=tuple(fast.think_end_tokens or ()),
+    )
+    tokenizer = ChatTokenizer(fast.backend_tokenizer, markers, _tokenizer_hash(path))
+    return PromptBuilder(tokenizer, _renderer(path, fast))
+
+
+def _tokenizer_hash(path: Path) -> str:
+    return _digest((path / "tokenizer.json").read_text(encoding="utf-8"))
+
+
+def _renderer(path: Path, wrapper: Any) -> Renderer:
+    if wrapper.chat_template is not None:
+        return JinjaRenderer(wrapper.get_chat_template(), wrapper.special_tokens_map)
+    if wrapper.has_chat_template:
+        return FunctionRenderer(wrapper.apply_chat_template)
+    raise ModelFolderError(f"{path.name} has no chat template.", advice="Choose a chat model.")
+
+
+def _probe(adapter: ModelAdapter) -> Layout:
+    """What the model's caches hold, seen after three tokens."""
+    caches = adapter.new_caches()
+    logits = adapter.forward([0, 0, 0], caches)
+    evaluate(logits)
+    return measure_layout(caches, 3, tree_bytes)
+
+
+def _facts(
+    card: ModelCard,
+    wrapper: TokenizerWrapper,
+    prompts: PromptBuilder,
+    layout: Layout,
+    adapter: ModelAdapter,
+) -> ModelFacts:
+    return ModelFacts(
+        path=str(card.path),
+        name=card.name,
+        model_type=card.model_type,
+        context_len=card.context_len or _NO_LIMIT,
+        weight_bytes=adapter.weight_bytes,
+        has_thinking=bool(prompts.tokenizer.markers.think_end),
+        tokenizer_hash=prompts.tokenizer.tokenizer_hash,
+        template_hash=_digest(str(cast("Any", wrapper).chat_template)),
+        kv_bytes_per_token=layout.kv_bytes_per_token,
+        snapshot_bytes=layout.snapshot_bytes,
+        default_sampling=_default_sampling(card.path),
+    )
+
+
+def _default_sampling(path: Path) -> SamplingParams:
+    """generation_config.json's own values, ours where it says nothing or nothing sensible."""
+    ours = SamplingParams()
+    try:
+        parsed: object = json.loads((path / "generation_config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ours
+    config = cast("dict[str, object]", parsed) if isinstance(parsed, dict) else {}
+
+    def number(name: str, low: float, high: float, default: float) -> float:
+        value = config.get(name)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return default
+        return float(value) if low <= value <= high else default
+
+    return SamplingParams(
+        temperature=number("temperature", 0.0, 2.0, ours.temperature),
+        top_p=number("top_p", 0.01, 1.0, ours.top_p),
+        top_k=int(number("top_k", 0, 1 << 20, ours.top_k)),
+        min_p=number("min_p", 0.0, 1.0, ours.min_p),
+        repetition_penalty=number("repetition_penalty", 0.1, 10.0, ours.repetition_penalty),
+    )
+
+
+def namespace_of(path: Path) -> str:
+    """What cached state belongs to: the folder, its configuration and its weight files."""
+    parts = [str(path.resolve()), json.dumps(load_config(path), sort_keys=True, default=str)]
+    for file in sorted(path.glob("*.safetensors")):
+        status = file.stat()
+        parts.append(f"{file.name} {status.st_size} {status.st_mtime_ns}")
+    parts.append(_tokenizer_hash(path))
+    return _digest("\n".join(parts))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,148 @@
+"""The slow, obvious way to answer, and the comparison of a finished request with it.
+
+Used by `rejoinder bench script --check` and the tests: no cache, no snapshots, no chunks.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import mlx.core as mx
+
+from engine.cache.trees import evaluate
+from engine.chat.tokenizer import ChatTokenizer
+from engine.models.loader import LoadedModel
+from engine.types import CheckResult, Message, Role
+
+# Rounding alone stays below 5e-6 of the logits' standard deviation, a wrong state is above 2e-2.
+TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What a request fed and saw: rows[i] are the logits (V,) before output token i."""
+
+    prompt_ids: tuple[int, ...]
+    output_ids: tuple[int, ...]
+    rows: tuple[mx.array, ...]
+    greedy: bool
+    thinking: bool | None
+
+
+def check(model: LoadedModel, record: Record, messages: Sequence[Message]) -> CheckResult:
+    """Hold a record to the messages that a person sees and to a naive run of the bare model."""
+    wrong_prompt = _prompt_fault(model, record, messages)
+    largest = 0.0
+    first: int | None = None
+    for index, (ours, naive) in enumerate(zip(record.rows, naive_rows(model, record), strict=True)):
+        difference = _number(mx.max(mx.abs(ours - naive)) / mx.std(naive))
+        largest = max(largest, difference)
+        same_token = not record.greedy or bool((mx.argmax(ours) == mx.argmax(naive)).item())
+        if first is None and not (difference <= TOLERANCE and same_token):
+            first = index
+    return CheckResult(
+        prompt_equal=not wrong_prompt,
+        equal=first is None,
+        max_difference=largest,
+        first_difference=first,
+        detail=wrong_prompt,
+    )
+
+
+def _number(scalar: mx.array) -> float:
+    value = scalar.item()
+    assert isinstance(value, float)
+    return value
+
+
+def naive_rows(model: LoadedModel, record: Record) -> list[mx.array]:
+    """Logits before every output token: a fresh cache, the prompt in one go, then token by token."""
+    caches = model.adapter.new_caches()
+    rows = [model.adapter.forward(record.prompt_ids, caches)]
+    evaluate(rows)
+    for token_id in record.output_ids[: len(record.rows) - 1]:
+        rows.append(model.adapter.forward([token_id], caches))
+        evaluate(rows[-1])
+    return rows[: len(record.rows)]
+
+
+def _prompt_fault(model: LoadedModel, record: Record, messages: Sequence[Message]) -> str:
+    """What is wrong with the prompt's ids, an empty string if nothing is."""
+    tokenizer = model.prompts.tokenizer
+
+    def render(shown: Sequence[Message]) -> str:
+        return model.prompts.renderer.render(shown, thinking=record.thinking, reply_follows=True)
+
+    text, decoded = render(messages), tokenizer.decode(record.prompt_ids)
+    if decoded not in (text, unicodedata.normalize("NFC", text)):
+        at = next((i for i, (a, b) in enumerate(zip(decoded, text, strict=False)) if a != b), -1)
+        return f"the prompt reads {decoded[at:][:40]!r} where the messages read {text[at:][:40]!r}"
+    written = [m for m in messages if m.role is not Role.ASSISTANT]
+    if any(tokenizer.has_control(message.content) for message in written):
+        harmless = [
+            m
+            if m.role is Role.ASSISTANT
+            else replace(m, content=_without_control(tokenizer, m.content))
+            for m in messages
+        ]
+        wanted = _count_control(tokenizer, tokenizer.encode_template(render(harmless)))
+        found = _count_control(tokenizer, record.prompt_ids)
+        return "" if found == wanted else "typed text became control tokens"
+    return _ids_fault(tokenizer, record.prompt_ids, messages)
+
+
+def _ids_fault(
+    tokenizer: ChatTokenizer, prompt_ids: Sequence[int], messages: Sequence[Message]
+) -> str:
+    """Cut the stored replies out of the ids; what is left must be what the tokenizer gives."""
+    position = 0
+    for message in messages:
+        core = _answer_core(tokenizer, message)
+        if not core:
+            continue
+        at = _find(prompt_ids, core, position)
+        if at < 0:
+            return f"the ids of the reply {message.content[:40]!r} are not in the prompt"
+        if not _is_plain(tokenizer, prompt_ids[position:at]):
+            return f"the text before the reply {message.content[:40]!r} is tokenised differently"
+        position = at + len(core)
+    return "" if _is_plain(tokenizer, prompt_ids[position:]) else "the last message's ids differ"
+
+
+def _is_plain(tokenizer: ChatTokenizer, token_ids: Sequence[int]) -> bool:
+    return tokenizer.encode_template(tokenizer.decode(token_ids)) == tuple(token_ids)
+
+
+def _answer_core(tokenizer: ChatTokenizer, message: Message) -> tuple[int, ...]:
+    """A reply's ids without a token at either end that a template may have trimmed into."""
+    if message.role is not Role.ASSISTANT or message.reply is None:
+        return ()
+    token_ids = message.reply.token_ids[message.reply.answer_start :]
+
+    def is_edge(token_id: int) -> bool:
+        text = tokenizer.decode([token_id])
+        return text != text.strip()
+
+    start, end = 0, len(token_ids)
+    while start < end and is_edge(token_ids[start]):
+        start += 1
+    while start < end and is_edge(token_ids[end - 1]):
+        end -= 1
+    return token_ids[start:end]
+
+
+def _count_control(tokenizer: ChatTokenizer, token_ids: Sequence[int]) -> int:
+    return sum(tokenizer.has_control(tokenizer.decode([token_id])) for token_id in token_ids)
+
+
+def _without_control(tokenizer: ChatTokenizer, text: str) -> str:
+    return "".join(
+        part.removeprefix(tokenizer.control_prefix(part)) for part in tokenizer.split_control(text)
+    )
+
+
+def _find(token_ids: Sequence[int], wanted: tuple[int, ...], start: int) -> int:
+    ends = range(start, len(token_ids) - len(wanted) + 1)
+    return next((i for i in ends if tuple(token_ids[i : i + len(wanted)]) == wanted), -1)

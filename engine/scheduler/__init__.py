@@ -1,1 +1,0 @@
-"""Which request runs next; plain Python."""

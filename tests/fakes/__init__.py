@@ -1,0 +1,1 @@
+"""Stand-ins that tests use: small, honest, deterministic."""

@@ -1,0 +1,94 @@
+"""A person who acts on one conversation, with counted ids and times, and the replies they get."""
+
+from __future__ import annotations
+
+from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
+from app.conversation.tree import (
+    Conversation,
+    Generation,
+    NodeId,
+    finish_reply,
+    new_conversation,
+)
+from engine.events import RequestFinished
+from engine.types import (
+    ConversationId,
+    FinishReason,
+    PromptPlan,
+    ReplyTokens,
+    RequestId,
+    SamplingParams,
+    Usage,
+)
+
+GENERATION = Generation(
+    model_path="/models/tiny",
+    model_name="Tiny 1B",
+    template_hash="template",
+    thinking=None,
+    sampling=SamplingParams(temperature=0.25, seed=7),
+    max_tokens=64,
+)
+
+USAGE = Usage(
+    plan=PromptPlan(prompt_tokens=12, restored=8, replayed=1, read=3, reasons=("hot", "tail")),
+    output_tokens=3,
+    queue_ms=0.25,
+    render_ms=0.5,
+    restore_ms=1.5,
+    prefill_ms=20.125,
+    ttft_ms=22.0,
+    total_ms=123.75,
+    decode_tok_s=60.5,
+    cache_bytes=4096,
+)
+
+
+def finished(
+    content: str,
+    *,
+    reasoning: str = "",
+    reason: FinishReason = FinishReason.STOP,
+    token_ids: tuple[int, ...] = (5, 300, 4_000_000_000),
+) -> RequestFinished:
+    reply = ReplyTokens(token_ids=token_ids, answer_start=1, tokenizer_hash="tokenizer")
+    return RequestFinished(
+        request_id=RequestId("request"),
+        reason=reason,
+        content=content,
+        reasoning=reasoning,
+        reply=reply,
+        usage=USAGE,
+        prompt_ids=(),
+    )
+
+
+class Person:
+    """Acts on the conversation conv, which always is the newest value."""
+
+    def __init__(self, name: str = "A") -> None:
+        self.conv: Conversation = new_conversation(ConversationId(name), now=0.0)
+        self._count = 0
+
+    def send(self, text: str, answer: str = "Yes.") -> Turn:
+        return self._answer(plan_send(self.conv, text, self.ids(), now=self.now()), answer)
+
+    def edit(self, node_id: NodeId, text: str, answer: str = "Yes.") -> Turn:
+        turn = plan_edit(self.conv, node_id, text, self.ids(), now=self.now())
+        return self._answer(turn, answer)
+
+    def regenerate(self, reply_id: NodeId, answer: str = "No.") -> Turn:
+        turn = plan_regenerate(self.conv, reply_id, self.ids().reply, now=self.now())
+        return self._answer(turn, answer)
+
+    def ids(self) -> TurnIds:
+        self._count += 1
+        name = f"{self.conv.conversation_id}{self._count}"
+        return TurnIds(user=NodeId(f"{name}u"), reply=NodeId(f"{name}r"))
+
+    def now(self) -> float:
+        return float(self._count)
+
+    def _answer(self, turn: Turn, answer: str) -> Turn:
+        self.conv = finish_reply(turn.conversation, turn.reply_id, finished(answer))
+        return turn

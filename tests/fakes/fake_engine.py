@@ -1,0 +1,259 @@
+"""An engine that the test plays: same interface as engine.engine.Engine, no thread, no model.
+
+It obeys the protocol (one request at a time, others queued in order); what a model would write and
+how loading goes is said by the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from engine.config import EngineConfig
+from engine.errors import NoModelError
+from engine.events import (
+    Cancel,
+    Command,
+    Event,
+    LoadModel,
+    LoadStage,
+    ModelFailed,
+    ModelLoaded,
+    ModelLoading,
+    ModelUnloaded,
+    PrefillProgress,
+    RequestFailed,
+    RequestFinished,
+    RequestQueued,
+    RequestStarted,
+    Submit,
+    TextDelta,
+    UnloadModel,
+)
+from engine.types import (
+    Channel,
+    FinishReason,
+    ModelFacts,
+    Problem,
+    PromptPlan,
+    ReplyTokens,
+    Request,
+    RequestId,
+    SamplingParams,
+    Usage,
+)
+
+FACTS = ModelFacts(
+    path="/models/tiny",
+    name="Tiny 9B 4-bit",
+    model_type="qwen3_5",
+    context_len=32768,
+    weight_bytes=5_200_000_000,
+    has_thinking=True,
+    tokenizer_hash="tok-1",
+    template_hash="tmpl-1",
+    kv_bytes_per_token=32768,
+    snapshot_bytes=51_000_000,
+    default_sampling=SamplingParams(temperature=0.6),
+)
+
+
+@dataclass(slots=True, eq=False)
+class _Running:
+    request: Request
+    plan: PromptPlan
+    content: str = ""
+    reasoning: str = ""
+    num_tokens: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class FakeEngine:
+    """Set hold_load to play the loading by hand; set plan before a request to say what it costs."""
+
+    config: EngineConfig
+    on_event: Callable[[Event], None]
+    hold_load: bool = False
+    hold_start: bool = False
+    facts: ModelFacts = FACTS
+    plan: PromptPlan | None = None
+    restore_ms: float = 6.0
+    started: bool = False
+    closed: bool = False
+    loaded: bool = False
+    commands: list[Command] = field(default_factory=list[Command])
+    _loading: str | None = None
+    _queue: list[Request] = field(default_factory=list[Request])
+    _running: _Running | None = None
+
+    # the interface of engine.engine.Engine
+
+    def start(self) -> None:
+        self.started = True
+
+    def send(self, command: Command) -> None:
+        assert not self.closed, "a command after close"
+        self.commands.append(command)
+        match command:
+            case LoadModel(path=path):
+                self._load(path)
+            case UnloadModel():
+                self.loaded = False
+                self.on_event(ModelUnloaded())
+            case Submit(request=request):
+                self._submit(request)
+            case Cancel(request_id=request_id):
+                self._cancel(request_id)
+            case _:
+                pass
+
+    def close(self, timeout_s: float = 30.0) -> None:  # noqa: ARG002 (the interface's)
+        if not self.closed and self._running is not None:
+            self.finish(FinishReason.CANCELLED)
+        self.closed = True
+
+    # what the test plays
+
+    @property
+    def submitted(self) -> list[Request]:
+        return [command.request for command in self.commands if isinstance(command, Submit)]
+
+    @property
+    def running(self) -> Request | None:
+        return None if self._running is None else self._running.request
+
+    def load_progress(self, fraction: float) -> None:
+        assert self._loading is not None
+        total = self.facts.weight_bytes
+        loaded = int(total * fraction)
+        self.on_event(ModelLoading(self._loading, LoadStage.READING, fraction, loaded, total))
+
+    def finish_load(self) -> None:
+        assert self._loading is not None
+        self.loaded, path, self._loading = True, self._loading, None
+        self.facts = replace(self.facts, path=path)
+        self.on_event(ModelLoaded(self.facts))
+
+    def fail_load(self, problem: Problem) -> None:
+        assert self._loading is not None
+        path, self._loading = self._loading, None
+        self.on_event(ModelFailed(path, problem))
+
+    def begin(self) -> None:
+        """Start the request at the head of the queue."""
+        assert self._running is None
+        request = self._queue.pop(0)
+        plan = self.plan or _plan_of(request)
+        self._running = _Running(request, plan)
+        self.on_event(RequestStarted(request.request_id, plan, self.restore_ms))
+
+    def prefill(self, done: int, total: int, eta_s: float | None = None) -> None:
+        self.on_event(PrefillProgress(self._current.request.request_id, done, total, eta_s))
+
+    def think(self, text: str) -> None:
+        self._current.reasoning += text
+        self._emit(Channel.REASONING, text)
+
+    def write(self, text: str) -> None:
+        self._current.content += text
+        self._emit(Channel.ANSWER, text)
+
+    def finish(self, reason: FinishReason = FinishReason.STOP) -> None:
+        running = self._current
+        self._running = None
+        reply = ReplyTokens(
+            token_ids=tuple(range(running.num_tokens)),
+            answer_start=0,
+            tokenizer_hash=self.facts.tokenizer_hash,
+        )
+        self.on_event(
+            RequestFinished(
+                running.request.request_id,
+                reason,
+                running.content,
+                running.reasoning,
+                reply,
+                _usage(running),
+            )
+        )
+        self._begin_next()
+
+    def fail(self, problem: Problem) -> None:
+        """Fail the running request, or refuse the first waiting one."""
+        if self._running is None:
+            request = self._queue.pop(0)
+        else:
+            request, self._running = self._running.request, None
+        self.on_event(RequestFailed(request.request_id, problem))
+        self._begin_next()
+
+    @property
+    def _current(self) -> _Running:
+        assert self._running is not None, "no request is running"
+        return self._running
+
+    def _emit(self, channel: Channel, text: str) -> None:
+        running = self._current
+        running.num_tokens += max(1, len(text) // 4)
+        self.on_event(TextDelta(running.request.request_id, channel, text, running.num_tokens))
+
+    def _load(self, path: str) -> None:
+        self.loaded, self._loading = False, path
+        self.on_event(ModelLoading(path, LoadStage.IMPORTING, 0.0, 0, self.facts.weight_bytes))
+        if not self.hold_load:
+            self.finish_load()
+
+    def _submit(self, request: Request) -> None:
+        if not self.loaded:
+            problem = NoModelError("The request came before a model was loaded.").problem
+            self.on_event(RequestFailed(request.request_id, problem))
+            return
+        self._queue.append(request)
+        ahead = len(self._queue) - 1 + (self._running is not None)
+        self.on_event(RequestQueued(request.request_id, ahead))
+        self._begin_next()
+
+    def _begin_next(self) -> None:
+        if self._queue and self._running is None and not self.hold_start:
+            self.begin()
+
+    def _cancel(self, request_id: RequestId) -> None:
+        if self._running is not None and self._running.request.request_id == request_id:
+            self.finish(FinishReason.CANCELLED)
+            return
+        for request in self._queue:
+            if request.request_id == request_id:
+                self._queue.remove(request)
+                self._finish_unstarted(request)
+                return
+
+    def _finish_unstarted(self, request: Request) -> None:
+        running = _Running(request, PromptPlan(prompt_tokens=0, restored=0, replayed=0, read=0))
+        reply = ReplyTokens(token_ids=(), answer_start=0, tokenizer_hash=self.facts.tokenizer_hash)
+        self.on_event(
+            RequestFinished(
+                request.request_id, FinishReason.CANCELLED, "", "", reply, _usage(running)
+            )
+        )
+
+
+def _plan_of(request: Request) -> PromptPlan:
+    """Roughly four characters a token; what is not new was kept."""
+    costs = [len(message.content) // 4 + 4 for message in request.messages]
+    read = sum(cost for index, cost in enumerate(costs) if index in request.new_messages)
+    return PromptPlan(prompt_tokens=sum(costs), restored=sum(costs) - read, replayed=0, read=read)
+
+
+def _usage(running: _Running) -> Usage:
+    return Usage(
+        plan=running.plan,
+        output_tokens=running.num_tokens,
+        queue_ms=1.0,
+        render_ms=1.0,
+        restore_ms=6.0,
+        prefill_ms=100.0,
+        ttft_ms=110.0,
+        total_ms=3700.0,
+        decode_tok_s=58.0,
+        cache_bytes=400_000_000,
+    )

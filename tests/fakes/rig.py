@@ -1,0 +1,170 @@
+"""The app without its window: real controllers and store, an engine and a catalog that the test plays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from app.controllers.core import Core, Seams
+from app.controllers.turns import Refusal
+from app.conversation.tree import Conversation, Node, shown_path
+from app.settings import Settings
+from app.store.conversations import ConversationStore, open_store
+from engine.catalog.card import ModelCard, Source
+from engine.config import EngineConfig
+from engine.errors import ModelFolderError
+from engine.events import Event
+from engine.types import ConversationId, Problem
+from tests.fakes.fake_engine import FakeEngine
+
+T = TypeVar("T")
+
+NOON = 1_760_011_200.0  # 2025-10-09 12:00 UTC
+
+
+def card(name: str = "Tiny-9B-4bit", **changes: object) -> ModelCard:
+    values: dict[str, object] = {
+        "path": Path("/models") / name,
+        "name": name,
+        "source": Source.HF_CACHE,
+        "model_type": "qwen3_5",
+        "num_parameters": 9_000_000_000,
+        "bits": 4.0,
+        "size_bytes": 5_200_000_000,
+        "context_len": 32768,
+        "text_only": False,
+        "hybrid": True,
+        **changes,
+    }
+    return ModelCard(**values)  # pyright: ignore[reportArgumentType] (a test's shorthand)
+
+
+DEMO = card(
+    "SmolLM2-135M-Instruct",
+    source=Source.STARTER,
+    num_parameters=135_000_000,
+    bits=8.0,
+    size_bytes=98_000_000,
+    hybrid=False,
+)
+
+
+@dataclass(slots=True, eq=False)
+class FakeCatalog:
+    """Cards that the test lays out. The methods run on a lane's thread."""
+
+    cards: tuple[ModelCard, ...] = field(default_factory=lambda: (card(),))
+    starter: ModelCard | None = None
+    folders: tuple[str, ...] = ()
+
+    def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]:
+        self.folders = folders
+        return self.cards
+
+    def fingerprint(self, folders: tuple[str, ...]) -> str:
+        return repr((folders, [(one.name, one.usable) for one in self.cards]))
+
+    def best(self, cards: tuple[ModelCard, ...]) -> ModelCard | None:
+        usable = (one for one in cards if one.usable)
+        return max(usable, key=lambda one: one.num_parameters, default=None)
+
+    def suggestion(self) -> str:
+        return "hf download mlx-community/Qwen3.5-4B-4bit"
+
+    def make_starter(self, progress: Callable[[float], None]) -> Path:
+        if self.starter is None:
+            raise ModelFolderError("The starter model is not installed.")
+        progress(0.5)
+        self.cards = (*self.cards, self.starter)
+        return self.starter.path
+
+
+@dataclass(slots=True, eq=False)
+class FakeOrigin:
+    """Counts ids; time stands still until the test moves it."""
+
+    time_s: float = NOON
+    tick_s: float = 0.0
+    count: int = 0
+
+    def new_id(self) -> str:
+        self.count += 1
+        return f"id{self.count:04}"
+
+    def new_seed(self) -> int:
+        self.count += 1
+        return self.count
+
+    def now(self) -> float:
+        return self.time_s
+
+    def tick(self) -> float:
+        self.tick_s += 0.01
+        return self.tick_s
+
+
+class Rig:
+    """Everything but the widgets. close() ends it as the app does."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        settings: Settings | None = None,
+        model: Path | None = None,
+        catalog: FakeCatalog | None = None,
+    ) -> None:
+        self.engines: list[FakeEngine] = []
+        self.catalog = catalog or FakeCatalog()
+        self.origin = FakeOrigin()
+        self.core = Core(
+            Seams(
+                make_engine=self._make_engine,
+                open_store=lambda: open_store(data_dir / "conversations.db", now=self.origin.now()),
+                catalog=self.catalog,
+                origin=self.origin,
+                settings=settings or Settings(),
+                settings_path=data_dir / "settings.json",
+                model=model,
+            )
+        )
+        self.engine = self.engines[0]
+        self.desk, self.turns = self.core.desk, self.core.turns
+        self.chat, self.library = self.core.chat, self.core.library
+        self.models = self.core.models
+        self.refusals: list[Refusal] = []
+        self.problems: list[Problem] = []
+        self.chat.refused.connect(self.refusals.append)
+        self.core.failed.connect(self.problems.append)
+
+    @property
+    def current(self) -> Conversation:
+        return self.desk.get(self.library.current)
+
+    @property
+    def path(self) -> list[Node]:
+        return list(shown_path(self.current))
+
+    def start(self) -> None:
+        self.core.open()
+        self.core.start()
+
+    def close(self) -> None:
+        self.core.close()
+
+    def stored(self, call: Callable[[ConversationStore], T]) -> T:
+        """Ask the store on its own thread and wait for the answer."""
+        answer: Future[T] = Future()
+        self.core.store.run(lambda store: answer.set_result(call(store)))
+        return answer.result(timeout=5)
+
+    def stored_path(self, conversation_id: ConversationId) -> list[Node]:
+        return list(shown_path(self.stored(lambda store: store.load(conversation_id))))
+
+    def _make_engine(self, on_event: Callable[[Event], None]) -> FakeEngine:
+        engine = FakeEngine(EngineConfig(), on_event)
+        self.engines.append(engine)
+        return engine

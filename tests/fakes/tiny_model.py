@@ -1,0 +1,249 @@
+"""Complete model folders with random weights in mlx-lm's own classes, a few hundred kB each.
+
+    python -m tests.fakes.tiny_model OUT [NAME ...]
+
+Two templates: `keeping` renders replies as they were given; `thinking` opens a reasoning block in
+the prompt and drops the thoughts of earlier turns, as Qwen3.5's does.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+from mlx.utils import tree_flatten, tree_map_with_path
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+
+class Template(StrEnum):
+    KEEPING = "keeping"
+    THINKING = "thinking"
+
+
+_KEEPING = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+_THINKING = (
+    "{% set ns = namespace(last=0) %}"
+    "{% for m in messages %}{% if m.role == 'user' %}{% set ns.last = loop.index0 %}{% endif %}{% endfor %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{% if m.role == 'assistant' and loop.index0 > ns.last %}"
+    "<think>\n{{ m.reasoning_content | default('') | trim }}\n</think>\n\n{% endif %}"
+    "{{ m.content | trim }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n"
+    "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n"
+    "{% else %}<think>\n{% endif %}{% endif %}"
+)
+TEMPLATES = {Template.KEEPING: _KEEPING, Template.THINKING: _THINKING}
+
+_CORPUS = [
+    "The quick brown fox jumps over the lazy dog, and the dog sleeps on. What is the weather like?",
+    "A list of numbers: 0 1 2 3 4 5 6 7 8 9 10 11 12. Please write a short story about a small boat.",
+    "def add(first, second):\n    return first + second\n\nThank you. Could you say that in other words?",
+    "Of course. In other words, the function returns the sum of both of its arguments.\n",
+]
+_SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+_MARKERS = ["<think>", "</think>"]
+
+_ATTENTION = {
+    "hidden_size": 64,
+    "num_hidden_layers": 4,
+    "intermediate_size": 128,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "rms_norm_eps": 1e-6,
+    "max_position_embeddings": 32768,
+}
+_DELTA_NET = {
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 32,
+    "linear_value_head_dim": 32,
+    "linear_conv_kernel_dim": 4,
+    "full_attention_interval": 4,
+}
+_QWEN = {
+    **_ATTENTION,
+    **_DELTA_NET,
+    "head_dim": 32,
+    "num_hidden_layers": 8,
+    "max_position_embeddings": 262144,
+    "attn_output_gate": True,
+    "tie_word_embeddings": True,
+    "rope_parameters": {
+        "rope_type": "default",
+        "rope_theta": 10000000,
+        "partial_rotary_factor": 0.25,
+        "mrope_section": [11, 11, 10],
+        "mrope_interleaved": True,
+    },
+}
+_EXPERTS = {
+    "num_experts": 8,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 32,
+    "shared_expert_intermediate_size": 32,
+    "norm_topk_prob": True,
+    "decoder_sparse_step": 1,
+}
+
+CONFIGS: dict[str, dict[str, Any]] = {
+    "qwen3_5": {
+        "model_type": "qwen3_5",
+        "architectures": ["Qwen3_5ForConditionalGeneration"],
+        "text_config": {"model_type": "qwen3_5_text", **_QWEN},
+        "vision_config": {"model_type": "qwen3_5"},
+    },
+    "qwen3_5_moe": {
+        "model_type": "qwen3_5_moe",
+        "architectures": ["Qwen3_5MoeForConditionalGeneration"],
+        "text_config": {
+            "model_type": "qwen3_5_moe_text",
+            **_QWEN,
+            **_EXPERTS,
+            "num_hidden_layers": 4,
+            "tie_word_embeddings": False,
+        },
+    },
+    "lfm2": {
+        "model_type": "lfm2",
+        "hidden_size": 64,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 128000,
+        "norm_eps": 1e-5,
+        "conv_bias": False,
+        "conv_L_cache": 3,
+        "block_dim": 64,
+        "block_ff_dim": 128,
+        "block_multiple_of": 32,
+        "block_ffn_dim_multiplier": 1.0,
+        "block_auto_adjust_ff_dim": False,
+        "rope_theta": 1000000.0,
+        "layer_types": ["conv", "conv", "full_attention", "conv"],
+        "tie_word_embeddings": True,
+    },
+    "falcon_h1": {
+        "model_type": "falcon_h1",
+        "hidden_size": 64,
+        "head_dim": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "intermediate_size": 128,
+        "mamba_d_ssm": 64,
+        "mamba_d_head": 16,
+        "mamba_n_heads": 4,
+        "mamba_d_state": 16,
+        "mamba_n_groups": 1,
+        "mamba_d_conv": 4,
+        "max_position_embeddings": 131072,
+        "rope_theta": 1e11,
+    },
+    "mamba2": {
+        "model_type": "mamba2",
+        "num_heads": 4,
+        "head_dim": 32,
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "state_size": 16,
+        "num_hidden_layers": 4,
+        "layer_norm_epsilon": 1e-5,
+        "conv_kernel": 4,
+        "n_groups": 1,
+        "use_bias": False,
+        "use_conv_bias": True,
+        "tie_word_embeddings": True,
+        "time_step_limit": [0.001, 100.0],
+        "time_step_rank": 4,
+    },
+    "gemma3": {
+        "model_type": "gemma3_text",
+        "sliding_window": 32,
+        "sliding_window_pattern": 2,
+        "query_pre_attn_scalar": 16,
+        "rope_theta": 1000000.0,
+        "rope_local_base_freq": 10000.0,
+        **_ATTENTION,
+        "num_key_value_heads": 1,
+    },
+    "llama": {
+        "model_type": "llama",
+        "rope_theta": 10000.0,
+        "tie_word_embeddings": True,
+        **_ATTENTION,
+    },
+}
+
+
+def build_tiny(name: str, out: Path, template: Template = Template.KEEPING) -> Path:
+    """Write the model folder `out` and return it. The same name gives the same weights."""
+    out.mkdir(parents=True, exist_ok=True)
+    tokenizer = _train_tokenizer()
+    tokenizer.save(str(out / "tokenizer.json"))
+    vocab_size, eos = tokenizer.get_vocab_size(), tokenizer.token_to_id("<|im_end|>")
+    config = json.loads(json.dumps(CONFIGS[name]))
+    for part in (config, config.get("text_config", {})):
+        part.update(vocab_size=vocab_size, eos_token_id=eos)
+    architecture = importlib.import_module(f"mlx_lm.models.{config['model_type']}")
+    mx.random.seed(7)
+    model = architecture.Model(architecture.ModelArgs.from_dict(json.loads(json.dumps(config))))
+
+    def spread(path: str, array: mx.array) -> mx.array:
+        # Wider than the default: the logits differ enough that rounding decides nothing.
+        return array * 3.0 if path.endswith("weight") and array.ndim == 2 else array
+
+    model.update(tree_map_with_path(spread, model.parameters()))
+    weights = dict(tree_flatten(model.parameters()))
+    mx.save_safetensors(str(out / "model.safetensors"), weights, metadata={"format": "mlx"})
+    _write_json(out / "config.json", config)
+    _write_json(out / "generation_config.json", {"eos_token_id": eos})
+    (out / "chat_template.jinja").write_text(TEMPLATES[template], encoding="utf-8")
+    _write_json(
+        out / "tokenizer_config.json",
+        {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "eos_token": "<|im_end|>",
+            "pad_token": "<|endoftext|>",
+            "bos_token": None,
+            "clean_up_tokenization_spaces": False,
+            "model_max_length": 262144,
+        },
+    )
+    return out
+
+
+def _train_tokenizer() -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=420, show_progress=False, initial_alphabet=alphabet)
+    tokenizer.train_from_iterator(_CORPUS, trainer)
+    tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in _SPECIAL])
+    tokenizer.add_tokens([AddedToken(t, special=False, normalized=False) for t in _MARKERS])
+    return tokenizer
+
+
+def _write_json(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    target, *names = sys.argv[1:]
+    for name in names or CONFIGS:
+        for template in Template:
+            build_tiny(name, Path(target) / f"{name}-{template}", template)
+
+
+if __name__ == "__main__":
+    main()
