@@ -84,7 +84,7 @@ class EngineCore:
         self._deferred: deque[Command] = deque()
         self._waiting: deque[Submit] = deque()
         self._running: Sequence | None = None
-        self._model: LoadedModel | None = None
+        self.model: LoadedModel | None = None
         self._runner: Runner | None = None
         self._namespace = ""
         self._records: OrderedDict[RequestId, Record] = OrderedDict()
@@ -264,7 +264,7 @@ class EngineCore:
 
     def _verify(self, command: Verify) -> None:
         record = self._records.get(command.request_id)
-        if self._model is None or record is None:
+        if self.model is None or record is None:
             result = CheckResult(
                 prompt_equal=False,
                 equal=False,
@@ -273,7 +273,7 @@ class EngineCore:
                 detail="nothing was recorded for this request",
             )
         else:
-            result = check(self._model, record, command.messages)
+            result = check(self.model, record, command.messages)
         self._emit(Verified(command.request_id, result))
 
     # Models
@@ -306,7 +306,7 @@ class EngineCore:
                 budget_bytes=cache_budget(self._config, model.facts.weight_bytes),
                 max_hot=self._config.max_hot,
             )
-        self._model, self._namespace = model, namespace
+        self.model, self._namespace = model, namespace
         self._runner = Runner(model, self.cache, self._config)
         set_limits()
 
@@ -325,7 +325,7 @@ class EngineCore:
     def _unload(self) -> None:
         if self._running is not None:
             self._finish(self._running, FinishReason.CANCELLED)
-        self._model = self._runner = None
+        self.model = self._runner = None
         self._records.clear()
         _free_memory()
 

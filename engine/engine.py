@@ -10,6 +10,7 @@ Only frozen values cross.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -19,6 +20,14 @@ from engine.events import Command, Event, LoadStage, ModelLoading, Shutdown
 from engine.models.blas import load_openblas
 
 log = logging.getLogger(__name__)
+
+# For the libraries imported on the engine thread: no network, no advice on stderr.
+_LIBRARY_SETTINGS = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "TOKENIZERS_PARALLELISM": "false",
+}
 
 
 class Engine:
@@ -49,6 +58,7 @@ class Engine:
 
     def _run(self) -> None:
         self._on_event(ModelLoading("", LoadStage.IMPORTING, 0.0, 0, 0))
+        os.environ.update(_LIBRARY_SETTINGS)
         if self._config.use_openblas:
             load_openblas()
         # The one late import: mlx and mlx-lm take seconds, and must be imported on this thread.

@@ -99,15 +99,17 @@ def _ids_fault(
     """Cut the stored replies out of the ids; what is left must be what the tokenizer gives."""
     position = 0
     for message in messages:
-        core = _answer_core(tokenizer, message)
-        if not core:
-            continue
-        at = _find(prompt_ids, core, position)
-        if at < 0:
+        spans = [
+            (at, at + len(ids))
+            for ids in _answer_ids(tokenizer, message)
+            if (at := _find(prompt_ids, ids, position)) >= 0
+        ]
+        if not spans:
             return f"the ids of the reply {message.content[:40]!r} are not in the prompt"
-        if not _is_plain(tokenizer, prompt_ids[position:at]):
+        start, end = spans[0]
+        if end > start and not _is_plain(tokenizer, prompt_ids[position:start]):
             return f"the text before the reply {message.content[:40]!r} is tokenised differently"
-        position = at + len(core)
+        position = end if end > start else position
     return "" if _is_plain(tokenizer, prompt_ids[position:]) else "the last message's ids differ"
 
 
@@ -115,10 +117,10 @@ def _is_plain(tokenizer: ChatTokenizer, token_ids: Sequence[int]) -> bool:
     return tokenizer.encode_template(tokenizer.decode(token_ids)) == tuple(token_ids)
 
 
-def _answer_core(tokenizer: ChatTokenizer, message: Message) -> tuple[int, ...]:
-    """A reply's ids without a token at either end that a template may have trimmed into."""
+def _answer_ids(tokenizer: ChatTokenizer, message: Message) -> list[tuple[int, ...]]:
+    """What a prompt may hold of a reply's ids: all, or all but what a template may have trimmed."""
     if message.role is not Role.ASSISTANT or message.reply is None:
-        return ()
+        return [()]
     token_ids = message.reply.token_ids[message.reply.answer_start :]
 
     def is_edge(token_id: int) -> bool:
@@ -130,7 +132,7 @@ def _answer_core(tokenizer: ChatTokenizer, message: Message) -> tuple[int, ...]:
         start += 1
     while start < end and is_edge(token_ids[end - 1]):
         end -= 1
-    return token_ids[start:end]
+    return [token_ids, token_ids[start:end]]
 
 
 def _count_control(tokenizer: ChatTokenizer, token_ids: Sequence[int]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +13,16 @@ from app.cli.client import ThreadedClient, load_model
 from app.cli.player import ScriptPlayer, StepReport
 from app.cli.script import ScriptStep, parse_script
 from engine.config import EngineConfig
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("file", help="the script, - for standard input")
+    parser.add_argument("--check", action="store_true", help="hold every step to the bare model")
+    parser.add_argument("--json", action="store_true", help="no table on stderr")
+    parser.add_argument("--cache-bytes", type=int, help="bytes for cached conversations")
+    parser.add_argument(
+        "--reference-blas", action="store_true", help="without OpenBLAS: slow, sums in one order"
+    )
 
 
 def run_script(args: Namespace, model: Path) -> int:

@@ -25,6 +25,7 @@ from app.cli.script import (
 from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
 from app.conversation.tree import (
     Conversation,
+    MessageStatus,
     Node,
     NodeId,
     finish_reply,
@@ -272,7 +273,9 @@ def visible_messages(conv: Conversation, user_id: NodeId) -> tuple[Message, ...]
     """What a person sees above a reply, read off the tree without the code that sends it."""
     shown: list[Message] = []
     for node in path_to(conv, user_id):
-        if node.role is Role.ASSISTANT and not node.content and not node.reasoning:
+        tokens = node.reply.token_ids if node.reply else ()
+        is_nothing = not (node.content or node.reasoning or tokens)
+        if node.role is Role.ASSISTANT and node.status is not MessageStatus.COMPLETE and is_nothing:
             continue
         if shown and node.role is Role.USER is shown[-1].role:
             joined = f"{shown.pop().content}\n\n{node.content}"

@@ -11,7 +11,7 @@ Life of a request's tokens [0, n):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import mlx.core as mx
@@ -195,6 +195,14 @@ class PrefixCache:
             restore_faults=self.counters.restore_faults,
             copied_bytes=self.counters.copied_bytes,
         )
+
+    def nodes(self) -> Iterator[KvNode]:
+        """All nodes of the tree, parents before children."""
+        return self._tree.nodes()
+
+    def parked(self, conversation_id: ConversationId) -> HotCache | None:
+        """A conversation's live caches while no request uses them."""
+        return self._parked.get(conversation_id)
 
     def check_invariants(self) -> None:
         """Assert what must hold between two steps of the engine."""

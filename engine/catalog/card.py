@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 from engine.types import Problem
+
+STARTER_NAME: Final = "SmolLM2 135M"
+STARTER_NOTE: Final = "Demo model, 135M: answers are often wrong"
 
 
 class Source(StrEnum):

@@ -1,6 +1,6 @@
 """What a GGUF architecture is called in mlx-lm: one table entry each.
 
-An entry names tensors, configuration fields and the projections whose rows llama.cpp has reordered.
+An entry names tensors, configuration fields and what llama.cpp has reordered.
 Nothing here reads tensor data.
 """
 
@@ -35,8 +35,8 @@ class Architecture:
     integers: Mapping[str, Field]
     numbers: Mapping[str, Field]
     constants: Mapping[str, str]
-    # Projections whose rows llama.cpp interleaves for its rotary embedding, with the field that
-    # tells in how many heads.
+    # Tensors of a layer whose rows llama.cpp interleaves for its rotary embedding, with the field
+    # that tells in how many heads.
     interleaved: Mapping[str, str]
     # Metadata that changes the arithmetic, with the only value that is understood.
     fixed: Mapping[str, int | str]
@@ -78,8 +78,8 @@ _LLAMA: Final = Architecture(
     },
     constants={"hidden_act": "silu"},
     interleaved={
-        "self_attn.q_proj": "num_attention_heads",
-        "self_attn.k_proj": "num_key_value_heads",
+        "attn_q": "num_attention_heads",
+        "attn_k": "num_key_value_heads",
     },
     fixed={"rope.scaling.type": "none", "expert_count": 0},
 )

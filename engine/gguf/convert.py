@@ -139,9 +139,9 @@ def _plan_part(
     if len(tensor.shape) > 2:
         raise GgufError(f"The tensor {tensor.name} has {len(tensor.shape)} dimensions, not 1 or 2.")
     order = np.arange(len(tensor.raw))
-    inner = module.partition(".layers.")[2].partition(".")[2]
-    if inner in architecture.interleaved:
-        num_heads = settings.integers[architecture.interleaved[inner]]
+    part = tensor.name.split(".")[-2]  # attn_q of blk.0.attn_q.weight
+    if part in architecture.interleaved:
+        num_heads = settings.integers[architecture.interleaved[part]]
         if num_heads < 1 or len(order) % (2 * num_heads):
             raise GgufError(
                 f"The tensor {tensor.name} has {len(order):,} rows, not {num_heads} heads."

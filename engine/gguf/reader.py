@@ -70,6 +70,7 @@ _FORMATS: Final[Mapping[int, str]] = {
     0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", _BOOL: "?", 10: "Q", 11: "q", 12: "d",
 }  # fmt: skip
 _MAX_DIMENSIONS: Final = 4
+_MAX_NAME_LEN: Final = 200
 _VERSIONS: Final = (2, 3)
 
 
@@ -252,11 +253,11 @@ def _read_numbers(
 
 def _read_entry(cursor: _Cursor) -> _Entry:
     name = cursor.text()
+    if len(name) > _MAX_NAME_LEN:
+        raise GgufError(f"A tensor has a name of {len(name):,} characters.")
     num_dimensions = cursor.integer("I")
     if not 1 <= num_dimensions <= _MAX_DIMENSIONS:
-        raise GgufError(
-            f"The tensor {name[:60]!r} has {num_dimensions} dimensions; 1 to 4 are possible."
-        )
+        raise GgufError(f"The tensor {name} has {num_dimensions} dimensions; 1 to 4 are possible.")
     dimensions = tuple(cursor.integer("Q") for _ in range(num_dimensions))
     return _Entry(
         name=name, dimensions=dimensions, kind_id=cursor.integer("I"), offset=cursor.integer("Q")

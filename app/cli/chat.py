@@ -1,0 +1,113 @@
+"""`rejoinder chat`: one question and its answer, or a conversation, in the terminal."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from app.cli.client import EngineClient, ProblemError, ThreadedClient, load_model
+from app.conversation.actions import Turn, TurnIds, plan_send
+from app.conversation.tree import (
+    Conversation,
+    NodeId,
+    finish_reply,
+    new_conversation,
+    set_system_prompt,
+)
+from engine.config import EngineConfig
+from engine.events import RequestFailed, RequestFinished, Submit, TextDelta
+from engine.types import Channel, ConversationId, ModelFacts, Request, RequestId
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("message", nargs="?", help="ask this and end; without it, a conversation")
+    parser.add_argument("--system", default="", help="the system prompt")
+    parser.add_argument("--temperature", type=float, help="0 for the likeliest answer")
+    parser.add_argument("--seed", type=int, help="for the same answer again")
+    parser.add_argument("--max-tokens", type=int, default=2048)
+    parser.add_argument(
+        "--thinking", action="store_true", default=None, help="let the model think first"
+    )
+    parser.add_argument("--no-thinking", dest="thinking", action="store_false")
+    parser.add_argument("--stats", action="store_true", help="say what each answer cost, on stderr")
+
+
+def run(args: Namespace, model: Path) -> int:
+    """Answer every message with the model."""
+    conv = new_conversation(ConversationId("terminal"), now=time.time())
+    conv = set_system_prompt(conv, args.system)
+    with ThreadedClient(EngineConfig()) as client:
+        facts = load_model(client, model, lambda _: None)
+        for number, text in enumerate(_messages(args)):
+            ids = TurnIds(user=NodeId(f"u{number}"), reply=NodeId(f"r{number}"))
+            turn = plan_send(conv, text, ids, now=time.time())
+            conv = _answer(client, turn, _request(args, facts, turn), shows_cost=args.stats)
+    return 0
+
+
+def _messages(args: Namespace) -> Iterator[str]:
+    if args.message is not None:
+        yield args.message
+        return
+    prompt = "> " if sys.stdin.isatty() else ""
+    while True:
+        try:
+            text = input(prompt)
+        except EOFError:
+            return
+        if text.strip():
+            yield text
+
+
+def _request(args: Namespace, facts: ModelFacts, turn: Turn) -> Request:
+    sampling = replace(
+        facts.default_sampling,
+        seed=secrets.randbits(32) if args.seed is None else args.seed,
+    )
+    if args.temperature is not None:
+        sampling = replace(sampling, temperature=args.temperature)
+    return Request(
+        request_id=RequestId(turn.reply_id),
+        conversation_id=turn.conversation.conversation_id,
+        messages=turn.messages,
+        new_messages=turn.new_messages,
+        sampling=sampling,
+        max_tokens=args.max_tokens,
+        thinking=args.thinking,
+    )
+
+
+def _answer(
+    client: EngineClient, turn: Turn, request: Request, *, shows_cost: bool
+) -> Conversation:
+    """Print the answer as it comes; reasoning goes to stderr."""
+    client.send(Submit(request, time.perf_counter()))
+    while True:
+        match client.next_event():
+            case TextDelta(channel=channel, text=text):
+                stream = sys.stdout if channel is Channel.ANSWER else sys.stderr
+                print(text, end="", file=stream, flush=True)
+            case RequestFailed(_, problem):
+                raise ProblemError(problem)
+            case RequestFinished() as finished:
+                print()
+                if shows_cost:
+                    _print_cost(finished)
+                return finish_reply(turn.conversation, turn.reply_id, finished)
+            case _:
+                pass
+
+
+def _print_cost(finished: RequestFinished) -> None:
+    usage, plan = finished.usage, finished.usage.plan
+    print(
+        f"[{plan.restored} restored, {plan.replayed} replayed, {plan.read} read ·"
+        f" first token {usage.ttft_ms / 1e3:.2f} s · {usage.output_tokens} tokens ·"
+        f" {usage.decode_tok_s:.1f} tok/s]",
+        file=sys.stderr,
+    )

@@ -1,0 +1,74 @@
+"""The commands that need no window: chat, models, bench."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.cli import bench, chat, models
+from app.cli.client import ProblemError
+from app.cli.script import ScriptError
+from app.local_models import LocalModels
+from app.paths import make_paths
+from app.settings import load_settings
+from engine.errors import EngineError
+
+COMMANDS = ("chat", "models", "bench")
+
+
+def run(argv: Sequence[str]) -> int:
+    """Carry out one command; the exit status. What goes wrong is one sentence on stderr."""
+    args = _parser().parse_args(argv)
+    logging.basicConfig(level=logging.DEBUG if args.verbose else logging.ERROR)
+    try:
+        return _dispatch(args)
+    except (ProblemError, EngineError) as error:
+        print(f"rejoinder: {error.problem}", file=sys.stderr)
+    except (ScriptError, OSError) as error:
+        print(f"rejoinder: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        return 130
+    return 1
+
+
+def _dispatch(args: argparse.Namespace) -> int:
+    paths = make_paths(args.data_dir)
+    local = LocalModels(paths.data_dir)
+    folders = load_settings(paths.settings).settings.model_folders
+    if args.command == "models":
+        return models.run(args, local, folders)
+    model: Path = args.model or _choose(local, folders)
+    return chat.run(args, model) if args.command == "chat" else bench.run_script(args, model)
+
+
+def _choose(local: LocalModels, folders: tuple[str, ...]) -> Path:
+    """The best model that is here, else the starter model."""
+    best = local.best(local.scan(folders))
+    if best is not None:
+        return best.path
+    return local.make_starter(lambda _: None)
+
+
+def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--data-dir", type=Path, help="where everything is kept")
+    common.add_argument("--verbose", action="store_true", help="say what happens, on stderr")
+    model = argparse.ArgumentParser(add_help=False)
+    model.add_argument("--model", type=Path, help="a model folder (default: the best one here)")
+
+    parser = argparse.ArgumentParser(prog="rejoinder", description="Chat with local models.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    chat.add_arguments(
+        commands.add_parser("chat", parents=[common, model], help="chat in the terminal")
+    )
+    models.add_arguments(
+        commands.add_parser("models", parents=[common], help="list the models on this machine")
+    )
+    kinds = commands.add_parser("bench", help="measure").add_subparsers(dest="kind", required=True)
+    bench.add_arguments(
+        kinds.add_parser("script", parents=[common, model], help="play a script of JSON lines")
+    )
+    return parser

@@ -1,0 +1,47 @@
+"""`rejoinder models`: what is on this machine."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+
+from app.local_models import LocalModels
+from engine.catalog.card import ModelCard
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON line a model")
+
+
+def run(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
+    """List the models; the one that would be taken is marked."""
+    cards = local.scan(folders)
+    best = local.best(cards)
+    for card in cards:
+        print(json.dumps(_as_json(card)) if args.json else _line(card, is_best=card is best))
+    if not args.json and all(not card.usable for card in cards):
+        print(f"No usable model here yet. Download one:  {local.suggestion()}")
+    return 0
+
+
+def _line(card: ModelCard, *, is_best: bool) -> str:
+    mark = "*" if is_best else " "
+    size = f"{card.size_bytes / 1e9:.1f} GB"
+    if card.problem is not None:
+        return f"{mark} {card.name:<40} {card.source.value:<10} {card.problem}"
+    return f"{mark} {card.name:<40} {card.source.value:<10} {size:>9}  {card.path}"
+
+
+def _as_json(card: ModelCard) -> dict[str, object]:
+    return {
+        "name": card.name,
+        "path": str(card.path),
+        "source": card.source.value,
+        "model_type": card.model_type,
+        "bits": card.bits,
+        "size_bytes": card.size_bytes,
+        "context_len": card.context_len,
+        "hybrid": card.hybrid,
+        "text_only": card.text_only,
+        "problem": str(card.problem) if card.problem else None,
+    }

@@ -1,0 +1,177 @@
+"""What the person's actions send: the tree after the action and the messages for the engine.
+
+Pure functions that plan; the caller saves the conversation and submits the messages, or drops the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from app.conversation.text import clean_text, title_from
+from app.conversation.tree import (
+    Conversation,
+    Generation,
+    MessageStatus,
+    Node,
+    NodeId,
+    add_nodes,
+    path_to,
+    shown_path,
+)
+from engine.errors import UserFixableError
+from engine.types import Message, Role
+
+
+class EmptyMessageError(UserFixableError):
+    """There is nothing to send."""
+
+    title = "The message is empty."
+    advice = "Write something first."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnIds:
+    """Ids for the two messages that a turn adds."""
+
+    user: NodeId
+    reply: NodeId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A planned step: conversation holds the empty streaming reply, messages end with the user's.
+
+    new_messages are the indices of the messages that this step adds or changes (engine.types.Request).
+    """
+
+    conversation: Conversation
+    user_id: NodeId
+    reply_id: NodeId
+    messages: tuple[Message, ...]
+    new_messages: frozenset[int]
+
+
+def plan_send(
+    conv: Conversation,
+    text: str,
+    ids: TurnIds,
+    *,
+    now: float,
+    generation: Generation | None = None,
+) -> Turn:
+    """Add a message below those on show; the draft is used up."""
+    path = shown_path(conv)
+    user = _user_node(text, ids.user, path[-1].node_id if path else None, now=now)
+    return _plan(replace(conv, draft=""), user, _reply_node(ids.reply, user, now, generation))
+
+
+def plan_edit(
+    conv: Conversation,
+    node_id: NodeId,
+    text: str,
+    ids: TurnIds,
+    *,
+    now: float,
+    generation: Generation | None = None,
+) -> Turn:
+    """Add a version of a user's message; the conversation goes on from there."""
+    edited = conv.nodes[node_id]
+    assert edited.role is Role.USER
+    user = _user_node(text, ids.user, edited.parent, now=now)
+    return _plan(conv, user, _reply_node(ids.reply, user, now, generation))
+
+
+def plan_regenerate(
+    conv: Conversation,
+    reply_id: NodeId,
+    new_id: NodeId,
+    *,
+    now: float,
+    generation: Generation | None = None,
+) -> Turn:
+    """Add a version of a reply: the same messages are answered again."""
+    parent = conv.nodes[reply_id].parent
+    assert parent is not None
+    user = conv.nodes[parent]
+    return _plan(conv, user, _reply_node(new_id, user, now, generation))
+
+
+def _user_node(text: str, node_id: NodeId, parent: NodeId | None, *, now: float) -> Node:
+    if not text.strip():
+        raise EmptyMessageError("")
+    return Node(
+        node_id=node_id, parent=parent, role=Role.USER, content=clean_text(text), created_at=now
+    )
+
+
+def _reply_node(node_id: NodeId, user: Node, now: float, generation: Generation | None) -> Node:
+    return Node(
+        node_id=node_id,
+        parent=user.node_id,
+        role=Role.ASSISTANT,
+        content="",
+        created_at=now,
+        status=MessageStatus.STREAMING,
+        generation=generation,
+    )
+
+
+def _plan(conv: Conversation, user: Node, reply: Node) -> Turn:
+    is_new = user.node_id not in conv.nodes
+    grown = add_nodes(conv, user, reply) if is_new else add_nodes(conv, reply)
+    messages = _messages(conv.system_prompt, path_to(grown, user.node_id))
+    new_messages = {len(messages) - 1} if is_new else set[int]()
+    if messages[0].role is Role.SYSTEM and conv.system_prompt != conv.read_system_prompt:
+        new_messages.add(0)
+    starts_chat = is_new and user.parent is None
+    title = title_from(user.content) if starts_chat and not conv.title_is_manual else conv.title
+    return Turn(
+        conversation=replace(
+            grown,
+            title=title,
+            read_system_prompt=conv.system_prompt,
+            updated_at=reply.created_at,
+        ),
+        user_id=user.node_id,
+        reply_id=reply.node_id,
+        messages=messages,
+        new_messages=frozenset(new_messages),
+    )
+
+
+def _messages(system_prompt: str, path: Iterable[Node]) -> tuple[Message, ...]:
+    """The messages of a branch as the model gets them.
+
+    A reply that holds nothing (it failed, or was stopped before its first token) is left out. Many chat
+    templates refuse two user messages in a row, so those around it are joined: nothing that the
+    person wrote and still sees is kept from the model.
+    """
+    messages: list[Message] = []
+    if system_prompt.strip():
+        messages.append(Message(role=Role.SYSTEM, content=system_prompt))
+    for node in path:
+        if node.role is Role.ASSISTANT:
+            assert node.status is not MessageStatus.STREAMING, "the reply before must end first"
+            if _holds_something(node):
+                messages.append(_reply_message(node))
+        elif messages and messages[-1].role is Role.USER:
+            joined = f"{messages[-1].content}\n\n{node.content}"
+            messages[-1] = Message(role=Role.USER, content=joined)
+        else:
+            messages.append(Message(role=Role.USER, content=node.content))
+    return tuple(messages)
+
+
+def _reply_message(node: Node) -> Message:
+    return Message(
+        role=Role.ASSISTANT, content=node.content, reasoning=node.reasoning, reply=node.reply
+    )
+
+
+def _holds_something(reply: Node) -> bool:
+    # Tokens without text count (half a character was generated), and so does an answer that the model itself left
+    # empty: the engine holds the state after both.
+    has_tokens = reply.reply is not None and bool(reply.reply.token_ids)
+    is_answer = reply.status is MessageStatus.COMPLETE
+    return is_answer or has_tokens or bool(reply.content or reply.reasoning)

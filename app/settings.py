@@ -1,0 +1,172 @@
+"""The person's settings: one frozen value, kept in a small JSON file.
+
+Written atomically and flushed to the disk, so save_settings belongs on a worker. Owns no conversation's setup.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar, cast
+
+from app.paths import free_name
+from engine.errors import DiskError
+from engine.types import ConversationId, Problem
+
+ZOOM_MIN = 80
+ZOOM_MAX = 200
+
+log = logging.getLogger(__name__)
+
+
+class Appearance(StrEnum):
+    """Which palette the window uses."""
+
+    LIGHT = "light"
+    DARK = "dark"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that is remembered between starts. Change it with dataclasses.replace."""
+
+    appearance: Appearance = Appearance.SYSTEM
+    model_path: str | None = None  # the model chosen last
+    model_folders: tuple[str, ...] = ()  # added by the person
+    window_geometry: str = ""  # the window's own encoding
+    sidebar_visible: bool = True
+    inspector_visible: bool = False
+    selected_conversation: ConversationId | None = None
+    text_zoom: int = 100  # per cent
+    unknown: Mapping[str, object] = field(default_factory=dict[str, object])  # a newer version's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedSettings:
+    """Settings, and what to say when their file was broken."""
+
+    settings: Settings
+    problem: Problem | None = None
+
+
+def load_settings(path: Path) -> LoadedSettings:
+    """Read the settings; a value that makes no sense is its default, a broken file is kept aside.
+
+    Raises:
+        DiskError: the file cannot be read or moved.
+    """
+    try:
+        parsed = cast("object", json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        return LoadedSettings(settings=Settings())
+    except (ValueError, RecursionError):  # not JSON, not UTF-8, or nested without end
+        return _keep_aside(path)
+    except OSError as error:
+        raise DiskError(f"{path} can't be read: {error.strerror}.") from error
+    if not isinstance(parsed, dict):
+        return _keep_aside(path)
+    return LoadedSettings(settings=_from_json(cast("dict[str, object]", parsed)))
+
+
+def save_settings(path: Path, settings: Settings) -> None:
+    """Replace the file in one step: a crash leaves the old settings or the new ones.
+
+    Raises:
+        DiskError: the file cannot be written.
+    """
+    text = json.dumps(_to_json(settings), indent=2)
+    try:
+        _write_atomically(path, text.encode())
+    except OSError as error:
+        raise DiskError(f"{path} can't be written: {error.strerror}.") from error
+
+
+def _keep_aside(path: Path) -> LoadedSettings:
+    kept = free_name(path, "broken")
+    try:
+        path.replace(kept)
+    except OSError as error:
+        raise DiskError(f"{path} is broken and can't be moved: {error.strerror}.") from error
+    log.warning("settings in %s are broken; kept as %s", path, kept.name)
+    problem = Problem(
+        title="The settings could not be read.",
+        cause=f"{path.name} is damaged.",
+        advice=f"Rejoinder starts with its defaults and kept the file as {kept.name}.",
+        details=str(kept),
+    )
+    return LoadedSettings(settings=Settings(), problem=problem)
+
+
+def _to_json(settings: Settings) -> dict[str, object]:
+    return {
+        **settings.unknown,
+        "appearance": settings.appearance,
+        "model_path": settings.model_path,
+        "model_folders": settings.model_folders,
+        "window_geometry": settings.window_geometry,
+        "sidebar_visible": settings.sidebar_visible,
+        "inspector_visible": settings.inspector_visible,
+        "selected_conversation": settings.selected_conversation,
+        "text_zoom": settings.text_zoom,
+    }
+
+
+def _from_json(parsed: dict[str, object]) -> Settings:
+    known = _to_json(Settings()).keys()
+    zoom = _typed(parsed.get("text_zoom"), int, 100)
+    appearance = _typed(parsed.get("appearance"), str, "")
+    conversation = _text_or_none(parsed.get("selected_conversation"))
+    return Settings(
+        appearance=Appearance(appearance) if appearance in set(Appearance) else Appearance.SYSTEM,
+        model_path=_text_or_none(parsed.get("model_path")),
+        model_folders=_texts(parsed.get("model_folders")),
+        window_geometry=_typed(parsed.get("window_geometry"), str, ""),
+        sidebar_visible=_typed(parsed.get("sidebar_visible"), bool, True),
+        inspector_visible=_typed(parsed.get("inspector_visible"), bool, False),
+        selected_conversation=None if conversation is None else ConversationId(conversation),
+        text_zoom=min(max(zoom, ZOOM_MIN), ZOOM_MAX),
+        unknown={key: value for key, value in parsed.items() if key not in known},
+    )
+
+
+_Plain = TypeVar("_Plain", bool, int, str)
+
+
+def _typed(value: object, kind: type[_Plain], default: _Plain) -> _Plain:
+    # isinstance would take true for the number 1
+    return cast("_Plain", value) if type(value) is kind else default
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return tuple(item for item in items if isinstance(item, str))
+
+
+def _write_atomically(path: Path, content: bytes) -> None:
+    # mkstemp makes the file readable by its owner alone.
+    descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink()
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

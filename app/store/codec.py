@@ -1,0 +1,102 @@
+"""Frozen dataclasses as JSON text and back, checked against their annotations.
+
+Keys that the class no longer has are ignored and missing ones take their default, so fields can come and go
+without a migration. Knows plain values, StrEnums, optional values, tuples of one type and nested dataclasses.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import asdict, fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, TypeVar, cast, get_args, get_origin, get_type_hints
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+log = logging.getLogger(__name__)
+
+_Read = Callable[[object], object]
+_Value = TypeVar("_Value")
+
+
+def to_json(value: DataclassInstance) -> str:
+    return json.dumps(asdict(value), separators=(",", ":"))
+
+
+def from_json(kind: type[_Value], text: str) -> _Value:
+    """The dataclass that to_json wrote.
+
+    Raises:
+        ValueError: the text is no such value.
+    """
+    return cast("_Value", _reader(kind)(json.loads(text)))
+
+
+def from_json_or_none(kind: type[_Value], text: str) -> _Value | None:
+    """For what stands beside the messages: a conversation opens without it rather than not at all."""
+    try:
+        return from_json(kind, text)
+    except ValueError as error:
+        log.warning("a stored %s can't be read and is left out: %s", kind.__name__, error)
+        return None
+
+
+@cache
+def _reader(hint: object) -> _Read:
+    """How a value of this annotation is made from parsed JSON; worked out once for each."""
+    origin = get_origin(hint)
+    if origin is UnionType:
+        return _optional_reader(hint)
+    if origin is tuple:
+        return _tuple_reader(get_args(hint)[0])
+    assert isinstance(hint, type), f"no rule for {hint}"
+    if is_dataclass(hint):
+        return _dataclass_reader(hint)
+    if issubclass(hint, StrEnum):
+        return cast("_Read", hint)
+    return _plain_reader(cast("type[object]", hint))
+
+
+def _plain_reader(kind: type[object]) -> _Read:
+    def read(value: object) -> object:
+        if type(value) is kind:  # isinstance would take true for the number 1
+            return value
+        if kind is float and type(value) is int:
+            return float(value)
+        raise ValueError(f"{value!r} is not of type {kind.__name__}")
+
+    return read
+
+
+def _optional_reader(hint: object) -> _Read:
+    (kind,) = (arg for arg in get_args(hint) if arg is not NoneType)
+    read_some = _reader(kind)
+    return lambda value: None if value is None else read_some(value)
+
+
+def _tuple_reader(kind: object) -> _Read:
+    read_item = _reader(kind)
+    check = _plain_reader(list)
+    return lambda value: tuple(read_item(item) for item in cast("list[object]", check(value)))
+
+
+def _dataclass_reader(kind: type[DataclassInstance]) -> _Read:
+    hints = get_type_hints(kind)
+    readers = [(field.name, _reader(hints[field.name])) for field in fields(kind)]
+    check = _plain_reader(dict)
+
+    def read(value: object) -> object:
+        parsed = cast("dict[str, object]", check(value))
+        try:
+            return kind(
+                **{name: read_it(parsed[name]) for name, read_it in readers if name in parsed}
+            )
+        except TypeError as error:  # a field without a default is missing
+            raise ValueError(str(error)) from error
+
+    return read

@@ -1,0 +1,89 @@
+"""Rows of conversations and shown_versions as values of app.conversation, and back. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from app.conversation.tree import Conversation, ConversationSummary, NodeId, Setup
+from app.store.codec import from_json_or_none, to_json
+from engine.types import ConversationId
+
+_ROOT = ""  # the parent of first messages: a primary key holds no NULL
+
+
+class ConversationRow(NamedTuple):
+    """One row of conversations; the fields are the columns."""
+
+    conversation_id: str
+    title: str
+    title_is_manual: int
+    created_at: float
+    updated_at: float
+    deleted_at: float | None
+    setup: str
+    system_prompt: str
+    read_system_prompt: str | None
+    draft: str
+
+
+class SummaryRow(NamedTuple):
+    """The columns of conversations that a list shows."""
+
+    conversation_id: str
+    title: str
+    updated_at: float
+
+
+class ShownRow(NamedTuple):
+    """One row of shown_versions."""
+
+    conversation_id: str
+    parent: str
+    node_id: str
+
+
+def conversation_row(conv: Conversation) -> ConversationRow:
+    return ConversationRow(
+        conversation_id=conv.conversation_id,
+        title=conv.title,
+        title_is_manual=conv.title_is_manual,
+        created_at=conv.created_at,
+        updated_at=conv.updated_at,
+        deleted_at=conv.deleted_at,
+        setup=to_json(conv.setup),
+        system_prompt=conv.system_prompt,
+        read_system_prompt=conv.read_system_prompt,
+        draft=conv.draft,
+    )
+
+
+def conversation_from(row: ConversationRow) -> Conversation:
+    """The conversation without its messages."""
+    return Conversation(
+        conversation_id=ConversationId(row.conversation_id),
+        title=row.title,
+        title_is_manual=bool(row.title_is_manual),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        deleted_at=row.deleted_at,
+        setup=from_json_or_none(Setup, row.setup) or Setup(),
+        system_prompt=row.system_prompt,
+        read_system_prompt=row.read_system_prompt,
+        draft=row.draft,
+    )
+
+
+def summary_from(row: SummaryRow) -> ConversationSummary:
+    return ConversationSummary(
+        conversation_id=ConversationId(row.conversation_id),
+        title=row.title,
+        updated_at=row.updated_at,
+    )
+
+
+def shown_row(conversation_id: ConversationId, parent: NodeId | None, node_id: NodeId) -> ShownRow:
+    return ShownRow(conversation_id=conversation_id, parent=parent or _ROOT, node_id=node_id)
+
+
+def shown_from(row: ShownRow) -> tuple[NodeId | None, NodeId]:
+    return NodeId(row.parent) if row.parent != _ROOT else None, NodeId(row.node_id)

@@ -1,0 +1,170 @@
+"""Conversations on disk: whole values in, whole values out, and the streamed text of a reply in between.
+
+Runs on the store lane: one thread opens, uses and closes it. Keeps nothing in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from app.conversation.tree import (
+    Conversation,
+    ConversationSummary,
+    Node,
+    NodeId,
+    add_nodes,
+    set_title,
+)
+from app.store import statements
+from app.store.conversation_rows import (
+    ConversationRow,
+    ShownRow,
+    SummaryRow,
+    conversation_from,
+    conversation_row,
+    shown_from,
+    shown_row,
+    summary_from,
+)
+from app.store.database import BUSY_TIMEOUT_S, Database, open_database
+from app.store.errors import ConversationMissingError, DatabaseDamagedError
+from app.store.message_rows import message_values, node_from
+from engine.types import ConversationId, Problem
+
+DELETED_KEPT_S = 30 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedStore:
+    """The store, and what to say when a damaged database was put aside for a new one."""
+
+    store: ConversationStore
+    problem: Problem | None = None
+
+
+def open_store(path: Path, *, now: float, busy_timeout_s: float = BUSY_TIMEOUT_S) -> OpenedStore:
+    """Open the database and tidy up after the last run. Only one process may: hold the InstanceLock.
+
+    Raises:
+        StoreError: the database can't be used.
+    """
+    opened = open_database(path, busy_timeout_s=busy_timeout_s)
+    store = ConversationStore(opened.database)
+    try:
+        store.stop_interrupted()
+        store.purge(now=now)
+    except BaseException:
+        store.close()
+        raise
+    return OpenedStore(store=store, problem=opened.kept_aside and _kept_aside(opened.kept_aside))
+
+
+def _kept_aside(kept: Path) -> Problem:
+    return Problem(
+        title=DatabaseDamagedError.title,
+        cause=f"It was kept as {kept.name}; nothing was deleted.",
+        advice="Rejoinder goes on with an empty list. A backup can be put in its place.",
+        details=str(kept),
+    )
+
+
+class ConversationStore:
+    """All conversations of a data folder. Every call is one transaction; thread: the store lane.
+
+    Raises StoreError, with nothing changed, when the disk is full or the database can't be used.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def close(self) -> None:
+        self._database.close()
+
+    def create(self, conv: Conversation) -> None:
+        """Write a conversation that is not stored yet."""
+        with self._database.transaction():
+            self._database.run(statements.INSERT_CONVERSATION, conversation_row(conv))
+            self._write_nodes(conv, conv.nodes.values())
+            self._write_shown(conv)
+
+    def save(self, conv: Conversation, *, since: Conversation) -> None:
+        """Write what differs from the value that was saved last.
+
+        When that fails, keep the old value for the next save: nothing is missed then. A streaming reply
+        that differs in nothing is not touched, so save_text goes on beside it.
+        """
+        assert conv.conversation_id == since.conversation_id
+        assert since.nodes.keys() <= conv.nodes.keys(), "messages are never removed"
+        changed = (
+            node for node in conv.nodes.values() if since.nodes.get(node.node_id) is not node
+        )
+        with self._database.transaction():
+            self._update_conversation(conversation_row(conv), conversation_row(since))
+            self._write_nodes(conv, changed)
+            if conv.shown != since.shown:
+                self._write_shown(conv)
+
+    def save_text(self, reply_id: NodeId, *, content: str, reasoning: str) -> None:
+        """Write all that a streaming reply says so far; a reply that has ended stays as it is."""
+        self._database.run(statements.SAVE_TEXT, (content, reasoning, reply_id))
+
+    def save_draft(self, conversation_id: ConversationId, draft: str) -> None:
+        self._database.run(statements.SET_DRAFT, (draft, conversation_id))
+
+    def rename(self, conversation_id: ConversationId, title: str) -> None:
+        """set_title for a conversation that is not in memory."""
+        conv = self.load(conversation_id)
+        self.save(set_title(conv, title), since=conv)
+
+    def delete(self, conversation_id: ConversationId, *, now: float) -> None:
+        """Take a conversation out of the list; for 30 days restore brings it back."""
+        self._database.run(statements.SET_DELETED_AT, (now, conversation_id))
+
+    def restore(self, conversation_id: ConversationId) -> None:
+        self._database.run(statements.SET_DELETED_AT, (None, conversation_id))
+
+    def purge(self, *, now: float) -> int:
+        """Remove for good what was deleted 30 days ago, and return how many conversations that were."""
+        return self._database.run(statements.PURGE, (now - DELETED_KEPT_S,))
+
+    def stop_interrupted(self) -> int:
+        """Mark the replies that a crash cut off as stopped, text kept, and return how many there were."""
+        return self._database.run(statements.STOP_INTERRUPTED)
+
+    def summaries(self) -> tuple[ConversationSummary, ...]:
+        """All conversations that are not deleted, newest first."""
+        rows = self._database.rows(statements.SELECT_SUMMARIES)
+        return tuple(summary_from(SummaryRow._make(row)) for row in rows)
+
+    def load(self, conversation_id: ConversationId) -> Conversation:
+        """The whole conversation, deleted or not.
+
+        Raises:
+            ConversationMissingError: it was removed for good.
+        """
+        rows = self._database.rows(statements.SELECT_CONVERSATION, (conversation_id,))
+        if not rows:
+            raise ConversationMissingError(f"No conversation {conversation_id} is stored.")
+        messages = self._database.rows(statements.SELECT_MESSAGES, (conversation_id,))
+        nodes = [node_from(row) for row in messages]
+        choices = self._database.rows(statements.SELECT_SHOWN, (conversation_id,))
+        shown = dict(shown_from(ShownRow._make(row)) for row in choices)
+        conv = add_nodes(conversation_from(ConversationRow._make(rows[0])), *nodes)
+        return replace(conv, shown=shown)
+
+    def _update_conversation(self, row: ConversationRow, old: ConversationRow) -> None:
+        changes = [None if new == was else new for new, was in zip(row, old, strict=True)]
+        self._database.run(statements.UPDATE_CONVERSATION, (*changes[1:], row.conversation_id))
+
+    def _write_nodes(self, conv: Conversation, nodes: Iterable[Node]) -> None:
+        rows = (message_values(conv.conversation_id, node) for node in nodes)
+        self._database.run_many(statements.PUT_MESSAGE, rows)
+
+    def _write_shown(self, conv: Conversation) -> None:
+        self._database.run(statements.DELETE_SHOWN, (conv.conversation_id,))
+        rows = (
+            shown_row(conv.conversation_id, parent, conv.shown[parent]) for parent in conv.shown
+        )
+        self._database.run_many(statements.INSERT_SHOWN, rows)

@@ -1,0 +1,177 @@
+"""The SQLite connection: opening, transactions, errors in words.
+
+Used by the thread that opened it, the store lane, and by no other. Knows no conversation.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.paths import free_name
+from app.store.errors import (
+    DatabaseDamagedError,
+    DatabaseFileError,
+    DatabaseNewerError,
+    store_error,
+)
+from app.store.schema import MIGRATIONS, Migration
+
+log = logging.getLogger(__name__)
+
+BUSY_TIMEOUT_S = 2.0
+
+Value = str | bytes | int | float | None
+
+
+class Database:
+    """One connection to an existing database. Thread: the one that makes it."""
+
+    def __init__(self, path: Path, *, busy_timeout_s: float) -> None:
+        self._path = path
+        with self._errors_in_words():
+            self._connection = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def rows(self, sql: str, parameters: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
+        """All rows of a query."""
+        with self._errors_in_words():
+            return self._connection.execute(sql, parameters).fetchall()
+
+    def run(self, sql: str, parameters: Sequence[Value] = ()) -> int:
+        """Run one statement and return how many rows it changed."""
+        with self._errors_in_words():
+            return self._connection.execute(sql, parameters).rowcount
+
+    def run_many(self, sql: str, parameters: Iterator[Sequence[Value]]) -> None:
+        """Run a statement for each of the parameters."""
+        with self._errors_in_words():
+            self._connection.executemany(sql, parameters)
+
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        """Everything inside is written, or nothing."""
+        self.run("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.run("COMMIT")
+        except BaseException:
+            # SQLite has already rolled back after some errors, a full disk among them.
+            if self._connection.in_transaction:
+                self.run("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _errors_in_words(self) -> Generator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            known = store_error(error, self._path)
+            if known is None:
+                raise
+            raise known from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedDatabase:
+    """A database that is ready, and where a damaged one was put."""
+
+    database: Database
+    kept_aside: Path | None = None
+
+
+def open_database(path: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> OpenedDatabase:
+    """Open the database, make or migrate it where necessary; a damaged one is moved aside, never deleted.
+
+    Raises:
+        StoreError: it is locked, from a newer version, or its file cannot be used.
+    """
+    try:
+        return OpenedDatabase(database=_open(path, busy_timeout_s=busy_timeout_s))
+    except DatabaseDamagedError as error:
+        kept = _keep_aside(path)
+        log.warning("database %s is damaged (%s); kept as %s", path, error, kept.name)
+        database = _open(path, busy_timeout_s=busy_timeout_s)
+        return OpenedDatabase(database=database, kept_aside=kept)
+
+
+def _open(path: Path, *, busy_timeout_s: float) -> Database:
+    _make_private(path)
+    database = Database(path, busy_timeout_s=busy_timeout_s)
+    try:
+        version = _stored_version(database, path)
+        _check_integrity(database, path)
+        _set_up(database)
+        migrate(database, MIGRATIONS[version:], since=version)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _make_private(path: Path) -> None:
+    """Only the owner may read it; SQLite gives the files beside it the same permissions."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            os.fchmod(descriptor, 0o600)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise DatabaseFileError(f"{path} can't be opened: {error.strerror}.") from error
+
+
+def _stored_version(database: Database, path: Path) -> int:
+    """Comes before anything that writes: a newer version's file stays as it is."""
+    (version,) = database.rows("PRAGMA user_version")[0]
+    assert isinstance(version, int)
+    if version > len(MIGRATIONS):
+        cause = f"{path} has format {version}; this version knows formats up to {len(MIGRATIONS)}."
+        raise DatabaseNewerError(cause)
+    return version
+
+
+def _check_integrity(database: Database, path: Path) -> None:
+    # Reads the whole file, about 1 ms per MB: damage is found before anything is written on top of it.
+    findings = database.rows("PRAGMA quick_check(1)")
+    if findings != [("ok",)]:
+        raise DatabaseDamagedError(f"{path} is inconsistent.", details=str(findings))
+
+
+def _set_up(database: Database) -> None:
+    database.rows("PRAGMA journal_mode = WAL")
+    # NORMAL does not wait for the disk at each commit. A commit has reached the system by then, so a killed
+    # process loses nothing; only a power cut can lose the last commits, and none leaves them half done.
+    database.run("PRAGMA synchronous = NORMAL")
+    database.run("PRAGMA foreign_keys = ON")
+
+
+def migrate(database: Database, migrations: Sequence[Migration], *, since: int) -> None:
+    """Apply what is missing; each migration is one transaction, its number included."""
+    for number, statements in enumerate(migrations, start=since + 1):
+        with database.transaction():
+            for statement in statements:
+                database.run(statement)
+            database.run(f"PRAGMA user_version = {number}")  # a PRAGMA takes no parameters
+
+
+def _keep_aside(path: Path) -> Path:
+    kept = free_name(path, "damaged")
+    try:
+        # The write-ahead log belongs to the file: the newest messages may be there alone.
+        for suffix in ("-wal", "-shm", ""):
+            part = Path(f"{path}{suffix}")
+            if part.exists():
+                part.replace(f"{kept}{suffix}")
+    except OSError as error:
+        raise DatabaseFileError(
+            f"{path} is damaged and can't be moved: {error.strerror}."
+        ) from error
+    return kept

@@ -1,0 +1,74 @@
+"""The tables, as numbered migrations: PRAGMA user_version counts those that were applied.
+
+Append only: a migration that was released is never edited. Each is a tuple of single statements.
+"""
+
+from __future__ import annotations
+
+Migration = tuple[str, ...]
+
+# Full-text search will index messages by message_number, an explicit INTEGER PRIMARY KEY: VACUUM keeps
+# it, as it would not keep a bare rowid. It also is the order of creation within a conversation.
+# Small columns stand first: a row's long text and tokens lie on overflow pages, which lists never read.
+_M001: Migration = (
+    """
+    CREATE TABLE conversations (
+        conversation_id TEXT PRIMARY KEY,
+        title TEXT NOT NULL,
+        title_is_manual INTEGER NOT NULL,
+        created_at REAL NOT NULL,
+        updated_at REAL NOT NULL,
+        deleted_at REAL,
+        setup TEXT NOT NULL,
+        system_prompt TEXT NOT NULL,
+        read_system_prompt TEXT,
+        draft TEXT NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE messages (
+        message_number INTEGER PRIMARY KEY,
+        node_id TEXT NOT NULL UNIQUE,
+        conversation_id TEXT NOT NULL REFERENCES conversations ON DELETE CASCADE,
+        parent TEXT,
+        role TEXT NOT NULL,
+        status TEXT NOT NULL,
+        created_at REAL NOT NULL,
+        generation TEXT,
+        finish_reason TEXT,
+        prompt_tokens INTEGER,
+        restored INTEGER,
+        replayed INTEGER,
+        read INTEGER,
+        reasons TEXT,
+        output_tokens INTEGER,
+        queue_ms REAL,
+        render_ms REAL,
+        restore_ms REAL,
+        prefill_ms REAL,
+        ttft_ms REAL,
+        total_ms REAL,
+        decode_tok_s REAL,
+        cache_bytes INTEGER,
+        problem TEXT,
+        answer_start INTEGER,
+        tokenizer_hash TEXT,
+        content TEXT NOT NULL,
+        reasoning TEXT NOT NULL,
+        token_ids BLOB
+    ) STRICT
+    """,
+    "CREATE INDEX messages_by_conversation ON messages (conversation_id)",
+    # Holds only what is being written: finding the replies that a crash interrupted reads no message.
+    "CREATE INDEX messages_streaming ON messages (status) WHERE status = 'streaming'",
+    """
+    CREATE TABLE shown_versions (
+        conversation_id TEXT NOT NULL REFERENCES conversations ON DELETE CASCADE,
+        parent TEXT NOT NULL,  -- '' for the first message
+        node_id TEXT NOT NULL,
+        PRIMARY KEY (conversation_id, parent)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_M001,)

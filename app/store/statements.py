@@ -1,0 +1,52 @@
+"""The SQL that conversations.py runs. Column lists come from the row classes, so both have one order."""
+
+from __future__ import annotations
+
+from app.store.conversation_rows import ConversationRow, ShownRow, SummaryRow
+from app.store.message_rows import COLUMNS as MESSAGE_COLUMNS
+
+
+def _select(table: str, columns: tuple[str, ...], rest: str) -> str:
+    return f"SELECT {', '.join(columns)} FROM {table} {rest}"  # noqa: S608 - only constants
+
+
+def _insert(table: str, columns: tuple[str, ...], rest: str = "") -> str:
+    marks = ", ".join("?" * len(columns))
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {rest}"  # noqa: S608 - only constants
+
+
+def _assign(pattern: str, columns: tuple[str, ...]) -> str:
+    return ", ".join(pattern.format(column) for column in columns)
+
+
+INSERT_CONVERSATION = _insert("conversations", ConversationRow._fields)
+SELECT_CONVERSATION = _select("conversations", ConversationRow._fields, "WHERE conversation_id = ?")
+SELECT_SUMMARIES = _select(
+    "conversations",
+    SummaryRow._fields,
+    "WHERE deleted_at IS NULL ORDER BY updated_at DESC, created_at DESC",
+)
+# Takes a value for each column but the id, then the id. NULL leaves a column as it is: none that is changed this way
+# ever goes back to NULL.
+_CHANGES = _assign("{0} = coalesce(?, {0})", ConversationRow._fields[1:])
+UPDATE_CONVERSATION = f"UPDATE conversations SET {_CHANGES} WHERE conversation_id = ?"  # noqa: S608 - only constants
+SET_DRAFT = "UPDATE conversations SET draft = ? WHERE conversation_id = ?"
+SET_DELETED_AT = "UPDATE conversations SET deleted_at = ? WHERE conversation_id = ?"
+PURGE = "DELETE FROM conversations WHERE deleted_at <= ?"
+
+PUT_MESSAGE = _insert(
+    "messages",
+    MESSAGE_COLUMNS,
+    "ON CONFLICT (node_id) DO UPDATE SET " + _assign("{0} = excluded.{0}", MESSAGE_COLUMNS[2:]),
+)
+SELECT_MESSAGES = _select(
+    "messages", MESSAGE_COLUMNS, "WHERE conversation_id = ? ORDER BY message_number"
+)
+SAVE_TEXT = (
+    "UPDATE messages SET content = ?, reasoning = ? WHERE node_id = ? AND status = 'streaming'"
+)
+STOP_INTERRUPTED = "UPDATE messages SET status = 'stopped' WHERE status = 'streaming'"
+
+INSERT_SHOWN = _insert("shown_versions", ShownRow._fields)
+SELECT_SHOWN = _select("shown_versions", ShownRow._fields, "WHERE conversation_id = ?")
+DELETE_SHOWN = "DELETE FROM shown_versions WHERE conversation_id = ?"

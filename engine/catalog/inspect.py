@@ -1,0 +1,136 @@
+"""A model folder to its card: what it is, and in one sentence why it can't be loaded.
+
+Any worker thread. Reads settings and headers only; nothing of the folder is run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from engine.catalog.architectures import installed_architectures
+from engine.catalog.card import STARTER_NAME, ModelCard, Source
+from engine.catalog.model_config import (
+    ModelConfig,
+    TokenizerConfig,
+    read_config,
+    read_tokenizer_config,
+)
+from engine.catalog.weights import Weights, inspect_weights
+from engine.errors import ModelFolderError, UntrustedCodeError, UserFixableError
+from engine.types import Problem
+
+_NO_WEIGHTS: Final = Weights(size_bytes=0, num_parameters=0)
+
+
+def read_card(path: Path, source: Source) -> ModelCard:
+    """The card of a folder that is taken to be a model; whatever is wrong is its problem."""
+    card = find_card(path, source)
+    if card is not None:
+        return card
+    error = ModelFolderError("It is not a chat model.", advice="Choose another model.")
+    return _make_card(path, source, ModelConfig(), _NO_WEIGHTS, error.problem)
+
+
+def find_card(path: Path, source: Source) -> ModelCard | None:
+    """The card of a folder, None when it clearly holds something else than a chat model."""
+    try:
+        return _inspect(path, source)
+    except ModelFolderError as error:
+        problem = error.problem
+    except OSError as error:
+        problem = ModelFolderError(f"{path} can't be read: {error.strerror}.").problem
+    return _make_card(path, source, ModelConfig(), _NO_WEIGHTS, problem)
+
+
+def _inspect(path: Path, source: Source) -> ModelCard | None:
+    if not path.is_dir():
+        raise ModelFolderError(f"There is no folder {path}.")
+    config = read_config(path)
+    module = installed_architectures().module(config.model_type, config.classes)
+    if module is None and not config.claims_to_chat:
+        return None
+    weights = inspect_weights(path, config.group_size)
+    return _make_card(path, source, config, weights, _find_problem(path, config, weights, module))
+
+
+def _find_problem(
+    path: Path, config: ModelConfig, weights: Weights, module: str | None
+) -> Problem | None:
+    """The first thing that keeps the model from being loaded, the one that can't be mended first."""
+    try:
+        _refuse_code("config.json", config.model_file)
+        _require_architecture(config, module)
+        if weights.fault:
+            raise ModelFolderError(weights.fault)
+        tokenizer = read_tokenizer_config(path)
+        _refuse_code("tokenizer_config.json", tokenizer.code)
+        _require_tokenizer(path)
+        _require_template(path, tokenizer, module)
+    except UserFixableError as error:
+        return error.problem
+    return None
+
+
+def _refuse_code(file_name: str, code: str) -> None:
+    if code:
+        raise UntrustedCodeError(f"Its {file_name} asks for {code[:80]!r} from the model's folder.")
+
+
+def _require_architecture(config: ModelConfig, module: str | None) -> None:
+    if not config.model_type:
+        raise ModelFolderError(
+            "config.json does not say what kind of model this is: model_type is missing."
+        )
+    if module is None:
+        raise ModelFolderError(
+            f"Its architecture, {config.model_type[:60]}, is not one that mlx-lm can run.",
+            advice="Choose another model, or look for a newer Rejoinder.",
+        )
+
+
+def _require_tokenizer(path: Path) -> None:
+    file = path / "tokenizer.json"
+    if not file.is_file():
+        raise ModelFolderError("tokenizer.json is missing.")
+    with file.open("rb") as content:
+        content.seek(max(0, file.stat().st_size - 64))
+        if not content.read().rstrip().endswith(b"}"):
+            raise ModelFolderError("tokenizer.json is truncated.")
+
+
+def _require_template(path: Path, tokenizer: TokenizerConfig, module: str | None) -> None:
+    if (
+        not tokenizer.has_template
+        and not (path / "chat_template.jinja").is_file()
+        and module not in installed_architectures().with_template
+    ):
+        raise ModelFolderError(
+            "It has no chat template, so it can't hold a conversation.",
+            advice="Choose a model made for chat: its name often ends in Instruct or it.",
+        )
+
+
+def _make_card(
+    path: Path, source: Source, config: ModelConfig, weights: Weights, problem: Problem | None
+) -> ModelCard:
+    return ModelCard(
+        path=path,
+        name=STARTER_NAME if source is Source.STARTER else _name(path),
+        source=source,
+        model_type=config.model_type,
+        num_parameters=weights.num_parameters,
+        bits=config.bits,
+        size_bytes=weights.size_bytes,
+        context_len=config.context_len,
+        text_only=config.text_only,
+        hybrid=config.hybrid,
+        problem=problem,
+    )
+
+
+def _name(path: Path) -> str:
+    """The folder's name; in the Hugging Face cache that of the repository, without its owner."""
+    if path.parent.name == "snapshots":
+        return path.parent.parent.name.rpartition("--")[2]
+    return path.name

@@ -1,0 +1,184 @@
+"""Reads what the picker needs from a model folder's JSON files, parsed once into plain values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, cast
+
+from engine.errors import ModelFolderError
+
+Settings = Mapping[str, object]
+
+_MAX_JSON_BYTES: Final = 64_000_000
+_TEXT_PARTS: Final = ("text_config", "llm_config", "language_config")
+_OTHER_PARTS: Final = ("vision_config", "audio_config", "speech_config", "vision_tower_config")
+_CONTEXT_KEYS: Final = (
+    "max_position_embeddings",
+    "max_sequence_length",
+    "max_seq_len",
+    "seq_length",
+    "n_positions",
+    "n_ctx",
+)
+_RECURRENT_KEYS: Final = ("mamba", "ssm", "conv_", "linear_num_", "lru_", "time_step_")
+_RECURRENT_LAYERS: Final = ("linear", "mamba", "conv", "recurrent", "ssm")
+_METHOD_BITS: Final[Mapping[str, float]] = {
+    "mxfp4": 4,
+    "mxfp8": 8,
+    "fp8": 8,
+    "modelopt": 4,
+    "bitnet": 2,
+}
+_CHAT_CLASSES: Final = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")
+_DENSE_BITS: Final = 16.0
+_GROUP_SIZE: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelConfig:
+    """config.json in our words. A model_type of "" or a context_len of 0: it does not say."""
+
+    model_type: str = ""
+    classes: tuple[str, ...] = ()
+    context_len: int = 0
+    bits: float = _DENSE_BITS
+    group_size: int = _GROUP_SIZE
+    text_only: bool = False
+    hybrid: bool = False
+    model_file: str = ""  # Python code in the folder that it wants to run
+    claims_to_chat: bool = True  # False: its classes are those of another kind of model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenizerConfig:
+    """tokenizer_config.json in our words."""
+
+    has_template: bool = False
+    code: str = ""  # Python code in the folder that it wants to run
+
+
+def read_config(folder: Path) -> ModelConfig:
+    settings = read_settings(folder / "config.json")
+    text = _text_settings(settings)
+    quantisation = _quantisation(settings, text)
+    model_type = _text(settings, "model_type")
+    classes = _texts(settings.get("architectures"))
+    model_file = settings.get("model_file")
+    return ModelConfig(
+        model_type=model_type,
+        classes=classes,
+        context_len=_first_positive(text, _CONTEXT_KEYS)
+        or _first_positive(settings, _CONTEXT_KEYS),
+        bits=_bits(quantisation),
+        group_size=_first_positive(quantisation, ("group_size",)) or _GROUP_SIZE,
+        text_only=any(part in settings for part in _OTHER_PARTS),
+        hybrid=_is_hybrid(text, model_type),
+        model_file="" if model_file is None else str(model_file) or "model_file",
+        claims_to_chat=_claims_to_chat(settings, classes),
+    )
+
+
+def read_tokenizer_config(folder: Path) -> TokenizerConfig:
+    path = folder / "tokenizer_config.json"
+    settings: Settings = read_settings(path) if path.exists() else {}
+    return TokenizerConfig(
+        has_template=bool(settings.get("chat_template") or settings.get("chat_template_type")),
+        code=_tokenizer_code(settings.get("auto_map")),
+    )
+
+
+def read_settings(path: Path) -> Settings:
+    """A JSON file that holds an object.
+
+    Raises:
+        ModelFolderError: it does not, or can't be read.
+    """
+    if not path.is_file():
+        raise ModelFolderError(f"{path.name} is missing.")
+    if (num_bytes := path.stat().st_size) > _MAX_JSON_BYTES:
+        raise ModelFolderError(f"{path.name} is broken: it has {num_bytes / 1e6:,.0f} MB.")
+    try:
+        content: object = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ModelFolderError(f"{path.name} can't be read: {error.strerror}.") from error
+    except json.JSONDecodeError as error:
+        raise ModelFolderError(
+            f"{path.name} is broken: it is no JSON from line {error.lineno} on."
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise ModelFolderError(f"{path.name} is broken: it is no JSON text.") from error
+    if not isinstance(content, dict):
+        raise ModelFolderError(f"{path.name} is broken: it holds no settings.")
+    return as_settings(cast("object", content))
+
+
+def as_settings(value: object) -> Settings:
+    """A JSON object, empty when value is something else."""
+    return cast("Settings", value) if isinstance(value, dict) else {}
+
+
+def _text_settings(settings: Settings) -> Settings:
+    """The part about the language model, in a model that also takes images or sound."""
+    for part in _TEXT_PARTS:
+        if found := as_settings(settings.get(part)):
+            return found
+    return settings
+
+
+def _quantisation(settings: Settings, text: Settings) -> Settings:
+    for place in (settings, text):
+        for key in ("quantization", "quantization_config"):
+            if found := as_settings(place.get(key)):
+                return found
+    return {}
+
+
+def _bits(quantisation: Settings) -> float:
+    bits = quantisation.get("bits")
+    if isinstance(bits, int | float) and 0 < bits <= _DENSE_BITS:
+        return float(bits)
+    return _METHOD_BITS.get(_text(quantisation, "quant_method"), _DENSE_BITS)
+
+
+def _is_hybrid(text: Settings, model_type: str) -> bool:
+    """Whether some layers keep recurrent state: a guess for display, the loaded model decides."""
+    layers = (*_texts(text.get("layer_types")), *_texts(text.get("layers_block_type")))
+    interval = text.get("full_attention_interval")
+    return (
+        any(word in layer for layer in layers for word in _RECURRENT_LAYERS)
+        or (isinstance(interval, int) and interval > 1)
+        or any(key.startswith(_RECURRENT_KEYS) for key in text)
+        or "rwkv" in model_type
+    )
+
+
+def _claims_to_chat(settings: Settings, classes: tuple[str, ...]) -> bool:
+    if settings.get("is_encoder_decoder") is True or "_class_name" in settings:
+        return False
+    return not classes or any(name.endswith(_CHAT_CLASSES) for name in classes)
+
+
+def _tokenizer_code(auto_map: object) -> str:
+    """The class that transformers would import from the folder, "" when there is none."""
+    by_class = as_settings(auto_map)
+    wanted = by_class.get("AutoTokenizer") if by_class else auto_map or None
+    names = _texts(wanted) or (wanted,)
+    return "" if wanted is None else str(names[0])
+
+
+def _text(settings: Settings, key: str) -> str:
+    value = settings.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return tuple(item for item in items if isinstance(item, str))
+
+
+def _first_positive(settings: Settings, keys: Iterable[str]) -> int:
+    values = (settings.get(key) for key in keys)
+    return next((value for value in values if isinstance(value, int) and value > 0), 0)

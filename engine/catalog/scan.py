@@ -1,0 +1,158 @@
+"""Finds the model folders of this machine where they are: nothing is copied or changed.
+
+Any worker thread. A scan reads settings and headers; `fingerprint` only looks at names, sizes and
+times, so that a scan is needed only when it has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from engine.catalog.card import ModelCard, Source
+from engine.catalog.inspect import find_card
+from engine.catalog.starter import starter_folder
+from engine.catalog.weights import INDEX_NAME, has_partial_download
+
+_MAX_DEPTH: Final = 2  # publisher/model below a folder of models
+_REPOSITORY: Final = "models--"
+_NOT_MODELS: Final = (".", "datasets--", "spaces--")
+# Files that only pipelines of other kinds have: image generation, sentence embeddings.
+_OTHER_KINDS: Final = frozenset({"model_index.json", "modules.json"})
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A place to look for models: a model folder itself, or a folder that holds some."""
+
+    path: Path
+    source: Source
+
+
+def default_roots(
+    data_dir: Path, folders: Sequence[Path], environment: Mapping[str, str], home: Path
+) -> tuple[Root, ...]:
+    """The starter model, the Hugging Face cache, LM Studio's folders, and those of the user."""
+    return (
+        Root(starter_folder(data_dir), Source.STARTER),
+        Root(_hub_cache(environment, home), Source.HF_CACHE),
+        Root(home / ".lmstudio" / "models", Source.LM_STUDIO),
+        Root(home / ".cache" / "lm-studio" / "models", Source.LM_STUDIO),
+        *(Root(folder, Source.FOLDER) for folder in folders),
+    )
+
+
+def scan(roots: Sequence[Root]) -> tuple[ModelCard, ...]:
+    """The cards of all chat models below the roots, each folder once, by name, the starter last."""
+    cards: dict[str, ModelCard] = {}
+    for root in roots:
+        for folder in _model_folders(root.path):
+            place = os.path.realpath(folder)
+            if place not in cards and (card := find_card(folder, root.source)):
+                cards[place] = card
+    return tuple(
+        sorted(
+            cards.values(),
+            key=lambda card: (card.source is Source.STARTER, card.name.lower(), card.path),
+        )
+    )
+
+
+def fingerprint(roots: Sequence[Root]) -> str:
+    """Changes when a scan would find something else."""
+    digest = hashlib.sha256()
+    for root in roots:
+        for folder in _model_folders(root.path):
+            digest.update(f"{root.source} {folder}\n".encode(errors="surrogateescape"))
+            for entry in _entries(folder):
+                digest.update(_stamp(entry).encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def _hub_cache(environment: Mapping[str, str], home: Path) -> Path:
+    """Where huggingface_hub keeps its cache, by the variables that it reads."""
+    if hub := environment.get("HF_HUB_CACHE") or environment.get("HUGGINGFACE_HUB_CACHE"):
+        return Path(hub).expanduser()
+    if hf_home := environment.get("HF_HOME"):
+        return Path(hf_home).expanduser() / "hub"
+    cache = environment.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else home / ".cache") / "huggingface" / "hub"
+
+
+def _model_folders(root: Path) -> Iterator[Path]:
+    found = False
+    for folder in _walk(root, _MAX_DEPTH):
+        found = True
+        yield folder
+    # A folder that was named itself is shown even when it has nothing to load.
+    if not found and any(entry.name == "config.json" for entry in _entries(root)):
+        yield root
+
+
+def _walk(folder: Path, depth: int) -> Iterator[Path]:
+    entries = _entries(folder)
+    if _is_model(folder, {entry.name for entry in entries}):
+        yield folder
+    elif folder.name.startswith(_REPOSITORY):
+        yield from _snapshot(folder)
+    elif depth > 0:
+        for entry in entries:
+            if not entry.name.startswith(_NOT_MODELS) and _is_dir(entry):
+                yield from _walk(folder / entry.name, depth - 1)
+
+
+def _snapshot(repository: Path) -> Iterator[Path]:
+    """The revision that `main` names, else the newest one that holds a model."""
+    try:
+        main = (repository / "refs" / "main").read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        main = ""
+    revisions = [entry for entry in _entries(repository / "snapshots") if _is_dir(entry)]
+    revisions.sort(key=lambda entry: (entry.name == main, _changed_ns(entry)), reverse=True)
+    for revision in revisions:
+        folder = Path(revision.path)
+        if _is_model(folder, {entry.name for entry in _entries(folder)}):
+            yield folder
+            return
+
+
+def _is_model(folder: Path, names: set[str]) -> bool:
+    if "config.json" not in names or names & _OTHER_KINDS:
+        return False
+    has_weights = INDEX_NAME in names or any(name.endswith(".safetensors") for name in names)
+    return has_weights or has_partial_download(folder)
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What a folder holds, by name; nothing when it can't be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _changed_ns(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _stamp(entry: os.DirEntry[str]) -> str:
+    try:
+        status = entry.stat()
+    except OSError:
+        return f"{entry.name} unreadable\n"
+    return f"{entry.name} {status.st_size} {status.st_mtime_ns}\n"

@@ -1,0 +1,176 @@
+"""Are a model folder's weights all there? Reads headers and sizes, never the weights."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, cast
+
+from engine.catalog.model_config import as_settings, read_settings
+from engine.errors import ModelFolderError
+
+INDEX_NAME: Final = "model.safetensors.index.json"
+_PARTIAL: Final = (".incomplete", ".part", ".partial", ".crdownload", ".download", ".aria2")
+_SHARD: Final = re.compile(r"(?P<start>.*-)(?P<number>\d{5})-of-(?P<count>\d{5})\.safetensors")
+_MAX_HEADER_BYTES: Final = 100_000_000
+_LENGTH_BYTES: Final = 8
+_LFS_POINTER: Final = b"version "  # how a file begins that git has not fetched yet
+# Parts of a model that are not used for text, and are not counted.
+_UNUSED: Final = ("vision", "visual", "audio", "multi_modal", "mtp.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """What a folder's weight files say. fault tells why they can't be loaded, "" when they can."""
+
+    size_bytes: int
+    num_parameters: int
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """One file's tensors: how many numbers each stores, and where the last one ends."""
+
+    num_values: Mapping[str, int]
+    end: int  # in bytes after the header
+
+
+def inspect_weights(folder: Path, group_size: int) -> Weights:
+    """Check that all weight files are there and as long as their headers say."""
+    try:
+        names = _file_names(folder)
+    except ModelFolderError as error:
+        return Weights(size_bytes=0, num_parameters=0, fault=error.problem.cause)
+    num_values, size_bytes, faults = dict[str, int](), 0, list[str]()
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing:
+        faults.append(
+            f"{len(missing)} of {len(names)} weight files are missing, for example {missing[0]}: "
+            "the download is not complete."
+        )
+    for name in names:
+        if name not in missing:
+            size_bytes += (folder / name).stat().st_size
+            try:
+                num_values |= _read_header(folder / name).num_values
+            except ModelFolderError as error:
+                faults.append(error.problem.cause)
+    return Weights(
+        size_bytes=size_bytes,
+        num_parameters=_count_parameters(num_values, group_size),
+        fault=faults[0] if faults else "",
+    )
+
+
+def has_partial_download(folder: Path) -> bool:
+    """Whether a download into this folder was begun and not finished."""
+    places = [folder, folder / ".cache" / "huggingface" / "download"]
+    if folder.parent.name == "snapshots":
+        places.append(folder.parent.parent / "blobs")
+    return any(name.endswith(_PARTIAL) for place in places for name in _names(place))
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in folder.iterdir()]
+    except OSError:
+        return []
+
+
+def _file_names(folder: Path) -> list[str]:
+    """The weight files that the folder should have."""
+    if (folder / INDEX_NAME).exists():
+        return _indexed_names(folder / INDEX_NAME)
+    names = sorted(path.name for path in folder.glob("model*.safetensors"))
+    if names:
+        return sorted({*names, *_numbered_names(names)})
+    if has_partial_download(folder):
+        raise ModelFolderError("The download of its weights is not complete.")
+    raise ModelFolderError("It has no weights: there is no file named model*.safetensors.")
+
+
+def _indexed_names(index: Path) -> list[str]:
+    names = as_settings(read_settings(index).get("weight_map")).values()
+    files = [name for name in names if isinstance(name, str) and Path(name).name == name]
+    if not files or len(files) != len(names):
+        raise ModelFolderError(f"{INDEX_NAME} is broken: it names no weight files.")
+    return sorted(set(files))
+
+
+def _numbered_names(names: list[str]) -> Iterator[str]:
+    """All files of a series of which one is there: model-00002-of-00004.safetensors and so on."""
+    for name in names:
+        if shard := _SHARD.fullmatch(name):
+            count = int(shard["count"])
+            yield from (
+                f"{shard['start']}{number:05d}-of-{count:05d}.safetensors"
+                for number in range(1, min(count, 999) + 1)
+            )
+
+
+def _read_header(path: Path) -> _Header:
+    size_bytes = path.stat().st_size
+    with path.open("rb") as file:
+        start = file.read(_LENGTH_BYTES)
+        if start == _LFS_POINTER:
+            raise ModelFolderError(
+                f"{path.name} is only a pointer: git lfs pull fetches the file itself."
+            )
+        header_bytes = int.from_bytes(start, "little")
+        if len(start) < _LENGTH_BYTES or not 0 < header_bytes <= _MAX_HEADER_BYTES:
+            raise ModelFolderError(f"{path.name} is not a safetensors file.")
+        if _LENGTH_BYTES + header_bytes > size_bytes:
+            raise _truncated(path, size_bytes, _LENGTH_BYTES + header_bytes)
+        header = _parse_header(file.read(header_bytes), path.name)
+    if (end := _LENGTH_BYTES + header_bytes + header.end) > size_bytes:
+        raise _truncated(path, size_bytes, end)
+    return header
+
+
+def _parse_header(text: bytes, file_name: str) -> _Header:
+    num_values: dict[str, int] = {}
+    end = 0
+    # Thousands of entries in a large model: they are taken for what they should be, and what is
+    # something else fails here.
+    try:
+        entries = cast("dict[str, dict[str, list[int]]]", json.loads(text))
+        entries.pop("__metadata__", None)
+        for name, entry in entries.items():
+            num_values[name] = math.prod(entry["shape"])
+            end = max(end, entry["data_offsets"][1])
+    except (ValueError, RecursionError, TypeError, LookupError, AttributeError) as error:
+        raise ModelFolderError(f"{file_name} is not a safetensors file.") from error
+    return _Header(num_values, end)
+
+
+def _count_parameters(num_values: Mapping[str, int], group_size: int) -> int:
+    """The tensors of all files together: a weight and its scales may be in different ones."""
+    total = 0
+    for name, stored in num_values.items():
+        stem, _, last = name.rpartition(".")
+        if last == "biases" or name.removeprefix("model.").startswith(_UNUSED):
+            continue
+        if last == "scales":
+            total += stored * group_size
+        # A packed weight is counted by its scales: its own numbers hold several each.
+        elif last != "weight" or f"{stem}.scales" not in num_values:
+            total += stored
+    return total
+
+
+def _truncated(path: Path, size_bytes: int, wanted_bytes: int) -> ModelFolderError:
+    return ModelFolderError(
+        f"{path.name} is truncated: {_size(size_bytes)} of {_size(wanted_bytes)} are there."
+    )
+
+
+def _size(num_bytes: int) -> str:
+    for unit, power in (("GB", 9), ("MB", 6), ("KB", 3)):
+        if num_bytes >= 10**power:
+            return f"{num_bytes / 10**power:.1f} {unit}"
+    return f"{num_bytes} bytes"

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import pytest
+
+from app.conversation.actions import (
+    EmptyMessageError,
+    Turn,
+    plan_edit,
+    plan_regenerate,
+    plan_send,
+)
+from app.conversation.tree import (
+    MessageStatus,
+    fail_reply,
+    finish_reply,
+    set_draft,
+    set_system_prompt,
+    show_version,
+    shown_path,
+    stop_reply,
+)
+from engine.types import FinishReason, Message, Problem, Role
+from tests.fakes.conversations import GENERATION, Person, finished
+
+FAILURE = Problem(title="No memory.", cause="", advice="")
+
+
+def _said(turn: Turn) -> list[str]:
+    return [f"{message.role}: {message.content}" for message in turn.messages]
+
+
+def test_the_first_turn_sends_the_system_prompt_and_the_message_as_new() -> None:
+    person = Person()
+    person.conv = set_system_prompt(person.conv, "Be brief.")
+
+    turn = person.send("one")
+
+    assert _said(turn) == ["system: Be brief.", "user: one"]
+    assert turn.new_messages == {0, 1}
+
+
+def test_a_turn_holds_the_message_and_an_empty_streaming_reply() -> None:
+    person = Person()
+    person.conv = set_draft(person.conv, "one")
+
+    turn = plan_send(person.conv, "one", person.ids(), now=5.0, generation=GENERATION)
+
+    user, reply = shown_path(turn.conversation)
+    assert (user.node_id, user.status) == (turn.user_id, MessageStatus.COMPLETE)
+    assert (reply.node_id, reply.status) == (turn.reply_id, MessageStatus.STREAMING)
+    assert (reply.generation, reply.created_at) == (GENERATION, 5.0)
+    assert turn.conversation.draft == ""
+    assert turn.conversation.title == "one"
+    assert turn.conversation.updated_at == 5.0
+    assert person.conv.draft == "one", "a plan that is dropped changes nothing"
+
+
+def test_later_turns_send_the_shown_branch_with_ids_and_reasoning() -> None:
+    person = Person()
+    first = plan_send(person.conv, "one", person.ids(), now=1.0)
+    event = finished("1", reasoning="hm")
+    person.conv = finish_reply(first.conversation, first.reply_id, event)
+    person.regenerate(first.reply_id, "1b")
+    person.conv = show_version(person.conv, first.reply_id)
+
+    turn = person.send("two")
+
+    assert turn.messages == (
+        Message(role=Role.USER, content="one"),
+        Message(role=Role.ASSISTANT, content="1", reasoning="hm", reply=event.reply),
+        Message(role=Role.USER, content="two"),
+    )
+    assert turn.new_messages == {2}
+
+
+def test_an_edit_sends_the_branch_above_it_and_the_new_version() -> None:
+    person = Person()
+    person.send("one", "1")
+    second = person.send("two", "2")
+    person.send("three", "3")
+
+    turn = person.edit(second.user_id, "two edited")
+
+    assert _said(turn) == ["user: one", "assistant: 1", "user: two edited"]
+    assert turn.new_messages == {2}
+    assert person.conv.title == "one"
+
+
+def test_an_edit_of_the_first_message_renames_the_conversation() -> None:
+    person = Person()
+    first = person.send("one")
+
+    person.edit(first.user_id, "two")
+
+    assert person.conv.title == "two"
+
+
+def test_regenerate_sends_the_same_messages_and_nothing_new() -> None:
+    person = Person()
+    first = person.send("one", "1")
+    person.send("two", "2")
+
+    turn = person.regenerate(first.reply_id)
+
+    assert turn.messages == first.messages
+    assert turn.new_messages == frozenset()
+    assert turn.user_id == first.user_id
+
+
+def test_a_changed_system_prompt_is_new_once_whatever_the_action() -> None:
+    person = Person()
+    person.conv = set_system_prompt(person.conv, "Be brief.")
+    first = person.send("one")
+
+    assert person.send("two").new_messages == {3}
+
+    person.conv = set_system_prompt(person.conv, "Be long.")
+
+    assert person.regenerate(first.reply_id).new_messages == {0}
+    assert person.regenerate(first.reply_id).new_messages == frozenset()
+
+
+def test_a_system_prompt_that_was_removed_is_not_sent() -> None:
+    person = Person()
+    person.conv = set_system_prompt(person.conv, "Be brief.")
+    person.send("one")
+    person.conv = set_system_prompt(person.conv, "  \n")
+
+    turn = person.send("two")
+
+    assert _said(turn) == ["user: one", "assistant: Yes.", "user: two"]
+    assert turn.new_messages == {2}
+
+
+def test_messages_around_a_reply_that_holds_nothing_are_joined() -> None:
+    person = Person()
+    person.send("zero", "0")
+    failed = plan_send(person.conv, "one", person.ids(), now=1.0)
+    person.conv = fail_reply(
+        failed.conversation, failed.reply_id, FAILURE, content="", reasoning=""
+    )
+    stopped = plan_send(person.conv, "two", person.ids(), now=2.0)
+    person.conv = stop_reply(stopped.conversation, stopped.reply_id, content="", reasoning="")
+
+    turn = person.send("three")
+
+    assert _said(turn) == ["user: zero", "assistant: 0", "user: one\n\ntwo\n\nthree"]
+    assert turn.new_messages == {2}
+
+
+def test_a_failed_reply_with_text_is_sent() -> None:
+    person = Person()
+    failed = plan_send(person.conv, "one", person.ids(), now=1.0)
+    person.conv = fail_reply(
+        failed.conversation, failed.reply_id, FAILURE, content="half", reasoning=""
+    )
+
+    assert _said(person.send("two")) == ["user: one", "assistant: half", "user: two"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "token_ids", "num_messages"),
+    [
+        (FinishReason.CANCELLED, (7,), 3),
+        (FinishReason.CANCELLED, (), 1),
+        (FinishReason.STOP, (), 3),
+    ],
+)
+def test_a_reply_without_text_is_sent_when_the_engine_holds_it(
+    reason: FinishReason, token_ids: tuple[int, ...], num_messages: int
+) -> None:
+    person = Person()
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0)
+    event = finished("", reason=reason, token_ids=token_ids)
+    person.conv = finish_reply(turn.conversation, turn.reply_id, event)
+
+    messages = person.send("two").messages
+
+    assert len(messages) == num_messages
+    assert messages[-1].role is Role.USER
+
+
+def test_a_reply_without_ids_is_sent_as_text() -> None:
+    person = Person()
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0)
+    person.conv = stop_reply(turn.conversation, turn.reply_id, content="half", reasoning="")
+
+    reply = person.send("two").messages[1]
+
+    assert reply == Message(role=Role.ASSISTANT, content="half", reply=None)
+
+
+@pytest.mark.parametrize("text", ["", "  \n\t"])
+def test_an_empty_message_is_refused_with_a_sentence(text: str) -> None:
+    person = Person()
+    first = person.send("one")
+
+    with pytest.raises(EmptyMessageError) as sent:
+        plan_send(person.conv, text, person.ids(), now=1.0)
+    with pytest.raises(EmptyMessageError):
+        plan_edit(person.conv, first.user_id, text, person.ids(), now=1.0)
+
+    assert sent.value.problem.title == "The message is empty."
+
+
+def test_nothing_is_sent_below_a_reply_that_is_still_written() -> None:
+    person = Person()
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0)
+
+    with pytest.raises(AssertionError, match="must end first"):
+        plan_send(turn.conversation, "two", person.ids(), now=2.0)
+
+
+def test_a_running_reply_may_be_regenerated_beside() -> None:
+    person = Person()
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0)
+
+    again = plan_regenerate(turn.conversation, turn.reply_id, person.ids().reply, now=2.0)
+
+    assert again.messages == turn.messages
+
+
+def test_a_two_megabyte_paste_is_sent_whole() -> None:
+    person = Person()
+    text = "word " * 400_000
+
+    turn = person.send(text)
+
+    assert turn.messages[0].content == text
+    assert person.conv.title.startswith("word word")

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from app.conversation.text import TITLE_LEN, clean_text, title_from
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("What is the capital of France?", "What is the capital of France?"),
+        ("\n\n  Two   spaces\nand a second line", "Two spaces"),
+        ("## Heading with `code`", "Heading with code"),
+        ("> - **Bold** and *soft* text", "Bold and soft text"),
+        ("1. first\n2. second", "first"),
+        ("See [the docs](https://example.org/a_b) now", "See the docs now"),
+        ("```python\nprint('hi')\n```", "print('hi')"),
+        ("2 * 3 * 4 and my_var and **kwargs", "2 * 3 * 4 and my_var and **kwargs"),
+        ("-5 degrees", "-5 degrees"),
+        ("###", "###"),
+        ("```", "```"),
+        ("这是一个问题", "这是一个问题"),
+    ],
+)
+def test_title_is_the_first_line_without_markdown(text: str, title: str) -> None:
+    assert title_from(text) == title
+
+
+def test_long_title_ends_at_a_word() -> None:
+    title = title_from("Please explain, in simple words, how a hybrid model keeps its state")
+
+    assert title == "Please explain, in simple words, how a hybrid model keeps…"
+    assert len(title_from("x" * 100)) == TITLE_LEN
+
+
+@given(st.text())
+def test_title_is_one_short_line_and_empty_only_for_nothing(text: str) -> None:
+    title = title_from(text)
+
+    assert len(title) <= TITLE_LEN
+    assert len(title.splitlines()) <= 1
+    assert bool(title) == bool(text.strip())
+
+
+def test_title_of_a_long_paste_costs_nothing() -> None:
+    assert title_from("*" * 2_000_000).startswith("*")
+
+
+def test_halves_of_surrogate_pairs_are_repaired() -> None:
+    assert clean_text("a\ud83d\ude00b") == "a😀b"
+    assert clean_text("a\ud83db") == "a\ufffdb"
+
+
+@given(st.text())
+def test_text_without_surrogates_stays(text: str) -> None:
+    assert clean_text(text) == text

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.conversation.actions import plan_send
+from app.conversation.tree import (
+    NEW_TITLE,
+    Conversation,
+    MessageStatus,
+    Setup,
+    fail_reply,
+    finish_reply,
+    path_to,
+    set_draft,
+    set_generation,
+    set_system_prompt,
+    set_title,
+    show_version,
+    shown_path,
+    stop_reply,
+    summary_of,
+    versions,
+)
+from engine.types import FinishReason, Problem, SamplingParams
+from tests.fakes.conversations import GENERATION, USAGE, Person, finished
+
+
+def _shown(conv: Conversation) -> list[str]:
+    return [node.content for node in shown_path(conv)]
+
+
+def test_a_new_conversation_shows_nothing() -> None:
+    conv = Person().conv
+
+    assert shown_path(conv) == ()
+    assert conv.title == NEW_TITLE
+
+
+def test_an_edit_is_a_version_and_going_back_shows_the_branch_used_last() -> None:
+    person = Person()
+    first = person.send("one", "1")
+    second = person.send("two", "2")
+    again = person.regenerate(second.reply_id, "2b")
+    edit = person.edit(first.user_id, "one edited", "1b")
+
+    assert _shown(person.conv) == ["one edited", "1b"]
+    assert versions(person.conv, first.user_id) == (first.user_id, edit.user_id)
+
+    back = show_version(person.conv, first.user_id)
+
+    assert _shown(back) == ["one", "1", "two", "2b"]
+    assert _shown(show_version(back, edit.user_id)) == ["one edited", "1b"]
+
+    older = show_version(back, second.reply_id)
+    round_trip = show_version(show_version(older, edit.user_id), first.user_id)
+
+    assert _shown(round_trip) == ["one", "1", "two", "2"]
+    assert versions(round_trip, again.reply_id) == (second.reply_id, again.reply_id)
+
+
+def test_a_message_sent_below_an_older_version_continues_that_version() -> None:
+    person = Person()
+    first = person.send("one", "1")
+    person.regenerate(first.reply_id, "1b")
+    person.conv = show_version(person.conv, first.reply_id)
+
+    person.send("two", "2")
+
+    assert _shown(person.conv) == ["one", "1", "two", "2"]
+
+
+def test_a_new_version_is_shown_even_where_an_older_one_was() -> None:
+    person = Person()
+    first = person.send("one", "1")
+    person.regenerate(first.reply_id, "1b")
+    person.conv = show_version(person.conv, first.reply_id)
+
+    person.regenerate(first.reply_id, "1c")
+
+    assert _shown(person.conv) == ["one", "1c"]
+    person.conv.check_invariants()
+
+
+def test_path_to_a_hidden_message_ignores_what_is_shown() -> None:
+    person = Person()
+    first = person.send("one", "1")
+    second = person.send("two", "2")
+    person.edit(first.user_id, "one edited")
+
+    path = path_to(person.conv, second.reply_id)
+
+    assert [node.content for node in path] == ["one", "1", "two", "2"]
+
+
+def test_changes_leave_the_value_before_as_it_was() -> None:
+    person = Person()
+    person.send("one", "1")
+    before = person.conv
+    copy = replace(before, nodes=dict(before.nodes), children=dict(before.children))
+
+    turn = person.send("two")
+    person.regenerate(turn.reply_id)
+    show_version(person.conv, turn.reply_id)
+
+    assert before == copy
+
+
+@pytest.mark.parametrize(
+    ("reason", "status"),
+    [
+        (FinishReason.STOP, MessageStatus.COMPLETE),
+        (FinishReason.LENGTH, MessageStatus.COMPLETE),
+        (FinishReason.CANCELLED, MessageStatus.STOPPED),
+        (FinishReason.ERROR, MessageStatus.FAILED),
+    ],
+)
+def test_a_finished_reply_keeps_text_ids_and_cost(
+    reason: FinishReason, status: MessageStatus
+) -> None:
+    person = Person()
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0)
+    conv = set_generation(turn.conversation, turn.reply_id, GENERATION)
+    event = finished("1", reasoning="hm", reason=reason)
+
+    reply = finish_reply(conv, turn.reply_id, event).nodes[turn.reply_id]
+
+    assert (reply.content, reply.reasoning, reply.reply) == ("1", "hm", event.reply)
+    assert reply.status is status
+    assert reply.generation == replace(GENERATION, usage=USAGE, finish_reason=reason)
+
+
+def test_stopped_and_failed_replies_keep_what_was_streamed() -> None:
+    person = Person()
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0)
+    problem = Problem(title="No memory.", cause="9 GB of 8 GB.", advice="Close something.")
+
+    stopped = stop_reply(turn.conversation, turn.reply_id, content="ha", reasoning="h")
+    failed = fail_reply(turn.conversation, turn.reply_id, problem, content="ha", reasoning="")
+
+    assert stopped.nodes[turn.reply_id].status is MessageStatus.STOPPED
+    assert stopped.nodes[turn.reply_id].content == "ha"
+    assert stopped.nodes[turn.reply_id].reasoning == "h"
+    assert failed.nodes[turn.reply_id].status is MessageStatus.FAILED
+    assert failed.nodes[turn.reply_id].content == "ha"
+    assert failed.nodes[turn.reply_id].problem == problem
+
+
+def test_a_reply_ends_once() -> None:
+    person = Person()
+    turn = person.send("one", "1")
+
+    with pytest.raises(AssertionError, match="ends once"):
+        stop_reply(person.conv, turn.reply_id, content="", reasoning="")
+
+
+def test_a_title_by_hand_stays_until_it_is_emptied() -> None:
+    person = Person()
+    person.send("Hello *there*")
+    automatic = person.conv
+
+    person.conv = set_title(automatic, "  My\nchat ")
+    person.edit(shown_path(person.conv)[0].node_id, "Something else")
+
+    assert automatic.title == "Hello there"
+    assert (person.conv.title, person.conv.title_is_manual) == ("My chat", True)
+
+    emptied = set_title(person.conv, " ")
+
+    assert (emptied.title, emptied.title_is_manual) == ("Something else", False)
+    assert set_title(Person().conv, "").title == NEW_TITLE
+    assert summary_of(person.conv).title == "My chat"
+
+
+def test_text_fields_are_made_storable() -> None:
+    conv = Person().conv
+
+    assert set_draft(conv, "half \ud83d").draft == "half \ufffd"
+    assert set_system_prompt(conv, "half \ud83d").system_prompt == "half \ufffd"
+    assert set_title(conv, "half \ud83d").title == "half \ufffd"
+
+
+def test_setup_overrides_only_what_it_names() -> None:
+    defaults = SamplingParams(temperature=0.6, top_k=20)
+
+    assert Setup().sampling(defaults) == defaults
+    assert Setup(temperature=0.0, seed=3).sampling(defaults) == SamplingParams(
+        temperature=0.0, top_k=20, seed=3
+    )

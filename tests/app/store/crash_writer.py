@@ -1,0 +1,48 @@
+"""Streams a reply into a database for ever, and says after each save how many characters are safe.
+
+Started by test_crash.py, which kills it. Arguments: the database, the seed.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+from app.conversation.actions import TurnIds, plan_send
+from app.conversation.tree import NodeId, finish_reply, new_conversation
+from app.store.conversations import open_store
+from engine.types import ConversationId
+from tests.fakes.conversations import GENERATION, finished
+
+REPLY_LEN = 20_000
+
+
+def text_of(turn: int, length: int) -> str:
+    """The first characters of a turn's reply: as long as one likes, and known to the test."""
+    return (f"reply {turn}, word " * (length // 10 + 1))[:length]
+
+
+def main(path: Path, seed: int) -> None:
+    delta_lens = random.Random(seed)
+    store = open_store(path, now=0.0).store
+    conv = new_conversation(ConversationId("A"), now=0.0)
+    store.create(conv)
+    turn = 0
+    while True:
+        ids = TurnIds(user=NodeId(f"u{turn}"), reply=NodeId(f"r{turn}"))
+        plan = plan_send(conv, f"message {turn}", ids, now=float(turn), generation=GENERATION)
+        store.save(plan.conversation, since=conv)
+        length = 0
+        while length < REPLY_LEN:
+            length += delta_lens.randrange(1, 400)
+            store.save_text(ids.reply, content=text_of(turn, length), reasoning="")
+            sys.stdout.write(f"{turn} {length}\n")
+            sys.stdout.flush()
+        conv = finish_reply(plan.conversation, ids.reply, finished(text_of(turn, length)))
+        store.save(conv, since=plan.conversation)
+        turn += 1
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

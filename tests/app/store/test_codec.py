@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from app.conversation.tree import Generation, Setup
+from app.store.codec import from_json, from_json_or_none, to_json
+from engine.types import Problem
+
+
+class _Kind(StrEnum):
+    GOOD = "good"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    name: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Whole:
+    count: int
+    kind: _Kind
+    parts: tuple[_Part, ...]
+    flag: bool | None = None
+    note: str = "none"
+
+
+WHOLE = _Whole(count=1, kind=_Kind.GOOD, parts=(_Part(name="ä", share=0.5),), flag=True)
+
+
+def test_round_trip() -> None:
+    assert from_json(_Whole, to_json(WHOLE)) == WHOLE
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.from_type(Generation), st.from_type(Setup), st.from_type(Problem))
+def test_what_the_store_keeps_survives(how: Generation, setup: Setup, problem: Problem) -> None:
+    assert _repr(from_json(Generation, to_json(how))) == _repr(how)
+    assert _repr(from_json(Setup, to_json(setup))) == _repr(setup)
+    assert from_json(Problem, to_json(problem)) == problem
+
+
+def _repr(value: object) -> str:
+    return repr(value)  # nan is equal to nothing, itself included
+
+
+def test_fields_may_come_and_go() -> None:
+    stored = '{"count": 2, "kind": "good", "parts": [], "gone": [1]}'
+
+    assert from_json(_Whole, stored) == _Whole(count=2, kind=_Kind.GOOD, parts=())
+
+
+def test_whole_numbers_are_read_where_fractions_are_expected() -> None:
+    part = from_json(_Part, '{"name": "x", "share": 1}')
+
+    assert repr(part.share) == "1.0"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "not JSON",
+        '{"kind": "good", "parts": []}',
+        '{"count": "1", "kind": "good", "parts": []}',
+        '{"count": true, "kind": "good", "parts": []}',
+        '{"count": 1, "kind": "bad", "parts": []}',
+        '{"count": 1, "kind": "good", "parts": {}}',
+        '{"count": 1, "kind": "good", "parts": [3]}',
+        '{"count": 1, "kind": "good", "parts": [], "flag": 1}',
+    ],
+)
+def test_anything_else_is_refused(text: str, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        from_json(_Whole, text)
+    with caplog.at_level(logging.WARNING):
+        assert from_json_or_none(_Whole, text) is None
+
+    assert "_Whole" in caplog.text

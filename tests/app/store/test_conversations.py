@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.conversation.actions import plan_send
+from app.conversation.tree import (
+    Conversation,
+    MessageStatus,
+    Setup,
+    fail_reply,
+    finish_reply,
+    set_draft,
+    set_generation,
+    set_system_prompt,
+    set_title,
+    show_version,
+    summary_of,
+)
+from app.store.conversations import DELETED_KEPT_S, ConversationStore, open_store
+from app.store.database import Database, open_database
+from app.store.errors import ConversationMissingError, DatabaseFullError, DatabaseLockedError
+from engine.types import ConversationId, Problem
+from tests.fakes.conversations import GENERATION, Person, finished
+
+PROBLEM = Problem(title="No memory.", cause="9 of 8 GB.", advice="Close something.", details="x")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "conversations.db"
+
+
+@pytest.fixture
+def database(path: Path) -> Iterator[Database]:
+    with closing(open_database(path, busy_timeout_s=0.02).database) as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(database: Database) -> ConversationStore:
+    return ConversationStore(database)
+
+
+def _full_conversation() -> Conversation:
+    """Every field holds something."""
+    person = Person()
+    person.conv = set_system_prompt(person.conv, "Be brief.")
+    first = person.send("one\0 ä 😀", "1")
+    person.regenerate(first.reply_id, "1b")
+    person.conv = show_version(person.conv, first.reply_id)
+    turn = plan_send(person.conv, "two", person.ids(), now=person.now(), generation=GENERATION)
+    event = finished("2", reasoning="hm")
+    conv = finish_reply(turn.conversation, turn.reply_id, event)
+    turn = plan_send(conv, "three", person.ids(), now=person.now())
+    conv = fail_reply(turn.conversation, turn.reply_id, PROBLEM, content="", reasoning="")
+    turn = plan_send(conv, "four", person.ids(), now=person.now(), generation=GENERATION)
+    conv = set_title(set_draft(turn.conversation, "five"), "By hand")
+    return replace(conv, setup=Setup(temperature=0.5, max_tokens=9, thinking=False))
+
+
+def test_a_conversation_comes_back_as_it_was(store: ConversationStore) -> None:
+    conv = _full_conversation()
+    store.create(conv)
+
+    loaded = store.load(conv.conversation_id)
+
+    assert loaded == conv
+    assert list(loaded.nodes) == list(conv.nodes)
+    loaded.check_invariants()
+
+
+def test_every_field_that_changed_is_saved(store: ConversationStore) -> None:
+    person = Person()
+    person.send("one")
+    store.create(person.conv)
+    full = replace(_full_conversation(), created_at=person.conv.created_at)
+    grown = replace(full, nodes={**person.conv.nodes, **full.nodes})
+
+    store.save(grown, since=person.conv)
+
+    assert store.load(full.conversation_id) == full
+
+
+def test_a_save_writes_only_what_differs(store: ConversationStore) -> None:
+    turn = plan_send(Person().conv, "one", Person().ids(), now=1.0)
+    conv = turn.conversation
+    store.create(conv)
+    store.save_text(turn.reply_id, content="half an", reasoning="")
+    store.save_draft(conv.conversation_id, "a draft")
+
+    store.save(set_title(conv, "Renamed"), since=conv)
+
+    loaded = store.load(conv.conversation_id)
+    assert loaded.nodes[turn.reply_id].content == "half an"
+    assert loaded.draft == "a draft"
+    assert loaded.title == "Renamed"
+
+
+def test_an_older_version_on_show_is_remembered_and_forgotten(store: ConversationStore) -> None:
+    person = Person()
+    first = person.send("one", "1")
+    newest = person.regenerate(first.reply_id, "1b")
+    store.create(person.conv)
+
+    older = show_version(person.conv, first.reply_id)
+    store.save(older, since=person.conv)
+    assert store.load(older.conversation_id) == older
+
+    back = show_version(older, newest.reply_id)
+    store.save(back, since=older)
+    assert store.load(back.conversation_id) == back
+
+
+def test_streamed_text_is_saved_until_the_reply_ends(store: ConversationStore) -> None:
+    person = Person()
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=GENERATION)
+    store.create(turn.conversation)
+
+    store.save_text(turn.reply_id, content="half", reasoning="h")
+
+    half = store.load(turn.conversation.conversation_id).nodes[turn.reply_id]
+    assert (half.content, half.reasoning, half.status) == ("half", "h", MessageStatus.STREAMING)
+
+    done = finish_reply(turn.conversation, turn.reply_id, finished("half and half"))
+    store.save(done, since=turn.conversation)
+    store.save_text(turn.reply_id, content="late", reasoning="late")
+
+    assert store.load(done.conversation_id) == done
+
+
+def test_the_model_may_be_named_after_the_turn_was_stored(store: ConversationStore) -> None:
+    person = Person()
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0)
+    store.create(turn.conversation)
+
+    named = set_generation(turn.conversation, turn.reply_id, GENERATION)
+    store.save(named, since=turn.conversation)
+
+    assert store.load(named.conversation_id) == named
+
+
+def test_the_list_is_newest_first_without_deleted_ones(store: ConversationStore) -> None:
+    people = [Person(name) for name in "ABC"]
+    for now, person in enumerate(people):
+        store.create(replace(person.conv, updated_at=float(now), title=f"Chat {now}"))
+
+    store.delete(ConversationId("B"), now=10.0)
+
+    assert [summary.title for summary in store.summaries()] == ["Chat 2", "Chat 0"]
+    assert store.load(ConversationId("B")).deleted_at == 10.0
+
+    store.restore(ConversationId("B"))
+
+    assert [summary.title for summary in store.summaries()] == ["Chat 2", "Chat 1", "Chat 0"]
+    assert store.summaries()[1] == summary_of(store.load(ConversationId("B")))
+
+
+def test_a_conversation_that_is_not_in_memory_is_renamed(store: ConversationStore) -> None:
+    person = Person()
+    person.send("automatic")
+    store.create(person.conv)
+
+    store.rename(person.conv.conversation_id, "By hand")
+    assert store.load(person.conv.conversation_id) == set_title(person.conv, "By hand")
+
+    store.rename(person.conv.conversation_id, "")
+    assert store.load(person.conv.conversation_id) == person.conv
+
+
+def test_what_was_deleted_is_removed_after_thirty_days(
+    store: ConversationStore, database: Database
+) -> None:
+    conv = _full_conversation()
+    store.create(conv)
+    store.delete(conv.conversation_id, now=0.0)
+
+    assert store.purge(now=DELETED_KEPT_S - 1.0) == 0
+    assert store.load(conv.conversation_id).nodes == conv.nodes
+    assert store.purge(now=float(DELETED_KEPT_S)) == 1
+
+    with pytest.raises(ConversationMissingError) as missing:
+        store.load(conv.conversation_id)
+    assert missing.value.problem.title == "This conversation is not there any more."
+    assert database.rows("SELECT * FROM messages") == []
+    assert database.rows("SELECT * FROM shown_versions") == []
+
+
+def test_replies_that_a_crash_cut_off_are_stopped_with_their_text(path: Path) -> None:
+    person = Person()
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0)
+    conv_id = turn.conversation.conversation_id
+    with closing(open_store(path, now=0.0).store) as store:
+        store.create(turn.conversation)
+        store.save_text(turn.reply_id, content="half", reasoning="")
+
+    with closing(open_store(path, now=0.0).store) as store:
+        reply = store.load(conv_id).nodes[turn.reply_id]
+
+    assert (reply.status, reply.content) == (MessageStatus.STOPPED, "half")
+
+
+def test_opening_removes_what_was_deleted_long_ago(path: Path) -> None:
+    person = Person()
+    with closing(open_store(path, now=0.0).store) as store:
+        store.create(person.conv)
+        store.delete(person.conv.conversation_id, now=0.0)
+
+    with (
+        closing(open_store(path, now=DELETED_KEPT_S + 1.0).store) as store,
+        pytest.raises(ConversationMissingError),
+    ):
+        store.load(person.conv.conversation_id)
+
+
+def test_a_damaged_database_is_said_and_an_empty_one_used(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path.write_bytes(b"no database at all" * 1000)
+
+    with caplog.at_level(logging.WARNING):
+        opened = open_store(path, now=0.0)
+
+    with closing(opened.store):
+        assert opened.store.summaries() == ()
+    assert opened.problem is not None
+    assert opened.problem.title == "The file with your conversations is damaged."
+    assert "conversations.damaged-1.db" in opened.problem.cause
+
+
+def test_after_a_full_disk_the_next_save_misses_nothing(
+    store: ConversationStore, database: Database
+) -> None:
+    person = Person()
+    person.send("one")
+    saved = person.conv
+    store.create(saved)
+    (pages,) = database.rows("PRAGMA page_count")[0]
+    database.run(f"PRAGMA max_page_count = {pages}")
+
+    person.send("two" * 10_000)
+    with pytest.raises(DatabaseFullError):
+        store.save(person.conv, since=saved)
+    assert store.load(saved.conversation_id) == saved
+
+    database.run("PRAGMA max_page_count = 100000")
+    person.send("three")
+    store.save(person.conv, since=saved)
+    assert store.load(saved.conversation_id) == person.conv
+
+
+def test_a_locked_database_fails_the_save_alone(
+    path: Path, store: ConversationStore, database: Database
+) -> None:
+    person = Person()
+    with closing(open_database(path).database) as other:
+        other.run("BEGIN IMMEDIATE")
+        with pytest.raises(DatabaseLockedError):
+            store.create(person.conv)
+        assert store.summaries() == ()
+
+    store.create(person.conv)
+    assert store.load(person.conv.conversation_id) == person.conv
+
+
+def test_what_stands_beside_the_messages_never_hides_them(
+    store: ConversationStore, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    conv = _full_conversation()
+    store.create(conv)
+    database.run("UPDATE messages SET generation = 'broken', problem = '[]'")
+    database.run("""UPDATE conversations SET setup = '{"temperature": "hot"}'""")
+
+    with caplog.at_level(logging.WARNING):
+        loaded = store.load(conv.conversation_id)
+
+    assert [node.content for node in loaded.nodes.values()] == [
+        node.content for node in conv.nodes.values()
+    ]
+    assert loaded.setup == Setup()
+    assert "Generation" in caplog.text
+
+
+def test_a_figure_that_is_no_number_loses_only_the_figures(store: ConversationStore) -> None:
+    person = Person()
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=GENERATION)
+    event = finished("1")
+    broken = replace(event, usage=replace(event.usage, decode_tok_s=float("nan")))
+    conv = finish_reply(turn.conversation, turn.reply_id, broken)
+    store.create(conv)
+
+    reply = store.load(conv.conversation_id).nodes[turn.reply_id]
+
+    assert reply.content == "1"
+    assert reply.generation == replace(GENERATION, finish_reason=event.reason)
+
+
+def test_names_that_are_no_text_are_stored(store: ConversationStore) -> None:
+    person = Person()
+    generation = replace(GENERATION, model_path="/models/\udcff")
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=generation)
+    store.create(turn.conversation)
+
+    assert store.load(person.conv.conversation_id) == turn.conversation

@@ -1,0 +1,223 @@
+"""Random histories of one conversation, held to a slow obvious model, in memory and through the store."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from hypothesis import settings, strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from typing_extensions import override
+
+from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
+from app.conversation.tree import (
+    Conversation,
+    NodeId,
+    fail_reply,
+    finish_reply,
+    new_conversation,
+    set_draft,
+    set_system_prompt,
+    set_title,
+    show_version,
+    shown_path,
+    stop_reply,
+    versions,
+)
+from app.store.conversations import ConversationStore, open_store
+from engine.types import ConversationId, FinishReason, Problem
+from tests.fakes.conversations import GENERATION, finished
+
+T = TypeVar("T")
+
+TEXTS = st.text(min_size=1, max_size=8).filter(str.strip)
+PROBLEM = Problem(title="No memory.", cause="", advice="")
+
+
+@dataclass
+class _Message:
+    """A message of the model: it knows its answers and versions by itself."""
+
+    node_id: NodeId
+    role: str
+    text: str
+    above: _Message | None
+    is_sent: bool = True
+    below: list[_Message] = field(default_factory=list["_Message"])
+    shown: int = 0  # which of those below is on show
+
+
+@dataclass
+class _Model:
+    """Every fork remembers which of its versions is shown; nothing else."""
+
+    root: _Message = field(
+        default_factory=lambda: _Message(NodeId(""), role="assistant", text="", above=None)
+    )
+
+    def path(self) -> list[_Message]:
+        path: list[_Message] = []
+        at = self.root
+        while at.below:
+            at = at.below[at.shown]
+            path.append(at)
+        return path
+
+    def add(self, above: _Message, node_id: NodeId, role: str, text: str) -> _Message:
+        message = _Message(node_id, role=role, text=text, above=above)
+        above.below.append(message)
+        above.shown = len(above.below) - 1
+        return message
+
+    def everything(self, role: str) -> list[_Message]:
+        found: list[_Message] = []
+        waiting = list(self.root.below)
+        while waiting:
+            at = waiting.pop(0)
+            waiting += at.below
+            found += [at] if at.role == role else []
+        return found
+
+    def sent(self, user: _Message) -> list[str]:
+        """What the model should get: user texts between two answers become one message."""
+        branch: list[_Message] = []
+        at: _Message | None = user
+        while at is not None and at is not self.root:
+            branch.insert(0, at)
+            at = at.above
+        sent: list[str] = []
+        for message in branch:
+            if message.role == "assistant":
+                sent += [f"assistant {message.text}"] if message.is_sent else []
+            elif sent and sent[-1].startswith("user "):
+                sent[-1] += f"\n\n{message.text}"
+            else:
+                sent.append(f"user {message.text}")
+        return sent
+
+
+class Histories(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder = tempfile.TemporaryDirectory()
+        self._store = self._open()
+        self._model = _Model()
+        self._count = 0
+        self._conv: Conversation = new_conversation(ConversationId("A"), now=0.0)
+
+    @initialize()
+    def create(self) -> None:
+        self._store.create(self._conv)
+
+    @rule(text=TEXTS, answer=st.text(max_size=8), end=st.sampled_from(["stop", "cancel", "fail"]))
+    def send(self, text: str, answer: str, end: str) -> None:
+        path = self._model.path()
+        ids = self._ids()
+        above = path[-1] if path else self._model.root
+        user = self._model.add(above, ids.user, "user", text)
+        self._finish(plan_send(self._conv, text, ids, now=1.0), user, answer, end)
+
+    @precondition(lambda self: self._conv.nodes)
+    @rule(data=st.data(), text=TEXTS, answer=TEXTS)
+    def edit(self, data: st.DataObject, text: str, answer: str) -> None:
+        edited = data.draw(st.sampled_from(self._model.everything("user")))
+        ids = self._ids()
+        assert edited.above is not None
+        user = self._model.add(edited.above, ids.user, "user", text)
+        turn = plan_edit(self._conv, edited.node_id, text, ids, now=2.0, generation=GENERATION)
+        self._finish(turn, user, answer, "stop")
+
+    @precondition(lambda self: self._conv.nodes)
+    @rule(data=st.data(), answer=TEXTS)
+    def regenerate(self, data: st.DataObject, answer: str) -> None:
+        reply = data.draw(st.sampled_from(self._model.everything("assistant")))
+        assert reply.above is not None
+        turn = plan_regenerate(self._conv, reply.node_id, self._ids().reply, now=3.0)
+        assert turn.new_messages <= {0}
+        self._finish(turn, reply.above, answer, "stop")
+
+    @precondition(lambda self: self._conv.nodes)
+    @rule(data=st.data())
+    def show(self, data: st.DataObject) -> None:
+        everything = self._model.everything("user") + self._model.everything("assistant")
+        message = data.draw(st.sampled_from(everything))
+        assert message.above is not None
+        message.above.shown = message.above.below.index(message)
+        self._save(show_version(self._conv, message.node_id))
+
+    @rule(text=st.text(max_size=8))
+    def write_fields(self, text: str) -> None:
+        conv = set_system_prompt(set_draft(self._conv, text), text)
+        self._save(set_title(conv, text))
+
+    @rule()
+    def reopen(self) -> None:
+        self._store.close()
+        self._store = self._open()
+        loaded = self._store.load(self._conv.conversation_id)
+        assert loaded == self._conv
+        assert list(loaded.nodes) == list(self._conv.nodes)
+        self._conv = loaded
+
+    @invariant()
+    def holds(self) -> None:
+        self._conv.check_invariants()
+        shown = [(node.node_id, node.content) for node in shown_path(self._conv)]
+        assert shown == [(message.node_id, message.text) for message in self._model.path()]
+        for message in self._model.path():
+            assert message.above is not None
+            siblings = tuple(version.node_id for version in message.above.below)
+            assert versions(self._conv, message.node_id) == siblings
+
+    @override
+    def teardown(self) -> None:
+        self._store.close()
+        self._folder.cleanup()
+
+    def _open(self) -> ConversationStore:
+        opened = open_store(Path(self._folder.name) / "conversations.db", now=0.0)
+        assert opened.problem is None
+        return opened.store
+
+    def _ids(self) -> TurnIds:
+        self._count += 1
+        return TurnIds(user=NodeId(f"u{self._count}"), reply=NodeId(f"r{self._count}"))
+
+    def _save(self, conv: Conversation) -> None:
+        self._store.save(conv, since=self._conv)
+        self._conv = conv
+
+    def _finish(self, turn: Turn, user: _Message, answer: str, end: str) -> None:
+        sent = [f"{message.role} {message.content}" for message in turn.messages]
+        system = self._conv.system_prompt
+        expected = [f"system {system}"] if system.strip() else []
+        assert sent == expected + self._model.sent(user)
+        self._save(turn.conversation)
+        self._store.save_text(turn.reply_id, content=answer[:1], reasoning="")
+        reply = self._model.add(user, turn.reply_id, "assistant", answer)
+        reply.is_sent = end == "stop" or answer != ""
+        self._save(_ended(turn, answer, end))
+
+
+def _ended(turn: Turn, answer: str, end: str) -> Conversation:
+    if end == "fail":
+        return fail_reply(turn.conversation, turn.reply_id, PROBLEM, content=answer, reasoning="")
+    if end == "cancel":
+        return stop_reply(turn.conversation, turn.reply_id, content=answer, reasoning="")
+    event = finished(answer, reason=FinishReason.LENGTH, token_ids=(1,) if answer else ())
+    return finish_reply(turn.conversation, turn.reply_id, event)
+
+
+def test_histories() -> None:
+    run_state_machine_as_test(
+        Histories, settings=settings(max_examples=25, stateful_step_count=25, deadline=None)
+    )

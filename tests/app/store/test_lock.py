@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.store.errors import AlreadyRunningError, DatabaseFileError
+from app.store.lock import InstanceLock
+
+HOLD = """
+import fcntl, sys
+file = open(sys.argv[1], "w")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_second_instance_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    with InstanceLock(tmp_path), pytest.raises(AlreadyRunningError) as refused:
+        InstanceLock(tmp_path).acquire()
+
+    problem = refused.value.problem
+    assert problem.title == "Rejoinder is already running with this data folder."
+    assert str(tmp_path) in problem.cause
+
+
+def test_another_process_holds_the_lock_until_it_is_killed(tmp_path: Path) -> None:
+    lock = InstanceLock(tmp_path)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "lock")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(AlreadyRunningError):
+            lock.acquire()
+        holder.kill()
+    with lock:
+        pass
+
+
+def test_release_gives_the_lock_back_and_may_be_repeated(tmp_path: Path) -> None:
+    lock = InstanceLock(tmp_path)
+    lock.acquire()
+
+    lock.release()
+    lock.release()
+
+    with InstanceLock(tmp_path):
+        assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600
+
+
+def test_folders_do_not_share_a_lock(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+
+    with InstanceLock(tmp_path), InstanceLock(tmp_path / "other"):
+        pass
+
+
+def test_a_missing_folder_gets_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseFileError, match="No such file"):
+        InstanceLock(tmp_path / "missing").acquire()

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from app.conversation.tree import MessageStatus, Setup, shown_path
+from app.store.conversations import open_store
+from app.store.database import Database, migrate
+from app.store.schema import MIGRATIONS
+from engine.types import ConversationId
+from tests.fakes.conversations import GENERATION, USAGE
+
+FORMATS = Path(__file__).parent / "formats"
+
+
+def _make_v1(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript((FORMATS / "v1.sql").read_text())
+
+
+def test_a_database_of_the_first_format_opens(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.db"
+    _make_v1(path)
+
+    with closing(open_store(path, now=0.0).store) as store:
+        conv = store.load(ConversationId("A"))
+
+    conv.check_invariants()
+    path_shown = shown_path(conv)
+    assert [node.content for node in path_shown] == [
+        "one",
+        "1",
+        "two",
+        "2",
+        "three",
+        "",
+        "four",
+        "",
+    ]
+    assert path_shown[-1].status is MessageStatus.STOPPED, "it was being written"
+    reply = path_shown[3]
+    assert reply.reply is not None
+    assert reply.reply.token_ids == (5, 300, 4_000_000_000)
+    assert reply.generation is not None
+    assert reply.generation.usage == USAGE
+    assert reply.generation.sampling == GENERATION.sampling
+    assert path_shown[5].problem is not None
+    assert conv.setup == Setup(temperature=0.5, max_tokens=9, thinking=False)
+    assert (conv.title, conv.draft, conv.read_system_prompt) == ("By hand", "five", "Be brief.")
+
+
+@pytest.mark.parametrize("number", range(1, len(MIGRATIONS) + 1))
+def test_a_released_migration_makes_the_tables_that_it_made_then(
+    tmp_path: Path, number: int
+) -> None:
+    then = tmp_path / "then.db"
+    with closing(sqlite3.connect(then)) as connection:
+        connection.executescript((FORMATS / f"v{number}.sql").read_text())
+    with closing(Database(tmp_path / "now.db", busy_timeout_s=0.0)) as now:
+        migrate(now, MIGRATIONS[:number], since=0)
+
+    assert _tables(tmp_path / "now.db") == _tables(then)
+
+
+def _tables(path: Path) -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql NOT NULL")
+        return sorted((name, " ".join(sql.split())) for name, sql in rows)

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.settings import Appearance, Settings, load_settings, save_settings
+from engine.errors import DiskError
+from engine.types import ConversationId
+
+CHANGED = Settings(
+    appearance=Appearance.DARK,
+    model_path="/models/a",
+    model_folders=("/models", "/more \ud800"),
+    window_geometry="AdnQywAD",
+    sidebar_visible=False,
+    inspector_visible=True,
+    selected_conversation=ConversationId("A"),
+    text_zoom=120,
+)
+
+
+def test_without_a_file_there_are_defaults(tmp_path: Path) -> None:
+    loaded = load_settings(tmp_path / "settings.json")
+
+    assert loaded.settings == Settings()
+    assert loaded.problem is None
+
+
+def test_settings_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+
+    save_settings(path, CHANGED)
+
+    assert load_settings(path).settings == CHANGED
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_unknown_keys_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text('{"text_zoom": 110, "from_the_future": {"a": [1]}}')
+
+    settings = load_settings(path).settings
+    save_settings(path, replace(settings, text_zoom=90))
+
+    stored = json.loads(path.read_text())
+    assert stored["from_the_future"] == {"a": [1]}
+    assert stored["text_zoom"] == 90
+
+
+@pytest.mark.parametrize("text", ['{"appearance": "dark"', "", "[1]", "\x00\x01", "[" * 100_000])
+def test_a_broken_file_is_kept_aside(
+    tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text(text)
+
+    with caplog.at_level(logging.WARNING):
+        loaded = load_settings(path)
+
+    assert loaded.settings == Settings()
+    assert loaded.problem is not None
+    assert "settings.broken-1.json" in loaded.problem.advice
+    assert (tmp_path / "settings.broken-1.json").read_text() == text
+    assert not path.exists()
+
+
+def test_values_that_make_no_sense_are_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    senseless = {
+        "appearance": "pink",
+        "model_path": 3,
+        "model_folders": ["/models", 4],
+        "window_geometry": None,
+        "sidebar_visible": 0,
+        "inspector_visible": "yes",
+        "selected_conversation": [],
+        "text_zoom": True,
+    }
+    path.write_text(json.dumps(senseless))
+
+    assert load_settings(path).settings == Settings(model_folders=("/models",))
+
+
+@pytest.mark.parametrize(("stored", "zoom"), [(10, 80), (500, 200), (115, 115)])
+def test_zoom_stays_in_its_range(tmp_path: Path, stored: int, zoom: int) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps({"text_zoom": stored}))
+
+    assert load_settings(path).settings.text_zoom == zoom
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.mkdir()
+
+    with pytest.raises(DiskError) as refused:
+        save_settings(path, Settings())
+    with pytest.raises(DiskError):
+        load_settings(path)
+
+    assert str(path) in refused.value.problem.cause
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_missing_folder_gets_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DiskError, match="No such file"):
+        save_settings(tmp_path / "missing" / "settings.json", Settings())

@@ -1,0 +1,54 @@
+"""Layouts are read off real cache objects."""
+
+from __future__ import annotations
+
+import pytest
+from mlx_lm.models.cache import (
+    ArraysCache,
+    CacheList,
+    ChunkedKVCache,
+    KVCache,
+    QuantizedKVCache,
+    RotatingKVCache,
+)
+
+from engine.cache.layout import Leaves, is_kv
+from tests.fakes.engine_fixtures import OpenTiny
+
+EXPECTED = {
+    "qwen3_5": (2, 6),
+    "qwen3_5_moe": (1, 3),
+    "lfm2": (1, 3),
+    "falcon_h1": (2, 2),
+    "mamba2": (0, 4),
+    "gemma3": (2, 2),
+    "llama": (4, 0),
+}
+
+
+def test_only_caches_that_can_be_cut_anywhere_are_kv() -> None:
+    assert is_kv(KVCache())
+    assert is_kv(QuantizedKVCache())
+    assert not is_kv(RotatingKVCache(max_size=8))
+    assert not is_kv(ChunkedKVCache(8))
+    assert not is_kv(ArraysCache(2))
+
+
+def test_lists_of_caches_are_opened_and_missing_ones_skipped() -> None:
+    leaves = Leaves.of([None, CacheList(ArraysCache(1), KVCache()), KVCache()])
+
+    assert (len(leaves.kv), len(leaves.aux)) == (2, 1)
+
+
+@pytest.mark.parametrize("name", list(EXPECTED))
+def test_layout_of_models(open_tiny: OpenTiny, name: str) -> None:
+    model = open_tiny(name).core.model
+    assert model is not None
+    layout = model.layout
+
+    assert (layout.num_kv, layout.num_aux) == EXPECTED[name]
+    assert (layout.kv_bytes_per_token > 0) == (layout.num_kv > 0)
+    assert (layout.snapshot_bytes > 0) == layout.needs_snapshot
+    if name == "llama":
+        # 4 layers, keys and values, 2 heads of 16 float32
+        assert layout.kv_bytes_per_token == 4 * 2 * 2 * 16 * 4

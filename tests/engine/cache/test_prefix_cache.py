@@ -1,0 +1,206 @@
+"""What the prefix cache restores, shares, gives up and copies."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from engine.cache.prefix_cache import PrefixCache
+from engine.cache.trees import map_arrays
+from engine.events import (
+    Evict,
+    EvictWhat,
+    Forget,
+    LoadModel,
+    ModelLoaded,
+    RequestFinished,
+    Submit,
+)
+from engine.types import ConversationId, Message, Request, RequestId, Role, SamplingParams
+from tests.fakes.engine_fixtures import OpenTiny, TinyModel
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tiny_model import Template
+
+
+def user(text: str) -> Message:
+    return Message(role=Role.USER, content=text)
+
+
+def reply_of(finished: RequestFinished) -> Message:
+    return Message(
+        role=Role.ASSISTANT,
+        content=finished.content,
+        reasoning=finished.reasoning,
+        reply=finished.reply,
+    )
+
+
+def ask(
+    client: InlineClient, *messages: Message, chat: str = "A", side: bool = False
+) -> RequestFinished:
+    request = Request(
+        request_id=RequestId("r"),
+        conversation_id=ConversationId(chat),
+        messages=messages,
+        new_messages=frozenset({len(messages) - 1}),
+        sampling=SamplingParams(temperature=0.0),
+        max_tokens=6,
+        side=side,
+    )
+    client.send(Submit(request, time.perf_counter()))
+    finished = client.run_until_idle()[-1]
+    assert isinstance(finished, RequestFinished), finished
+    return finished
+
+
+def cache_of(client: InlineClient) -> PrefixCache:
+    assert client.core.cache is not None
+    return client.core.cache
+
+
+def test_continuing_and_switching_copy_nothing(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    first = ask(client, user("one"))
+    other = ask(client, user("two"), chat="B")
+    before = cache_of(client).counters.copied_bytes
+    again = ask(client, user("one"), reply_of(first), user("more"))
+    ask(client, user("two"), reply_of(other), user("more"), chat="B")
+
+    assert cache_of(client).counters.copied_bytes == before
+    assert again.usage.plan.replayed == 0
+    assert again.usage.plan.restored > again.usage.plan.read
+
+
+def test_a_fork_copies_only_the_abandoned_end(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    cache = cache_of(client)
+    first = ask(client, user("a long first message " * 20))
+    ask(client, user("a long first message " * 20), reply_of(first), user("old"))
+    hot = cache.parked(ConversationId("A"))
+    assert hot is not None
+    held = hot.n_tokens
+    before = cache.counters.copied_bytes
+    edited = ask(client, user("a long first message " * 20), reply_of(first), user("new"))
+    model = client.core.model
+    assert model is not None
+    abandoned = held - edited.usage.plan.restored
+
+    assert edited.usage.plan.replayed == 0
+    copied = cache.counters.copied_bytes - before
+    assert copied == abandoned * model.layout.kv_bytes_per_token
+
+
+def test_branches_share_their_common_tokens(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    system = Message(role=Role.SYSTEM, content="You are a list of numbers.")
+    ask(client, system, user("one"))
+    other = ask(client, system, user("two"), chat="B")
+
+    assert other.usage.plan.restored > 10
+
+
+def test_regenerate_feeds_nothing(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    first = ask(client, user("one"))
+    again = ask(client, user("one"))
+
+    assert again.usage.plan.restored == again.usage.plan.prompt_tokens
+    assert again.content == first.content
+
+
+def test_a_side_request_leaves_no_trace(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    ask(client, user("one"))
+    cache = cache_of(client)
+    before = [(n.token_ids, n.last_used, n.snapshot) for n in cache.nodes()]
+    ask(client, user("one title please"), side=True)
+
+    assert [(n.token_ids, n.last_used, n.snapshot) for n in cache.nodes()] == before
+    assert cache.parked(ConversationId("A")) is not None
+
+
+@pytest.mark.parametrize("what", list(EvictWhat))
+def test_answers_survive_eviction(open_tiny: OpenTiny, what: EvictWhat) -> None:
+    client = open_tiny()
+    first = ask(client, user("one"))
+    turn = (user("one"), reply_of(first), user("more"))
+    second = ask(client, *turn)
+    client.send(Evict(what))
+    client.run_until_idle()
+    again = ask(client, *turn)
+
+    assert again.content == second.content
+    assert (again.usage.plan.restored == 0) == (what is not EvictWhat.HOT)
+
+
+def test_forget_drops_one_chat_and_keeps_the_other(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    ask(client, user("one"))
+    ask(client, user("two"), chat="B")
+    client.send(Forget(ConversationId("A")))
+    client.run_until_idle()
+
+    assert ask(client, user("two"), chat="B").usage.plan.read == 0
+    plan = ask(client, user("one")).usage.plan
+    assert plan.restored < plan.prompt_tokens
+
+
+def test_a_small_budget_holds_and_changes_no_answer(open_tiny: OpenTiny) -> None:
+    roomy, tight = open_tiny(), open_tiny(cache_bytes=900_000, max_hot=2)
+    for client_turn in range(4):
+        for chat in "ABC":
+            text = user(f"{chat} {client_turn} thank you, could you say that again?")
+            assert ask(roomy, text, chat=chat).content == ask(tight, text, chat=chat).content
+    statistics = cache_of(tight).statistics()
+
+    assert statistics.total_bytes <= 900_000
+    assert statistics.evictions > 0
+
+
+def test_a_point_that_is_not_what_it_says_is_dropped(open_tiny: OpenTiny) -> None:
+    client = open_tiny("gemma3")
+    cache = cache_of(client)
+    first = ask(client, user("one"))
+    turn = (user("one"), reply_of(first), user("more"))
+    for node in cache.nodes():
+        if node.snapshot is not None:
+            # The offset of a rotating window no longer agrees with the tokens.
+            node.snapshot.states = tuple(
+                (*state[:2], state[2] + 1, *state[3:])  # type: ignore[index]
+                for state in node.snapshot.states
+            )
+    answered = ask(client, *turn)
+
+    assert cache.counters.restore_faults > 0
+    assert answered.content == ask(open_tiny("gemma3"), *turn).content
+
+
+def test_reloading_the_same_model_keeps_its_conversations(
+    open_tiny: OpenTiny, tiny_model: TinyModel
+) -> None:
+    client = open_tiny()
+    ask(client, user("one"))
+    client.send(LoadModel(str(tiny_model("qwen3_5", Template.KEEPING))))
+    assert isinstance(client.run_until_idle()[-1], ModelLoaded)
+
+    assert ask(client, user("one")).usage.plan.read == 0
+    client.send(LoadModel(str(tiny_model("llama", Template.KEEPING))))
+    client.run_until_idle()
+    assert ask(client, user("one")).usage.plan.restored == 0
+
+
+def test_snapshots_are_not_touched_by_later_tokens(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    ask(client, user("one"))
+    kept = {
+        id(node): [map_arrays(lambda x: x + 0, s) for s in node.snapshot.states]
+        for node in cache_of(client).nodes()
+        if node.snapshot is not None
+    }
+    for number in range(3):
+        ask(client, user(f"one {number}"))
+
+    for node in cache_of(client).nodes():
+        if id(node) in kept and node.snapshot is not None:
+            assert str(kept[id(node)]) == str(list(node.snapshot.states))

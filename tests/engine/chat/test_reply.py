@@ -1,0 +1,65 @@
+"""A reply's text in two channels, its ids whole."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings, strategies as st
+
+from engine.chat.reply import ReplyStream, TextPiece
+from engine.types import Channel
+from tests.fakes.texts import chat_tokenizer
+
+TOKENIZER = chat_tokenizer()
+
+
+def stream(
+    token_ids: tuple[int, ...], *, in_reasoning: bool
+) -> tuple[ReplyStream, list[TextPiece]]:
+    reply = ReplyStream(TOKENIZER, in_reasoning=in_reasoning)
+    pieces = [piece for token_id in token_ids for piece in reply.add(token_id)]
+    return reply, pieces + reply.flush()
+
+
+def joined(pieces: list[TextPiece], channel: Channel) -> str:
+    return "".join(piece.text for piece in pieces if piece.channel is channel)
+
+
+def test_a_reply_that_starts_inside_its_reasoning() -> None:
+    token_ids = TOKENIZER.encode_template("Let me see.\n</think>\n\nYes, of course.")
+    reply, pieces = stream(token_ids, in_reasoning=True)
+
+    assert (reply.reasoning, reply.content) == ("Let me see.", "Yes, of course.")
+    assert joined(pieces, Channel.ANSWER) == reply.content
+    assert joined(pieces, Channel.REASONING).rstrip("\n") == reply.reasoning
+    tokens = reply.tokens()
+    assert tokens.token_ids == token_ids
+    assert TOKENIZER.decode(tokens.token_ids[tokens.answer_start :]) == "\n\nYes, of course."
+
+
+def test_a_reply_that_opens_its_reasoning_itself() -> None:
+    token_ids = TOKENIZER.encode_template("<think>\nhm\n</think>\n\nYes.")
+    reply, pieces = stream(token_ids, in_reasoning=False)
+
+    assert (reply.reasoning, reply.content) == ("hm", "Yes.")
+    assert not any("think" in piece.text for piece in pieces)
+
+
+def test_a_reply_stopped_inside_its_reasoning_has_no_answer() -> None:
+    token_ids = TOKENIZER.encode_template("Let me")
+    reply, _ = stream(token_ids, in_reasoning=True)
+
+    assert reply.content == ""
+    assert reply.tokens().answer_start == len(token_ids)
+
+
+def test_a_leading_space_is_kept() -> None:
+    reply, _ = stream(TOKENIZER.encode_template(" dog"), in_reasoning=False)
+
+    assert reply.content == " dog"
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, TOKENIZER.vocab_size - 6), max_size=30).map(tuple))
+def test_plain_replies_are_their_ids_text(token_ids: tuple[int, ...]) -> None:
+    reply, pieces = stream(token_ids, in_reasoning=False)
+
+    assert reply.content == TOKENIZER.decode(token_ids) == joined(pieces, Channel.ANSWER)

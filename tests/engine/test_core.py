@@ -1,0 +1,259 @@
+"""The loop: queueing, cancelling, failing, loading."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from app.cli.client import load_model
+from engine.config import EngineConfig
+from engine.events import (
+    Cancel,
+    Event,
+    LoadModel,
+    ModelFailed,
+    ModelLoaded,
+    ModelLoading,
+    ModelUnloaded,
+    PrefillProgress,
+    RequestFailed,
+    RequestFinished,
+    RequestQueued,
+    RequestStarted,
+    Submit,
+    TextDelta,
+    UnloadModel,
+)
+from engine.types import (
+    Channel,
+    ConversationId,
+    FinishReason,
+    ForcedReply,
+    Message,
+    Request,
+    RequestId,
+    Role,
+    SamplingParams,
+)
+from tests.fakes.engine_fixtures import OpenTiny, TinyModel
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tiny_model import Template
+
+
+def submit(
+    client: InlineClient,
+    text: str,
+    *,
+    name: str = "r",
+    chat: str = "A",
+    **options: object,
+) -> None:
+    request = Request(
+        request_id=RequestId(name),
+        conversation_id=ConversationId(chat),
+        messages=(Message(role=Role.USER, content=text),),
+        new_messages=frozenset({0}),
+        **({"max_tokens": 8} | options),  # type: ignore[arg-type]
+    )
+    client.send(Submit(request, time.perf_counter()))
+
+
+def of_type(events: list[Event], kind: type[Event]) -> list[Event]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def test_events_of_a_request_come_in_order(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    submit(client, "A list of numbers", forced=ForcedReply(text="One, two."), max_tokens=20)
+    started, *deltas, finished = client.run_until_idle()
+
+    assert isinstance(started, RequestStarted)
+    assert isinstance(finished, RequestFinished)
+    assert finished.reason is FinishReason.STOP
+    texts = [event for event in deltas if isinstance(event, TextDelta)]
+    assert len(texts) == len(deltas)
+    assert "".join(d.text for d in texts if d.channel is Channel.ANSWER) == finished.content
+    assert finished.content == "One, two."
+    assert finished.usage.output_tokens == len(finished.reply.token_ids)
+
+
+def test_same_seed_same_answer_whatever_ran_between(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    sampling = SamplingParams(temperature=1.0, seed=4)
+
+    def answer(name: str) -> str:
+        submit(client, "one", name=name, sampling=sampling, max_tokens=12)
+        finished = client.run_until_idle()[-1]
+        assert isinstance(finished, RequestFinished)
+        return finished.content
+
+    first = answer("a")
+    submit(client, "two", name="b", chat="B", sampling=SamplingParams(temperature=1.0, seed=9))
+    client.run_until_idle()
+    assert answer("c") == first
+
+
+def test_requests_queue_and_say_how_many_are_ahead(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    for number in range(3):
+        submit(client, f"{number}", name=f"r{number}", chat=f"{number}")
+    events = client.run_until_idle()
+
+    ahead = [event.ahead for event in events if isinstance(event, RequestQueued)]
+    assert ahead == [1, 2]
+    finished = [e.request_id for e in events if isinstance(e, RequestFinished)]
+    assert finished == ["r0", "r1", "r2"]
+
+
+def test_a_waiting_request_can_be_cancelled(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    submit(client, "one", name="first")
+    submit(client, "two", name="second", chat="B")
+    client.send(Cancel(RequestId("second")))
+    events = client.run_until_idle()
+
+    assert [e.request_id for e in events if isinstance(e, RequestFailed)] == ["second"]
+    assert [e.request_id for e in events if isinstance(e, RequestFinished)] == ["first"]
+
+
+def test_cancelling_stops_within_one_step_and_keeps_what_was_written(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    submit(client, "one", max_tokens=1000, forced=ForcedReply(text="boat " * 50))
+    while not isinstance(client.next_event(), TextDelta):
+        pass
+    client.send(Cancel(RequestId("r")))
+    events = client.run_until_idle()
+
+    assert len(of_type(events, TextDelta)) <= 1
+    (finished,) = of_type(events, RequestFinished)
+    assert isinstance(finished, RequestFinished)
+    assert finished.reason is FinishReason.CANCELLED
+    assert finished.content
+    assert "boat".startswith(finished.content)
+
+
+def test_a_long_prompt_stopped_while_it_is_read_is_not_read_again(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    text = "quick brown fox " * 400
+    submit(client, text)
+    progress = client.next_event()
+    while not isinstance(progress, PrefillProgress):
+        progress = client.next_event()
+    client.send(Cancel(RequestId("r")))
+    (finished,) = of_type(client.run_until_idle(), RequestFinished)
+    assert isinstance(finished, RequestFinished)
+    assert (finished.reason, finished.content) == (FinishReason.CANCELLED, "")
+    submit(client, text)
+    (again,) = of_type(client.run_until_idle(), RequestFinished)
+
+    assert isinstance(again, RequestFinished)
+    assert again.usage.plan.restored >= progress.done
+
+
+def test_a_prompt_that_does_not_fit_is_refused_with_the_numbers(open_tiny: OpenTiny) -> None:
+    client = open_tiny("llama")
+    submit(client, "word " * 40_000)
+    (failed,) = client.run_until_idle()
+
+    assert isinstance(failed, RequestFailed)
+    assert "32,768" in failed.problem.cause
+    assert "shorter" in failed.problem.advice
+
+
+def test_a_template_that_raises_fails_one_request(tiny_model: TinyModel, tmp_path: Path) -> None:
+    folder = tmp_path / "raising"
+    folder.mkdir()
+    for file in tiny_model("llama", Template.KEEPING).iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    (folder / "chat_template.jinja").write_text(
+        "{% if messages[-1].content == 'bad' %}{{ raise_exception('no such words') }}{% endif %}"
+        + (folder / "chat_template.jinja").read_text()
+    )
+    client = InlineClient(EngineConfig(use_openblas=False))
+    load_model(client, folder, lambda _: None)
+    submit(client, "bad")
+    submit(client, "good", name="other")
+    events = client.run_until_idle()
+
+    (failed,) = [event for event in events if isinstance(event, RequestFailed)]
+    assert "no such words" in failed.problem.cause
+    assert len(of_type(events, RequestFinished)) == 1
+
+
+def test_an_error_in_the_model_fails_one_request(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_tiny()
+    submit(client, "one")
+    client.run_until_idle()
+    model = client.core.model
+    assert model is not None
+    forward = type(model.adapter).forward
+    calls = [0]
+
+    def failing(self: object, token_ids: object, caches: object) -> object:
+        calls[0] += 1
+        if calls[0] == 2:
+            raise RuntimeError("a layer failed")
+        return forward(self, token_ids, caches)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(model.adapter), "forward", failing)
+        submit(client, "two", name="broken")
+        (failed,) = of_type(client.run_until_idle(), RequestFailed)
+    assert isinstance(failed, RequestFailed)
+    assert "a layer failed" in failed.problem.cause
+    submit(client, "two", name="again")
+    assert isinstance(client.run_until_idle()[-1], RequestFinished)
+
+
+def test_a_request_without_a_model_is_told_so() -> None:
+    client = InlineClient(EngineConfig(use_openblas=False))
+    submit(client, "one")
+    (failed,) = client.run_until_idle()
+
+    assert isinstance(failed, RequestFailed)
+    assert failed.problem.title == "No model is loaded."
+
+
+def test_loading_reports_progress_and_can_fail_with_a_reason(
+    tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    client = InlineClient(EngineConfig(use_openblas=False))
+    client.send(LoadModel(str(tiny_model("lfm2", Template.KEEPING))))
+    events = client.run_until_idle()
+
+    assert isinstance(events[0], ModelLoading)
+    assert isinstance(events[-1], ModelLoaded)
+    client.send(LoadModel(str(tmp_path / "missing")))
+    (failed,) = client.run_until_idle()
+    assert isinstance(failed, ModelFailed)
+    assert failed.problem.advice
+
+
+def test_another_model_gives_up_the_one_that_is_loading(tiny_model: TinyModel) -> None:
+    client = InlineClient(EngineConfig(use_openblas=False))
+    client.send(LoadModel(str(tiny_model("lfm2", Template.KEEPING))))
+    client.send(LoadModel(str(tiny_model("llama", Template.KEEPING))))
+    loaded = of_type(client.run_until_idle(), ModelLoaded)
+
+    assert [event.facts.model_type for event in loaded if isinstance(event, ModelLoaded)] == [
+        "llama"
+    ]
+
+
+def test_unloading_while_answering_keeps_the_text(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    submit(client, "one", max_tokens=1000, forced=ForcedReply(text="boat " * 50))
+    while not isinstance(client.next_event(), TextDelta):
+        pass
+    client.send(UnloadModel())
+    events = client.run_until_idle()
+
+    (finished,) = of_type(events, RequestFinished)
+    assert isinstance(finished, RequestFinished)
+    assert finished.content
+    assert "boat".startswith(finished.content)
+    assert isinstance(events[-1], ModelUnloaded)

@@ -1,0 +1,64 @@
+"""The engine thread starts and stops cleanly in every state."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.tiny_model import Template
+
+# Ends at a moment given by a word: right after the start, while loading, answering, or afterwards.
+PROGRAM = """
+import sys, threading, time
+from engine.config import EngineConfig
+from engine.engine import Engine
+from engine.events import LoadModel, ModelLoaded, ModelLoading, RequestFinished, Submit, TextDelta
+from engine.types import ConversationId, ForcedReply, Message, Request, RequestId, Role
+
+assert "mlx.core" not in sys.modules
+state, model = sys.argv[1:]
+reached = threading.Event()
+wanted = {"loading": ModelLoading, "answering": TextDelta, "finished": RequestFinished}.get(state)
+
+def on_event(event):
+    if isinstance(event, ModelLoaded):
+        engine.send(Submit(request, time.perf_counter()))
+    if wanted and isinstance(event, wanted) and getattr(event, "path", "x"):
+        reached.set()
+
+request = Request(
+    request_id=RequestId("r"),
+    conversation_id=ConversationId("c"),
+    messages=(Message(role=Role.USER, content="one"),),
+    new_messages=frozenset({0}),
+    max_tokens=400 if state == "answering" else 4,
+    forced=ForcedReply(text="boat " * 300),
+)
+engine = Engine(EngineConfig(use_openblas=False), on_event)
+engine.start()
+engine.send(LoadModel(model))
+if wanted:
+    assert reached.wait(60)
+engine.close()
+engine.close()
+assert not [t for t in threading.enumerate() if t.name == "engine"]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("state", ["starting", "loading", "answering", "finished"])
+def test_the_process_ends_with_status_0(tiny_model: TinyModel, state: str) -> None:
+    model: Path = tiny_model("lfm2", Template.KEEPING)
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM, state, str(model)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")

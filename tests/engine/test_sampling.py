@@ -1,0 +1,63 @@
+"""Draws are reproducible and independent; filters are mlx-lm's."""
+
+from __future__ import annotations
+
+import mlx.core as mx
+from hypothesis import given, settings, strategies as st
+
+from engine.models.filters import make_filter
+from engine.sampling.draw import draw, mix
+from engine.types import SamplingParams
+
+LOGITS = mx.array([2.0, 1.0, 0.5, -1.0, -3.0])
+
+
+def tokens(seed: int, count: int) -> list[object]:
+    log_probs = LOGITS - mx.logsumexp(LOGITS)
+    return [draw(log_probs, temperature=1.0, seed=seed, index=i).item() for i in range(count)]
+
+
+def test_a_draw_depends_on_seed_and_index_alone() -> None:
+    first = tokens(1, 50)
+    mx.random.seed(99)
+    mx.random.normal((7,))
+
+    assert tokens(1, 50) == first
+    assert tokens(2, 50) != first
+
+
+def test_draws_follow_the_probabilities() -> None:
+    drawn = tokens(3, 2000)
+    wanted = mx.softmax(LOGITS)
+    for token_id in range(3):
+        share = drawn.count(token_id) / len(drawn)
+        assert abs(share - wanted[token_id].item()) < 0.04
+
+
+def test_temperature_zero_takes_the_largest() -> None:
+    assert draw(LOGITS, temperature=0.0, seed=5, index=0).item() == 0
+
+
+@settings(deadline=None)
+@given(st.integers(0, 1 << 40), st.integers(0, 1 << 20))
+def test_mixed_keys_are_64_bit_and_differ(seed: int, index: int) -> None:
+    assert 0 <= mix(seed, index) < 1 << 64
+    assert mix(seed, index) != mix(seed, index + 1)
+
+
+def test_filters_cut_the_tail() -> None:
+    cut = make_filter(SamplingParams(top_p=1.0, top_k=2), vocab_size=5)
+    kept = [bool(x > -1e9) for x in cut([], LOGITS).tolist()]  # type: ignore[union-attr]
+
+    assert kept == [True, True, False, False, False]
+    narrow = make_filter(SamplingParams(top_p=0.5), vocab_size=5)
+    assert sum(x > -1e9 for x in narrow([], LOGITS).tolist()) == 1  # type: ignore[union-attr,misc]
+
+
+def test_penalties_look_at_recent_tokens() -> None:
+    penalise = make_filter(SamplingParams(top_p=1.0, repetition_penalty=10.0), vocab_size=5)
+    plain = make_filter(SamplingParams(top_p=1.0), vocab_size=5)
+
+    assert mx.argmax(plain([0], LOGITS)).item() == 0
+    assert mx.argmax(penalise([0], LOGITS)).item() == 1
+    assert LOGITS[0].item() == 2.0

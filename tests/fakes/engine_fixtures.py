@@ -1,0 +1,52 @@
+"""Pytest fixtures: tiny models built once a session, an engine without its thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.cli.client import load_model
+from engine.config import EngineConfig
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tiny_model import Template, build_tiny
+
+TinyModel = Callable[[str, Template], Path]
+OpenTiny = Callable[..., InlineClient]
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> TinyModel:
+    """The folder of a tiny random model, made at the first request for it."""
+    built: dict[tuple[str, Template], Path] = {}
+    root = tmp_path_factory.mktemp("models")
+
+    def get(name: str, template: Template = Template.KEEPING) -> Path:
+        key = (name, template)
+        if key not in built:
+            built[key] = build_tiny(name, root / f"{name}-{template}", template)
+        return built[key]
+
+    return get
+
+
+@pytest.fixture
+def open_tiny(tiny_model: TinyModel) -> OpenTiny:
+    """A client of an engine in this thread with a tiny model loaded."""
+
+    def get(
+        name: str = "qwen3_5",
+        template: Template = Template.KEEPING,
+        *,
+        cache_bytes: int = 1 << 30,
+        max_hot: int = 16,
+        client_type: type[InlineClient] = InlineClient,
+    ) -> InlineClient:
+        client = client_type(
+            EngineConfig(use_openblas=False, cache_budget_bytes=cache_bytes, max_hot=max_hot)
+        )
+        load_model(client, tiny_model(name, template), lambda _: None)
+        return client
+
+    return get

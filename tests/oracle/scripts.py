@@ -1,0 +1,84 @@
+"""Scripts that go through what people do with conversations, for `rejoinder bench script`."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+_WORDS = [
+    "boat",
+    "weather",
+    "small",
+    "list",
+    "number",
+    "story",
+    "function",
+    "short",
+    "other",
+    "words",
+    "sleep",
+    "dog",
+    "fox",
+    "quick",
+    "think",
+    "return",
+    "second",
+    "first",
+    "argument",
+    "course",
+    "lazy",
+    "brown",
+    "write",
+    "please",
+    "thank",
+    "about",
+    "over",
+    "with",
+    "says",
+]
+
+
+def promise_script(
+    *, chats: int, turns: int, seed: int, reasoning: bool, max_tokens: int = 24
+) -> list[dict[str, Any]]:
+    """Turns round robin over chats, then regenerate, edit, switch_branch, stop and return in each.
+
+    Half of the replies are forced, with reasoning for templates that have a place for it.
+    """
+    rng = random.Random(seed)
+    names = [chr(ord("A") + index) for index in range(chats)]
+    steps: list[dict[str, Any]] = []
+
+    def words(low: int, high: int) -> str:
+        return " ".join(rng.choice(_WORDS) for _ in range(rng.randint(low, high)))
+
+    def generating(op: str, chat: str, **fields: object) -> None:
+        step: dict[str, Any] = {"op": op, "chat": chat, "max_tokens": max_tokens, **fields}
+        if rng.random() < 0.5:
+            step["reply"] = {"text": f"{words(3, 12)}."}
+            if reasoning:
+                step["reply"]["reasoning"] = words(2, 8)
+        else:
+            step |= {"temperature": rng.choice([0, 0.8]), "seed": rng.randint(0, 99)}
+        steps.append(step)
+
+    steps += [
+        {"op": "system", "chat": name, "text": f"You are {words(4, 9)}."} for name in names[::2]
+    ]
+    for turn in range(turns):
+        for name in names:
+            generating("send", name, text=f"{turn} {words(4, 14)}?")
+    for name in names:
+        middle = max(1, turns // 2)
+        generating("regenerate", name)
+        generating("edit", name, message=middle, text=f"edited {words(3, 9)}")
+        steps.append(
+            {"op": "switch_branch", "chat": name, "message": middle, "version": 1, "of": "user"}
+        )
+        generating("send", name, text=f"back {words(3, 9)}")
+        generating("send", name, text=f"stopped {words(3, 9)}", stop_after=rng.randint(1, 6))
+        generating("send", name, text=f"after {words(3, 9)}")
+    for name in names:
+        generating("send", name, text=f"return {words(3, 9)}")
+        generating("regenerate", name)
+    return steps
