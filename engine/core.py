@@ -42,7 +42,7 @@ from engine.events import (
     Verified,
     Verify,
 )
-from engine.memory import cache_budget, set_limits
+from engine.memory import cache_budget, limit_freed_buffers, wire_weights
 from engine.models.loader import LoadedModel, load_model, namespace_of
 from engine.oracle import Record, check
 from engine.runner.runner import Runner
@@ -283,6 +283,7 @@ class EngineCore:
         if self._running is not None:
             self._finish(self._running, FinishReason.CANCELLED)
         self._unload()
+        limit_freed_buffers()
         try:
             model = load_model(path, lambda done, total: self._report_loading(path, done, total))
             namespace = namespace_of(path)
@@ -308,7 +309,7 @@ class EngineCore:
             )
         self.model, self._namespace = model, namespace
         self._runner = Runner(model, self.cache, self._config)
-        set_limits()
+        wire_weights()
 
     def _report_loading(self, path: Path, done: int, total: int) -> None:
         """Progress out; and in: another model or the end of the program makes this one pointless."""

@@ -29,8 +29,12 @@ def working_set_bytes() -> int:
     return psutil.virtual_memory().total // 2
 
 
-def set_limits() -> None:
-    """After loading: keep the weights resident, and MLX's store of freed buffers small."""
+def limit_freed_buffers() -> None:
+    """Before loading: what MLX frees is given back beyond this much."""
     mx.set_cache_limit(_MLX_CACHE)
+
+
+def wire_weights() -> None:
+    """After loading: the weights stay resident."""
     if mx.metal.is_available():
         mx.set_wired_limit(working_set_bytes())

@@ -53,22 +53,24 @@ def _choose(local: LocalModels, folders: tuple[str, ...]) -> Path:
 
 
 def _parser() -> argparse.ArgumentParser:
-    common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--data-dir", type=Path, help="where everything is kept")
-    common.add_argument("--verbose", action="store_true", help="say what happens, on stderr")
-    model = argparse.ArgumentParser(add_help=False)
-    model.add_argument("--model", type=Path, help="a model folder (default: the best one here)")
-
-    parser = argparse.ArgumentParser(prog="rejoinder", description="Chat with local models.")
+    parser = argparse.ArgumentParser(
+        prog="rejoinder", description="Chat with local models.", parents=[_common(default=None)]
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    chat.add_arguments(
-        commands.add_parser("chat", parents=[common, model], help="chat in the terminal")
-    )
-    models.add_arguments(
-        commands.add_parser("models", parents=[common], help="list the models on this machine")
-    )
+    # Options may stand before or after the command; after it they have no default to overwrite with.
+    common = [_common(default=argparse.SUPPRESS)]
+    chat.add_arguments(commands.add_parser("chat", parents=common, help="chat in the terminal"))
+    models.add_arguments(commands.add_parser("models", parents=common, help="list local models"))
     kinds = commands.add_parser("bench", help="measure").add_subparsers(dest="kind", required=True)
-    bench.add_arguments(
-        kinds.add_parser("script", parents=[common, model], help="play a script of JSON lines")
-    )
+    bench.add_arguments(kinds.add_parser("script", parents=common, help="play a script"))
     return parser
+
+
+def _common(*, default: object) -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False, argument_default=default)
+    common.add_argument("--data-dir", type=Path, metavar="DIR", help="keep everything in DIR")
+    common.add_argument(
+        "--model", type=Path, metavar="DIR", help="a model folder (default: the best one here)"
+    )
+    common.add_argument("--verbose", action="store_const", const=True, help="log to stderr")
+    return common

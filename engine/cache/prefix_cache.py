@@ -351,6 +351,8 @@ class PrefixCache:
 
     def _materialise(self, hot: HotCache, n_tokens: int) -> None:
         """Copy out what nodes borrow from hot beyond n_tokens, before it is overwritten."""
+        if n_tokens == hot.n_tokens:
+            return
         path = self._tree.match(hot.token_ids)
         if n_tokens > 0:
             self._tree.node_ending_at(path, n_tokens)

@@ -29,7 +29,7 @@ from engine.types import FinishReason, Message, Request, Role, Usage
 
 log = logging.getLogger(__name__)
 
-# Room made for a reply before it starts; a longer one grows the buffers once more.
+# Room made for a reply before it starts; for a longer one buffers grow by an eighth at a time.
 _REPLY_ROOM = 512
 
 
@@ -66,7 +66,7 @@ class Runner:
             clock=clock,
             logits=lease.logits,
         )
-        self._cache.reserve(lease, len(prompt.token_ids) + min(request.max_tokens, _REPLY_ROOM))
+        self._reserve(sequence)
         return sequence
 
     def step(self, sequence: Sequence) -> list[Event]:
@@ -139,6 +139,8 @@ class Runner:
         token_ids = sequence.prompt.token_ids[sequence.fed : chunk.end]
         logits = self._model.adapter.forward(token_ids, lease.hot.caches)
         lease.hot.commit(token_ids)
+        # A new conversation has no buffers before its first chunk.
+        self._reserve(sequence)
         is_last = not sequence.chunks
         if chunk.kind is not None:
             self._capture(lease, chunk.kind, logits if is_last else None)
@@ -147,6 +149,12 @@ class Runner:
             sequence.logits = logits
             return []
         return [self._progress(sequence)]
+
+    def _reserve(self, sequence: Sequence) -> None:
+        """Room for the prompt and a usual reply, or for one more token of a longer one."""
+        room = min(sequence.request.max_tokens, _REPLY_ROOM)
+        needed = max(len(sequence.prompt.token_ids) + room, sequence.fed + 1)
+        self._cache.reserve(sequence.lease, needed)
 
     def _progress(self, sequence: Sequence) -> PrefillProgress:
         plan = sequence.plan
@@ -172,6 +180,7 @@ class Runner:
     def _decode(self, sequence: Sequence) -> list[Event]:
         assert sequence.logits is not None
         if sequence.num_output:
+            self._reserve(sequence)
             newest = sequence.reply.token_ids[-1:]
             sequence.logits = self._model.adapter.forward(newest, sequence.lease.hot.caches)
             sequence.lease.hot.commit(newest)

@@ -73,7 +73,8 @@ def test_events_of_a_request_come_in_order(open_tiny: OpenTiny) -> None:
     assert isinstance(finished, RequestFinished)
     assert finished.reason is FinishReason.STOP
     texts = [event for event in deltas if isinstance(event, TextDelta)]
-    assert len(texts) == len(deltas)
+    assert deltas[-len(texts) :] == texts
+    assert all(isinstance(event, PrefillProgress) for event in deltas[: -len(texts)])
     assert "".join(d.text for d in texts if d.channel is Channel.ANSWER) == finished.content
     assert finished.content == "One, two."
     assert finished.usage.output_tokens == len(finished.reply.token_ids)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 import random
 from typing import Any
 
@@ -82,3 +84,20 @@ def promise_script(
         generating("send", name, text=f"return {words(3, 9)}")
         generating("regenerate", name)
     return steps
+
+
+def main() -> None:
+    """Print a promise script."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--chats", type=int, default=8)
+    parser.add_argument("--turns", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--max-tokens", type=int, default=24)
+    parser.add_argument("--reasoning", action="store_true", help="forced replies think first")
+    args = parser.parse_args()
+    for step in promise_script(**vars(args)):
+        print(json.dumps(step))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios against a baseline in one run. Not collected by pytest."""

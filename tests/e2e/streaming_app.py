@@ -1,0 +1,87 @@
+"""The app without its window, answering message after message until it is killed.
+
+    python tests/e2e/streaming_app.py DATA_DIR MODEL_DIR
+
+Prints "READY" when the last run's conversations are read, then one line for each piece of text:
+seconds (time.monotonic), conversation id, reply id, characters so far.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication
+
+from app.bridge.model_folders import ModelFolders
+from app.controllers.core import Core, Seams
+from app.controllers.origin import SystemOrigin
+from app.paths import make_paths
+from app.settings import Settings
+from app.store.conversations import open_store
+from app.store.lock import InstanceLock
+from engine.config import EngineConfig
+from engine.engine import Engine
+from engine.events import RequestFailed, RequestFinished, TextDelta
+from engine.types import RequestId
+
+
+class Streamer:
+    """Sends the next message whenever an answer ends."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._lengths: dict[RequestId, int] = {}
+        self._chat = core.library.current
+        self._is_ready = False
+        core.library.list_changed.connect(self._on_list_changed)
+        core.bridge.request_changed.connect(self._on_request_changed)
+
+    def _on_list_changed(self) -> None:
+        if not self._is_ready:
+            self._is_ready = True
+            sys.stdout.write("READY\n")
+            self._send()
+
+    def _send(self) -> None:
+        assert self._core.chat.send(self._chat, "Please write a long story.")
+
+    def _on_request_changed(self, event: object) -> None:
+        assert not isinstance(event, RequestFailed), event
+        if isinstance(event, TextDelta):
+            name = event.request_id
+            self._lengths[name] = self._lengths.get(name, 0) + len(event.text)
+            (live,) = self._core.turns.live
+            line = f"{time.monotonic()} {self._chat} {live} {self._lengths[name]}\n"
+            sys.stdout.write(line)
+            sys.stdout.flush()
+        elif isinstance(event, RequestFinished):
+            self._send()
+
+
+def main() -> None:
+    paths = make_paths(Path(sys.argv[1]))
+    with InstanceLock(paths.data_dir):
+        app = QCoreApplication(sys.argv[:1])
+        origin = SystemOrigin()
+        core = Core(
+            Seams(
+                make_engine=lambda on_event: Engine(EngineConfig(use_openblas=False), on_event),
+                open_store=lambda: open_store(paths.database, now=origin.now()),
+                catalog=ModelFolders(paths.data_dir),
+                origin=origin,
+                settings=Settings(),
+                settings_path=paths.settings,
+                model=Path(sys.argv[2]),
+            )
+        )
+        streamer = Streamer(core)
+        core.open()
+        core.start()
+        app.exec()
+        del streamer
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""kill -9 of the app while an answer streams loses at most a second of text, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from app.conversation.tree import MessageStatus, NodeId
+from app.paths import make_paths
+from app.store.conversations import open_store
+from engine.types import ConversationId, Role
+from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.tiny_model import Template
+
+ROOT = Path(__file__).parents[2]
+DRIVER = Path(__file__).with_name("streaming_app.py")
+SAVED_WITHIN_S = 1.0
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """How much of a reply had been on the screen, and when."""
+
+    at: float
+    conversation: str
+    reply: str
+    length: int
+
+
+def stream_and_kill(data_dir: Path, model: Path, seconds: float) -> tuple[list[Streamed], float]:
+    """Run the app, kill it some time after its first text. -> what was shown, when it was killed."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscreen"}
+    with subprocess.Popen(
+        [sys.executable, DRIVER, data_dir, model],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as app:
+        assert app.stdout is not None
+        assert app.stdout.readline() == "READY\n"
+        lines = [app.stdout.readline()]
+        assert lines[0], "the app ended by itself"
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            lines.append(app.stdout.readline())
+        app.kill()
+        killed_at = time.monotonic()
+        lines += app.stdout.readlines()
+    whole = [line.split() for line in lines if line.endswith("\n")]
+    return [Streamed(float(a), c, r, int(n)) for a, c, r, n in whole], killed_at
+
+
+def check_survivors(data_dir: Path, shown: list[Streamed], killed_at: float) -> None:
+    """Everything that was on the screen a second before the end is in the database."""
+    opened = open_store(make_paths(data_dir).database, now=time.time())
+    try:
+        assert opened.problem is None
+        due = {one.reply: one for one in shown if one.at <= killed_at - SAVED_WITHIN_S}
+        for one in due.values():
+            saved = opened.store.load(ConversationId(one.conversation)).nodes[NodeId(one.reply)]
+            assert len(saved.content) + len(saved.reasoning) >= one.length
+        for summary in opened.store.summaries():
+            for node in opened.store.load(summary.conversation_id).nodes.values():
+                assert node.status is not MessageStatus.STREAMING
+                assert node.role is Role.ASSISTANT or node.content
+    finally:
+        opened.store.close()
+
+
+@pytest.mark.slow
+def test_killed_twice_while_streaming(tiny_model: TinyModel, tmp_path: Path) -> None:
+    model = tiny_model("lfm2", Template.KEEPING)
+    for seconds in (1.3, 1.9):
+        shown, killed_at = stream_and_kill(tmp_path, model, seconds)
+        check_survivors(tmp_path, shown, killed_at)
+
+
+def kill_often(data_dir: Path, model: Path, rounds: int) -> int:
+    """Rounds survived, all on the same data; see tests/soak.py."""
+    rng = random.Random(1)
+    for _ in range(rounds):
+        shown, killed_at = stream_and_kill(data_dir, model, rng.uniform(0.0, 4.0))
+        check_survivors(data_dir, shown, killed_at)
+    return rounds
