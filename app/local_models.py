@@ -12,7 +12,6 @@ import psutil
 from engine.catalog import choose, scan
 from engine.catalog.card import ModelCard
 from engine.catalog.starter import ensure_starter
-from engine.gguf.importer import import_once
 
 
 class LocalModels:
@@ -40,6 +39,9 @@ class LocalModels:
 
     def make_starter(self, progress: Callable[[float], None]) -> Path:
         """The starter model's folder, imported if need be."""
+        # numpy, which the importer needs, would delay every start of the window.
+        from engine.gguf.importer import import_once  # noqa: PLC0415
+
         return ensure_starter(self._data_dir, progress, import_once)
 
     def _roots(self, folders: tuple[str, ...]) -> tuple[scan.Root, ...]:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 
-from app.bridge.model_folders import ModelFolders
 from app.controllers.core import Core, Seams
 from app.controllers.origin import SystemOrigin
+from app.local_models import LocalModels
 from app.paths import make_paths
 from app.settings import Settings
 from app.store.conversations import open_store
@@ -69,7 +69,7 @@ def main() -> None:
             Seams(
                 make_engine=lambda on_event: Engine(EngineConfig(use_openblas=False), on_event),
                 open_store=lambda: open_store(paths.database, now=origin.now()),
-                catalog=ModelFolders(paths.data_dir),
+                catalog=LocalModels(paths.data_dir),
                 origin=origin,
                 settings=Settings(),
                 settings_path=paths.settings,

@@ -65,6 +65,7 @@ class _Running:
     content: str = ""
     reasoning: str = ""
     num_tokens: int = 0
+    answer_start: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -153,6 +154,7 @@ class FakeEngine:
     def think(self, text: str) -> None:
         self._current.reasoning += text
         self._emit(Channel.REASONING, text)
+        self._current.answer_start = self._current.num_tokens
 
     def write(self, text: str) -> None:
         self._current.content += text
@@ -163,7 +165,7 @@ class FakeEngine:
         self._running = None
         reply = ReplyTokens(
             token_ids=tuple(range(running.num_tokens)),
-            answer_start=0,
+            answer_start=running.answer_start,
             tokenizer_hash=self.facts.tokenizer_hash,
         )
         self.on_event(
@@ -174,6 +176,7 @@ class FakeEngine:
                 running.reasoning,
                 reply,
                 _usage(running),
+                prompt_ids=(),
             )
         )
         self._begin_next()
@@ -210,7 +213,8 @@ class FakeEngine:
             return
         self._queue.append(request)
         ahead = len(self._queue) - 1 + (self._running is not None)
-        self.on_event(RequestQueued(request.request_id, ahead))
+        if ahead:
+            self.on_event(RequestQueued(request.request_id, ahead))
         self._begin_next()
 
     def _begin_next(self) -> None:
@@ -224,17 +228,9 @@ class FakeEngine:
         for request in self._queue:
             if request.request_id == request_id:
                 self._queue.remove(request)
-                self._finish_unstarted(request)
+                problem = Problem(title="Cancelled before it began.", cause="", advice="")
+                self.on_event(RequestFailed(request_id, problem))
                 return
-
-    def _finish_unstarted(self, request: Request) -> None:
-        running = _Running(request, PromptPlan(prompt_tokens=0, restored=0, replayed=0, read=0))
-        reply = ReplyTokens(token_ids=(), answer_start=0, tokenizer_hash=self.facts.tokenizer_hash)
-        self.on_event(
-            RequestFinished(
-                request.request_id, FinishReason.CANCELLED, "", "", reply, _usage(running)
-            )
-        )
 
 
 def _plan_of(request: Request) -> PromptPlan:

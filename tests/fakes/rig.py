@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -84,15 +85,16 @@ class FakeCatalog:
 
 @dataclass(slots=True, eq=False)
 class FakeOrigin:
-    """Counts ids; time stands still until the test moves it."""
+    """Time stands still until the test moves it. Ids differ from run to run on one data folder."""
 
     time_s: float = NOON
     tick_s: float = 0.0
     count: int = 0
+    run: str = field(default_factory=lambda: secrets.token_hex(4))
 
     def new_id(self) -> str:
         self.count += 1
-        return f"id{self.count:04}"
+        return f"{self.run}-{self.count:04}"
 
     def new_seed(self) -> int:
         self.count += 1

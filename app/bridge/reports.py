@@ -1,0 +1,92 @@
+"""Where unexpected things end up: the log, and one sentence for the person."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable
+from io import FileIO, TextIOWrapper
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from types import TracebackType
+
+from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
+from typing_extensions import override
+
+from app.bridge.display import no_window
+from engine.errors import BugError
+from engine.types import Problem
+
+log = logging.getLogger(__name__)
+
+LOG_BYTES = 1_000_000
+LOG_FILES = 3
+
+_LEVELS = {
+    QtMsgType.QtDebugMsg: logging.DEBUG,
+    QtMsgType.QtInfoMsg: logging.INFO,
+    QtMsgType.QtWarningMsg: logging.WARNING,
+    QtMsgType.QtCriticalMsg: logging.ERROR,
+    QtMsgType.QtFatalMsg: logging.CRITICAL,
+}
+
+
+class PrivateFileHandler(RotatingFileHandler):
+    """Log files that only their owner reads."""
+
+    @override
+    def _open(self) -> TextIOWrapper:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        return TextIOWrapper(FileIO(os.open(self.baseFilename, flags, 0o600), "a"), "utf-8")
+
+
+def start_log(folder: Path) -> None:
+    """Write the log of this run to folder.
+
+    Raises:
+        OSError: the log can't be written.
+    """
+    handler = PrivateFileHandler(
+        folder / "rejoinder.log", maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8"
+    )
+    handler.setFormatter(
+        logging.Formatter("%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s")
+    )
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+
+
+def catch_unexpected(report: Callable[[Problem], None]) -> None:
+    """Log exceptions that nobody caught; report is called for those of the main thread."""
+
+    def on_exception(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        log.critical("uncaught exception", exc_info=(kind, error, trace))
+        report(BugError(f"{kind.__name__}: {error}").problem)
+
+    def on_thread_exception(args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None:
+            log.critical("uncaught exception in %s", args.thread, exc_info=args.exc_value)
+
+    sys.excepthook = on_exception
+    threading.excepthook = on_thread_exception
+
+
+def log_qt_messages() -> None:
+    """Send Qt's messages to the log. A fatal one means that no window can be opened: say so and leave."""
+    causes: list[str] = []
+
+    def on_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
+        log.log(_LEVELS[kind], "%s: %s", context.category, text)
+        if context.category.startswith("qt.qpa"):
+            causes.append(text)
+        if kind == QtMsgType.QtFatalMsg:
+            sys.stderr.write(no_window((causes or text.splitlines())[0]) + "\n")
+            sys.stderr.flush()
+            os._exit(1)  # Qt would abort the process next
+
+    qInstallMessageHandler(on_message)

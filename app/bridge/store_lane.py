@@ -1,0 +1,120 @@
+"""The way to the conversation store: every call runs on one worker thread, which owns the connection.
+
+Saving is a diff against what the store has, so a save that failed is made up for by the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from PySide6.QtCore import QObject, Signal
+
+from app.bridge.tasks import TaskLane, problem_of
+from app.conversation.tree import Conversation
+from app.store.conversations import ConversationStore, OpenedStore
+from app.store.errors import StoreError
+from engine.types import ConversationId, Problem
+
+T = TypeVar("T")
+
+OpenStore = Callable[[], OpenedStore]
+
+
+class StoreLane(QObject):
+    """Lives on the main thread; opens the store on its own."""
+
+    opened = Signal()
+    unavailable = Signal(object)  # Problem: no call will succeed
+    failed = Signal(object)  # Problem: this call did not
+
+    def __init__(self, open_store: OpenStore, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._lane = TaskLane("store", self)
+        self._worker = _StoreWorker(open_store)
+        self._lane.failed.connect(self._on_failed)
+
+    def open(self) -> None:
+        """Open the store; what is asked for meanwhile waits."""
+        self._lane.run(self._worker.open, self._on_opened, self._on_unavailable)
+
+    def run(
+        self,
+        call: Callable[[ConversationStore], T],
+        on_result: Callable[[T], None] | None = None,
+        on_error: Callable[[Exception], None] | None = None,
+    ) -> None:
+        self._lane.run(lambda: call(self._worker.store), on_result, on_error)
+
+    def save(self, conversation: Conversation, on_error: Callable[[Exception], None]) -> None:
+        """Write what differs from the last value of this conversation that the store took."""
+        self._lane.run(lambda: self._worker.save(conversation), None, on_error)
+
+    def load(
+        self,
+        conversation_id: ConversationId,
+        on_result: Callable[[Conversation], None],
+        on_error: Callable[[Exception], None],
+    ) -> None:
+        self._lane.run(lambda: self._worker.load(conversation_id), on_result, on_error)
+
+    def release(self, conversation_id: ConversationId) -> None:
+        """Drop the copy that later saves are compared with; load it again before saving."""
+        self._lane.run(lambda: self._worker.release(conversation_id))
+
+    def close(self) -> None:
+        """Finish what was asked for, close the store, join the thread. Idempotent."""
+        self._lane.run(self._worker.close)
+        self._lane.stop()
+
+    def _on_opened(self, problem: Problem | None) -> None:
+        self.opened.emit()
+        if problem is not None:
+            self.failed.emit(problem)
+
+    def _on_unavailable(self, error: Exception) -> None:
+        self.unavailable.emit(problem_of(error))
+
+    def _on_failed(self, error: Exception) -> None:
+        self.failed.emit(problem_of(error))
+
+
+class _StoreWorker:
+    """What the store's thread owns."""
+
+    def __init__(self, open_store: OpenStore) -> None:
+        self._open_store = open_store
+        self._store: ConversationStore | None = None
+        self._saved: dict[ConversationId, Conversation] = {}
+
+    @property
+    def store(self) -> ConversationStore:
+        if self._store is None:
+            raise StoreError("The conversations could not be opened.")
+        return self._store
+
+    def open(self) -> Problem | None:
+        opened = self._open_store()
+        self._store = opened.store
+        return opened.problem
+
+    def save(self, conversation: Conversation) -> None:
+        saved = self._saved.get(conversation.conversation_id)
+        if saved is None:
+            self.store.create(conversation)
+        else:
+            self.store.save(conversation, since=saved)
+        self._saved[conversation.conversation_id] = conversation
+
+    def load(self, conversation_id: ConversationId) -> Conversation:
+        conversation = self.store.load(conversation_id)
+        self._saved[conversation_id] = conversation
+        return conversation
+
+    def release(self, conversation_id: ConversationId) -> None:
+        self._saved.pop(conversation_id, None)
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None

@@ -1,0 +1,88 @@
+"""One idiom for blocking work: run it on a worker lane, get the result back on the main thread.
+
+A lane is one worker thread that runs its calls in the order given. This is the app's last stop for
+unexpected exceptions: they are logged here and become an error for the caller.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+
+from engine.errors import BugError, EngineError
+from engine.types import Problem
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+def problem_of(error: Exception) -> Problem:
+    """Words for a person; an error that nobody foresaw is our mistake."""
+    if isinstance(error, EngineError):
+        return error.problem
+    return BugError(f"{type(error).__name__}: {error}").problem
+
+
+def _log(error: Exception) -> None:
+    if isinstance(error, EngineError):
+        log.warning("%s: %s", type(error).__name__, error.problem)
+    else:
+        log.error("a background call failed", exc_info=error)
+
+
+class TaskLane(QObject):
+    """Runs calls one after another on its own thread; lives on the main thread.
+
+    on_result and on_error are called on the main thread, until stop; without on_error, failed is
+    emitted.
+    """
+
+    failed = Signal(object)  # Exception
+    _delivered = Signal(object)  # Callable[[], None]
+
+    def __init__(self, name: str, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        self._delivered.connect(self._on_delivered, Qt.ConnectionType.QueuedConnection)
+        self._stopped = False
+
+    def run(
+        self,
+        call: Callable[[], T],
+        on_result: Callable[[T], None] | None = None,
+        on_error: Callable[[Exception], None] | None = None,
+    ) -> None:
+        """Queue call; never blocks. After stop it is dropped."""
+        if not self._stopped:
+            self._executor.submit(self._work, call, on_result, on_error)
+
+    def stop(self) -> None:
+        """Finish everything that was queued, then join the thread. Idempotent."""
+        self._stopped = True
+        self._executor.shutdown(wait=True)
+
+    def _work(
+        self,
+        call: Callable[[], T],
+        on_result: Callable[[T], None] | None,
+        on_error: Callable[[Exception], None] | None,
+    ) -> None:
+        try:
+            result = call()
+        except Exception as error:  # noqa: BLE001 (the boundary: logged, then told to the caller)
+            _log(error)
+            report = on_error or self.failed.emit
+            caught = error  # the except clause's name is gone when the delivery runs
+            self._delivered.emit(lambda: report(caught))
+        else:
+            if on_result is not None:
+                self._delivered.emit(lambda: on_result(result))
+
+    @Slot(object)
+    def _on_delivered(self, delivery: Callable[[], None]) -> None:
+        if not self._stopped:
+            delivery()

@@ -1,0 +1,106 @@
+"""What the person does in a conversation: send, stop, regenerate, edit, look at another version. Main thread.
+
+Plans the turn and hands it on; what becomes of it is the business of turns.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, Signal
+
+from app.controllers.desk import Desk
+from app.controllers.models import ModelsController
+from app.controllers.origin import Origin
+from app.controllers.turns import Refusal, Turns, problem_with
+from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
+from app.conversation.tree import (
+    Conversation,
+    NodeId,
+    Setup,
+    set_system_prompt,
+    show_version,
+    versions,
+)
+from engine.errors import EngineError
+from engine.types import ConversationId
+
+Plan = Callable[[Conversation], Turn]
+
+
+class ChatController(QObject):
+    """Each action says whether it was taken. refused says why not, with the text to give back, if any."""
+
+    refused = Signal(object)  # Refusal
+
+    def __init__(self, desk: Desk, turns: Turns, models: ModelsController, origin: Origin) -> None:
+        super().__init__()
+        self._desk = desk
+        self._turns = turns
+        self._models = models
+        self._origin = origin
+        turns.refused.connect(self.refused)
+
+    def send(self, conversation_id: ConversationId, text: str) -> bool:
+        """Add a message and have it answered."""
+        ids, now = self._new_ids(), self._origin.now()
+        return self._begin(
+            conversation_id, text, lambda current: plan_send(current, text, ids, now=now)
+        )
+
+    def edit(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> bool:
+        """Add a version of a message and have it answered."""
+        ids, now = self._new_ids(), self._origin.now()
+        return self._begin(
+            conversation_id,
+            text,
+            lambda current: plan_edit(current, node_id, text, ids, now=now),
+        )
+
+    def regenerate(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
+        """Add a version of a reply; also the way to try again after a failure."""
+        new_id, now = NodeId(self._origin.new_id()), self._origin.now()
+        return self._begin(
+            conversation_id,
+            "",
+            lambda current: plan_regenerate(current, reply_id, new_id, now=now),
+        )
+
+    def stop(self, conversation_id: ConversationId) -> None:
+        self._turns.stop(conversation_id)
+
+    def show_neighbour(self, conversation_id: ConversationId, node_id: NodeId, step: int) -> None:
+        """Show the version that is step away from this one, if there is one."""
+        conversation = self._desk.get(conversation_id)
+        siblings = versions(conversation, node_id)
+        index = siblings.index(node_id) + step
+        if 0 <= index < len(siblings):
+            self._desk.put(show_version(conversation, siblings[index]))
+
+    def set_system_prompt(self, conversation_id: ConversationId, text: str) -> None:
+        self._desk.put(set_system_prompt(self._desk.get(conversation_id), text))
+
+    def set_setup(self, conversation_id: ConversationId, setup: Setup) -> None:
+        self._desk.put(replace(self._desk.get(conversation_id), setup=setup))
+
+    def save_draft(self, conversation_id: ConversationId, draft: str) -> None:
+        self._desk.put_draft(conversation_id, draft)
+
+    def _begin(self, conversation_id: ConversationId, text: str, plan: Plan) -> bool:
+        if self._turns.live_in(conversation_id) is not None:
+            return False
+        status = self._models.status
+        try:
+            turn = plan(self._desk.get(conversation_id))
+        except EngineError as error:
+            self.refused.emit(Refusal(conversation_id, "", error.problem))
+            return False
+        if status.facts is None and not status.will_be_ready:
+            self.refused.emit(Refusal(conversation_id, "", problem_with(status)))
+            return False
+        self._turns.begin(turn, text)
+        return True
+
+    def _new_ids(self) -> TurnIds:
+        return TurnIds(user=NodeId(self._origin.new_id()), reply=NodeId(self._origin.new_id()))

@@ -1,0 +1,82 @@
+"""Everything behind the window, made and wired once. Main thread.
+
+main.py brings the seams (engine, catalog, store, clocks); tests bring their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from app.bridge.engine_bridge import EngineBridge, EngineFactory
+from app.bridge.store_lane import StoreLane
+from app.bridge.tasks import TaskLane
+from app.controllers.chat import ChatController
+from app.controllers.desk import Desk
+from app.controllers.library import LibraryController
+from app.controllers.models import Catalog, ModelsController
+from app.controllers.origin import Origin
+from app.controllers.preferences import Preferences
+from app.controllers.turns import Turns
+from app.settings import Settings
+from app.store.conversations import OpenedStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seams:
+    """What the app meets of the world outside."""
+
+    make_engine: EngineFactory
+    open_store: Callable[[], OpenedStore]
+    catalog: Catalog
+    origin: Origin
+    settings: Settings
+    settings_path: Path
+    model: Path | None = None  # load this one, whatever was chosen last
+
+
+class Core(QObject):
+    """Controllers and their lanes. start() after the window is shown, close() after the event loop."""
+
+    failed = Signal(object)  # Problem
+
+    def __init__(self, seams: Seams) -> None:
+        super().__init__()
+        self._lane = TaskLane("files")
+        self.store = StoreLane(seams.open_store)
+        self.bridge = EngineBridge(seams.make_engine)
+        self.preferences = Preferences(seams.settings, seams.settings_path, self._lane)
+        self.desk = Desk(self.store)
+        self.models = ModelsController(
+            self.bridge, self._lane, seams.catalog, self.preferences, seams.model
+        )
+        self.turns = Turns(self.bridge, self.store, self.desk, self.models, seams.origin)
+        self.chat = ChatController(self.desk, self.turns, self.models, seams.origin)
+        self.library = LibraryController(
+            self.store, self.desk, self.turns, self.preferences, seams.origin
+        )
+        for source in (self.store, self.desk, self.models, self.library, self.preferences):
+            source.failed.connect(self.failed)
+
+    def open(self) -> None:
+        """Read the conversations; needs no engine."""
+        self.store.open()
+        self.library.start()
+
+    def start(self) -> None:
+        """Start the engine and look for models: seconds of work on other threads."""
+        self.bridge.start()
+        self.models.start()
+
+    def close(self) -> None:
+        """Stop what runs, keep what is written, join every thread."""
+        self.models.stop()
+        self.bridge.close()
+        self.turns.close()
+        self.desk.close()
+        self.preferences.flush()
+        self._lane.stop()
+        self.store.close()

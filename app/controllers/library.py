@@ -1,0 +1,185 @@
+"""The list of conversations and the one on show: open, new, rename, delete with undo. Main thread."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, Signal
+
+from app.bridge.store_lane import StoreLane
+from app.bridge.tasks import problem_of
+from app.controllers.desk import Desk
+from app.controllers.origin import Origin
+from app.controllers.preferences import Preferences
+from app.controllers.turns import Turns
+from app.conversation.tree import (
+    Conversation,
+    ConversationSummary,
+    new_conversation,
+    set_title,
+    summary_of,
+)
+from engine.types import ConversationId
+
+
+class LibraryController(QObject):
+    """Knows every conversation by its summary; the values are on the desk."""
+
+    list_changed = Signal()
+    current_changed = Signal()  # another conversation is on show
+    deleted = Signal(object)  # ConversationSummary
+    failed = Signal(object)  # Problem
+
+    def __init__(
+        self,
+        store: StoreLane,
+        desk: Desk,
+        turns: Turns,
+        preferences: Preferences,
+        origin: Origin,
+    ) -> None:
+        super().__init__()
+        self._store = store
+        self._desk = desk
+        self._turns = turns
+        self._preferences = preferences
+        self._origin = origin
+        self._summaries: dict[ConversationId, ConversationSummary] = {}
+        self._unseen: set[ConversationId] = set()
+        self._deleted: list[ConversationSummary] = []
+        self._wanted: ConversationId | None = None
+        self.current = self._lay_out_new()
+        desk.changed.connect(self._on_conversation_changed)
+        turns.answered.connect(self._on_answered)
+
+    @property
+    def summaries(self) -> list[ConversationSummary]:
+        """Newest first."""
+        return sorted(self._summaries.values(), key=lambda one: -one.updated_at)
+
+    @property
+    def unseen(self) -> frozenset[ConversationId]:
+        """Conversations with an answer that nobody has looked at."""
+        return frozenset(self._unseen)
+
+    def is_listed(self, conversation_id: ConversationId) -> bool:
+        """Whether there is anything of it to delete."""
+        return conversation_id in self._summaries
+
+    def start(self) -> None:
+        """Read the list, then open the conversation that was on show last."""
+        self._store.run(lambda store: store.summaries(), self._on_summaries, self._on_failed)
+
+    def activity(self, conversation_id: ConversationId) -> str:
+        """What the list says of a conversation that is being answered."""
+        live = self._turns.live_in(conversation_id)
+        if live is None:
+            return ""
+        return "…" if live.tok_s is None else f"{live.tok_s:.0f} tok/s"
+
+    def new_chat(self) -> None:
+        """Show an empty conversation; one that is empty already will do."""
+        if not _is_blank(self._desk.get(self.current)):
+            self._show(self._lay_out_new())
+
+    def select(self, conversation_id: ConversationId) -> None:
+        """Show a conversation, as soon as it is read."""
+        self._wanted = conversation_id
+        if conversation_id != self.current:
+            self._desk.open(conversation_id, self._on_opened, self._on_open_failed)
+
+    def rename(self, conversation_id: ConversationId, title: str) -> None:
+        if conversation_id in self._desk:
+            self._desk.put(set_title(self._desk.get(conversation_id), title))
+            return
+        self._store.run(
+            lambda store: store.rename(conversation_id, title),
+            lambda _none: self._reread(),
+            self._on_failed,
+        )
+
+    def delete(self, conversation_id: ConversationId) -> None:
+        """Take a conversation off the list; undo_delete brings it back."""
+        summary = self._summaries.pop(conversation_id, None)
+        if summary is None:
+            return
+        self._turns.stop(conversation_id)
+        now = self._origin.now()
+        self._store.run(lambda store: store.delete(conversation_id, now=now), None, self._on_failed)
+        self._deleted.append(summary)
+        if conversation_id == self.current:
+            self._show(self._lay_out_new())
+        self.list_changed.emit()
+        self.deleted.emit(summary)
+
+    def undo_delete(self) -> None:
+        """Bring back what was deleted last and show it."""
+        if not self._deleted:
+            return
+        summary = self._deleted.pop()
+        self._summaries[summary.conversation_id] = summary
+        self._store.run(lambda store: store.restore(summary.conversation_id), None, self._on_failed)
+        self.list_changed.emit()
+        self.select(summary.conversation_id)
+
+    def _lay_out_new(self) -> ConversationId:
+        conversation_id = ConversationId(self._origin.new_id())
+        self._desk.add(new_conversation(conversation_id, now=self._origin.now()))
+        return conversation_id
+
+    def _show(self, conversation_id: ConversationId) -> None:
+        self._wanted = conversation_id
+        self.current = conversation_id
+        self._unseen.discard(conversation_id)
+        self._remember_current()
+        self.current_changed.emit()
+        self.list_changed.emit()
+
+    def _remember_current(self) -> None:
+        selected = self.current if self.current in self._summaries else None
+        value = self._preferences.value
+        self._preferences.set(replace(value, selected_conversation=selected))
+
+    def _reread(self) -> None:
+        self._store.run(lambda store: store.summaries(), self._on_reread, self._on_failed)
+
+    def _on_reread(self, summaries: tuple[ConversationSummary, ...]) -> None:
+        for summary in summaries:
+            self._summaries[summary.conversation_id] = summary
+        self.list_changed.emit()
+
+    def _on_summaries(self, summaries: tuple[ConversationSummary, ...]) -> None:
+        self._on_reread(summaries)
+        last = self._preferences.value.selected_conversation
+        if last in self._summaries and _is_blank(self._desk.get(self.current)):
+            self.select(last)
+
+    def _on_opened(self, conversation: Conversation) -> None:
+        if conversation.conversation_id == self._wanted:
+            self._show(conversation.conversation_id)
+
+    def _on_open_failed(self, error: Exception) -> None:
+        self._wanted = self.current
+        self.list_changed.emit()
+        self._on_failed(error)
+
+    def _on_failed(self, error: Exception) -> None:
+        self.failed.emit(problem_of(error))
+
+    def _on_conversation_changed(self, conversation_id: ConversationId) -> None:
+        deleted = {summary.conversation_id for summary in self._deleted}
+        if conversation_id not in deleted:
+            conversation = self._desk.get(conversation_id)
+            self._summaries[conversation_id] = summary_of(conversation)
+            self._remember_current()
+            self.list_changed.emit()
+
+    def _on_answered(self, conversation_id: ConversationId) -> None:
+        if conversation_id != self.current and conversation_id in self._summaries:
+            self._unseen.add(conversation_id)
+            self.list_changed.emit()
+
+
+def _is_blank(conversation: Conversation) -> bool:
+    """Nothing in it that a person would miss."""
+    return not (conversation.nodes or conversation.draft or conversation.system_prompt)

@@ -1,0 +1,223 @@
+"""Which models there are and which one answers: find, choose, load, watch the folders. Main thread."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+
+from app.bridge.engine_bridge import EngineBridge, ModelEvent
+from app.bridge.tasks import TaskLane, problem_of
+from app.controllers.preferences import Preferences
+from app.viewmodels.models import ModelPhase, ModelStatus
+from engine.catalog.card import ModelCard
+from engine.events import (
+    LoadModel,
+    LoadStage,
+    ModelFailed,
+    ModelLoaded,
+    ModelLoading,
+    ModelUnloaded,
+)
+
+log = logging.getLogger(__name__)
+
+WATCH_MS = 5000
+
+
+class Catalog(Protocol):
+    """The model folders of this machine. Everything here blocks; called on a lane."""
+
+    def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]: ...
+    def fingerprint(self, folders: tuple[str, ...]) -> str:
+        """A value that changes when a scan would find something else."""
+        ...
+
+    def best(self, cards: tuple[ModelCard, ...]) -> ModelCard | None: ...
+    def suggestion(self) -> str:
+        """A command that downloads a model that fits this machine."""
+        ...
+
+    def make_starter(self, progress: Callable[[float], None]) -> Path: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    fingerprint: str
+    cards: tuple[ModelCard, ...]
+    best: ModelCard | None
+
+
+class ModelsController(QObject):
+    """Owns the list of models and the state of the one in use."""
+
+    cards_changed = Signal()
+    status_changed = Signal()
+    will_replace = Signal()  # another model is about to be loaded
+    failed = Signal(object)  # Problem
+    _starter_progressed = Signal(float)
+
+    def __init__(
+        self,
+        bridge: EngineBridge,
+        lane: TaskLane,
+        catalog: Catalog,
+        preferences: Preferences,
+        wanted: Path | None = None,
+    ) -> None:
+        super().__init__()
+        self._bridge = bridge
+        self._lane = lane
+        self._catalog = catalog
+        self._preferences = preferences
+        self._wanted = wanted
+        self._fingerprint = ""
+        self._checking = False
+        self.cards: tuple[ModelCard, ...] = ()
+        self.suggestion = ""
+        self.status = ModelStatus(phase=ModelPhase.SEARCHING)
+        self._watch = QTimer(self, interval=WATCH_MS)
+        self._watch.timeout.connect(self.refresh)
+        self._starter_progressed.connect(
+            self._on_starter_progressed, Qt.ConnectionType.QueuedConnection
+        )
+        bridge.model_changed.connect(self._on_model_changed)
+
+    def start(self) -> None:
+        """Look for models, load the best one, and keep watching the folders."""
+        self._lane.run(self._catalog.suggestion, self._on_suggestion, self._on_failed)
+        self.refresh()
+        self._watch.start()
+
+    def stop(self) -> None:
+        self._watch.stop()
+
+    def refresh(self) -> None:
+        """Scan again if the folders have changed."""
+        if self._checking:
+            return
+        self._checking = True
+        folders, known = self._preferences.value.model_folders, self._fingerprint
+        self._lane.run(lambda: self._scan(folders, known), self._on_scanned, self._on_scan_failed)
+
+    def choose(self, path: Path) -> None:
+        """Load this model and remember it."""
+        value = self._preferences.value
+        self._preferences.set(replace(value, model_path=str(path)))
+        self._load(path)
+
+    def add_folder(self, folder: Path) -> None:
+        value = self._preferences.value
+        if str(folder) not in value.model_folders:
+            folders = (*value.model_folders, str(folder))
+            self._preferences.set(replace(value, model_folders=folders))
+        self._fingerprint = ""
+        self.refresh()
+
+    def _load(self, path: Path) -> None:
+        self.will_replace.emit()
+        name = next((card.name for card in self.cards if card.path == path), path.name)
+        self._set_status(ModelStatus(phase=ModelPhase.IMPORTING, path=str(path), name=name))
+        self._bridge.send(LoadModel(str(path)))
+
+    def _scan(self, folders: tuple[str, ...], known: str) -> _Scan | None:
+        """On the lane; None when nothing has changed."""
+        fingerprint = self._catalog.fingerprint(folders)
+        if fingerprint == known:
+            return None
+        cards = self._catalog.scan(folders)
+        return _Scan(fingerprint, cards, self._catalog.best(cards))
+
+    def _on_scanned(self, scan: _Scan | None) -> None:
+        self._checking = False
+        if scan is None:
+            return
+        self._fingerprint = scan.fingerprint
+        self.cards = scan.cards
+        self.cards_changed.emit()
+        if self.status.phase in (ModelPhase.SEARCHING, ModelPhase.NONE):
+            self._load_first(scan.best)
+
+    def _load_first(self, best: ModelCard | None) -> None:
+        path = self._wanted or self._remembered() or (best and best.path)
+        if path is not None:
+            self._load(path)
+        elif self.status.phase is ModelPhase.SEARCHING:
+            self._make_starter()
+
+    def _remembered(self) -> Path | None:
+        path = self._preferences.value.model_path
+        usable = (card.path for card in self.cards if card.usable)
+        return next((found for found in usable if str(found) == path), None)
+
+    def _make_starter(self) -> None:
+        self._set_status(ModelStatus(phase=ModelPhase.UNPACKING, name="Demo model"))
+        self._lane.run(
+            lambda: self._catalog.make_starter(self._starter_progressed.emit),
+            self._on_starter_made,
+            self._on_starter_failed,
+        )
+
+    def _on_starter_progressed(self, fraction: float) -> None:
+        if self.status.phase is ModelPhase.UNPACKING:
+            self._set_status(replace(self.status, fraction=fraction))
+
+    def _on_starter_made(self, path: Path) -> None:
+        self._fingerprint = ""
+        self.refresh()
+        if self.status.phase is ModelPhase.UNPACKING:
+            self._load(path)
+
+    def _on_starter_failed(self, error: Exception) -> None:
+        if self.status.phase is ModelPhase.UNPACKING:
+            self._set_status(ModelStatus(phase=ModelPhase.NONE, problem=problem_of(error)))
+
+    def _on_suggestion(self, suggestion: str) -> None:
+        self.suggestion = suggestion
+        self.cards_changed.emit()
+
+    def _on_scan_failed(self, error: Exception) -> None:
+        self._checking = False
+        self._on_failed(error)
+        if self.status.phase is ModelPhase.SEARCHING:
+            self._set_status(ModelStatus(phase=ModelPhase.NONE, problem=problem_of(error)))
+
+    def _on_failed(self, error: Exception) -> None:
+        self.failed.emit(problem_of(error))
+
+    def _on_model_changed(self, event: ModelEvent) -> None:
+        if isinstance(event, ModelUnloaded):
+            return
+        path = event.facts.path if isinstance(event, ModelLoaded) else event.path
+        if not path or path != self.status.path:
+            return  # no model yet, or the last words of one that was replaced
+        match event:
+            case ModelLoading():
+                self._set_status(_loading(self.status, event))
+            case ModelLoaded(facts=facts):
+                log.info("loaded %s", facts.name)
+                ready = replace(self.status, phase=ModelPhase.READY, fraction=1.0, facts=facts)
+                self._set_status(ready)
+            case ModelFailed(problem=problem):
+                self._set_status(
+                    replace(self.status, phase=ModelPhase.FAILED, facts=None, problem=problem)
+                )
+
+    def _set_status(self, status: ModelStatus) -> None:
+        self.status = status
+        self.status_changed.emit()
+
+
+def _loading(status: ModelStatus, event: ModelLoading) -> ModelStatus:
+    importing = event.stage is LoadStage.IMPORTING
+    return replace(
+        status,
+        phase=ModelPhase.IMPORTING if importing else ModelPhase.LOADING,
+        fraction=event.fraction,
+        loaded_bytes=event.loaded_bytes,
+        total_bytes=event.total_bytes,
+    )

@@ -1,0 +1,72 @@
+"""The settings in force and their way to the disk. Main thread; writing happens on a lane."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.bridge.tasks import TaskLane, problem_of
+from app.settings import ZOOM_MAX, ZOOM_MIN, Appearance, Settings, save_settings
+
+ZOOM_STEP = 10  # per cent
+SAVE_MS = 300  # a window that is being dragged changes its frame many times
+
+
+class Preferences(QObject):
+    """One value that widgets and controllers read."""
+
+    changed = Signal()
+    failed = Signal(object)  # Problem
+
+    def __init__(
+        self, settings: Settings, path: Path, lane: TaskLane, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._value = settings
+        self._path = path
+        self._lane = lane
+        self._timer = QTimer(self, singleShot=True, interval=SAVE_MS)
+        self._timer.timeout.connect(self._save)
+
+    @property
+    def value(self) -> Settings:
+        return self._value
+
+    def set(self, settings: Settings) -> None:
+        if settings != self._value:
+            self._value = settings
+            self._timer.start()
+            self.changed.emit()
+
+    def set_appearance(self, appearance: Appearance) -> None:
+        self.set(replace(self._value, appearance=appearance))
+
+    def toggle_inspector(self) -> None:
+        self.set(replace(self._value, inspector_visible=not self._value.inspector_visible))
+
+    def zoom_in(self) -> None:
+        self._set_zoom(self._value.text_zoom + ZOOM_STEP)
+
+    def zoom_out(self) -> None:
+        self._set_zoom(self._value.text_zoom - ZOOM_STEP)
+
+    def zoom_reset(self) -> None:
+        self._set_zoom(100)
+
+    def flush(self) -> None:
+        """Queue the write that is waiting, if any."""
+        if self._timer.isActive():
+            self._timer.stop()
+            self._save()
+
+    def _set_zoom(self, percent: int) -> None:
+        self.set(replace(self._value, text_zoom=max(ZOOM_MIN, min(ZOOM_MAX, percent))))
+
+    def _save(self) -> None:
+        value = self._value
+        self._lane.run(lambda: save_settings(self._path, value), None, self._on_failed)
+
+    def _on_failed(self, error: Exception) -> None:
+        self.failed.emit(problem_of(error))

@@ -1,0 +1,333 @@
+"""Turns on their way to an answer, from the person's action to the tree. Main thread.
+
+A turn is bound to the node of its reply, never to a view: switching conversations loses nothing.
+
+    waiting    no model yet                    -> submitted when it is ready
+    submitted  in the engine's queue           -> started, or refused: the text goes back
+    started    the engine reads and writes     -> finished, stopped or failed: kept in the tree
+
+Until a turn has started nothing of it is stored but the text, as the conversation's draft.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.bridge.engine_bridge import EngineBridge
+from app.bridge.store_lane import StoreLane
+from app.controllers.desk import Desk
+from app.controllers.models import ModelsController
+from app.controllers.origin import Origin
+from app.conversation.actions import Turn
+from app.conversation.tree import (
+    Conversation,
+    Generation,
+    NodeId,
+    fail_reply,
+    finish_reply,
+    set_generation,
+    stop_reply,
+)
+from app.viewmodels.live import LiveReply
+from app.viewmodels.models import ModelStatus, waiting_phase
+from app.viewmodels.state_line import Phase, Planned, Reading, Waiting
+from engine.errors import NoModelError
+from engine.events import (
+    Cancel,
+    PrefillProgress,
+    RequestFailed,
+    RequestFinished,
+    RequestQueued,
+    RequestStarted,
+    Submit,
+    TextDelta,
+)
+from engine.types import ConversationId, FinishReason, ModelFacts, Problem, Request, RequestId
+
+SAVE_MS = 500  # with the store's own time, streamed text is on disk within a second
+MAX_TOKENS = 4096
+SHORT_PROMPT = 256  # fed tokens that are read before anyone could see that they are
+
+RequestEvent = (
+    RequestQueued | RequestStarted | PrefillProgress | TextDelta | RequestFinished | RequestFailed
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A turn that was not accepted. text is to be given back; no problem: the person stopped it."""
+
+    conversation_id: ConversationId
+    text: str
+    problem: Problem | None
+
+
+@dataclass(slots=True, eq=False)
+class _Running:
+    """facts is set once the turn is submitted, planned once the engine has started it."""
+
+    request_id: RequestId
+    turn: Turn
+    text: str
+    live: LiveReply
+    facts: ModelFacts | None = None
+    planned: Planned | None = None
+    stopped: bool = False
+    saved_tokens: int = 0
+
+    @property
+    def accepted(self) -> bool:
+        return self.planned is not None
+
+    @property
+    def conversation_id(self) -> ConversationId:
+        return self.turn.conversation.conversation_id
+
+    @property
+    def reply_id(self) -> NodeId:
+        return self.turn.reply_id
+
+
+class Turns(QObject):
+    """Owns the turns that are on their way, oldest first; at most one a conversation."""
+
+    text_arrived = Signal(object, object, str)  # NodeId, Channel, text
+    line_changed = Signal(object)  # NodeId: the reply's state line
+    activity_changed = Signal(object)  # ConversationId: a turn began, moved on or ended
+    answered = Signal(object)  # ConversationId: a reply ended by itself
+    refused = Signal(object)  # Refusal
+
+    def __init__(
+        self,
+        bridge: EngineBridge,
+        store: StoreLane,
+        desk: Desk,
+        models: ModelsController,
+        origin: Origin,
+    ) -> None:
+        super().__init__()
+        self._bridge = bridge
+        self._store = store
+        self._desk = desk
+        self._models = models
+        self._origin = origin
+        self._running: dict[RequestId, _Running] = {}
+        self._saver = QTimer(self, interval=SAVE_MS)
+        self._saver.timeout.connect(self._save_texts)
+        bridge.request_changed.connect(self._on_request_changed)
+        models.status_changed.connect(self._on_status_changed)
+        models.will_replace.connect(self._on_will_replace)
+
+    @property
+    def live(self) -> dict[NodeId, LiveReply]:
+        """The replies that are on their way."""
+        return {running.reply_id: running.live for running in self._running.values()}
+
+    def live_in(self, conversation_id: ConversationId) -> LiveReply | None:
+        running = self._find(conversation_id)
+        return None if running is None else running.live
+
+    def begin(self, turn: Turn, text: str) -> None:
+        """Show the turn and hand it to the engine, at once or when the model is ready."""
+        status = self._models.status
+        running = _Running(
+            request_id=RequestId(self._origin.new_id()),
+            turn=turn,
+            text=text,
+            live=LiveReply(waiting_phase(status)),
+        )
+        assert self._find(running.conversation_id) is None, "one turn at a time"
+        self._running[running.request_id] = running
+        self._desk.pin(running.conversation_id)
+        self._desk.hold(turn.conversation, text)
+        if status.facts is not None:
+            self._submit(running, status.facts)
+        self.activity_changed.emit(running.conversation_id)
+
+    def stop(self, conversation_id: ConversationId) -> None:
+        """Stop what is on its way; what is written stays, what has not started goes back."""
+        running = self._find(conversation_id)
+        if running is None:
+            return
+        if running.facts is None:
+            self._refuse(running, None)
+        else:
+            running.stopped = True
+            self._bridge.send(Cancel(running.request_id))
+
+    def close(self) -> None:
+        """End every turn with what has arrived. Call after the engine is closed."""
+        self._saver.stop()
+        for running in list(self._running.values()):
+            if running.accepted:
+                self._end(running, self._stopped(running))
+            else:
+                self._refuse(running, None)
+
+    def _submit(self, running: _Running, facts: ModelFacts) -> None:
+        conversation = self._desk.get(running.conversation_id)
+        request = _request(running, conversation, facts, seed=self._origin.new_seed())
+        running.facts = facts
+        generation = _generation(request, facts)
+        self._desk.put(set_generation(conversation, running.reply_id, generation))
+        self._set_phase(running, Waiting(0))
+        self._bridge.send(Submit(request, self._origin.tick()))
+
+    def _on_status_changed(self) -> None:
+        status = self._models.status
+        for running in [one for one in self._running.values() if one.facts is None]:
+            if status.facts is not None:
+                self._submit(running, status.facts)
+            elif status.will_be_ready:
+                self._set_phase(running, waiting_phase(status))
+            else:
+                self._refuse(running, problem_with(status))
+
+    def _on_request_changed(self, event: RequestEvent) -> None:
+        running = self._running.get(event.request_id)
+        if running is None:
+            return
+        match event:
+            case RequestQueued(ahead=ahead):
+                self._set_phase(running, Waiting(ahead))
+            case RequestStarted(plan=plan, restore_ms=restore_ms):
+                self._on_started(running, Planned(plan=plan, restore_ms=restore_ms))
+            case PrefillProgress(done=done, total=total, eta_s=eta_s):
+                self._set_phase(running, Reading(done=done, total=total, eta_s=eta_s))
+            case TextDelta():
+                self._on_delta(running, event)
+            case RequestFinished():
+                self._on_finished(running, event)
+            case RequestFailed(problem=problem):
+                self._on_request_failed(running, problem)
+
+    def _on_started(self, running: _Running, planned: Planned) -> None:
+        running.planned = planned
+        self._desk.accept(running.conversation_id)
+        fed = planned.plan.replayed + planned.plan.read
+        reading = Reading(done=0, total=fed, eta_s=None)
+        self._set_phase(running, reading if fed > SHORT_PROMPT else planned)
+
+    def _on_delta(self, running: _Running, delta: TextDelta) -> None:
+        live = running.live
+        now = self._origin.tick()
+        if live.num_tokens == 0 and running.planned is not None:
+            self._set_phase(running, running.planned)
+        live.append(delta.channel, delta.text, num_tokens=delta.num_tokens, now=now)
+        if not self._saver.isActive():
+            self._saver.start()
+        self.text_arrived.emit(running.reply_id, delta.channel, delta.text)
+        self.activity_changed.emit(running.conversation_id)
+
+    def _on_finished(self, running: _Running, finished: RequestFinished) -> None:
+        conversation = self._desk.get(running.conversation_id)
+        self._end(running, finish_reply(conversation, running.reply_id, finished))
+        if finished.reason is not FinishReason.CANCELLED:
+            self.answered.emit(running.conversation_id)
+
+    def _on_request_failed(self, running: _Running, problem: Problem) -> None:
+        if not running.accepted:
+            self._refuse(running, None if running.stopped else problem)
+            return
+        live = running.live
+        failed = fail_reply(
+            self._desk.get(running.conversation_id),
+            running.reply_id,
+            problem,
+            content=live.content,
+            reasoning=live.reasoning,
+        )
+        self._end(running, failed)
+        self.answered.emit(running.conversation_id)
+
+    def _on_will_replace(self) -> None:
+        """Another model comes: what is written is kept, what has not started waits for it."""
+        for running in list(self._running.values()):
+            if running.facts is None:
+                continue
+            self._bridge.send(Cancel(running.request_id))
+            if not running.accepted:
+                del self._running[running.request_id]
+                running.request_id = RequestId(self._origin.new_id())
+                running.facts = None
+                self._running[running.request_id] = running
+
+    def _end(self, running: _Running, conversation: Conversation) -> None:
+        self._drop(running)
+        self._desk.put(conversation)
+        self._desk.unpin(running.conversation_id)
+        self.activity_changed.emit(running.conversation_id)
+
+    def _refuse(self, running: _Running, problem: Problem | None) -> None:
+        self._drop(running)
+        self._desk.take_back(running.conversation_id)
+        self._desk.unpin(running.conversation_id)
+        self.activity_changed.emit(running.conversation_id)
+        self.refused.emit(Refusal(running.conversation_id, running.text, problem))
+
+    def _drop(self, running: _Running) -> None:
+        del self._running[running.request_id]
+        if not self._running:
+            self._saver.stop()
+
+    def _stopped(self, running: _Running) -> Conversation:
+        live = running.live
+        return stop_reply(
+            self._desk.get(running.conversation_id),
+            running.reply_id,
+            content=live.content,
+            reasoning=live.reasoning,
+        )
+
+    def _set_phase(self, running: _Running, phase: Phase) -> None:
+        running.live.phase = phase
+        self.line_changed.emit(running.reply_id)
+        self.activity_changed.emit(running.conversation_id)
+
+    def _find(self, conversation_id: ConversationId) -> _Running | None:
+        running = self._running.values()
+        return next((one for one in running if one.conversation_id == conversation_id), None)
+
+    def _save_texts(self) -> None:
+        for running in self._running.values():
+            if running.live.num_tokens > running.saved_tokens:
+                running.saved_tokens = running.live.num_tokens
+                self._save_text(running.reply_id, running.live.content, running.live.reasoning)
+
+    def _save_text(self, reply_id: NodeId, content: str, reasoning: str) -> None:
+        self._store.run(
+            lambda store: store.save_text(reply_id, content=content, reasoning=reasoning)
+        )
+
+
+def problem_with(status: ModelStatus) -> Problem:
+    """Why nothing answers."""
+    return status.problem or NoModelError("There is nothing to answer with.").problem
+
+
+def _request(
+    running: _Running, conversation: Conversation, facts: ModelFacts, *, seed: int
+) -> Request:
+    setup = conversation.setup
+    return Request(
+        request_id=running.request_id,
+        conversation_id=running.conversation_id,
+        messages=running.turn.messages,
+        new_messages=running.turn.new_messages,
+        sampling=setup.sampling(replace(facts.default_sampling, seed=seed)),
+        max_tokens=setup.max_tokens or MAX_TOKENS,
+        thinking=setup.thinking if facts.has_thinking else None,
+    )
+
+
+def _generation(request: Request, facts: ModelFacts) -> Generation:
+    return Generation(
+        model_path=facts.path,
+        model_name=facts.name,
+        template_hash=facts.template_hash,
+        thinking=request.thinking,
+        sampling=request.sampling,
+        max_tokens=request.max_tokens,
+    )

@@ -1,0 +1,106 @@
+"""The window's composition root: makes every object once and hands it down."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from PySide6.QtCore import QSocketNotifier, Qt
+from PySide6.QtWidgets import QApplication
+
+from app.bridge.reports import catch_unexpected, log_qt_messages, start_log
+from app.controllers.core import Core, Seams
+from app.controllers.origin import SystemOrigin
+from app.local_models import LocalModels
+from app.paths import Paths, make_paths
+from app.settings import LoadedSettings, load_settings
+from app.store.conversations import open_store
+from app.store.lock import InstanceLock
+from app.theme.palette import Theme
+from app.widgets.main_window import MainWindow
+from engine.config import EngineConfig
+from engine.engine import Engine
+from engine.errors import EngineError
+
+
+log = logging.getLogger(__name__)
+
+
+def open_window(*, data_dir: Path | None, model: Path | None) -> int:
+    """Run the app until it is closed; return the exit status."""
+    try:
+        paths = make_paths(data_dir)
+        with InstanceLock(paths.data_dir):
+            start_log(paths.logs_dir)
+            return _run(paths, load_settings(paths.settings), model)
+    except EngineError as error:
+        sys.stderr.write(f"{error.problem}\n")
+        return 1
+
+
+def _run(paths: Paths, loaded: LoadedSettings, model: Path | None) -> int:
+    log_qt_messages()
+    app = QApplication(sys.argv[:1])
+    app.setApplicationName("Rejoinder")
+    app.setApplicationDisplayName("Rejoinder")
+    app.setQuitOnLastWindowClosed(sys.platform != "darwin")
+    theme = Theme(app, loaded.settings.appearance)
+    origin = SystemOrigin()
+    core = Core(
+        Seams(
+            make_engine=lambda on_event: Engine(EngineConfig(), on_event),
+            open_store=lambda: open_store(paths.database, now=origin.now()),
+            catalog=LocalModels(paths.data_dir),
+            origin=origin,
+            settings=loaded.settings,
+            settings_path=paths.settings,
+            model=model,
+        )
+    )
+    window = MainWindow(theme, core, origin, version("rejoinder"))
+    catch_unexpected(window.say_problem)
+    window.painted.connect(core.start)
+    window.painted.connect(lambda: log.info("the window is open"))
+    core.open()
+    window.show()
+    if loaded.problem is not None:
+        window.say_problem(loaded.problem)
+    signals = _quit_on_signals(app)
+    _reopen_when_activated(app, window)
+    status = app.exec()
+    del signals
+    window.flush()
+    window.hide()
+    core.close()
+    return status
+
+
+def _quit_on_signals(app: QApplication) -> tuple[socket.socket, socket.socket]:
+    """Let Ctrl-C and a log-out end the app as Quit does: nothing that was written is lost.
+
+    Works for as long as the sockets are kept.
+    """
+    receiver, sender = socket.socketpair()
+    for end in (receiver, sender):
+        end.setblocking(False)
+    signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda _number, _frame: None)
+    notifier = QSocketNotifier(receiver.fileno(), QSocketNotifier.Type.Read, app)
+    notifier.activated.connect(app.quit)
+    return receiver, sender
+
+
+def _reopen_when_activated(app: QApplication, window: MainWindow) -> None:
+    """On a Mac a closed window comes back with a click in the Dock."""
+
+    def on_state_changed(state: Qt.ApplicationState) -> None:
+        if state == Qt.ApplicationState.ApplicationActive and not window.isVisible():
+            window.show()
+
+    if sys.platform == "darwin":
+        app.applicationStateChanged.connect(on_state_changed)

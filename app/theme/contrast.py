@@ -1,0 +1,98 @@
+"""The pairs of text colour and background that widgets paint, and their contrast.
+
+A widget paints text only in pairs listed here; tests hold each to the limit in both appearances.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import cast
+
+from app.theme.tokens import Colors
+
+MIN_TEXT_CONTRAST = 4.5
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Names of fields of Colors: a text colour, its background, and what that lies on.
+
+    over names the opaque colour below a translucent background.
+    """
+
+    ink: str
+    background: str
+    over: str = "canvas"
+
+
+TRANSCRIPT_PAIRS = (
+    Pair("text", "canvas"),
+    Pair("secondary", "canvas"),
+    Pair("tertiary", "canvas"),
+    Pair("link", "canvas"),
+    Pair("text", "inline_code"),
+    Pair("text", "user_bubble"),
+    Pair("secondary", "user_bubble"),
+    Pair("link", "user_bubble"),
+    Pair("text", "inline_code", "user_bubble"),
+    Pair("secondary", "inline_code"),
+    Pair("secondary", "hover"),
+    Pair("tertiary", "hover"),
+    Pair("on_accent", "accent"),
+    Pair("secondary", "code_header"),
+    Pair("text", "code_header"),
+    Pair("secondary", "code_background"),
+    *(
+        Pair(f"syntax.{name}", "code_background")
+        for name in ("default", "keyword", "string", "number", "function", "type", "comment")
+    ),
+    Pair("instant.ink", "canvas"),
+    Pair("on_disk.ink", "canvas"),
+    Pair("must_read.ink", "canvas"),
+    Pair("error.ink", "error.tint"),
+    Pair("text", "error.tint"),
+    Pair("secondary", "error.tint"),
+)
+
+CONTROL_PAIRS = (
+    Pair("text", "raised"),
+    Pair("text", "selected"),
+    Pair("tertiary", "raised"),
+    Pair("error.ink", "raised"),
+    Pair("error.ink", "canvas"),
+    Pair("error.ink", "hover"),
+    Pair("text", "hover"),
+)
+
+PAINTED_PAIRS = TRANSCRIPT_PAIRS + CONTROL_PAIRS
+
+
+def contrast(pair: Pair, colors: Colors) -> float:
+    """Return the WCAG contrast ratio of a pair, 1 to 21."""
+    base = _rgb(_color(colors, pair.over))
+    background = _blend(_color(colors, pair.background), base)
+    ink = _blend(_color(colors, pair.ink), background)
+    low, high = sorted((_luminance(ink), _luminance(background)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _color(colors: Colors, name: str) -> str:
+    return cast("str", attrgetter(name)(colors))
+
+
+def _rgb(color: str) -> tuple[float, ...]:
+    digits = color[-6:]
+    return tuple(int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4))
+
+
+def _blend(color: str, base: tuple[float, ...]) -> tuple[float, ...]:
+    alpha = int(color[1:3], 16) / 255 if len(color) == len("#AARRGGBB") else 1.0
+    return tuple(
+        alpha * top + (1 - alpha) * below for top, below in zip(_rgb(color), base, strict=True)
+    )
+
+
+def _luminance(rgb: tuple[float, ...]) -> float:
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in rgb]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

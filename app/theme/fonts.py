@@ -1,0 +1,95 @@
+"""Which font families the app writes with, and QFonts for the type scale. Main thread.
+
+The system's own font on macOS, elsewhere the first installed one of a named list. Code is
+always set in a fixed-pitch family.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtGui import QFont, QFontDatabase
+
+from app.theme.tokens import TextStyle
+
+TEXT_FAMILIES = (
+    "Inter",
+    "Cantarell",
+    "Ubuntu",
+    "Noto Sans",
+    "Roboto",
+    "Open Sans",
+    "Segoe UI",
+    "Liberation Sans",
+    "DejaVu Sans",
+)
+CODE_FAMILIES = (
+    "SF Mono",
+    "Menlo",
+    "JetBrains Mono",
+    "Cascadia Mono",
+    "Ubuntu Mono",
+    "Noto Sans Mono",
+    "Liberation Mono",
+    "DejaVu Sans Mono",
+)
+
+
+class FontError(RuntimeError):
+    """No usable font is installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fonts:
+    """The two families and the QFonts made of them."""
+
+    text: str
+    code: str
+
+    def font(self, style: TextStyle, *, zoom: float = 1.0) -> QFont:
+        """Return the font of one line of the type scale, sized in pixels."""
+        font = QFont(self.code if style.mono else self.text)
+        font.setPixelSize(max(1, round(style.size * zoom)))
+        font.setWeight(QFont.Weight(style.weight))
+        if style.mono:
+            font.setStyleHint(QFont.StyleHint.Monospace)
+            font.setFixedPitch(True)
+        return font
+
+
+def installed_fonts() -> Fonts:
+    """Choose the families of this machine. Needs a QGuiApplication."""
+    installed = QFontDatabase.families()
+    text_default = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).family()
+    code_default = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
+    if sys.platform == "darwin":
+        text = text_default
+    else:
+        text = first_installed(TEXT_FAMILIES, installed) or text_default
+    return Fonts(
+        text=text,
+        code=choose_code_family(
+            (*CODE_FAMILIES, code_default, *sorted(installed)),
+            installed,
+            QFontDatabase.isFixedPitch,
+        ),
+    )
+
+
+def first_installed(wanted: Sequence[str], installed: Collection[str]) -> str | None:
+    """Return the first wanted family that is installed."""
+    return next((family for family in wanted if family in installed), None)
+
+
+def choose_code_family(
+    wanted: Sequence[str], installed: Collection[str], is_fixed_pitch: Callable[[str], bool]
+) -> str:
+    """Return the first wanted family that is installed and fixed-pitch."""
+    fixed = [family for family in wanted if family in installed and is_fixed_pitch(family)]
+    if not fixed:
+        raise FontError(
+            "No fixed-pitch font is installed. Install one, for example DejaVu Sans Mono."
+        )
+    return fixed[0]

@@ -1,0 +1,89 @@
+"""The app's own icons: SVG on an 18 px grid, tinted with a token colour. Main thread.
+
+The files are in resources/icons and draw with currentColor.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from importlib.resources import files
+
+from PySide6.QtCore import QByteArray, QRectF, Qt
+from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+
+GRID = 18
+_SCALES = (1, 2, 3)  # device pixels per logical pixel that a QIcon carries
+
+
+class Icon(StrEnum):
+    """The icons there are; a value is a file name without .svg."""
+
+    SIDEBAR = "sidebar"
+    NEW_CHAT = "new-chat"
+    SEARCH = "search"
+    CHEVRON_LEFT = "chevron-left"
+    CHEVRON_RIGHT = "chevron-right"
+    CHEVRON_DOWN = "chevron-down"
+    CHEVRON_RIGHT_SMALL = "chevron-right-small"
+    CHEVRON_DOWN_SMALL = "chevron-down-small"
+    COPY = "copy"
+    CHECK = "check"
+    REGENERATE = "regenerate"
+    EDIT = "edit"
+    STOP = "stop"
+    SEND = "send"
+    MORE = "more"
+    INFO = "info"
+    CLOSE = "close"
+    PLUS = "plus"
+    FOLDER = "folder"
+    DOWNLOAD = "download"
+    TRASH = "trash"
+    CONTINUE = "continue"
+    WARNING = "warning"
+    GEAR = "gear"
+    MODEL = "model"
+
+
+class Icons:
+    """Loads and tints icons, each (icon, colour) once."""
+
+    def __init__(self) -> None:
+        self._renderers: dict[tuple[Icon, str], QSvgRenderer] = {}
+
+    def paint(self, painter: QPainter, icon: Icon, color: str, rect: QRectF) -> None:
+        """Paint icon into rect at the painter's own resolution."""
+        self._renderer(icon, color).render(painter, rect)
+
+    def pixmap(self, icon: Icon, color: str, *, size: int = GRID, scale: float = 1.0) -> QPixmap:
+        """Return icon as a pixmap of size logical pixels for a screen of that scale."""
+        pixels = round(size * scale)
+        pixmap = QPixmap(pixels, pixels)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        self.paint(painter, icon, color, QRectF(pixmap.rect()))
+        painter.end()
+        pixmap.setDevicePixelRatio(scale)
+        return pixmap
+
+    def icon(
+        self, icon: Icon, color: str, *, disabled: str | None = None, size: int = GRID
+    ) -> QIcon:
+        """Return icon as a QIcon, sharp on every screen. Make it anew when the theme changes."""
+        made = QIcon()
+        for scale in _SCALES:
+            made.addPixmap(self.pixmap(icon, color, size=size, scale=scale))
+            if disabled is not None:
+                pixmap = self.pixmap(icon, disabled, size=size, scale=scale)
+                made.addPixmap(pixmap, QIcon.Mode.Disabled)
+        return made
+
+    def _renderer(self, icon: Icon, color: str) -> QSvgRenderer:
+        renderer = self._renderers.get((icon, color))
+        if renderer is None:
+            source = (files("resources") / "icons" / f"{icon}.svg").read_text("utf-8")
+            tinted = source.replace("currentColor", QColor(color).name())
+            renderer = QSvgRenderer(QByteArray(tinted.encode()))
+            self._renderers[icon, color] = renderer
+        return renderer

@@ -1,0 +1,134 @@
+"""The style sheet of the window's own parts, from the tokens. Pure.
+
+Parts are named by objectName; labels choose a line of the type scale with the property `type`.
+"""
+
+from __future__ import annotations
+
+from app.theme.fonts import Fonts
+from app.theme.tokens import Colors, Radius, Size, Space, TextStyle, Type
+
+_LABEL_TYPES = {
+    "title": Type.TITLE,
+    "empty": Type.EMPTY,
+    "heading": Type.H3,
+    "small": Type.SMALL,
+    "caption": Type.CAPTION,
+    "section": Type.SECTION,
+}
+
+
+def make_window_style(colors: Colors, fonts: Fonts) -> str:
+    """Return the style sheet of one appearance."""
+    return "\n".join(
+        (
+            _label_rules(fonts),
+            _frame_rules(colors),
+            _menu_bar_rules(colors),
+            _field_rules(colors),
+            _button_rules(colors),
+            _card_rules(colors),
+        )
+    )
+
+
+def _label_rules(fonts: Fonts) -> str:
+    rules = [f'QLabel[type="{name}"] {{ {_font(style)} }}' for name, style in _LABEL_TYPES.items()]
+    code = f'QLabel[type="code"] {{ font-family: "{fonts.code}"; {_font(Type.SMALL)} }}'
+    return "\n".join((*rules, code))
+
+
+def _font(style: TextStyle) -> str:
+    return f"font-size: {style.size}px; font-weight: {style.weight};"
+
+
+def _frame_rules(colors: Colors) -> str:
+    return f"""
+#sidebar {{ background: {colors.sidebar}; }}
+QPushButton#sidebarFooter {{
+  background: {colors.sidebar}; border: 1px solid transparent; border-top-color: {colors.hairline};
+  border-radius: 0; padding: 0; min-height: {Size.SIDEBAR_FOOTER - 2}px;
+}}
+QPushButton#sidebarFooter:hover {{ background: {colors.hover}; }}
+QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
+#inspector {{ background: {colors.canvas}; border-left: 1px solid {colors.hairline}; }}
+#toolbar, #chatPane {{ background: {colors.canvas}; }}
+QSplitter::handle {{ background: {colors.hairline}; }}
+QListView {{ background: transparent; border: none; outline: none; }}
+QProgressBar {{
+  background: {colors.strong_line}; border: none; border-radius: {Space.HAIR}px;
+  max-height: {Space.XS}px; min-height: {Space.XS}px;
+}}
+QProgressBar::chunk {{ background: {colors.secondary}; border-radius: {Space.HAIR}px; }}
+"""
+
+
+def _menu_bar_rules(colors: Colors) -> str:
+    return f"""
+QMenuBar {{ background: {colors.sidebar}; color: {colors.text}; border-bottom: 1px solid {colors.hairline}; }}
+QMenuBar::item {{ background: transparent; padding: {Space.XS}px {Space.S}px; border-radius: {Radius.ROW}px; }}
+QMenuBar::item:selected {{ background: {colors.selected}; }}
+"""
+
+
+def _field_rules(colors: Colors) -> str:
+    return f"""
+#composerEdit {{ font-size: {Type.COMPOSER.size}px; }}
+#systemPrompt {{
+  background: {colors.raised}; border: 1px solid {colors.strong_line};
+  border-radius: {Radius.BUTTON}px; padding: {Space.XS}px;
+}}
+#systemPrompt:focus {{ border-color: {colors.accent}; }}
+#titleField {{ {_font(Type.TITLE)} }}
+QSlider {{ min-height: {Size.CONTROL_MINI}px; }}
+QSlider::groove:horizontal {{
+  background: {colors.strong_line}; height: {Space.XS}px; border-radius: {Space.HAIR}px;
+}}
+QSlider::sub-page:horizontal {{ background: {colors.accent}; border-radius: {Space.HAIR}px; }}
+QSlider::handle:horizontal {{
+  background: {colors.raised}; border: 1px solid {colors.secondary};
+  width: {Space.L - 2}px; height: {Space.L - 2}px; margin: -{Space.XS + 2}px 0; border-radius: {Space.S}px;
+}}
+QSlider::handle:horizontal:focus {{ border: 2px solid {colors.accent}; }}
+"""
+
+
+def _button_rules(colors: Colors) -> str:
+    return f"""
+QPushButton#titleButton {{
+  {_font(Type.TITLE)} border-color: transparent; background: transparent; text-align: left;
+  padding: 0 {Space.S}px;
+}}
+QPushButton#titleButton:hover {{ background: {colors.hover}; }}
+QPushButton#titleButton:focus {{ border-color: {colors.accent}; }}
+QPushButton#modelButton {{ padding: 0 {Space.S}px 0 {Space.M}px; }}
+QPushButton#resetTemperature {{ padding: 0 {Space.XS}px; margin-left: -{Space.XS + 1}px; }}
+QPushButton[kind="row"] {{
+  background: transparent; border-color: transparent; border-radius: {Radius.ROW}px;
+  text-align: left; min-height: {Size.ROW - 2}px;
+}}
+QPushButton[kind="row"]:hover {{ background: {colors.hover}; }}
+QPushButton[kind="row"]:focus {{ border-color: {colors.accent}; }}
+QPushButton[kind="chip"] {{
+  color: {colors.secondary}; background: {colors.composer_chip}; border: 1px solid transparent;
+  border-radius: {Size.CONTROL // 2}px; padding: 0 {Space.M}px;
+}}
+QPushButton[kind="chip"]:hover, QPushButton[kind="chip"]:pressed {{ color: {colors.text}; }}
+QPushButton[kind="chip"]:focus {{ border-color: {colors.accent}; }}
+QPushButton[kind="chip"]::menu-indicator {{ image: none; width: 0; }}
+"""
+
+
+def _card_rules(colors: Colors) -> str:
+    return f"""
+#toast {{ background: {colors.text}; border-radius: {Radius.BUTTON}px; }}
+#toast QLabel {{ color: {colors.canvas}; }}
+#toast QPushButton {{
+  color: {colors.canvas}; background: transparent; border: 1px solid {colors.tertiary};
+  min-height: {Size.CONTROL_MINI - 2}px;
+}}
+#toast QPushButton:hover, #toast QPushButton:focus {{ border-color: {colors.canvas}; }}
+#notice {{ background: {colors.error.tint}; border-radius: {Radius.CODE}px; }}
+#notice QLabel[role="title"] {{ color: {colors.error.ink}; font-weight: 600; }}
+#suggestion {{ background: {colors.code_background}; border-radius: {Radius.BUTTON}px; }}
+"""

@@ -1,0 +1,70 @@
+"""Heights of many things on top of each other: a Fenwick tree. Pure.
+
+Finding what lies at a y, the y of an index, changing one height and working at the end all take
+logarithmic time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class HeightTree:
+    """A sequence of non-negative integer heights with fast prefix sums."""
+
+    def __init__(self, heights: Iterable[int] = ()) -> None:
+        self._heights: list[int] = []
+        self._sums: list[int] = [0]  # _sums[i] covers the lowbit(i) heights that end before i
+        for height in heights:
+            self.append(height)
+
+    def __len__(self) -> int:
+        return len(self._heights)
+
+    def __getitem__(self, index: int) -> int:
+        return self._heights[index]
+
+    @property
+    def total(self) -> int:
+        return self.top(len(self._heights))
+
+    def top(self, index: int) -> int:
+        """Return the sum of the heights before index, which may be the length."""
+        assert 0 <= index <= len(self._heights)
+        total = 0
+        while index:
+            total += self._sums[index]
+            index -= index & -index
+        return total
+
+    def set(self, index: int, height: int) -> None:
+        change = height - self._heights[index]
+        if change == 0:
+            return
+        self._heights[index] = height
+        at = index + 1
+        while at < len(self._sums):
+            self._sums[at] += change
+            at += at & -at
+
+    def append(self, height: int) -> None:
+        at = len(self._sums)
+        first = at - (at & -at)
+        self._heights.append(height)
+        self._sums.append(self.top(at - 1) - self.top(first) + height)
+
+    def truncate(self, length: int) -> None:
+        """Forget everything from length on."""
+        del self._heights[length:]
+        del self._sums[length + 1 :]
+
+    def find(self, y: int) -> int:
+        """Return the index whose span holds y, the nearest one outside; of an empty tree 0."""
+        index, step = 0, 1 << len(self._sums).bit_length()
+        while step:
+            after = index + step
+            if after < len(self._sums) and self._sums[after] <= y:
+                index = after
+                y -= self._sums[after]
+            step >>= 1
+        return max(0, min(index, len(self._heights) - 1))

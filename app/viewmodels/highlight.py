@@ -1,0 +1,250 @@
+"""Colours of code, line by line, for text that grows at its end. Pure.
+
+Growing code is lexed once per line: the lexer's state is kept at the last line end. What looks
+different in hindsight (a here-document, say) is put right by exact_pieces when the block is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from re import Match
+
+from pygments.token import Comment, Error, Keyword, Name, Number, Operator, String
+
+from app.viewmodels.lexers import Action, Language, LexedPiece, NewState, TokenType
+
+MAX_LINES = 2_000  # no colours beyond
+MAX_LINE_LEN = 2_000
+MAX_OPEN_COMMENT = 200  # lines after an open /* that are taken for a comment
+
+
+class Ink(Enum):
+    """Which colour of tokens.SyntaxColors a piece of code has; the default has no piece."""
+
+    KEYWORD = auto()
+    STRING = auto()
+    NUMBER = auto()
+    FUNCTION = auto()
+    TYPE = auto()
+    COMMENT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Characters [start, start + length) of a line."""
+
+    start: int
+    length: int
+    ink: Ink
+
+
+LinePieces = tuple[Piece, ...]
+
+_INKS: tuple[tuple[TokenType, Ink], ...] = (
+    (Comment.Preproc, Ink.KEYWORD),
+    (Comment, Ink.COMMENT),
+    (Keyword.Type, Ink.TYPE),
+    (Keyword, Ink.KEYWORD),
+    (Operator.Word, Ink.KEYWORD),
+    (Name.Function, Ink.FUNCTION),
+    (Name.Decorator, Ink.FUNCTION),
+    (Name.Class, Ink.TYPE),
+    (Name.Builtin, Ink.TYPE),
+    (Name.Exception, Ink.TYPE),
+    (Name.Tag, Ink.KEYWORD),
+    (Name.Attribute, Ink.TYPE),
+    (String, Ink.STRING),
+    (Number, Ink.NUMBER),
+)
+
+
+def ink_of(kind: TokenType) -> Ink | None:
+    """Return the colour of a Pygments token, None for the default."""
+    return next((ink for family, ink in _INKS if kind in family), None)
+
+
+def exact_pieces(language: Language, code: str) -> Iterator[LinePieces]:
+    """Yield the pieces of each line; lexes no further than is asked for."""
+    head = "".join(f"{line}\n" for line in code.split("\n", MAX_LINES)[:MAX_LINES])
+    if not _has_long_line(head):
+        splitter = _LineSplitter()
+        for _, kind, text in language.lexer.get_tokens_unprocessed(head):
+            yield from splitter.add(kind, text)
+
+
+class GrowingHighlighter:
+    """Pieces of code that is being written."""
+
+    def __init__(self, language: Language) -> None:
+        self._language = language
+        self._stack = language.first_state  # the lexer's state at _end
+        self._end = 0  # characters that are lexed, always whole lines
+        self._lines: list[LinePieces] = []
+        self._partial: LinePieces = ()  # of the line that is being written
+        self._comment: int | None = None  # where an open comment starts; lines from there on wait
+
+    def update(self, code: str) -> None:
+        """Lex what code, which the last code is a start of, has got since."""
+        self._partial = ()
+        complete = code.rfind("\n") + 1
+        if _has_long_line(code[self._end :]):
+            return
+        while self._end < complete and len(self._lines) < MAX_LINES:
+            lexed = self._lex_unit(code, complete)
+            if lexed is None:
+                return
+            self._comment = None
+            self._lines += lexed.lines
+            self._stack, self._end = lexed.stack, lexed.end
+        if len(self._lines) < MAX_LINES:
+            self._partial = self._lex(code, len(code)).rest
+
+    def pieces(self, line: int, text: str) -> LinePieces:
+        """Return the pieces of a line, whose text is given."""
+        if line < len(self._lines):
+            return self._lines[line]
+        if self._comment is None and line == len(self._lines):
+            return self._partial
+        if self._comment is None or line - len(self._lines) > MAX_OPEN_COMMENT:
+            return ()
+        start = self._comment - self._end if line == len(self._lines) else 0
+        return (Piece(start, len(text) - start, Ink.COMMENT),)
+
+    def _lex_unit(self, code: str, complete: int) -> _Lexed | None:
+        """Lex one line, or the lines up to where a comment on it ends; None if that is to come."""
+        end = code.index("\n", self._end) + 1
+        while True:
+            lexed = self._lex(code, end)
+            if lexed.comment is None:
+                return lexed
+            close = code.find("*/", lexed.comment + 2, complete)
+            if close < 0:
+                waiting = code.count("\n", lexed.comment, complete)
+                self._comment = lexed.comment
+                return None if waiting <= MAX_OPEN_COMMENT else lexed
+            if close < end:
+                return lexed  # closed, and yet this language saw no comment in it
+            end = code.index("\n", close) + 1
+
+    def _lex(self, code: str, end: int) -> _Lexed:
+        stack = list(self._stack)
+        lines: list[LinePieces] = []
+        splitter = _LineSplitter()
+        comment = None
+        for start, kind, text in self._tokens(code[:end], stack):
+            if comment is None and self._language.needs_comment_end:
+                comment = _open_comment(code, start, kind, text)
+            lines += splitter.add(kind, text)
+        return _Lexed(lines, splitter.rest, tuple(stack), end, comment)
+
+    def _tokens(self, code: str, stack: list[str]) -> Iterator[LexedPiece]:
+        if self._language.tables is not None:
+            return _run_tables(self._language, code, self._end, stack)
+        return iter(self._language.lexer.get_tokens_unprocessed(code[self._end :]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Lexed:
+    """Some lines, the lexer's state after them, and where an unclosed comment starts.
+
+    rest belongs to a last line without an end.
+    """
+
+    lines: list[LinePieces]
+    rest: LinePieces
+    stack: tuple[str, ...]
+    end: int
+    comment: int | None
+
+
+class _LineSplitter:
+    """Cuts tokens at line ends."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Piece] = []
+        self._column = 0
+
+    @property
+    def rest(self) -> LinePieces:
+        return tuple(self._pieces)
+
+    def add(self, kind: TokenType, text: str) -> Iterator[LinePieces]:
+        """Take the next token; yield the lines that it completes."""
+        ink = ink_of(kind)
+        for number, part in enumerate(text.split("\n")):
+            if number:
+                yield tuple(self._pieces)
+                self._pieces, self._column = [], 0
+            if ink is not None and part:
+                self._add(ink, len(part))
+            self._column += len(part)
+
+    def _add(self, ink: Ink, length: int) -> None:
+        start = self._column
+        if self._pieces:
+            last = self._pieces[-1]
+            if last.ink is ink and last.start + last.length == start:
+                start, length = last.start, last.length + length
+                self._pieces.pop()
+        self._pieces.append(Piece(start, length, ink))
+
+
+def _open_comment(code: str, start: int, kind: TokenType, text: str) -> int | None:
+    """Return where an unclosed comment starts in a token, or None."""
+    if kind in String:
+        return None
+    if kind in Comment:
+        return start if text.startswith("/*") and not text.endswith("*/") else None
+    at = code.find("/*", start, start + len(text) + 1)
+    return at if at >= 0 else None
+
+
+def _run_tables(
+    language: Language, code: str, start: int, stack: list[str]
+) -> Iterator[LexedPiece]:
+    """Lex code from start with a Pygments state machine; leaves the state in stack."""
+    assert language.tables is not None
+    while start < len(code):
+        for rule in language.tables[stack[-1]]:
+            match = rule[0](code, start)
+            if match is not None:
+                yield from _act(language, rule[1], match)
+                start = match.end()
+                _enter(rule[2], stack)
+                break
+        else:
+            if code[start] == "\n":
+                stack[:] = language.first_state
+            yield start, Error, code[start]
+            start += 1
+
+
+def _act(language: Language, action: Action, match: Match[str]) -> Iterator[LexedPiece]:
+    if isinstance(action, TokenType):
+        yield match.start(), action, match.group()
+    elif action is not None:
+        yield from action(language.lexer, match)
+
+
+def _enter(new_state: NewState, stack: list[str]) -> None:
+    """Apply a Pygments transition: names to push, "#pop", "#push", or a count to pop."""
+    match new_state:
+        case None:
+            return
+        case int():
+            steps: tuple[str, ...] = ("#pop",) * -new_state
+        case str():
+            steps = (new_state,)
+        case _:
+            steps = new_state
+    for step in steps:
+        if step == "#pop":
+            del stack[max(1, len(stack) - 1) :]
+        else:
+            stack.append(stack[-1] if step == "#push" else step)
+
+
+def _has_long_line(code: str) -> bool:
+    return any(len(line) > MAX_LINE_LEN for line in code.split("\n"))

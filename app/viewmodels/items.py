@@ -1,0 +1,119 @@
+"""A conversation's visible branch as transcript items. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.conversation.tree import (
+    Conversation,
+    Generation,
+    MessageStatus,
+    Node,
+    NodeId,
+    shown_path,
+    versions,
+)
+from app.viewmodels.live import LiveReply
+from app.viewmodels.state_line import Planned, state_line
+from app.viewmodels.transcript import (
+    ItemStatus,
+    ReplyFigures,
+    StateLine,
+    TranscriptItem,
+    Version,
+)
+from engine.types import ReplyTokens, Role
+
+_STATUS = {
+    MessageStatus.COMPLETE: ItemStatus.COMPLETE,
+    MessageStatus.STREAMING: ItemStatus.STREAMING,
+    MessageStatus.STOPPED: ItemStatus.STOPPED,
+    MessageStatus.FAILED: ItemStatus.FAILED,
+}
+
+
+def transcript_items(
+    conversation: Conversation, live: Mapping[NodeId, LiveReply], editing: NodeId | None = None
+) -> tuple[TranscriptItem, ...]:
+    """The messages on show; live has what is being written, editing is the message in an editor."""
+    items: list[TranscriptItem] = []
+    model_path: str | None = None
+    for node in shown_path(conversation):
+        version = _version(conversation, node.node_id)
+        if node.role is Role.USER:
+            items.append(_user_item(node, version, editing=node.node_id == editing))
+        else:
+            items.append(_reply_item(node, version, live.get(node.node_id), model_path))
+            model_path = node.generation.model_path if node.generation else model_path
+    return tuple(items)
+
+
+def _version(conversation: Conversation, node_id: NodeId) -> Version:
+    siblings = versions(conversation, node_id)
+    return Version(siblings.index(node_id) + 1, len(siblings))
+
+
+def _user_item(node: Node, version: Version, *, editing: bool) -> TranscriptItem:
+    return TranscriptItem(
+        key=node.node_id, role=Role.USER, text=node.content, version=version, editing=editing
+    )
+
+
+def _reply_item(
+    node: Node, version: Version, live: LiveReply | None, earlier_model: str | None
+) -> TranscriptItem:
+    if live is not None:
+        return TranscriptItem(
+            key=node.node_id,
+            role=Role.ASSISTANT,
+            text=live.content,
+            reasoning=live.reasoning,
+            status=ItemStatus.STREAMING,
+            version=version,
+            state_line=state_line(live.phase),
+        )
+    return TranscriptItem(
+        key=node.node_id,
+        role=Role.ASSISTANT,
+        text=node.content,
+        reasoning=node.reasoning,
+        reasoning_s=_reasoning_s(node.generation, node.reply),
+        status=_STATUS[node.status],
+        version=version,
+        figures=_figures(node.generation, earlier_model),
+        state_line=_stored_line(node.generation),
+        problem=node.problem,
+    )
+
+
+def _figures(generation: Generation | None, earlier_model: str | None) -> ReplyFigures | None:
+    if generation is None:
+        return None
+    changed = earlier_model is not None and earlier_model != generation.model_path
+    model_name = generation.model_name if changed else ""
+    usage = generation.usage
+    if usage is None:
+        return ReplyFigures(model_name=model_name) if model_name else None
+    return ReplyFigures(
+        decode_tok_s=usage.decode_tok_s or None,
+        first_token_s=usage.ttft_ms / 1000 if usage.output_tokens else None,
+        num_tokens=usage.output_tokens,
+        model_name=model_name,
+    )
+
+
+def _stored_line(generation: Generation | None) -> StateLine | None:
+    if generation is None or generation.usage is None:
+        return None
+    usage = generation.usage
+    return state_line(
+        Planned(plan=usage.plan, restore_ms=usage.restore_ms, prefill_ms=usage.prefill_ms)
+    )
+
+
+def _reasoning_s(generation: Generation | None, reply: ReplyTokens | None) -> float | None:
+    """How long the reasoning took, from its share of the tokens."""
+    if generation is None or generation.usage is None or reply is None:
+        return None
+    rate = generation.usage.decode_tok_s
+    return reply.answer_start / rate if rate > 0 and reply.answer_start > 0 else None

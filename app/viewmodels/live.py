@@ -1,0 +1,57 @@
+"""An answer that is being written: what has arrived so far. Main thread.
+
+The chat controller fills it; the transcript's items and the conversation list read it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from app.viewmodels.state_line import Phase
+from engine.types import Channel
+
+RATE_AFTER = 4  # tokens before a rate means anything
+
+
+@dataclass(slots=True, eq=False)
+class LiveReply:
+    """Streamed text lives here until the reply ends and becomes part of the tree."""
+
+    phase: Phase
+    num_tokens: int = 0
+    _content: list[str] = field(default_factory=list[str])
+    _reasoning: list[str] = field(default_factory=list[str])
+    _first_at: float | None = None
+    _first_tokens: int = 0
+    _last_at: float = 0.0
+
+    @property
+    def content(self) -> str:
+        return _joined(self._content)
+
+    @property
+    def reasoning(self) -> str:
+        return _joined(self._reasoning)
+
+    @property
+    def tok_s(self) -> float | None:
+        """Decode rate so far; None until there is one."""
+        if self._first_at is None or self.num_tokens - self._first_tokens < RATE_AFTER:
+            return None
+        spent_s = self._last_at - self._first_at
+        return (self.num_tokens - self._first_tokens) / spent_s if spent_s > 0 else None
+
+    def append(self, channel: Channel, text: str, *, num_tokens: int, now: float) -> None:
+        (self._reasoning if channel is Channel.REASONING else self._content).append(text)
+        self.num_tokens = num_tokens
+        self._last_at = now
+        if self._first_at is None:
+            self._first_at = now
+            self._first_tokens = num_tokens
+
+
+def _joined(pieces: list[str]) -> str:
+    # Joined once a reader asks, so that thousands of small pieces are not copied each time.
+    if len(pieces) > 1:
+        pieces[:] = ["".join(pieces)]
+    return pieces[0] if pieces else ""

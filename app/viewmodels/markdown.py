@@ -1,0 +1,276 @@
+"""Markdown text to blocks: CommonMark, tables, strikethrough, task lists. Pure.
+
+Raw HTML stays text, images become links to their address: nothing is ever fetched. Loose and
+tight lists come out the same, so that a list does not jump when a blank line arrives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from app.viewmodels.blocks import (
+    LINE_BREAK,
+    Align,
+    Block,
+    Cell,
+    CodeBlock,
+    Frame,
+    FrameKind,
+    Mark,
+    RuleBlock,
+    Source,
+    Span,
+    TableBlock,
+    TextBlock,
+)
+
+_TASK = re.compile(r"\[([ xX])\](?:\s+|$)")
+_MARKS = {"strong": Mark.BOLD, "em": Mark.ITALIC, "s": Mark.STRIKE}
+_ALIGNS = {f"text-align:{align}": align for align in Align}
+
+
+def make_parser() -> MarkdownIt:
+    """Return a parser with our set of rules. It keeps no state between parses."""
+    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+
+def normalized(text: str) -> str:
+    """Return text as the parser sees it: LF line ends and no NUL."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+
+
+def parse_markdown(text: str) -> tuple[Block, ...]:
+    """Parse a complete text; source ranges are those of normalized(text)."""
+    text = normalized(text)
+    return read_blocks(make_parser().parse(text), Lines(text))
+
+
+class Lines:
+    """Offsets of the lines of a text that starts at offset base of the whole source."""
+
+    def __init__(self, text: str, base: int = 0) -> None:
+        self._starts = [base]
+        self._starts += [base + match.end() for match in re.finditer("\n", text)]
+        self._end = base + len(text)
+
+    def start(self, line: int) -> int:
+        return self._starts[line] if line < len(self._starts) else self._end
+
+    def source(self, lines: Sequence[int] | None) -> Source:
+        """Return the range of lines [first, end) without the last newline."""
+        if lines is None:
+            return Source(self._end, self._end)
+        start, end = self.start(lines[0]), self.start(lines[1])
+        at_line_start = lines[1] < len(self._starts)
+        return Source(start, max(start, end - 1 if at_line_start else end))
+
+
+def read_blocks(
+    tokens: Sequence[Token], lines: Lines, *, first_number: int | None = None
+) -> tuple[Block, ...]:
+    """Turn parser tokens into blocks; first_number overrides the number of the first list."""
+    return tuple(_Reader(tokens, lines, first_number).blocks())
+
+
+@dataclass(slots=True, eq=False)
+class _Container:
+    """An open quote, list or list item while tokens are read. Lists have no frame."""
+
+    frame: Frame | None
+    source: Source
+    number: int | None = None  # of an ordered list's next item
+    empty: bool = True
+
+
+class _Reader:
+    """One walk over the tokens of a text."""
+
+    def __init__(self, tokens: Sequence[Token], lines: Lines, first_number: int | None) -> None:
+        self._tokens = tokens
+        self._lines = lines
+        self._first_number = first_number
+        self._open: list[_Container] = []
+        self._last: list[_Container] = []  # the framed containers of the block before
+
+    def blocks(self) -> Iterator[Block]:
+        at = 0
+        while at < len(self._tokens):
+            token = self._tokens[at]
+            if token.type == "table_open":
+                end = self._closing(at)
+                yield self._placed(self._table(at, end))
+                at = end
+            else:
+                yield from self._block(token, at)
+            at += 1
+
+    def _block(self, token: Token, at: int) -> Iterator[Block]:
+        match token.type:
+            case "blockquote_open":
+                source = self._lines.source(token.map)
+                self._open.append(_Container(Frame(FrameKind.QUOTE, opens=True), source))
+            case "bullet_list_open" | "ordered_list_open":
+                self._open.append(self._list(token))
+            case "list_item_open":
+                self._open.append(self._item(token))
+            case "list_item_close":
+                if self._open[-1].empty:
+                    yield self._placed(TextBlock(source=self._open[-1].source, spans=()))
+                self._open.pop()
+            case "blockquote_close" | "bullet_list_close" | "ordered_list_close":
+                self._open.pop()
+            case _:
+                block = self._leaf(token, at)
+                if block is not None:
+                    yield self._placed(block)
+
+    def _leaf(self, token: Token, at: int) -> Block | None:
+        source = self._lines.source(token.map)
+        match token.type:
+            case "paragraph_open":
+                spans = _spans(self._tokens[at + 1].children or ())
+                return TextBlock(source=source, spans=self._without_task(spans))
+            case "heading_open":
+                spans = _spans(self._tokens[at + 1].children or ())
+                return TextBlock(source=source, spans=spans, level=int(token.tag[1:]))
+            case "html_block":
+                return TextBlock(source=source, spans=_verbatim(token.content))
+            case "fence" | "code_block":
+                return read_code(token, source)
+            case "hr":
+                return RuleBlock(source=source)
+            case _:
+                return None
+
+    def _list(self, token: Token) -> _Container:
+        source = self._lines.source(token.map)
+        if token.type == "bullet_list_open":
+            return _Container(None, source)
+        number = int(token.attrs.get("start", 1))
+        if self._first_number is not None and not self._open and not self._last:
+            number = self._first_number
+        return _Container(None, source, number)
+
+    def _item(self, token: Token) -> _Container:
+        parent, source = self._open[-1], self._lines.source(token.map)
+        if parent.number is None:
+            return _Container(Frame(FrameKind.BULLET, opens=True), source)
+        frame = Frame(FrameKind.NUMBER, opens=True, number=parent.number)
+        parent.number += 1
+        return _Container(frame, source)
+
+    def _without_task(self, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+        item = self._open[-1] if self._open else None
+        if item is None or not item.empty or item.frame is None or not spans:
+            return spans
+        box = _TASK.match(spans[0].text)
+        if box is None or item.frame.kind is FrameKind.QUOTE or spans[0].marks or spans[0].link:
+            return spans
+        item.frame = Frame(FrameKind.TASK, opens=True, checked=box[1] != " ")
+        rest = spans[0].text[box.end() :]
+        return (Span(rest), *spans[1:]) if rest else spans[1:]
+
+    def _table(self, start: int, end: int) -> TableBlock:
+        rows: list[tuple[Cell, ...]] = []
+        aligns: list[Align] = []
+        row: list[Cell] = []
+        for at in range(start, end):
+            token = self._tokens[at]
+            if token.type in {"th_open", "td_open"}:
+                row.append(Cell(_spans(self._tokens[at + 1].children or ())))
+                if token.type == "th_open":
+                    aligns.append(_ALIGNS.get(str(token.attrs.get("style")), Align.LEFT))
+            elif token.type == "tr_close":
+                rows.append(tuple(row))
+                row = []
+        source = self._lines.source(self._tokens[start].map)
+        return TableBlock(source=source, aligns=tuple(aligns), rows=tuple(rows))
+
+    def _closing(self, at: int) -> int:
+        level = self._tokens[at].level
+        while self._tokens[at].nesting != -1 or self._tokens[at].level != level:
+            at += 1
+        return at
+
+    def _placed(self, block: Block) -> Block:
+        framed = [container for container in self._open if container.frame is not None]
+        joined = sum(
+            1
+            for _ in takewhile(
+                lambda pair: pair[0] is pair[1], zip(framed, self._last, strict=False)
+            )
+        )
+        frames = tuple(
+            replace(container.frame, opens=container.empty)
+            for container in framed
+            if container.frame is not None
+        )
+        for container in self._open:
+            container.empty = False
+        self._last = framed
+        return replace(block, frames=frames, joined=joined)
+
+
+def read_code(token: Token, source: Source) -> CodeBlock:
+    """Turn a fence or indented block into a block."""
+    words = token.info.split(maxsplit=1)
+    text = token.content.removesuffix("\n")
+    language = words[0] if words else ""
+    return CodeBlock(source=source, language=language, text=text, closed=is_closed(token))
+
+
+def is_closed(token: Token) -> bool:
+    """Whether a code token has its closing line; indented code needs none."""
+    if token.type == "code_block" or token.map is None:
+        return True
+    content = token.content
+    num_content_lines = content.count("\n") + (bool(content) and not content.endswith("\n"))
+    return token.map[1] - token.map[0] == num_content_lines + 2
+
+
+def _verbatim(text: str) -> tuple[Span, ...]:
+    return (Span(text.strip("\n").replace("\n", LINE_BREAK)),)
+
+
+def _spans(children: Sequence[Token]) -> tuple[Span, ...]:
+    """Merge inline tokens into as few spans as possible."""
+    spans: list[Span] = []
+    marks = Mark.NONE
+    links: list[str] = []
+    for token in children:
+        kind = token.type.rpartition("_")[0]
+        if kind in _MARKS:
+            marks = marks | _MARKS[kind] if token.nesting == 1 else marks & ~_MARKS[kind]
+        elif token.type == "link_open":
+            links.append(str(token.attrs.get("href", "")))
+        elif token.type == "link_close":
+            links.pop()
+        else:
+            span = _inline(token, marks, links[-1] if links else "")
+            if spans and (spans[-1].marks, spans[-1].link) == (span.marks, span.link):
+                span = replace(span, text=spans.pop().text + span.text)
+            if span.text:
+                spans.append(span)
+    return tuple(spans)
+
+
+def _inline(token: Token, marks: Mark, link: str) -> Span:
+    match token.type:
+        case "softbreak":
+            return Span(" ", marks, link)
+        case "hardbreak":
+            return Span(LINE_BREAK, marks, link)
+        case "code_inline":
+            return Span(token.content, marks | Mark.CODE, link)
+        case "image":
+            address = str(token.attrs.get("src", ""))
+            label = "".join(child.content for child in token.children or ())
+            return Span(label or address, marks, link or address)
+        case _:
+            return Span(token.content, marks, link)

@@ -1,0 +1,222 @@
+"""Markdown that is still being written, parsed bit by bit. Pure.
+
+Text before the last top-level block (or the last item of a top-level list) can no longer change
+its meaning: those blocks are frozen and only the tail is parsed again. An open fence is not even
+parsed again, only continued. Only complete lines freeze anything: `***` may yet become bold.
+
+The one thing that can reach back is a link definition; it takes effect in frozen text when the
+stream is finished.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from app.viewmodels.blocks import Block, CodeBlock, Source
+from app.viewmodels.markdown import (
+    Lines,
+    is_closed,
+    normalized,
+    read_blocks,
+    read_code,
+)
+
+MAX_REPARSE = 200_000  # characters; beyond this, late link definitions do not reach back
+
+# A last line of markup alone may turn into anything: it waits for its first word.
+_UNDECIDED = re.compile(r"[ \t]*(?:\d{1,9}[.)]?|[-+*=_#>`~|: \t])*$")
+_FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenFence:
+    """A top-level fence that is not closed: where it and its content start."""
+
+    block: CodeBlock
+    content: int
+    marker: str
+    closing: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Where the tail begins: a line, and the number of the list item there."""
+
+    line: int
+    number: int | None
+
+
+class MarkdownStream:
+    """Takes text as it comes and keeps its blocks. Blocks before num_frozen never change."""
+
+    def __init__(self, parser: MarkdownIt) -> None:
+        self._parser = parser
+        self._text = ""
+        self._held = ""  # a CR that may be half a line end
+        self._frozen: list[Block] = []
+        self._tail: tuple[Block, ...] | None = ()
+        self._tail_start = 0
+        self._seen = 0  # complete lines up to here were tried for freezing
+        self._number: int | None = None
+        self._references: dict[str, object] = {}
+        self._late_references = False
+        self._fence: _OpenFence | None = None
+        self._finished = False
+
+    @property
+    def text(self) -> str:
+        """The text so far, normalised: what the blocks' source ranges refer to."""
+        return self._text
+
+    @property
+    def num_frozen(self) -> int:
+        return len(self._frozen)
+
+    @property
+    def frozen(self) -> list[Block]:
+        """The blocks that are final; grows at its end only (finish may replace it)."""
+        return self._frozen
+
+    @property
+    def tail(self) -> tuple[Block, ...]:
+        """The blocks after the frozen ones, parsed when asked for."""
+        if self._tail is None:
+            self._tail = self._parse_tail()
+        return self._tail
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return (*self._frozen, *self.tail)
+
+    def append(self, text: str) -> None:
+        """Add text; costs as much as the tail is long, not the whole."""
+        assert not self._finished, "append after finish"
+        text = self._held + text
+        self._held = "\r" if text.endswith("\r") else ""
+        self._text += normalized(text.removesuffix("\r") if self._held else text)
+        self._tail = None
+        end = self._text.rfind("\n") + 1
+        if end > self._seen:
+            if self._fence is None or self._closes(self._fence, self._seen, end):
+                self._freeze(end)
+            self._seen = end
+
+    def finish(self) -> None:
+        """The text is complete: blocks become those of parse_markdown(text)."""
+        self._text += normalized(self._held)
+        self._held = ""
+        self._fence = None
+        self._finished = True
+        self._tail = self._parse_tail()
+        if self._late_references and len(self._text) <= MAX_REPARSE:
+            self._frozen, self._tail_start, self._number = [], 0, None
+            self._references = {}
+            self._tail = self._parse_tail()
+
+    def _parse_tail(self) -> tuple[Block, ...]:
+        if self._fence is not None:
+            return (self._fence_block(self._fence),)
+        text = self._text[self._tail_start :]
+        if not self._finished:
+            text = text[: _decided_len(text)]
+        environment = self._environment()
+        tokens = self._parser.parse(text, environment)
+        if self._finished:
+            self._note_references(environment["references"], _Cut(0, None))
+        return read_blocks(tokens, Lines(text, self._tail_start), first_number=self._number)
+
+    def _fence_block(self, fence: _OpenFence) -> CodeBlock:
+        content = self._text[fence.content :]
+        last = content[content.rfind("\n") + 1 :]
+        if last and not last.strip(fence.marker + " "):
+            content = content[: -len(last)]  # may become the closing line
+        end = len(self._text) - self._text.endswith("\n")
+        return replace(
+            fence.block,
+            text=content.removesuffix("\n"),
+            source=Source(self._tail_start, max(self._tail_start, end)),
+        )
+
+    def _closes(self, fence: _OpenFence, start: int, end: int) -> bool:
+        lines = self._text[start:end].split("\n")
+        return any(line.strip() and fence.closing.fullmatch(line) for line in lines)
+
+    def _freeze(self, end: int) -> None:
+        """Move every block that complete lines have settled out of the tail."""
+        self._fence = None
+        start = self._tail_start
+        text = self._text[start:end]
+        environment = self._environment()
+        tokens = self._parser.parse(text, environment)
+        lines = Lines(text, start)
+        cut = _find_cut(tokens, self._number)
+        if cut.line:
+            self._tail_start = lines.start(cut.line)
+            blocks = read_blocks(tokens, lines, first_number=self._number)
+            self._frozen += [block for block in blocks if block.source.start < self._tail_start]
+            self._number = cut.number
+        self._note_references(environment["references"], cut)
+        self._fence = self._open_fence(tokens, cut)
+
+    def _environment(self) -> dict[str, dict[str, object]]:
+        return {"references": dict(self._references)}
+
+    def _note_references(self, found: Mapping[str, object], cut: _Cut) -> None:
+        new = {label: found[label] for label in found if label not in self._references}
+        self._late_references |= bool(new) and bool(self._frozen)
+        for label, reference in new.items():
+            assert isinstance(reference, dict)
+            if reference["map"][1] <= cut.line:
+                self._references[label] = reference
+
+    def _open_fence(self, tokens: Sequence[Token], cut: _Cut) -> _OpenFence | None:
+        """Return the fence that the tail consists of, if it is one that is plain and open."""
+        opening = _FENCE.match(self._text, self._tail_start)
+        token = tokens[-1] if tokens else None
+        if opening is None or token is None or token.type != "fence" or token.level != 0:
+            return None
+        if token.map is None or token.map[0] != cut.line:
+            return None
+        block = read_code(token, Source(self._tail_start, len(self._text)))
+        marker = opening[1]
+        closing = re.compile(rf" {{0,3}}{re.escape(marker)}{re.escape(marker[0])}*[ \t]*")
+        return _OpenFence(block, opening.end(), marker[0], closing)
+
+
+def _decided_len(text: str) -> int:
+    """Return how much of the text to show: not a last line of markup alone."""
+    last = text.rfind("\n") + 1
+    return last if _UNDECIDED.match(text, last) else len(text)
+
+
+def _find_cut(tokens: Sequence[Token], first_number: int | None) -> _Cut:
+    """Return where the last top-level block or list item of complete lines starts.
+
+    A block that nothing can continue is passed over whole.
+    """
+    cut, number = _Cut(0, None), None
+    for token in tokens:
+        if token.map is None or token.nesting < 0:
+            continue
+        if token.level == 0:
+            number = _list_number(token)
+            if cut.line == 0 and token.map[0] == 0 and number is not None:
+                number = first_number or number
+            cut = _Cut(token.map[1] if _is_final(token) else token.map[0], None)
+        if token.level == 1 and token.type == "list_item_open":
+            cut = _Cut(token.map[0], number)
+            number = number + 1 if number is not None else None
+    return cut
+
+
+def _list_number(token: Token) -> int | None:
+    return int(token.attrs.get("start", 1)) if token.type == "ordered_list_open" else None
+
+
+def _is_final(token: Token) -> bool:
+    return token.type in {"heading_open", "hr"} or (token.type == "fence" and is_closed(token))

@@ -1,0 +1,209 @@
+"""What the window says about models: the one in use, and the rows of the picker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from typing_extensions import override
+
+from app.viewmodels import figures
+from app.viewmodels.state_line import Importing, Loading, Phase, Preparing
+from engine.catalog.card import STARTER_NOTE, ModelCard, Source
+from engine.types import ModelFacts, Problem
+
+NO_PARENT = QModelIndex()
+
+
+class ModelPhase(StrEnum):
+    """How far the model in use is."""
+
+    SEARCHING = "searching"  # looking through the folders
+    UNPACKING = "unpacking"  # making the starter model's folder
+    NONE = "none"  # nothing usable was found; problem says why
+    IMPORTING = "importing"  # the engine's libraries
+    LOADING = "loading"  # the weights
+    READY = "ready"
+    FAILED = "failed"  # could not be loaded; problem says why
+
+
+WILL_BE_READY = frozenset(
+    {ModelPhase.SEARCHING, ModelPhase.UNPACKING, ModelPhase.IMPORTING, ModelPhase.LOADING}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStatus:
+    """The model in use, or on its way."""
+
+    phase: ModelPhase
+    path: str = ""
+    name: str = ""
+    fraction: float = 0.0
+    loaded_bytes: int = 0
+    total_bytes: int = 0
+    facts: ModelFacts | None = None
+    problem: Problem | None = None
+
+    @property
+    def will_be_ready(self) -> bool:
+        return self.phase in WILL_BE_READY
+
+
+def state_word(status: ModelStatus) -> str:
+    """The word under the model's name in the sidebar."""
+    match status.phase:
+        case ModelPhase.SEARCHING:
+            return "Looking for models"
+        case ModelPhase.UNPACKING:
+            return f"Preparing {figures.percent(status.fraction)}"
+        case ModelPhase.IMPORTING | ModelPhase.LOADING:
+            return f"Loading {figures.percent(status.fraction)}"
+        case ModelPhase.READY:
+            return "Ready"
+        case ModelPhase.NONE | ModelPhase.FAILED:
+            return "Not loaded"
+
+
+def waiting_phase(status: ModelStatus) -> Phase:
+    """What an answer that waits for the model says above itself."""
+    match status.phase:
+        case ModelPhase.SEARCHING:
+            return Preparing("Looking for models")
+        case ModelPhase.UNPACKING:
+            percent = figures.percent(status.fraction)
+            return Preparing(f"Preparing the demo model, once · {percent}")
+        case ModelPhase.LOADING:
+            return Loading(
+                name=status.name,
+                fraction=status.fraction,
+                loaded_bytes=status.loaded_bytes,
+                total_bytes=status.total_bytes,
+            )
+        case _:
+            return Importing()
+
+
+def describe(card: ModelCard) -> str:
+    """The second line of a row: 9B · 4-bit · 5.2 GB · hybrid: instant chats."""
+    parts: list[str] = []
+    if card.num_parameters > 0:
+        parts.append(figures.parameters(card.num_parameters))
+    if card.bits > 0:
+        parts.append(f"{card.bits:.2g}-bit")
+    if card.size_bytes > 0:
+        parts.append(figures.file_size(card.size_bytes))
+    if card.hybrid:
+        parts.append("hybrid: instant chats")
+    if card.text_only:
+        parts.append("text only")
+    return " · ".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PickerRow:
+    """One model in the picker. state is the word at its right, fraction its progress."""
+
+    path: Path
+    name: str
+    description: str
+    source: str
+    state: str = ""
+    fraction: float | None = None
+    sentence: str = ""  # why it can't be used, or what it is
+    usable: bool = True
+
+    @property
+    def spoken(self) -> str:
+        parts = (self.name, self.description, self.source, self.state, self.sentence)
+        return ", ".join(part for part in parts if part)
+
+
+def picker_rows(cards: tuple[ModelCard, ...], status: ModelStatus) -> tuple[PickerRow, ...]:
+    """Usable models first; what can't be used follows with its reason."""
+    ordered = sorted(cards, key=lambda card: not card.usable)
+    return tuple(_row(card, status) for card in ordered)
+
+
+def _row(card: ModelCard, status: ModelStatus) -> PickerRow:
+    problem = card.problem
+    state, fraction = "", None
+    if status.path == str(card.path):
+        state = "Loaded" if status.phase is ModelPhase.READY else state_word(status)
+        fraction = status.fraction if status.will_be_ready else None
+        problem = problem or status.problem
+    sentence = STARTER_NOTE if card.source is Source.STARTER else ""
+    return PickerRow(
+        path=card.path,
+        name=card.name,
+        description=describe(card),
+        source=card.source.value,
+        state=state,
+        fraction=fraction,
+        sentence=sentence if problem is None else f"{problem.title} {problem.cause}",
+        usable=card.usable,
+    )
+
+
+def only_demo(cards: tuple[ModelCard, ...]) -> bool:
+    """True when nothing better than the demo model can be used."""
+    return not any(card.usable and card.source is not Source.STARTER for card in cards)
+
+
+def shown_name(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
+    """The name on the toolbar's button and in the sidebar."""
+    for card in cards:
+        if str(card.path) == status.path:
+            return card.name
+    return status.name or "Choose a model"
+
+
+class PickerModel(QAbstractListModel):
+    """Picker rows for a QListView."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: tuple[PickerRow, ...] = ()
+
+    def set_rows(self, rows: tuple[PickerRow, ...]) -> None:
+        """Replace the rows; the same models in the same order only repaint."""
+        if [row.path for row in rows] == [row.path for row in self._rows]:
+            self._rows = rows
+            if rows:
+                self.dataChanged.emit(self.index(0), self.index(len(rows) - 1))
+            return
+        self.beginResetModel()
+        self._rows = rows
+        self.endResetModel()
+
+    def row_at(self, index: QModelIndex | QPersistentModelIndex) -> PickerRow:
+        return self._rows[index.row()]
+
+    @override
+    def rowCount(self, parent: QModelIndex | QPersistentModelIndex = NO_PARENT) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    @override
+    def data(
+        self,
+        index: QModelIndex | QPersistentModelIndex,
+        role: int = Qt.ItemDataRole.DisplayRole,
+    ) -> object:
+        row = self._rows[index.row()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return row.name
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return row.spoken
+            case Qt.ItemDataRole.ToolTipRole:
+                return str(row.path)
+            case _:
+                return None
+
+    @override
+    def flags(self, index: QModelIndex | QPersistentModelIndex) -> Qt.ItemFlag:
+        if not index.isValid() or not self._rows[index.row()].usable:
+            return Qt.ItemFlag.NoItemFlags
+        return Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEnabled

@@ -1,0 +1,32 @@
+"""Sentences about the model: in an empty chat, and before a message that will be read anew. Pure."""
+
+from __future__ import annotations
+
+from app.conversation.tree import Conversation, shown_path
+from app.viewmodels import figures
+from app.viewmodels.models import ModelPhase, ModelStatus
+from engine.catalog.card import STARTER_NOTE, ModelCard, Source
+
+
+def model_note(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
+    """What a person should know of the model before the first message; empty when all is well."""
+    if status.phase in (ModelPhase.NONE, ModelPhase.FAILED) and status.problem is not None:
+        return str(status.problem)
+    in_use = next((card for card in cards if str(card.path) == status.path), None)
+    if in_use is not None and in_use.source is Source.STARTER:
+        return f"{STARTER_NOTE}."
+    return ""
+
+
+def reading_note(conversation: Conversation, status: ModelStatus) -> str:
+    """Says what another model than the last answer's will have to read; empty when it is the same."""
+    generation = next(
+        (node.generation for node in reversed(shown_path(conversation)) if node.generation), None
+    )
+    if generation is None or generation.usage is None or status.path == generation.model_path:
+        return ""
+    if status.facts is None:
+        return ""
+    length = generation.usage.plan.prompt_tokens + generation.usage.output_tokens
+    name = status.name or status.facts.name
+    return f"{name} will read this chat with your next message: about {figures.tokens(length)}."

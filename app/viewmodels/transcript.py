@@ -1,0 +1,85 @@
+"""What the transcript shows: frozen values, one TranscriptItem per message of the visible branch.
+
+Controllers make them from messages and engine events; the view only reads them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from engine.types import Problem, Role
+
+
+class ItemStatus(StrEnum):
+    """How far a message is. User messages are always complete."""
+
+    STREAMING = "streaming"
+    COMPLETE = "complete"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+class StateKind(StrEnum):
+    """What was done with the conversation's state before the answer; decides the colour.
+
+    WAITING says nothing about the state: a model loads, other answers come first.
+    """
+
+    WAITING = "waiting"
+    INSTANT = "instant"
+    ON_DISK = "on_disk"
+    REPLAYED = "replayed"
+    MUST_READ = "must_read"
+
+
+@dataclass(frozen=True, slots=True)
+class StateLine:
+    """One line above an answer. fraction, 0 to 1, adds a progress bar."""
+
+    kind: StateKind
+    text: str
+    fraction: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """This message is the number-th (from 1) of count siblings."""
+
+    number: int = 1
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyFigures:
+    """What the footer of an answer says. model_name only where the model changed."""
+
+    decode_tok_s: float | None = None
+    first_token_s: float | None = None
+    num_tokens: int | None = None
+    model_name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptItem:
+    """One message as it is shown. key is its node id in the message tree."""
+
+    key: str
+    role: Role
+    text: str
+    reasoning: str = ""
+    reasoning_s: float | None = None
+    status: ItemStatus = ItemStatus.COMPLETE
+    version: Version = Version()
+    figures: ReplyFigures | None = None
+    state_line: StateLine | None = None
+    problem: Problem | None = None
+    editing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScrollPosition:
+    """A place in a transcript that survives changes of width: pixels below a message's top."""
+
+    key: str
+    offset: int

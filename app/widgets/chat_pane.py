@@ -1,0 +1,213 @@
+"""The middle of the window: one conversation's transcript, its composer, and what is said between them.
+
+Shows the library's current conversation and keeps its draft. Turns go on when another one is shown.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.controllers.core import Core
+from app.controllers.desk import join_texts
+from app.controllers.turns import Refusal
+from app.theme.palette import Theme
+from app.theme.tokens import Millis, Space
+from app.viewmodels import figures
+from app.viewmodels.notes import model_note, reading_note
+from app.viewmodels.state_line import Waiting
+from app.widgets.composer import Composer
+from app.widgets.empty_state import Question, RecentChats
+from app.widgets.notice import Notice
+from app.widgets.transcript import TranscriptView
+from app.widgets.transcript_binding import TranscriptBinding
+from engine.errors import ContextFullError
+from engine.types import ConversationId, Problem
+
+PRIVACY_CHATS = 10  # the first chats say where they run
+PLACE = "Mac" if sys.platform == "darwin" else "computer"
+PRIVACY = f"Runs on this {PLACE}. Nothing leaves it."
+
+
+class ChatPane(QWidget):
+    """Owns the draft that is being typed."""
+
+    choose_model_requested = Signal()
+    sending = Signal()  # what is being typed elsewhere belongs to the message
+    said = Signal(str)  # a sentence for a toast
+
+    def __init__(self, theme: Theme, core: Core, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("chatPane")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._core = core
+        self._shown = core.library.current
+        self.view = TranscriptView(theme, self)
+        self.transcript = TranscriptBinding(self.view, core.desk, core.turns, core.chat, self)
+        self.question = Question(self)
+        self.recent = RecentChats(self)
+        self.notice = Notice(theme, self)
+        self.composer = Composer(theme, self)
+        self._above = QWidget(self)
+        self._below = QWidget(self)
+        self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
+        self._build()
+        self._connect()
+        self._show_current()
+
+    def flush(self) -> None:
+        """Keep the draft now."""
+        if self._draft_timer.isActive():
+            self._save_draft()
+
+    def stop(self) -> None:
+        """Stop the answer on show, if one is on its way."""
+        self._core.chat.stop(self._shown)
+
+    def _build(self) -> None:
+        for spacer in (self._above, self._below):
+            spacer.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._above, 3)
+        layout.addWidget(self.question)
+        layout.addWidget(self.view, 5)
+        layout.addLayout(_centred(self.notice))
+        layout.addWidget(self.composer)
+        layout.addLayout(_centred(self.recent))
+        layout.addWidget(self._below, 7)
+
+    def _connect(self) -> None:
+        core, composer = self._core, self.composer
+        core.library.current_changed.connect(self._show_current)
+        core.library.list_changed.connect(self._refresh_words)
+        core.desk.changed.connect(self._on_changed)
+        core.turns.activity_changed.connect(self._on_activity_changed)
+        core.chat.refused.connect(self._on_refused)
+        core.store.unavailable.connect(self._on_unavailable)
+        core.models.status_changed.connect(self._on_model_changed)
+        core.models.cards_changed.connect(self._refresh_words)
+        composer.send_requested.connect(self._send)
+        composer.stop_requested.connect(self.stop)
+        composer.edit_last_requested.connect(self.transcript.edit_last)
+        composer.text_changed.connect(self._draft_timer.start)
+        composer.thinking_chosen.connect(self._set_thinking)
+        composer.refused.connect(self.said)
+        self.question.choose_requested.connect(self.choose_model_requested)
+        self.recent.chosen.connect(core.library.select)
+        self._draft_timer.timeout.connect(self._save_draft)
+
+    def _show_current(self) -> None:
+        self.flush()
+        self._shown = self._core.library.current
+        self.notice.hide()
+        self.composer.set_text(self._core.desk.get(self._shown).draft)
+        self._draft_timer.stop()
+        self.transcript.show(self._shown)
+        self._refresh_activity()
+        self._refresh_setup()
+        self._refresh_words()
+
+    def _send(self, text: str) -> None:
+        self.sending.emit()
+        self.notice.hide()
+        if self._core.chat.send(self._shown, text):
+            self.composer.set_text("")
+            self._draft_timer.stop()
+
+    def _save_draft(self) -> None:
+        self._draft_timer.stop()
+        self._core.chat.save_draft(self._shown, self.composer.text)
+
+    def _set_thinking(self, thinking: bool | None) -> None:  # noqa: FBT001 (a slot)
+        setup = self._core.desk.get(self._shown).setup
+        self._core.chat.set_setup(self._shown, replace(setup, thinking=thinking))
+
+    def _on_changed(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._shown:
+            self._refresh_setup()
+            self._refresh_words()
+
+    def _on_model_changed(self) -> None:
+        self._refresh_setup()
+        self._refresh_words()
+
+    def _on_activity_changed(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._shown:
+            self._refresh_activity()
+
+    def _on_unavailable(self, problem: Problem) -> None:
+        """Nothing could be kept, so nothing is asked for."""
+        self.notice.say(problem)
+        self.composer.setEnabled(False)
+
+    def _on_refused(self, refusal: Refusal) -> None:
+        if refusal.conversation_id == self._shown:
+            self._give_back(refusal.text)
+            self._say(refusal)
+        elif refusal.problem is not None:
+            title = self._core.desk.get(refusal.conversation_id).title
+            self.said.emit(f"“{title}” was not sent. {refusal.problem.title}")
+
+    def _give_back(self, text: str) -> None:
+        if text:
+            self.composer.set_text(join_texts(text, self.composer.text))
+
+    def _say(self, refusal: Refusal) -> None:
+        problem = refusal.problem
+        if problem is None:
+            return
+        if problem.title == ContextFullError.title and refusal.text:
+            self.notice.offer(problem, "Move to a New Chat", self._move_to_new_chat)
+        elif self.question.isVisible() and self.question.has_sentence:
+            self.choose_model_requested.emit()  # the reason is on show already
+        elif self._core.models.status.facts is None:
+            self.notice.offer(problem, "Choose a Model…", self.choose_model_requested.emit)
+        else:
+            self.notice.say(problem)
+
+    def _move_to_new_chat(self) -> None:
+        text = self.composer.text
+        self.composer.set_text("")
+        self.flush()
+        self._core.library.new_chat()
+        self.composer.set_text(text)
+
+    def _refresh_activity(self) -> None:
+        live = self._core.turns.live_in(self._shown)
+        phase = None if live is None else live.phase
+        ahead = phase.ahead if isinstance(phase, Waiting) else 0
+        note = f"{figures.count(ahead)} ahead" if ahead else ""
+        self.composer.set_answering(live is not None, note)
+
+    def _refresh_setup(self) -> None:
+        facts = self._core.models.status.facts
+        self.composer.show_thinking(
+            thinking=self._core.desk.get(self._shown).setup.thinking,
+            available=facts is not None and facts.has_thinking,
+        )
+
+    def _refresh_words(self) -> None:
+        """The empty chat's words, and the line below the composer."""
+        library, models = self._core.library, self._core.models
+        conversation = self._core.desk.get(self._shown)
+        empty = not conversation.nodes
+        for part in (self._above, self._below, self.question):
+            part.setVisible(empty)
+        self.view.setVisible(not empty)
+        self.question.set_sentence(model_note(models.status, models.cards))
+        others = [one for one in library.summaries if one.conversation_id != self._shown]
+        self.recent.show_recent(others if empty else ())
+        privacy = PRIVACY if len(library.summaries) <= PRIVACY_CHATS else ""
+        self.composer.set_caption(reading_note(conversation, models.status) or privacy)
+
+
+def _centred(card: QWidget) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setContentsMargins(Space.L, 0, Space.L, 0)
+    row.addWidget(card)
+    return row

@@ -1,0 +1,159 @@
+"""Where the person writes: the field, thinking on or off, send or stop, and a line below."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QRegularExpression, Qt, Signal
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.theme.palette import Theme
+from app.theme.tokens import Radius, Size, Space
+from app.widgets.composer_edit import ComposerEdit
+from app.widgets.send_button import SendButton, SendState
+from app.widgets.thinking_chip import ThinkingChip
+
+_INK = QRegularExpression(r"\S")
+
+
+class Composer(QWidget):
+    """Knows text and buttons only; what sending means is its owner's business."""
+
+    send_requested = Signal(str)
+    stop_requested = Signal()
+    text_changed = Signal()
+    thinking_chosen = Signal(object)  # bool | None
+    edit_last_requested = Signal()
+    refused = Signal(str)  # a sentence
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._answering = False
+        self.edit = ComposerEdit(self)
+        self.thinking = ThinkingChip(self)
+        self.button = SendButton(theme, self)
+        self._queue_label = QLabel(self)
+        self._caption = QLabel(self)
+        self._build(theme)
+        self._connect()
+
+    @property
+    def text(self) -> str:
+        return self.edit.text
+
+    def set_text(self, text: str) -> None:
+        self.edit.set_text(text)
+
+    def set_answering(self, answering: bool, note: str = "") -> None:  # noqa: FBT001 (a state, not a mode)
+        """While an answer is on its way the button stops it. note: how many are ahead."""
+        self._answering = answering
+        self._queue_label.setText(note)
+        self._refresh()
+
+    def show_thinking(self, *, thinking: bool | None, available: bool) -> None:
+        """A model that does not think has no switch for it."""
+        self.thinking.show_choice(thinking)
+        self.thinking.setVisible(available)
+
+    @property
+    def caption(self) -> str:
+        return self._caption.text()
+
+    def set_caption(self, text: str) -> None:
+        self._caption.setText(text)
+        self._caption.setVisible(bool(text))
+
+    def _build(self, theme: Theme) -> None:
+        self.thinking.hide()
+        self._queue_label.setProperty("type", "small")
+        self._queue_label.setProperty("tone", "secondary")
+        self._caption.setProperty("type", "caption")
+        self._caption.setProperty("tone", "tertiary")
+        self._caption.setWordWrap(True)
+        self._caption.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        row = QHBoxLayout()
+        row.setSpacing(Space.S)
+        row.addWidget(self.thinking)
+        row.addStretch()
+        row.addWidget(self._queue_label)
+        row.addWidget(self.button)
+        box = _Box(theme, self.edit, self)
+        inner = QVBoxLayout(box)
+        inner.setContentsMargins(Space.L, Space.M, Space.S, Space.S)
+        inner.setSpacing(Space.XS)
+        inner.addWidget(self.edit)
+        inner.addLayout(row)
+        centre = QHBoxLayout()
+        centre.addWidget(box)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(Space.L, Space.S, Space.L, Space.L)
+        layout.setSpacing(Space.S)
+        layout.addLayout(centre)
+        layout.addWidget(self._caption)
+
+    def _connect(self) -> None:
+        self.edit.submitted.connect(self._send)
+        self.edit.cancelled.connect(self._stop)
+        self.edit.textChanged.connect(self._on_text_changed)
+        self.edit.refused.connect(self.refused)
+        self.edit.edit_last_requested.connect(self.edit_last_requested)
+        self.thinking.chosen.connect(self.thinking_chosen)
+        self.button.clicked.connect(self._on_button_clicked)
+
+    def _send(self) -> None:
+        if not self._answering and self._has_text():
+            self.send_requested.emit(self.text)
+
+    def _stop(self) -> None:
+        if self._answering:
+            self.stop_requested.emit()
+
+    def _on_button_clicked(self) -> None:
+        if self._answering:
+            self._stop()
+        else:
+            self._send()
+
+    def _on_text_changed(self) -> None:
+        self._refresh()
+        self.text_changed.emit()
+
+    def _refresh(self) -> None:
+        if self._answering:
+            self.button.set_state(SendState.STOP, enabled=True)
+        else:
+            self.button.set_state(SendState.SEND, enabled=self._has_text())
+
+    def _has_text(self) -> bool:
+        """Whether there is anything but white space, without copying the text."""
+        found = self.edit.document().find(_INK)
+        return not found.isNull()
+
+
+class _Box(QFrame):
+    """The rounded field around the editor; its border says where the focus is."""
+
+    def __init__(self, theme: Theme, edit: ComposerEdit, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._edit = edit
+        self.setMaximumWidth(Size.COLUMN + Space.L)
+        edit.focus_changed.connect(self.update)
+        theme.changed.connect(self.update)
+
+    @override
+    def paintEvent(self, e: QPaintEvent) -> None:
+        colors = self._theme.colors
+        focused = self._edit.hasFocus()
+        width = Space.HAIR if focused else 1
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(colors.accent if focused else colors.strong_line), width))
+        painter.setBrush(QColor(colors.raised))
+        inset = width / 2
+        rect = QRectF(self.rect()).adjusted(inset, inset, -inset, -inset)
+        painter.drawRoundedRect(rect, Radius.BUBBLE, Radius.BUBBLE)
+
+    @override
+    def mousePressEvent(self, e: QMouseEvent) -> None:
+        self._edit.setFocus(Qt.FocusReason.MouseFocusReason)

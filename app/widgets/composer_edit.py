@@ -1,0 +1,160 @@
+"""The text field of the composer: plain text, one to ten lines high, Return sends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from PySide6.QtCore import QEvent, QMimeData, Qt, Signal
+from PySide6.QtGui import (
+    QFocusEvent,
+    QInputMethodEvent,
+    QKeyEvent,
+    QKeySequence,
+    QResizeEvent,
+    QTextBlock,
+    QTextCursor,
+)
+from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
+from typing_extensions import override
+
+from app.theme.tokens import Space
+from app.viewmodels.long_lines import break_long_lines, rejoin_lines
+
+MAX_LINES = 10
+IMAGE_REFUSED = "This model reads text only; the image was not added."
+FILE_REFUSED = "Only text can be added here; the file was not."
+
+
+class ComposerEdit(QPlainTextEdit):
+    """Keeps to plain text whatever is pasted or dropped."""
+
+    submitted = Signal()
+    cancelled = Signal()
+    refused = Signal(str)  # a sentence: this can't be added
+    focus_changed = Signal()
+    edit_last_requested = Signal()  # Up in an empty field
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("composerEdit")
+        self.setAccessibleName("Message")
+        self.setPlaceholderText("Message")
+        self.setTabChangesFocus(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.document().setDocumentMargin(0)
+        self._composing = False
+        self.document().documentLayout().documentSizeChanged.connect(self._fit)
+        self._fit()
+
+    @property
+    def text(self) -> str:
+        """What was written, whatever the editor made of its long lines."""
+        return rejoin_lines(self.toPlainText())
+
+    def set_text(self, text: str) -> None:
+        """Replace everything; there is nothing to undo afterwards."""
+        self.setPlainText(break_long_lines(text))
+        self.moveCursor(QTextCursor.MoveOperation.End)
+
+    def _fit(self) -> None:
+        """Grow with the text."""
+        num_lines = min(MAX_LINES, sum(self._line_counts()))
+        height = num_lines * self.fontMetrics().lineSpacing() + Space.XS
+        if height != self.height():
+            self.setFixedHeight(height)
+        policy = Qt.ScrollBarPolicy
+        self.setVerticalScrollBarPolicy(
+            policy.ScrollBarAsNeeded if num_lines == MAX_LINES else policy.ScrollBarAlwaysOff
+        )
+
+    def _line_counts(self) -> Iterator[int]:
+        """Lines on screen of each paragraph; only as many paragraphs as matter are looked at."""
+        block: QTextBlock = self.document().begin()
+        for _ in range(MAX_LINES):
+            if not block.isValid():
+                return
+            self.document().documentLayout().blockBoundingRect(block)  # lays the paragraph out
+            yield max(1, block.layout().lineCount())
+            block = block.next()
+
+    @override
+    def keyPressEvent(self, e: QKeyEvent) -> None:
+        if e.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not self._composing:
+            breaks = e.modifiers() & (
+                Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.AltModifier
+            )
+            if breaks:
+                self.textCursor().insertBlock()
+                self.ensureCursorVisible()
+            else:
+                self.submitted.emit()
+        elif e.key() == Qt.Key.Key_Escape and not self._composing:
+            self.cancelled.emit()
+        elif e.key() == Qt.Key.Key_Up and self.document().isEmpty() and not self._composing:
+            self.edit_last_requested.emit()
+        else:
+            super().keyPressEvent(e)
+
+    @override
+    def inputMethodEvent(self, e: QInputMethodEvent) -> None:
+        self._composing = bool(e.preeditString())
+        super().inputMethodEvent(e)
+
+    @override
+    def resizeEvent(self, e: QResizeEvent) -> None:
+        super().resizeEvent(e)
+        self._fit()
+
+    @override
+    def changeEvent(self, e: QEvent) -> None:
+        super().changeEvent(e)
+        if e.type() is QEvent.Type.FontChange:
+            self._fit()
+
+    @override
+    def focusInEvent(self, e: QFocusEvent) -> None:
+        super().focusInEvent(e)
+        self.focus_changed.emit()
+
+    @override
+    def focusOutEvent(self, e: QFocusEvent) -> None:
+        super().focusOutEvent(e)
+        self.focus_changed.emit()
+
+    @override
+    def event(self, e: QEvent) -> bool:
+        # With nothing to undo here the key goes on to the window, which brings back deleted chats.
+        if (
+            e.type() is QEvent.Type.ShortcutOverride
+            and isinstance(e, QKeyEvent)
+            and e.matches(QKeySequence.StandardKey.Undo)
+            and not self.document().isUndoAvailable()
+        ):
+            e.ignore()
+            return False
+        return super().event(e)
+
+    @override
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        return source.hasText() or source.hasImage() or source.hasUrls()
+
+    @override
+    def createMimeDataFromSelection(self) -> QMimeData:
+        mime = QMimeData()
+        mime.setText(rejoin_lines(self.textCursor().selection().toPlainText()))
+        return mime
+
+    @override
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        if source.hasUrls() and any(url.isLocalFile() for url in source.urls()):
+            self.refused.emit(IMAGE_REFUSED if source.hasImage() else FILE_REFUSED)
+        elif source.hasText():
+            self.insertPlainText(break_long_lines(_unix_lines(source.text())))
+            self.ensureCursorVisible()
+        elif source.hasImage():
+            self.refused.emit(IMAGE_REFUSED)
+
+
+def _unix_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,150 @@
+"""Paints the rows of the conversation list and edits their titles in place."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPen
+from PySide6.QtWidgets import QLineEdit, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from typing_extensions import override
+
+from app.theme.icons import GRID, Icon
+from app.theme.palette import Theme
+from app.theme.tokens import Radius, Size, Space, Type
+from app.viewmodels.conversations import ConversationRow, ConversationsModel, Heading
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+class ConversationDelegate(QStyledItemDelegate):
+    """One row: title, then what happens in it, or the button for its menu under the pointer."""
+
+    menu_requested = Signal(object, QRect)  # model index, where the button is
+
+    def __init__(self, theme: Theme, model: ConversationsModel, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._model = model
+
+    def _paint_heading(self, painter: QPainter, rect: QRect, heading: Heading) -> None:
+        painter.setFont(self._theme.fonts.font(Type.SECTION))
+        painter.setPen(QColor(self._theme.colors.tertiary))
+        inner = rect.adjusted(Space.L, 0, -Space.L, -Space.XS)
+        painter.drawText(
+            inner, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, heading.text
+        )
+
+    def _paint_row(
+        self, painter: QPainter, option: QStyleOptionViewItem, row: ConversationRow
+    ) -> None:
+        colors = self._theme.colors
+        state = option.state
+        selected = bool(state & QStyle.StateFlag.State_Selected)
+        hovered = bool(state & QStyle.StateFlag.State_MouseOver)
+        focused = bool(state & QStyle.StateFlag.State_HasFocus)
+        body = _body(option.rect)
+        if selected or hovered:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(colors.selected if selected else colors.hover))
+            painter.drawRoundedRect(body, Radius.ROW, Radius.ROW)
+        if focused:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(QColor(colors.accent), Space.HAIR))
+            painter.drawRoundedRect(QRectF(body).adjusted(1, 1, -1, -1), Radius.ROW, Radius.ROW)
+        text_rect = body.adjusted(Space.S, 0, -Space.S, 0)
+        text_rect.setRight(self._paint_end(painter, text_rect, row, hovered=hovered))
+        font = self._theme.fonts.font(Type.UI)
+        font.setBold(row.unseen)
+        painter.setFont(font)
+        painter.setPen(QColor(colors.text))
+        title = QFontMetrics(font).elidedText(
+            row.title, Qt.TextElideMode.ElideRight, text_rect.width()
+        )
+        painter.drawText(text_rect, Qt.AlignmentFlag.AlignVCenter, title)
+
+    def _paint_end(
+        self, painter: QPainter, rect: QRect, row: ConversationRow, *, hovered: bool
+    ) -> int:
+        """Paint what stands at the right; return where the title must end."""
+        colors = self._theme.colors
+        if hovered:
+            icon = _menu_rect(rect)
+            self._theme.icons.paint(painter, Icon.MORE, colors.secondary, QRectF(icon))
+            return icon.left() - Space.S
+        if row.activity:
+            font = self._theme.fonts.font(Type.CAPTION)
+            painter.setFont(font)
+            painter.setPen(QColor(colors.instant.ink))
+            align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+            painter.drawText(rect, align, row.activity)
+            return rect.right() - QFontMetrics(font).horizontalAdvance(row.activity) - Space.S
+        if row.unseen:
+            dot = QRectF(0, 0, Size.STATE_DOT, Size.STATE_DOT)
+            dot.moveCenter(QRectF(rect).center())
+            dot.moveRight(rect.right())
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(colors.accent))
+            painter.drawEllipse(dot)
+            return int(dot.left()) - Space.S
+        return rect.right()
+
+    @override
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        row = self._model.row_at(index)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if isinstance(row, Heading):
+            self._paint_heading(painter, option.rect, row)
+        else:
+            self._paint_row(painter, option, row)
+        painter.restore()
+
+    @override
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        is_first = index.row() == 0  # nothing above it to keep away from
+        return QSize(0, Size.CONTROL_MINI if is_first else Size.ROW)
+
+    @override
+    def createEditor(
+        self, parent: QWidget, option: QStyleOptionViewItem, index: Index
+    ) -> QWidget:
+        editor = QLineEdit(parent)
+        editor.setAccessibleName("New title")
+        editor.setMaxLength(200)
+        return editor
+
+    @override
+    def updateEditorGeometry(
+        self, editor: QWidget, option: QStyleOptionViewItem, index: Index
+    ) -> None:
+        editor.setGeometry(_body(option.rect).adjusted(0, 2, 0, -2))
+
+    @override
+    def editorEvent(
+        self,
+        event: QEvent,
+        model: object,
+        option: QStyleOptionViewItem,
+        index: Index,
+    ) -> bool:
+        if (
+            isinstance(event, QMouseEvent)
+            and event.type() is QEvent.Type.MouseButtonPress
+            and isinstance(self._model.row_at(index), ConversationRow)
+        ):
+            target = _menu_rect(_body(option.rect).adjusted(Space.S, 0, -Space.S, 0))
+            reach = target.adjusted(-Space.XS, -Space.XS, Space.XS, Space.XS)
+            if reach.contains(event.position().toPoint()):
+                self.menu_requested.emit(index, target)
+                return True
+        return False
+
+
+def _body(rect: QRect) -> QRect:
+    return rect.adjusted(Space.S, 1, -Space.S, -1)
+
+
+def _menu_rect(rect: QRect) -> QRect:
+    target = QRect(0, 0, GRID, GRID)
+    target.moveCenter(rect.center())
+    target.moveRight(rect.right())
+    return target

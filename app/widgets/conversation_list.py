@@ -1,0 +1,84 @@
+"""The list of conversations: select, rename in place, delete, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPoint, QRect, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QListView, QMenu, QWidget
+from typing_extensions import override
+
+from app.theme.palette import Theme
+from app.viewmodels.conversations import ConversationRow, ConversationsModel
+from app.widgets.conversation_delegate import ConversationDelegate
+from engine.types import ConversationId
+
+
+class ConversationList(QListView):
+    """Shows a ConversationsModel."""
+
+    chosen = Signal(object)  # ConversationId
+    delete_requested = Signal(object)  # ConversationId
+
+    def __init__(self, theme: Theme, model: ConversationsModel, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._rows = model
+        self.setModel(model)
+        delegate = ConversationDelegate(theme, model, self)
+        self.setItemDelegate(delegate)
+        self.setAccessibleName("Chats")
+        self.setMouseTracking(True)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        trigger = QAbstractItemView.EditTrigger
+        self.setEditTriggers(trigger.DoubleClicked | trigger.EditKeyPressed)
+        delegate.menu_requested.connect(self._on_menu_requested)
+        self.selectionModel().currentChanged.connect(self._on_current_changed)
+        theme.changed.connect(self.viewport().update)
+
+    def mark(self, conversation_id: ConversationId | None) -> None:
+        """Show which conversation is open, without choosing it again."""
+        index = self._rows.index_of(conversation_id)
+        if index == self.currentIndex() and self.selectionModel().isSelected(index):
+            return
+        self.selectionModel().blockSignals(True)
+        self.setCurrentIndex(index)
+        self.selectionModel().blockSignals(False)
+        self.viewport().update()
+
+    def edit_current(self) -> None:
+        if self.currentIndex().isValid():
+            self.edit(self.currentIndex())
+
+    def _show_menu(self, index: QModelIndex, at: QPoint) -> None:
+        row = self._rows.row_at(index)
+        assert isinstance(row, ConversationRow)
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction("Rename…", lambda: self.edit(index))
+        menu.addAction("Delete", lambda: self.delete_requested.emit(row.conversation_id))
+        menu.popup(at)
+
+    def _on_menu_requested(self, index: QModelIndex, rect: QRect) -> None:
+        self._show_menu(index, self.viewport().mapToGlobal(rect.bottomLeft()))
+
+    def _on_current_changed(self, current: QModelIndex) -> None:
+        row = self._rows.row_at(current) if current.isValid() else None
+        if isinstance(row, ConversationRow):
+            self.chosen.emit(row.conversation_id)
+
+    @override
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        index = self.indexAt(event.pos())
+        if index.isValid() and isinstance(self._rows.row_at(index), ConversationRow):
+            self._show_menu(index, event.globalPos())
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        row = self._rows.row_at(self.currentIndex()) if self.currentIndex().isValid() else None
+        deletes = event.matches(QKeySequence.StandardKey.Delete) or event.keyCombination() == (
+            Qt.KeyboardModifier.ControlModifier | Qt.Key.Key_Backspace
+        )
+        if deletes and isinstance(row, ConversationRow):
+            self.delete_requested.emit(row.conversation_id)
+        else:
+            super().keyPressEvent(event)

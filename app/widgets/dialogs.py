@@ -1,0 +1,31 @@
+"""The few dialogs there are; none blocks the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+
+ABOUT = (
+    "Rejoinder {version}\n\n"
+    "Local chat that never reads a conversation twice.\n"
+    "Apache License 2.0. Qt and PySide6: LGPL 3."
+)
+
+
+def ask_for_folder(parent: QWidget, on_chosen: Callable[[Path], object]) -> None:
+    dialog = QFileDialog(parent, "Add Model Folder")
+    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.fileSelected.connect(lambda folder: on_chosen(Path(folder)))
+    dialog.open()
+
+
+def show_about(parent: QWidget, version: str) -> None:
+    box = QMessageBox(parent)
+    box.setWindowTitle("About Rejoinder")
+    box.setText(ABOUT.format(version=version))
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.open()

@@ -1,0 +1,58 @@
+"""Undo, Cut, Copy, Paste and Select All of the menu: they go to the text that has the focus."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QTextEdit
+
+from app.controllers.library import LibraryController
+from app.widgets.transcript import TranscriptView
+
+
+class TextCommands:
+    """What no text field takes goes to the transcript, or brings back a deleted chat."""
+
+    def __init__(self, view: TranscriptView, library: LibraryController) -> None:
+        self._view = view
+        self._library = library
+
+    def undo(self) -> None:
+        field = _focused()
+        if field is not None and _can_undo(field):
+            field.undo()
+        else:
+            self._library.undo_delete()
+
+    def redo(self) -> None:
+        if (field := _focused()) is not None:
+            field.redo()
+
+    def cut(self) -> None:
+        if (field := _focused()) is not None:
+            field.cut()
+
+    def copy(self) -> None:
+        if (field := _focused()) is not None:
+            field.copy()
+        else:
+            self._view.copy_selection()
+
+    def paste(self) -> None:
+        if (field := _focused()) is not None:
+            field.paste()
+
+    def select_all(self) -> None:
+        if (field := _focused()) is not None:
+            field.selectAll()
+        else:
+            self._view.select_all()
+
+
+def _focused() -> QLineEdit | QPlainTextEdit | QTextEdit | None:
+    widget = QApplication.focusWidget()
+    return widget if isinstance(widget, (QLineEdit, QPlainTextEdit, QTextEdit)) else None
+
+
+def _can_undo(field: QLineEdit | QPlainTextEdit | QTextEdit) -> bool:
+    if isinstance(field, QLineEdit):
+        return field.isUndoAvailable()
+    return field.document().isUndoAvailable()

@@ -1,0 +1,46 @@
+"""A button that is an icon: 28 px, named for screen readers, tinted by the theme."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QToolButton, QWidget
+
+from app.theme.icons import GRID, Icon
+from app.theme.palette import Theme
+from app.widgets.commands import tooltip
+
+
+class IconButton(QToolButton):
+    """Triggers an action, or is connected by its owner."""
+
+    def __init__(self, theme: Theme, icon: Icon, name: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._icon = icon
+        self.setProperty("kind", "icon")
+        self.setIconSize(QSize(GRID, GRID))
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setAccessibleName(name)
+        self.setToolTip(name)
+        theme.changed.connect(self._tint)
+        self._tint()
+
+    def trigger(self, action: QAction) -> None:
+        """Do what a command does, and say its key."""
+        self.setToolTip(tooltip(action))
+        self.clicked.connect(action.trigger)
+
+    def mirror(self, action: QAction) -> None:
+        """Do what a command does, and look pressed while it is on."""
+        self.setToolTip(tooltip(action))
+        self.setCheckable(True)
+        self.setChecked(action.isChecked())
+        action.toggled.connect(self.setChecked)
+        self.clicked.connect(action.trigger)
+
+    def _tint(self) -> None:
+        colors = self._theme.colors
+        self.setIcon(
+            self._theme.icons.icon(self._icon, colors.secondary, disabled=colors.strong_line)
+        )

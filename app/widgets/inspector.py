@@ -1,0 +1,192 @@
+"""The right column: how this conversation is answered. Every change applies to the next answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QLocale, QRegularExpression, QSignalBlocker, Qt, QTimer, Signal
+from PySide6.QtGui import QDoubleValidator, QFocusEvent, QRegularExpressionValidator
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QSlider,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.conversation.tree import Conversation, Setup
+from app.theme.tokens import Millis, Size, Space
+from app.widgets.thinking_chip import ThinkingChip
+from engine.types import ConversationId, ModelFacts
+
+MAX_TEMPERATURE = 2.0
+STEPS = 40  # of the slider: 0.05 each
+SEED = QRegularExpression(r"\d{0,9}")
+
+
+class PromptEdit(QPlainTextEdit):
+    """Tells when the person is done with it."""
+
+    left = Signal()
+
+    @override
+    def focusOutEvent(self, e: QFocusEvent) -> None:
+        super().focusOutEvent(e)
+        self.left.emit()
+
+
+class Inspector(QWidget):
+    """Shows one conversation's setup and says what the person changes in it."""
+
+    prompt_changed = Signal(object, str)  # ConversationId, text
+    setup_changed = Signal(object, object)  # ConversationId, Setup
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("inspector")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setFixedWidth(Size.INSPECTOR)
+        self._shown: ConversationId | None = None
+        self._setup = Setup()
+        self._default_temperature = 0.0
+        self.prompt = PromptEdit(self)
+        self.slider = QSlider(Qt.Orientation.Horizontal, self)
+        self.number = QLineEdit(self)
+        self.reset = QPushButton(self)
+        self.seed = QLineEdit(self)
+        self.thinking = ThinkingChip(self)
+        self._prompt_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
+        self._build()
+        self._connect()
+
+    def show_conversation(self, conversation: Conversation, facts: ModelFacts | None) -> None:
+        """Show what is stored, except where the person is typing."""
+        if conversation.conversation_id != self._shown:
+            self.flush()
+        self._shown = conversation.conversation_id
+        self._setup = conversation.setup
+        if facts is not None:
+            self._default_temperature = facts.default_sampling.temperature
+        blocked = [
+            QSignalBlocker(part)
+            for part in (self.prompt, self.slider, self.number, self.seed)
+        ]
+        if self.prompt.toPlainText() != conversation.system_prompt and not self._is_typing():
+            self.prompt.setPlainText(conversation.system_prompt)
+        self._show_temperature()
+        seed = conversation.setup.seed
+        self.seed.setText("" if seed is None else str(seed))
+        self.thinking.show_choice(conversation.setup.thinking)
+        has_thinking = facts is not None and facts.has_thinking
+        self.thinking.setVisible(has_thinking)
+        for blocker in blocked:
+            blocker.unblock()
+
+    def flush(self) -> None:
+        """Hand over a system prompt that is being typed."""
+        if self._is_typing():
+            self._on_prompt_done()
+
+    def _build(self) -> None:
+        self.prompt.setObjectName("systemPrompt")
+        self.prompt.setAccessibleName("System prompt")
+        self.prompt.setPlaceholderText("What the model should know or do in this chat")
+        self.prompt.setTabChangesFocus(True)
+        self.prompt.setMinimumHeight(4 * Size.CONTROL_LARGE)
+        self.prompt.setMaximumHeight(8 * Size.CONTROL_LARGE)
+        self.slider.setRange(0, STEPS)
+        self.slider.setAccessibleName("Temperature")
+        self.number.setValidator(QDoubleValidator(0, MAX_TEMPERATURE, 2, self.number))
+        self.number.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self.number.setAccessibleName("Temperature as a number")
+        self.number.setFixedWidth(2 * Size.CONTROL_LARGE)
+        self.reset.setObjectName("resetTemperature")
+        self.reset.setProperty("kind", "plain")
+        self.seed.setAccessibleName("Seed")
+        self.seed.setPlaceholderText("Another one for every answer")
+        self.seed.setValidator(QRegularExpressionValidator(SEED, self.seed))
+        temperature = QHBoxLayout()
+        temperature.addWidget(self.slider, 1)
+        temperature.addWidget(self.number)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(Space.L, Space.L, Space.L, Space.L)
+        layout.setSpacing(Space.S)
+        layout.addWidget(_section("SYSTEM PROMPT", self))
+        layout.addWidget(self.prompt, 1)
+        layout.addSpacing(Space.M)
+        layout.addWidget(_section("TEMPERATURE", self))
+        layout.addLayout(temperature)
+        layout.addWidget(self.reset, 0, Qt.AlignmentFlag.AlignLeft)
+        layout.addSpacing(Space.M)
+        layout.addWidget(_section("SEED", self))
+        layout.addWidget(self.seed)
+        layout.addSpacing(Space.M)
+        layout.addWidget(self.thinking, 0, Qt.AlignmentFlag.AlignLeft)
+        layout.addStretch(1)
+
+    def _connect(self) -> None:
+        self.prompt.textChanged.connect(self._prompt_timer.start)
+        self.prompt.left.connect(self.flush)
+        self._prompt_timer.timeout.connect(self._on_prompt_done)
+        self.slider.valueChanged.connect(self._on_slid)
+        self.number.editingFinished.connect(self._on_number)
+        self.reset.clicked.connect(lambda: self._change(replace(self._setup, temperature=None)))
+        self.seed.editingFinished.connect(self._on_seed)
+        self.thinking.chosen.connect(self._on_thinking)
+
+    def _is_typing(self) -> bool:
+        return self._prompt_timer.isActive()
+
+    def _on_prompt_done(self) -> None:
+        self._prompt_timer.stop()
+        self.prompt_changed.emit(self._shown, self.prompt.toPlainText())
+
+    def _on_slid(self, step: int) -> None:
+        self._change(replace(self._setup, temperature=round(step * MAX_TEMPERATURE / STEPS, 2)))
+
+    def _on_number(self) -> None:
+        if self.number.text() != _number(self._temperature):
+            value = QLocale().toDouble(self.number.text())[0]
+            self._change(replace(self._setup, temperature=round(value, 2)))
+
+    def _on_seed(self) -> None:
+        text = self.seed.text()
+        self._change(replace(self._setup, seed=int(text) if text else None))
+
+    def _on_thinking(self, thinking: bool | None) -> None:  # noqa: FBT001 (a slot)
+        self._change(replace(self._setup, thinking=thinking))
+
+    def _change(self, setup: Setup) -> None:
+        if setup != self._setup:
+            self._setup = setup
+            self.setup_changed.emit(self._shown, setup)
+
+    @property
+    def _temperature(self) -> float:
+        own = self._setup.temperature
+        return self._default_temperature if own is None else own
+
+    def _show_temperature(self) -> None:
+        self.slider.setValue(round(self._temperature * STEPS / MAX_TEMPERATURE))
+        self.number.setText(_number(self._temperature))
+        default = _number(self._default_temperature)
+        has_own = self._setup.temperature is not None
+        self.reset.setText(
+            f"Back to the model's {default}" if has_own else f"The model's default: {default}"
+        )
+        self.reset.setEnabled(has_own)
+
+
+def _number(value: float) -> str:
+    return QLocale().toString(value, "f", 2)
+
+
+def _section(text: str, parent: QWidget) -> QLabel:
+    label = QLabel(text, parent)
+    label.setProperty("type", "section")
+    label.setProperty("tone", "tertiary")
+    return label

@@ -1,0 +1,288 @@
+"""The window: lays its parts out and binds the commands. What they do is in the controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QApplication,
+    QHBoxLayout,
+    QMainWindow,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.controllers.core import Core
+from app.controllers.origin import Origin
+from app.settings import Appearance
+from app.theme.palette import Theme
+from app.theme.tokens import Size, Space
+from app.theme.window_style import make_window_style
+from app.viewmodels.models import shown_name
+from app.widgets.chat_pane import ChatPane
+from app.widgets.commands import CommandId, fill_menu_bar, make_actions
+from app.widgets.dialogs import ask_for_folder, show_about
+from app.widgets.editing import TextCommands
+from app.widgets.inspector import Inspector
+from app.widgets.model_picker import ModelPicker
+from app.widgets.sidebar import Sidebar
+from app.widgets.toast import Toast
+from app.widgets.toolbar import Toolbar
+from app.widgets.window_frame import frame_text, restore_frame
+from engine.types import ConversationId, Problem
+
+APPEARANCES = {
+    Appearance.LIGHT: CommandId.LIGHT,
+    Appearance.DARK: CommandId.DARK,
+    Appearance.SYSTEM: CommandId.SYSTEM,
+}
+
+
+class MainWindow(QMainWindow):
+    """Sidebar, toolbar, conversation, inspector."""
+
+    painted = Signal()  # once: the window is on the screen
+
+    def __init__(self, theme: Theme, core: Core, origin: Origin, version: str) -> None:
+        super().__init__()
+        self._theme = theme
+        self._core = core
+        self._version = version
+        self._was_painted = False
+        self.setWindowTitle("Rejoinder")
+        self.setMinimumSize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
+        self.resize(Size.WINDOW_WIDTH, Size.WINDOW_HEIGHT)
+        self.pane = ChatPane(theme, core, self)
+        # A connection to a method does not keep a plain object alive.
+        self._text_commands = TextCommands(self.pane.view, core.library)
+        self.inspector = Inspector(self)
+        self.picker = ModelPicker(theme, core.models, self)
+        self.commands = make_actions(self, self._slots())
+        self.sidebar = Sidebar(theme, core, origin, self.commands)
+        self.toolbar = Toolbar(theme, self.commands, self)
+        self.toast = Toast(self)
+        self._build()
+        self._connect()
+        restore_frame(self, core.preferences.value.window_geometry)
+        self._dress()
+        self._apply_preferences()
+        self._refresh()
+
+    def say_problem(self, problem: Problem) -> None:
+        """One sentence about something that went wrong beside the conversation."""
+        self._say(f"{problem.title} {problem.advice}".strip())
+
+    def flush(self) -> None:
+        """Hand over what is being typed, and where the window is."""
+        self.pane.flush()
+        self.inspector.flush()
+        preferences = self._core.preferences
+        preferences.set(replace(preferences.value, window_geometry=frame_text(self)))
+
+    def _build(self) -> None:
+        fill_menu_bar(self.menuBar(), self.commands)
+        below = QHBoxLayout()
+        below.setSpacing(0)
+        below.addWidget(self.pane, 1)
+        below.addWidget(self.inspector)
+        right = QWidget(self)
+        column = QVBoxLayout(right)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.toolbar)
+        column.addLayout(below, 1)
+        splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        splitter.setHandleWidth(1)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(self.sidebar)
+        splitter.addWidget(right)
+        splitter.setStretchFactor(1, 1)
+        splitter.setSizes([Size.SIDEBAR, Size.WINDOW_WIDTH - Size.SIDEBAR])
+        self.setCentralWidget(splitter)
+        QWidget.setTabOrder(self.sidebar.list, self.pane.view)
+        QWidget.setTabOrder(self.pane.view, self.pane.composer.edit)
+        self.pane.composer.edit.setFocus()
+
+    def _connect(self) -> None:
+        core = self._core
+        core.failed.connect(self.say_problem)
+        for changed in (
+            core.library.current_changed,
+            core.library.list_changed,
+            core.models.status_changed,
+            core.models.cards_changed,
+        ):
+            changed.connect(self._refresh)
+        core.desk.changed.connect(self._on_conversation_changed)
+        core.turns.activity_changed.connect(self._on_conversation_changed)
+        core.preferences.changed.connect(self._apply_preferences)
+        self.toolbar.renamed.connect(self._rename)
+        self.pane.choose_model_requested.connect(self._choose_model)
+        self.pane.said.connect(self._say)
+        self.pane.sending.connect(self.inspector.flush)
+        self.pane.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
+        self.inspector.prompt_changed.connect(core.chat.set_system_prompt)
+        self.inspector.setup_changed.connect(core.chat.set_setup)
+        self.picker.add_folder_requested.connect(self._add_folder)
+        self._theme.changed.connect(self._dress)
+
+    def _slots(self) -> Mapping[CommandId, Callable[[], object]]:
+        preferences, library = self._core.preferences, self._core.library
+        transcript = self.pane.transcript
+        text = self._text_commands
+        return {
+            CommandId.NEW_CHAT: self._new_chat,
+            CommandId.CLOSE: self.close,
+            CommandId.QUIT: QApplication.quit,
+            CommandId.UNDO: text.undo,
+            CommandId.REDO: text.redo,
+            CommandId.CUT: text.cut,
+            CommandId.COPY: text.copy,
+            CommandId.PASTE: text.paste,
+            CommandId.SELECT_ALL: text.select_all,
+            CommandId.SIDEBAR: self._toggle_sidebar,
+            CommandId.INSPECTOR: preferences.toggle_inspector,
+            CommandId.LIGHT: lambda: preferences.set_appearance(Appearance.LIGHT),
+            CommandId.DARK: lambda: preferences.set_appearance(Appearance.DARK),
+            CommandId.SYSTEM: lambda: preferences.set_appearance(Appearance.SYSTEM),
+            CommandId.ZOOM_IN: preferences.zoom_in,
+            CommandId.ZOOM_OUT: preferences.zoom_out,
+            CommandId.ZOOM_RESET: preferences.zoom_reset,
+            CommandId.FULL_SCREEN: self._toggle_full_screen,
+            CommandId.STOP: self.pane.stop,
+            CommandId.REGENERATE: transcript.regenerate_last,
+            CommandId.EDIT_LAST: transcript.edit_last,
+            CommandId.PREVIOUS_VERSION: lambda: transcript.show_last_neighbour(-1),
+            CommandId.NEXT_VERSION: lambda: transcript.show_last_neighbour(1),
+            CommandId.RENAME: self._edit_title,
+            CommandId.DELETE: lambda: library.delete(library.current),
+            CommandId.CHOOSE_MODEL: self._choose_model,
+            CommandId.ADD_FOLDER: self._add_folder,
+            CommandId.MINIMISE: self.showMinimized,
+            CommandId.ABOUT: lambda: show_about(self, self._version),
+        }
+
+    def _new_chat(self) -> None:
+        self._core.library.new_chat()
+        self.pane.composer.edit.setFocus()
+
+    def _rename(self, title: str) -> None:
+        self._core.library.rename(self._core.library.current, title)
+
+    def _edit_title(self) -> None:
+        if self.sidebar.list.hasFocus():
+            self.sidebar.list.edit_current()
+        else:
+            self.toolbar.edit_title()
+
+    def _choose_model(self) -> None:
+        self.picker.open_below(self.toolbar.model_button)
+
+    def _add_folder(self) -> None:
+        ask_for_folder(self, self._core.models.add_folder)
+
+    def _toggle_sidebar(self) -> None:
+        """In a narrow window the sidebar and the inspector take turns."""
+        preferences = self._core.preferences
+        shows = not self.sidebar.isVisible()
+        value = replace(preferences.value, sidebar_visible=shows)
+        if shows and self._is_narrow():
+            value = replace(value, inspector_visible=False)
+        preferences.set(value)
+        self._apply_preferences()
+
+    def _is_narrow(self) -> bool:
+        return self.width() < Size.SIDEBAR + Size.INSPECTOR + Size.WINDOW_MIN_WIDTH // 2
+
+    def _toggle_full_screen(self) -> None:
+        self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
+
+    def _apply_preferences(self) -> None:
+        value = self._core.preferences.value
+        self._theme.set_appearance(value.appearance)
+        self.commands[APPEARANCES[value.appearance]].setChecked(True)
+        self.commands[CommandId.INSPECTOR].setChecked(value.inspector_visible)
+        self.inspector.setVisible(value.inspector_visible)
+        self.pane.view.set_zoom(value.text_zoom / 100)
+        self._show_sidebar()
+
+    def _show_sidebar(self) -> None:
+        value = self._core.preferences.value
+        visible = value.sidebar_visible and not (value.inspector_visible and self._is_narrow())
+        self.commands[CommandId.SIDEBAR].setChecked(visible)
+        self.sidebar.setVisible(visible)
+        self.toolbar.set_sidebar_visible(visible)
+
+    def _on_conversation_changed(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._core.library.current:
+            self._refresh()
+
+    def _refresh(self) -> None:
+        core = self._core
+        conversation = core.desk.get(core.library.current)
+        status = core.models.status
+        self.toolbar.set_title(conversation.title)
+        self.toolbar.set_model(shown_name(status, core.models.cards))
+        self.inspector.show_conversation(conversation, status.facts)
+        self._refresh_commands()
+
+    def _refresh_commands(self) -> None:
+        """A command that would do nothing is grey."""
+        core, transcript = self._core, self.pane.transcript
+        answering = core.turns.live_in(core.library.current) is not None
+        listed = core.library.is_listed(core.library.current)
+        for command, enabled in (
+            (CommandId.STOP, answering),
+            (CommandId.REGENERATE, transcript.has_messages and not answering),
+            (CommandId.EDIT_LAST, transcript.has_messages and not answering),
+            (CommandId.PREVIOUS_VERSION, transcript.has_versions),
+            (CommandId.NEXT_VERSION, transcript.has_versions),
+            (CommandId.DELETE, listed),
+        ):
+            self.commands[command].setEnabled(enabled)
+
+    def _say(self, text: str) -> None:
+        self.toast.say(text)
+        self._place_toast()
+
+    def _place_toast(self) -> None:
+        """Above the composer, in the middle of the conversation."""
+        pane = self.pane
+        self.toast.setFixedWidth(min(Size.INSPECTOR + Size.SIDEBAR, pane.width() - Space.XXL))
+        self.toast.adjustSize()
+        corner = pane.mapTo(self, pane.composer.geometry().topLeft())
+        left = corner.x() + (pane.width() - self.toast.width()) // 2
+        self.toast.move(left, corner.y() - self.toast.height() - Space.S)
+        self.toast.raise_()
+
+    def _on_scrolled(self, value: int) -> None:
+        self.toolbar.set_scrolled(value > self.pane.view.verticalScrollBar().minimum())
+
+    def _dress(self) -> None:
+        self.setStyleSheet(make_window_style(self._theme.colors, self._theme.fonts))
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.Paint and not self._was_painted:
+            self._was_painted = True
+            QTimer.singleShot(0, self.painted.emit)
+        return super().event(event)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.pane.stop()
+        else:
+            super().keyPressEvent(event)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_sidebar()
+        if self.toast.isVisible():
+            self._place_toast()

@@ -1,0 +1,131 @@
+"""Paints the rows of the model picker."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from typing_extensions import override
+
+from app.theme.icons import GRID, Icon
+from app.theme.palette import Theme
+from app.theme.tokens import Radius, Size, Space, TextStyle, Type
+from app.viewmodels.models import PickerModel, PickerRow
+
+Index = QModelIndex | QPersistentModelIndex
+
+_WRAPPED = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignTop
+_PADDING = Space.S + Space.HAIR
+_BASE_HEIGHT = Type.UI.line + Space.HAIR + Type.SMALL.line + 2 * _PADDING
+
+
+class ModelDelegate(QStyledItemDelegate):
+    """Name, description and, at the right, source and state; a sentence below where there is one."""
+
+    def __init__(self, theme: Theme, model: PickerModel, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._model = model
+
+    def _paint_row(self, painter: QPainter, rect: QRect, row: PickerRow) -> None:
+        colors = self._theme.colors
+        inner = rect.adjusted(Space.M, _PADDING, -Space.M, -_PADDING)
+        end = self._paint_end(painter, inner, row)
+        top = QRect(inner.left(), inner.top(), end - inner.left(), Type.UI.line)
+        name_style = TextStyle(Type.UI.size, Type.UI.line, 500)
+        self._text(painter, top, row.name, name_style, colors.text if row.usable else colors.tertiary)
+        second = top.translated(0, Type.UI.line + Space.HAIR)
+        second.setHeight(Type.SMALL.line)
+        ink = colors.secondary if row.usable else colors.tertiary
+        self._text(painter, second, row.description, Type.SMALL, ink)
+        if row.sentence:
+            box = QRect(inner)
+            box.setTop(second.bottom() + Space.XS)
+            painter.setFont(self._theme.fonts.font(Type.SMALL))
+            painter.setPen(QColor(colors.secondary))
+            painter.drawText(box, _WRAPPED, row.sentence)
+
+    def _paint_end(self, painter: QPainter, inner: QRect, row: PickerRow) -> int:
+        """Source tag, state and progress at the right; return where the name must end."""
+        colors = self._theme.colors
+        font = self._theme.fonts.font(Type.CAPTION)
+        metrics = QFontMetrics(font)
+        tag = QRect(0, inner.top(), metrics.horizontalAdvance(row.source) + Space.L, Type.UI.line)
+        tag.moveRight(inner.right())
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colors.composer_chip))
+        painter.drawRoundedRect(tag, tag.height() / 2, tag.height() / 2)
+        painter.setFont(font)
+        painter.setPen(QColor(colors.secondary))
+        painter.drawText(tag, Qt.AlignmentFlag.AlignCenter, row.source)
+        width = max(tag.width(), self._paint_state(painter, inner, row))
+        return inner.right() - width - Space.M
+
+    def _paint_state(self, painter: QPainter, inner: QRect, row: PickerRow) -> int:
+        if not row.state:
+            return 0
+        colors = self._theme.colors
+        font = self._theme.fonts.font(Type.SMALL)
+        painter.setFont(font)
+        painter.setPen(QColor(colors.secondary))
+        line = QRect(inner.left(), 0, inner.width(), Type.SMALL.line)
+        line.moveTop(inner.top() + Type.UI.line + Space.HAIR)
+        align = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(line, align, row.state)
+        width = QFontMetrics(font).horizontalAdvance(row.state)
+        if row.fraction is None and row.usable:
+            icon = QRectF(line.right() - width - GRID - Space.HAIR, line.top() - 1, GRID, GRID)
+            self._theme.icons.paint(painter, Icon.CHECK, colors.secondary, icon)
+            width += GRID
+        elif row.fraction is not None:
+            self._paint_bar(painter, line, row.fraction)
+        return width
+
+    def _paint_bar(self, painter: QPainter, line: QRect, fraction: float) -> None:
+        bar = QRectF(0, line.bottom() + Space.XS, 2 * Size.CONTROL_LARGE, Space.XS)
+        bar.moveRight(line.right())
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(self._theme.colors.strong_line))
+        painter.drawRoundedRect(bar, Space.HAIR, Space.HAIR)
+        bar.setWidth(bar.width() * fraction)
+        painter.setBrush(QColor(self._theme.colors.secondary))
+        painter.drawRoundedRect(bar, Space.HAIR, Space.HAIR)
+
+    def _text(
+        self, painter: QPainter, rect: QRect, text: str, style: TextStyle, ink: str
+    ) -> None:
+        font = self._theme.fonts.font(style)
+        painter.setFont(font)
+        painter.setPen(QColor(ink))
+        elided = QFontMetrics(font).elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
+        painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, elided)
+
+    @override
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        colors = self._theme.colors
+        row = self._model.row_at(index)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        body = option.rect.adjusted(Space.XS, 0, -Space.XS, 0)
+        state = option.state
+        hovered = bool(state & QStyle.StateFlag.State_MouseOver)
+        if row.usable and (hovered or state & QStyle.StateFlag.State_Selected):
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(colors.hover))
+            painter.drawRoundedRect(body, Radius.ROW, Radius.ROW)
+        if row.usable and state & QStyle.StateFlag.State_HasFocus:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(QColor(colors.accent), Space.HAIR))
+            painter.drawRoundedRect(QRectF(body).adjusted(1, 1, -1, -1), Radius.ROW, Radius.ROW)
+        self._paint_row(painter, body, row)
+        painter.restore()
+
+    @override
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        row = self._model.row_at(index)
+        height = _BASE_HEIGHT
+        if row.sentence:
+            room = QRect(0, 0, Size.PICKER_WIDTH - 2 * Space.XL - Space.M, 0)
+            metrics = QFontMetrics(self._theme.fonts.font(Type.SMALL))
+            height += metrics.boundingRect(room, _WRAPPED, row.sentence).height() + Space.XS
+        return QSize(0, height)

@@ -1,0 +1,193 @@
+"""The popover that chooses a model: what was found, how far it is, and the way to a better one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QModelIndex, QPoint, QRectF, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QListView,
+    QPushButton,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.controllers.models import ModelsController
+from app.theme.palette import Theme
+from app.theme.tokens import Millis, Radius, Size, Space
+from app.viewmodels.models import (
+    ModelPhase,
+    PickerModel,
+    only_demo,
+    picker_rows,
+)
+from app.widgets.model_delegate import ModelDelegate
+
+NO_MODELS = "No model was found on this computer."
+BETTER = "To get a better one, run this in a terminal. It shows up here when it is complete."
+
+
+class ModelPicker(QFrame):
+    """A popup under the model button; choosing closes it."""
+
+    add_folder_requested = Signal()
+
+    def __init__(self, theme: Theme, models: ModelsController, parent: QWidget) -> None:
+        super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
+        self.setObjectName("picker")
+        self.setAccessibleName("Models")
+        self.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
+        self.setFixedWidth(Size.PICKER_WIDTH)
+        self.setMaximumHeight(Size.PICKER_HEIGHT)
+        self._theme = theme
+        self._models = models
+        self._rows = PickerModel(self)
+        self.list = QListView(self)
+        self.sentence = QLabel(self)
+        self.suggestion = Suggestion(self)
+        self.add_folder = QPushButton("Add Folder…", self)
+        self._build(theme)
+        self._connect()
+        self._refresh()
+
+    def open_below(self, anchor: QWidget) -> None:
+        """Show under the anchor, right edges aligned, inside the screen."""
+        self._fit()
+        corner = anchor.mapToGlobal(QPoint(anchor.width(), anchor.height() + Space.XS))
+        corner.setX(corner.x() - self.width())
+        area = anchor.screen().availableGeometry()
+        corner.setX(max(area.left(), min(corner.x(), area.right() - self.width())))
+        corner.setY(max(area.top(), min(corner.y(), area.bottom() - self.height())))
+        self.move(corner)
+        self.show()
+        self._mark_current()
+        self.list.setFocus(Qt.FocusReason.PopupFocusReason)
+        self._models.refresh()
+
+    def _build(self, theme: Theme) -> None:
+        title = QLabel("MODELS ON THIS COMPUTER", self)
+        title.setProperty("type", "section")
+        title.setProperty("tone", "tertiary")
+        self.list.setModel(self._rows)
+        self.list.setItemDelegate(ModelDelegate(theme, self._rows, self.list))
+        self.list.setAccessibleName("Models")
+        self.list.setMouseTracking(True)
+        self.list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.sentence.setWordWrap(True)
+        self.sentence.setProperty("tone", "secondary")
+        row = QHBoxLayout()
+        row.addStretch()
+        row.addWidget(self.add_folder)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(Space.S, Space.L, Space.S, Space.M)
+        layout.setSpacing(Space.S)
+        for part, margin in ((title, Space.M), (self.sentence, Space.M)):
+            part.setContentsMargins(margin, 0, margin, 0)
+        row.setContentsMargins(Space.S, 0, Space.S, 0)
+        layout.addWidget(title)
+        layout.addWidget(self.list)
+        layout.addWidget(self.sentence)
+        layout.addWidget(self.suggestion)
+        layout.addLayout(row)
+
+    def _connect(self) -> None:
+        self.list.clicked.connect(self._on_chosen)
+        self.list.activated.connect(self._on_chosen)
+        self.add_folder.clicked.connect(self._on_add_folder)
+        self._models.cards_changed.connect(self._refresh)
+        self._models.status_changed.connect(self._refresh)
+
+    def _refresh(self) -> None:
+        cards, status = self._models.cards, self._models.status
+        self._rows.set_rows(picker_rows(cards, status))
+        sentence = ""
+        if status.phase is ModelPhase.NONE and status.problem is not None:
+            sentence = f"{NO_MODELS} {status.problem}"
+        self.sentence.setText(sentence)
+        self.sentence.setVisible(bool(sentence))
+        offers = only_demo(cards) and status.phase is not ModelPhase.SEARCHING
+        self.suggestion.set_command(self._models.suggestion if offers else "")
+
+    def _fit(self) -> None:
+        """As high as the models need, up to the popover's height."""
+        delegate, option = self.list.itemDelegate(), QStyleOptionViewItem()
+        count = self._rows.rowCount()
+        rows = sum(delegate.sizeHint(option, self._rows.index(at)).height() for at in range(count))
+        self.list.setFixedHeight(0)
+        others = self.layout().totalHeightForWidth(self.width())
+        self.list.setFixedHeight(max(0, min(rows, Size.PICKER_HEIGHT - others)))
+        self.resize(self.width(), self.layout().totalHeightForWidth(self.width()))
+
+    def _mark_current(self) -> None:
+        """Begin at the model in use."""
+        for at in range(self._rows.rowCount()):
+            index = self._rows.index(at)
+            if str(self._rows.row_at(index).path) == self._models.status.path:
+                self.list.setCurrentIndex(index)
+
+    def _on_chosen(self, index: QModelIndex) -> None:
+        if index.flags() & Qt.ItemFlag.ItemIsEnabled:
+            path: Path = self._rows.row_at(index).path
+            self.hide()
+            self._models.choose(path)
+
+    def _on_add_folder(self) -> None:
+        self.hide()
+        self.add_folder_requested.emit()
+
+    @override
+    def paintEvent(self, e: QPaintEvent) -> None:
+        # A style sheet paints no background on a translucent window.
+        colors = self._theme.colors
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QColor(colors.strong_line))
+        painter.setBrush(QColor(colors.raised))
+        rect = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.drawRoundedRect(rect, Radius.POPOVER, Radius.POPOVER)
+
+
+class Suggestion(QFrame):
+    """A command for a terminal, with a button that copies it. Hidden without one."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("suggestion")
+        self._label = QLabel(BETTER, self)
+        self._label.setWordWrap(True)
+        self._label.setProperty("type", "small")
+        self._label.setProperty("tone", "secondary")
+        self.command = QLabel(self)
+        self.command.setProperty("type", "code")
+        self.command.setWordWrap(True)
+        self.command.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.copy_button = QPushButton("Copy", self)
+        self.copy_button.setAccessibleName("Copy the command")
+        self.copy_button.clicked.connect(self._on_copy)
+        self._copied = QTimer(self, singleShot=True, interval=Millis.COPIED)
+        self._copied.timeout.connect(lambda: self.copy_button.setText("Copy"))
+        row = QHBoxLayout()
+        row.addWidget(self.command, 1)
+        row.addWidget(self.copy_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(Space.M, Space.S, Space.S, Space.S)
+        layout.setSpacing(Space.XS)
+        layout.addWidget(self._label)
+        layout.addLayout(row)
+
+    def set_command(self, command: str) -> None:
+        self.command.setText(command)
+        self.setVisible(bool(command))
+
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.command.text())
+        self.copy_button.setText("Copied")
+        self._copied.start()

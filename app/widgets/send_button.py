@@ -1,0 +1,66 @@
+"""The round button of the composer: send, or stop."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QWidget
+from typing_extensions import override
+
+from app.theme.icons import GRID, Icon
+from app.theme.palette import Theme
+from app.theme.tokens import Size, Space
+
+
+class SendState(StrEnum):
+    """What a click does; the value is the button's name."""
+
+    SEND = "Send"
+    STOP = "Stop"
+
+
+class SendButton(QAbstractButton):
+    """A disc of 32 px; dimmed while there is nothing to send."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.setFixedSize(self.sizeHint())
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        theme.changed.connect(self.update)
+        self.set_state(SendState.SEND, enabled=False)
+
+    @property
+    def state(self) -> SendState:
+        return self._state
+
+    def set_state(self, state: SendState, *, enabled: bool) -> None:
+        self._state = state
+        self.setEnabled(enabled)
+        self.setAccessibleName(state)
+        self.setToolTip("Send  Return" if state is SendState.SEND else "Stop  Esc")
+        self.update()
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(Size.CONTROL_LARGE, Size.CONTROL_LARGE)
+
+    @override
+    def paintEvent(self, e: QPaintEvent) -> None:
+        colors = self._theme.colors
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colors.send if self.isEnabled() else colors.strong_line))
+        disc = QRectF(self.rect())
+        painter.drawEllipse(disc)
+        if self.hasFocus():
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(QColor(colors.accent), Space.HAIR))
+            painter.drawEllipse(disc.adjusted(1, 1, -1, -1))
+        icon = Icon.STOP if self._state is SendState.STOP else Icon.SEND
+        rect = QRectF(0, 0, GRID, GRID)
+        rect.moveCenter(disc.center())
+        self._theme.icons.paint(painter, icon, colors.send_glyph, rect)

@@ -1,0 +1,112 @@
+"""The left column: new chat, the conversations, the undo toast, the model in use."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.controllers.core import Core
+from app.controllers.origin import Origin
+from app.controllers.turns import Turns
+from app.conversation.tree import ConversationSummary
+from app.theme.icons import Icon
+from app.theme.palette import Theme
+from app.theme.tokens import Size, Space
+from app.viewmodels.conversations import ConversationsModel, make_rows
+from app.viewmodels.models import shown_name, state_word
+from app.widgets.commands import Actions, CommandId
+from app.widgets.conversation_list import ConversationList
+from app.widgets.icon_button import IconButton
+from app.widgets.sidebar_footer import SidebarFooter
+from app.widgets.toast import Toast
+from engine.types import ConversationId
+
+
+class Sidebar(QWidget):
+    """Reads the library and the models; every change goes through their controllers."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        core: Core,
+        origin: Origin,
+        actions: Actions,
+    ) -> None:
+        super().__init__()
+        self.setObjectName("sidebar")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setMinimumWidth(Size.SIDEBAR_MIN)
+        self.setMaximumWidth(Size.SIDEBAR_MAX)
+        self._library = core.library
+        self._models = core.models
+        self._origin = origin
+        self._rows = ConversationsModel(self)
+        self.list = ConversationList(theme, self._rows, self)
+        self.footer = SidebarFooter(self)
+        self.toast = Toast(self)
+        self._build(theme, actions)
+        self._connect(core.turns, actions)
+        self._refresh_list()
+        self._refresh_footer()
+
+    def _build(self, theme: Theme, actions: Actions) -> None:
+        top = QHBoxLayout()
+        top.setContentsMargins(Space.S + Space.HAIR, 0, Space.S + Space.HAIR, 0)
+        top.addStretch()
+        for icon, command in (
+            (Icon.SIDEBAR, CommandId.SIDEBAR),
+            (Icon.NEW_CHAT, CommandId.NEW_CHAT),
+        ):
+            button = IconButton(theme, icon, actions[command].text(), self)
+            button.trigger(actions[command])
+            top.addWidget(button)
+        header = QWidget(self)
+        header.setFixedHeight(Size.TOOLBAR)
+        header.setLayout(top)
+        toast_box = QVBoxLayout()
+        toast_box.setContentsMargins(Space.S, 0, Space.S, Space.S)
+        toast_box.addWidget(self.toast)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(header)
+        layout.addWidget(self.list, 1)
+        layout.addLayout(toast_box)
+        layout.addWidget(self.footer)
+
+    def _connect(self, turns: Turns, actions: Actions) -> None:
+        self.list.chosen.connect(self._library.select)
+        self.list.delete_requested.connect(self._library.delete)
+        self._rows.rename_requested.connect(self._library.rename)
+        self._library.list_changed.connect(self._refresh_list)
+        self._library.deleted.connect(self._on_deleted)
+        turns.activity_changed.connect(self._on_activity_changed)
+        self._models.status_changed.connect(self._refresh_footer)
+        self._models.cards_changed.connect(self._refresh_footer)
+        self.footer.clicked.connect(actions[CommandId.CHOOSE_MODEL].trigger)
+
+    def _refresh_list(self) -> None:
+        library = self._library
+        self._rows.set_rows(
+            make_rows(
+                library.summaries, library.activity, library.unseen, self._origin.now()
+            )
+        )
+        self.list.mark(library.current)
+
+    def _on_activity_changed(self, conversation_id: ConversationId) -> None:
+        self._rows.set_activity(conversation_id, self._library.activity(conversation_id))
+
+    def _refresh_footer(self) -> None:
+        status = self._models.status
+        fraction = status.fraction if status.will_be_ready else None
+        name = shown_name(status, self._models.cards)
+        self.footer.show_model(name, state_word(status), fraction)
+
+    def _on_deleted(self, summary: ConversationSummary) -> None:
+        metrics = QFontMetrics(self.toast.font())
+        title = metrics.elidedText(
+            summary.title, Qt.TextElideMode.ElideRight, Size.SIDEBAR_MIN - Space.HUGE
+        )
+        self.toast.offer(f"Deleted “{title}”", "Undo", self._library.undo_delete)

@@ -1,0 +1,70 @@
+"""The bottom of the sidebar: which model answers and how far it is. A click opens the picker."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QFontMetrics, QResizeEvent
+from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.theme.tokens import Size, Space
+
+_STEPS = 1000
+
+
+class SidebarFooter(QPushButton):
+    """A name, a word and, while the model is on its way, a bar."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("sidebarFooter")
+        self.setFixedHeight(Size.SIDEBAR_FOOTER)
+        self._name = ""
+        self._name_label = QLabel(self)
+        self._word_label = QLabel(self)
+        self._bar = QProgressBar(self)
+        self._build()
+
+    def show_model(self, name: str, word: str, fraction: float | None) -> None:
+        """fraction None: nothing is on its way."""
+        self._name = name
+        self._word_label.setText(word)
+        self._bar.setVisible(fraction is not None)
+        if fraction is not None:
+            self._bar.setValue(round(fraction * _STEPS))
+        self.setAccessibleName(f"Model {name}, {word}. Choose another")
+        self._elide()
+
+    def _build(self) -> None:
+        self._name_label.setProperty("type", "small")
+        self._word_label.setProperty("type", "small")
+        self._word_label.setProperty("tone", "secondary")
+        self._bar.setRange(0, _STEPS)
+        self._bar.setTextVisible(False)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(Space.L, Space.S, Space.L, Space.S)
+        layout.setSpacing(Space.XS)
+        layout.addStretch()
+        for part in (self._name_label, self._word_label, self._bar):
+            part.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            layout.addWidget(part)
+        layout.addStretch()
+
+    def _elide(self) -> None:
+        metrics = QFontMetrics(self._name_label.font())
+        room = self.width() - 2 * Space.L
+        self._name_label.setText(
+            metrics.elidedText(self._name, Qt.TextElideMode.ElideMiddle, room)
+        )
+        self.setToolTip(f"{self._name}: choose another model")
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    @override
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.FontChange:
+            self._elide()

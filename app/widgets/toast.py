@@ -1,0 +1,63 @@
+"""A sentence that goes away by itself, with one thing to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
+
+from app.theme.tokens import Millis, Space
+
+
+class Toast(QFrame):
+    """Hidden until it has something to say; the newest sentence wins."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("toast")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._label = QLabel(self)
+        self._label.setWordWrap(True)
+        self._label.setTextFormat(Qt.TextFormat.PlainText)
+        self._button = QPushButton(self)
+        self._button.clicked.connect(self._on_clicked)
+        self._act: Callable[[], object] | None = None
+        self._timer = QTimer(self, singleShot=True, interval=Millis.UNDO)
+        self._timer.timeout.connect(self.hide)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(Space.M, Space.S, Space.S, Space.S)
+        layout.setSpacing(Space.S)
+        layout.addWidget(self._label, 1)
+        layout.addWidget(self._button)
+        self.hide()
+
+    def say(self, text: str) -> None:
+        self._act = None
+        self._button.hide()
+        self._present(text)
+
+    def offer(self, text: str, word: str, act: Callable[[], object]) -> None:
+        """Say text with a button that does act."""
+        self._act = act
+        self._button.setText(word)
+        self._button.setAccessibleName(f"{word}: {text}")
+        self._button.show()
+        self._present(text)
+
+    def dismiss(self) -> None:
+        self._timer.stop()
+        self.hide()
+
+    def _present(self, text: str) -> None:
+        self._label.setText(text)
+        self._timer.start()
+        self.show()
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, text))
+
+    def _on_clicked(self) -> None:
+        act, self._act = self._act, None
+        self.dismiss()
+        if act is not None:
+            act()

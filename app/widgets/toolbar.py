@@ -1,0 +1,158 @@
+"""The bar above the conversation: its title, the model, the inspector."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSizePolicy, QWidget
+from typing_extensions import override
+
+from app.theme.icons import Icon
+from app.theme.palette import Theme
+from app.theme.tokens import Size, Space
+from app.widgets.commands import Actions, CommandId
+from app.widgets.icon_button import IconButton
+
+
+class TitleField(QLineEdit):
+    """Edits the title in place: Return keeps, Esc and leaving it empty go back."""
+
+    closed = Signal()
+
+    @override
+    def keyPressEvent(self, e: QKeyEvent) -> None:
+        if e.key() == Qt.Key.Key_Escape:
+            self.closed.emit()
+        else:
+            super().keyPressEvent(e)
+
+
+class Toolbar(QWidget):
+    """Shows what it is told; asks for a new title."""
+
+    renamed = Signal(str)
+
+    def __init__(self, theme: Theme, actions: Actions, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("toolbar")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setFixedHeight(Size.TOOLBAR)
+        self._theme = theme
+        self._title = ""
+        self._scrolled = False
+        self.sidebar_button = IconButton(theme, Icon.SIDEBAR, "Show sidebar", self)
+        self.new_button = IconButton(theme, Icon.NEW_CHAT, "New chat", self)
+        self.title_button = QPushButton(self)
+        self.title_field = TitleField(self)
+        self.model_button = QPushButton(self)
+        self.inspector_button = IconButton(theme, Icon.INFO, "Inspector", self)
+        self._build()
+        self._connect(actions)
+
+    def set_title(self, title: str) -> None:
+        self._title = title
+        self._elide()
+
+    def set_model(self, name: str) -> None:
+        metrics = QFontMetrics(self.model_button.font())
+        self.model_button.setText(
+            metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, Size.SIDEBAR_MIN)
+        )
+        self.model_button.setAccessibleName(f"Model: {name}")
+        self.model_button.setToolTip(name)
+        self._elide()
+
+    def set_scrolled(self, scrolled: bool) -> None:  # noqa: FBT001 (a state, not a mode)
+        """A line below the bar while text is scrolled under it."""
+        if scrolled != self._scrolled:
+            self._scrolled = scrolled
+            self.update()
+
+    def set_sidebar_visible(self, visible: bool) -> None:  # noqa: FBT001 (a state, not a mode)
+        """Without the sidebar its two buttons are here."""
+        self.sidebar_button.setVisible(not visible)
+        self.new_button.setVisible(not visible)
+        self._elide()
+
+    def edit_title(self) -> None:
+        self.title_field.setText(self._title)
+        self.title_field.selectAll()
+        self.title_button.hide()
+        self.title_field.show()
+        self.title_field.setFocus()
+
+    def _build(self) -> None:
+        self.title_button.setObjectName("titleButton")
+        self.title_button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.title_button.setMinimumWidth(0)
+        self.title_field.setObjectName("titleField")
+        self.title_field.setAccessibleName("Title of this chat")
+        self.title_field.setMaxLength(200)
+        self.title_field.hide()
+        self.model_button.setObjectName("modelButton")
+        self.model_button.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # chevron at the end
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(Space.L, 0, Space.L, 0)
+        layout.setSpacing(Space.S)
+        layout.addWidget(self.sidebar_button)
+        layout.addWidget(self.new_button)
+        layout.addWidget(self.title_button)
+        layout.addWidget(self.title_field, 1)
+        layout.addStretch()
+        layout.addWidget(self.model_button)
+        layout.addWidget(self.inspector_button)
+
+    def _connect(self, actions: Actions) -> None:
+        self.sidebar_button.trigger(actions[CommandId.SIDEBAR])
+        self.new_button.trigger(actions[CommandId.NEW_CHAT])
+        self.inspector_button.mirror(actions[CommandId.INSPECTOR])
+        self.model_button.clicked.connect(actions[CommandId.CHOOSE_MODEL].trigger)
+        self.title_button.clicked.connect(self.edit_title)
+        self.title_field.editingFinished.connect(self._on_edited)
+        self.title_field.closed.connect(self._close_field)
+        self._theme.changed.connect(self._tint)
+        self._tint()
+
+    def _tint(self) -> None:
+        icons, colors = self._theme.icons, self._theme.colors
+        self.model_button.setIcon(icons.icon(Icon.CHEVRON_DOWN, colors.secondary))
+
+    def _on_edited(self) -> None:
+        if self.title_field.isVisible():
+            title = self.title_field.text()
+            self._close_field()
+            if title != self._title:
+                self.renamed.emit(title)
+
+    def _close_field(self) -> None:
+        self.title_field.hide()
+        self.title_button.show()
+
+    def _elide(self) -> None:
+        metrics = QFontMetrics(self.title_button.font())
+        others = (
+            self.sidebar_button,
+            self.new_button,
+            self.model_button,
+            self.inspector_button,
+        )
+        taken = sum(one.sizeHint().width() + Space.S for one in others if not one.isHidden())
+        room = max(Space.HUGE, self.width() - taken - 2 * Space.L - 2 * Space.S)
+        self.title_button.setText(
+            metrics.elidedText(self._title, Qt.TextElideMode.ElideRight, room)
+        )
+        self.title_button.setAccessibleName(f"Title: {self._title}. Rename")
+        self.title_button.setToolTip(self._title)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._scrolled:
+            painter = QPainter(self)
+            painter.setPen(QColor(self._theme.colors.hairline))
+            painter.drawLine(0, self.height() - 1, self.width(), self.height() - 1)

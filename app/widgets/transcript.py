@@ -1,0 +1,408 @@
+"""The transcript: all messages of the visible branch, painted. Main thread.
+
+Only what is visible is laid out. Follows the end without fighting the reader, selects across
+messages, and asks for what only a controller can do through signals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import monotonic, perf_counter
+
+from PySide6.QtCore import QPointF, Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import (
+    QDesktopServices,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
+from typing_extensions import override
+
+from app.theme.palette import Theme
+from app.theme.tokens import Space
+from app.viewmodels.lexers import LexerShelf
+from app.viewmodels.markdown import make_parser
+from app.viewmodels.transcript import ScrollPosition, TranscriptItem
+from app.widgets.transcript_answer import AnswerLayout
+from app.widgets.transcript_body import Kit
+from app.widgets.transcript_editing import EditorPlace
+from app.widgets.transcript_flush import Delta, DeltaBuffer
+from app.widgets.transcript_idle import IdleWork
+from app.widgets.transcript_jump import JumpButton
+from app.widgets.transcript_look import Look
+from app.widgets.transcript_mouse import MouseFilter
+from app.widgets.transcript_painting import TranscriptPainter
+from app.widgets.transcript_placement import Placement
+from app.widgets.transcript_pointer import Click, Pointer, Spot
+from app.widgets.transcript_rows import Action, LayoutCache, Target
+from app.widgets.transcript_scroll import NEAR_END
+from app.widgets.transcript_selection import (
+    FIRST_PLACE,
+    LAST_PLACE,
+    Caret,
+    Selection,
+    selected_text,
+)
+from app.widgets.transcript_sideways import wheel_pixels
+from app.widgets.transcript_stack import MessageStack, TranscriptStatistics
+from engine.types import Channel
+
+TICK_MS = 1000  # the seconds of "Thinking…"
+LINK_SCHEMES = frozenset({"http", "https", "mailto"})
+
+
+class TranscriptView(QAbstractScrollArea):
+    """Shows TranscriptItems. See transcript_scroll for when it follows the end."""
+
+    edit_requested = Signal(str)
+    edit_submitted = Signal(str, str)
+    edit_cancelled = Signal(str)
+    regenerate_requested = Signal(str)
+    version_requested = Signal(str, int)
+    retry_requested = Signal(str)
+    selection_changed = Signal(bool)
+
+    def __init__(
+        self,
+        theme: Theme,
+        parent: QWidget | None = None,
+        *,
+        clock: Callable[[], float] = monotonic,
+        open_url: Callable[[QUrl], object] = QDesktopServices.openUrl,
+    ) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._open_url = open_url
+        self._zoom = 1.0
+        self._kit = Kit(Look(theme), LexerShelf(), LayoutCache(), make_parser())
+        self._stack = MessageStack(self._kit, clock)
+        self._placement = Placement(self, self._stack, self._kit)
+        self._buffer = DeltaBuffer(self)
+        self._pointer = Pointer(self._stack, self, self)
+        self._painter = TranscriptPainter(self._stack, self._placement, self._pointer)
+        self._mouse = MouseFilter(self._pointer, self)
+        self._jump = JumpButton(theme, self)
+        self._editing = EditorPlace(self._stack, self.viewport())
+        self._idle = IdleWork(self._stack, self)
+        self._tick = QTimer(self)
+        self._build()
+        self._connect()
+
+    # What the window calls.
+
+    def show_conversation(
+        self, items: Sequence[TranscriptItem], position: ScrollPosition | None = None
+    ) -> None:
+        """Show another conversation, at its end or where it was left."""
+        self._buffer.drop()
+        self._pointer.select(None)
+        self._stack.set_items(())
+        self._stack.set_items(items)
+        self._placement.open(position)
+        self._reflow()
+        self._placement.opened()
+
+    def set_items(self, items: Sequence[TranscriptItem]) -> None:
+        """Show another path or more messages of the same conversation."""
+        self._flush()
+        if [item.key for item in items] != [layout.item.key for layout in self._stack.layouts]:
+            self._pointer.select(None)
+        self._placement.replace(items)
+        self._reflow()
+
+    def update_item(self, item: TranscriptItem) -> None:
+        """Show other values of one message."""
+        index = self._stack.index_of(item.key)
+        if index is not None:
+            self._stack.update(index, item)
+            self._reflow()
+
+    def begin(self, item: TranscriptItem) -> None:
+        """An answer starts to be written."""
+        if self._stack.index_of(item.key) is not None:
+            self.update_item(item)
+        else:
+            self.set_items([*(layout.item for layout in self._stack.layouts), item])
+
+    def append(self, key: str, channel: Channel, delta: str) -> None:
+        """Add text to an answer that is being written; it shows with the next frame."""
+        self._buffer.add(Delta(key, channel, delta))
+
+    def finish(self, item: TranscriptItem) -> None:
+        """An answer is complete, stopped or failed."""
+        self._flush()
+        self.update_item(item)
+
+    def scroll_position(self) -> ScrollPosition | None:
+        """Return where the reader is; None if there is nothing to read."""
+        return self._placement.position()
+
+    def jump_to_latest(self) -> None:
+        """Go to the end, and follow it until the reader scrolls up."""
+        self._placement.jump()
+        self._reflow()
+
+    def set_zoom(self, zoom: float) -> None:
+        """Scale everything in the transcript, 0.8 to 2.0."""
+        if zoom != self._zoom:
+            self._zoom = zoom
+            self._relook()
+
+    def has_selection(self) -> bool:
+        selection = self._pointer.selection
+        return selection is not None and not selection.is_empty
+
+    def copy_selection(self) -> None:
+        """Copy what is selected; do nothing if nothing is."""
+        selection = self._pointer.selection
+        if selection is not None and not selection.is_empty:
+            QGuiApplication.clipboard().setText(selected_text(self._stack.layouts, selection))
+
+    def select_all(self) -> None:
+        if len(self._stack):
+            last = Caret(len(self._stack) - 1, LAST_PLACE)
+            self._pointer.select(Selection(Caret(0, FIRST_PLACE), last))
+
+    def text_of(self, key: str) -> str:
+        """Return the text of a message as far as it is shown."""
+        layout = self._stack.find(key)
+        return "" if layout is None else layout.text
+
+    def target_at(self, point: QPointF) -> Target | None:
+        """Return what a click at a point of the viewport acts on."""
+        spot = self.spot_at(point)
+        hit = None if spot is None else self._stack.layouts[spot.message].hit(spot.x, spot.y)
+        return None if hit is None else hit.at.target
+
+    def statistics(self) -> TranscriptStatistics:
+        """Return how much is laid out; for tests and benchmarks."""
+        return self._stack.statistics(is_idle=not self._idle.is_active)
+
+    # What the pointer needs.
+
+    def spot_at(self, point: QPointF) -> Spot | None:
+        """Return the message nearest to a point of the viewport."""
+        if not len(self._stack):
+            return None
+        y = point.y() + self._placement.top
+        index = self._stack.at(y)
+        return Spot(index, point.x() - self._placement.column_left, y - self._stack.top(index))
+
+    def scroll_by(self, pixels: int) -> None:
+        bar = self.verticalScrollBar()
+        bar.setValue(bar.value() + pixels)
+
+    def distance_outside(self, point: QPointF) -> float:
+        """Return how far a point is above (negative) or below the viewport."""
+        return min(0.0, point.y()) + max(0.0, point.y() - self.viewport().height())
+
+    # Keeping the picture true.
+
+    def _reflow(self) -> None:
+        """Make what is visible exact, keep it where it is, and paint everything."""
+        self._stack.resize(self._placement.column_width)
+        self._editing.sync(self._kit.look)
+        self._settle()
+        self.viewport().update()
+
+    def _settle(self) -> None:
+        self._placement.settle()
+        self._editing.place(self._placement.column_left, self._placement.top)
+        self._place_jump_button()
+        self._pointer.refresh()
+        self._update_tick()
+        self._idle.start(self._stack.at(self._placement.top))
+
+    def _place_jump_button(self) -> None:
+        view = self.viewport().geometry()
+        x = view.center().x() - self._jump.width() // 2
+        self._jump.move(x, view.bottom() - self._jump.height() - Space.S)
+        self._jump.setVisible(self._placement.distance_to_end > 2 * NEAR_END)
+
+    def _flush(self) -> None:
+        """Show the text that has arrived."""
+        started = perf_counter()
+        changed = False
+        for delta in self._buffer.take():
+            layout = self._stack.find(delta.key)
+            if isinstance(layout, AnswerLayout):
+                layout.append(delta.channel, delta.text)
+                changed = True
+        if changed:
+            self._stack.touch()
+            self._settle_end()
+            self._buffer.spent(perf_counter() - started)
+
+    def _settle_end(self) -> None:
+        """Settle after the last message has changed; move pixels instead of painting them anew."""
+        before, viewport = self._placement.top, self.viewport()
+        self._settle()
+        top = self._placement.top
+        if top != before:
+            viewport.scroll(0, before - top)
+        last = len(self._stack) - 1
+        changed = self._stack.layouts[last].take_changed_top()
+        if changed is not None:
+            y = max(0, self._stack.top(last) + changed - top)
+            viewport.update(0, y, viewport.width(), viewport.height() - y)
+
+    def _update_tick(self) -> None:
+        thinking = any(layout.is_thinking for layout in self._answers_at_end())
+        if thinking and not self._tick.isActive():
+            self._tick.start()
+        elif not thinking:
+            self._tick.stop()
+
+    def _on_tick(self) -> None:
+        for layout in self._answers_at_end():
+            layout.tick()
+        self._reflow()
+
+    def _answers_at_end(self) -> list[AnswerLayout]:
+        return [one for one in self._stack.layouts[-1:] if isinstance(one, AnswerLayout)]
+
+    def _on_measured(self) -> None:
+        self._placement.update_bar()
+        self._place_jump_button()
+
+    # Clicks.
+
+    def _on_clicked(self, click: Click) -> None:
+        layout = self._stack.layouts[click.message]
+        key, target = layout.item.key, click.at.target
+        match target.action:
+            case Action.COPY_MESSAGE:
+                self._copy(layout.text, click)
+            case Action.COPY_CODE:
+                self._copy(click.at.row.text, click)
+            case Action.REGENERATE:
+                self.regenerate_requested.emit(key)
+            case Action.EDIT:
+                self.edit_requested.emit(key)
+            case Action.PREVIOUS_VERSION:
+                self.version_requested.emit(key, -1)
+            case Action.NEXT_VERSION:
+                self.version_requested.emit(key, 1)
+            case Action.RETRY:
+                self.retry_requested.emit(key)
+            case Action.OPEN_LINK:
+                self._open_link(target.link)
+            case Action.TOGGLE_THINKING | Action.TOGGLE_FOLD:
+                self._toggle(click)
+
+    def _copy(self, text: str, click: Click) -> None:
+        QGuiApplication.clipboard().setText(text)
+        self._pointer.confirm(click.at)
+
+    def _open_link(self, link: str) -> None:
+        url = QUrl(link)
+        if url.scheme().lower() in LINK_SCHEMES:
+            self._open_url(url)
+
+    def _toggle(self, click: Click) -> None:
+        """Fold or unfold; what was clicked stays where it is."""
+        layout = self._stack.layouts[click.message]
+        self._placement.hold()
+        self._pointer.select(None)
+        layout.toggle(click.at.target.action)
+        self._stack.touch()
+        self._reflow()
+
+    # Set-up.
+
+    def _build(self) -> None:
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Conversation")
+        self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self._jump.hide()
+        self._tick.setInterval(TICK_MS)
+
+    def _connect(self) -> None:
+        self._theme.changed.connect(self._relook)
+        self._buffer.due.connect(self._flush)
+        self._pointer.clicked.connect(self._on_clicked)
+        self._pointer.changed.connect(self._on_pointer_changed)
+        self._pointer.selection_changed.connect(self.selection_changed)
+        self._jump.clicked.connect(self.jump_to_latest)
+        self._editing.submitted.connect(self.edit_submitted)
+        self._editing.cancelled.connect(self.edit_cancelled)
+        self._editing.height_changed.connect(self._reflow)
+        self._idle.measured.connect(self._on_measured)
+        self._idle.colored.connect(self.viewport().update)
+        self._tick.timeout.connect(self._on_tick)
+        self.destroyed.connect(self._kit.shelf.close)
+
+    def _relook(self) -> None:
+        self._kit.look = Look(self._theme, self._zoom)
+        self._kit.cache.clear()
+        self._idle.unfinished.clear()
+        self._stack.relook()
+        self._editing.set_look(self._kit.look)
+        self._reflow()
+
+    def _on_pointer_changed(self) -> None:
+        self.viewport().setCursor(self._pointer.shape)
+        self.viewport().update()
+
+    # Qt.
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self.viewport())
+        self._painter.paint(painter, event.rect(), self._kit.look, self._idle.unfinished)
+        painter.end()
+        if self._idle.unfinished:
+            self._idle.start(self._stack.at(self._placement.top))
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._reflow()
+
+    @override
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        if not self._placement.moving:
+            self._placement.scrolled(self._placement.top + dy)
+            self._reflow()
+
+    @override
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        moved = wheel_pixels(event)
+        if abs(moved.x()) > abs(moved.y()) and self._scroll_row(event.position(), -moved.x()):
+            event.accept()
+            return
+        if moved.y() > 0:
+            self._placement.hold()
+        super().wheelEvent(event)
+
+    def _scroll_row(self, point: QPointF, pixels: int) -> bool:
+        spot = self.spot_at(point)
+        row = None if spot is None else self._stack.layouts[spot.message].row_at(spot.y)
+        if row is None or not row.scroll_sideways(pixels):
+            return False
+        self.viewport().update()
+        return True
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        bar = self.verticalScrollBar()
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_selection()
+        elif event.matches(QKeySequence.StandardKey.SelectAll):
+            self.select_all()
+        elif event.key() == Qt.Key.Key_Home:
+            bar.setValue(0)
+        elif event.key() == Qt.Key.Key_End:
+            self.jump_to_latest()
+        elif event.key() == Qt.Key.Key_Space:
+            back = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+            self.scroll_by(-bar.pageStep() if back else bar.pageStep())
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,173 @@
+"""The row of small buttons under a message: versions, copy, regenerate or edit, then figures.
+
+Main thread. Painted, not widgets: a chat has thousands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF
+from typing_extensions import override
+
+from app.theme.icons import Icon
+from app.theme.tokens import Radius, Size, Space, Type
+from app.viewmodels import figures
+from app.viewmodels.transcript import ReplyFigures, TranscriptItem, Version
+from app.widgets.transcript_look import Look
+from app.widgets.transcript_rows import Action, Hit, Paint, Row, Target
+
+_GLYPH = 16
+_BUTTON = Size.CONTROL
+_ARROW = 22
+
+
+class Side(Enum):
+    """Which edge of the column the buttons start at."""
+
+    LEFT = auto()
+    RIGHT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """One icon that does something."""
+
+    action: Action
+    icon: Icon
+    tip: str
+    enabled: bool = True
+
+    @property
+    def width(self) -> int:
+        """Versions: narrower buttons beside their number."""
+        is_arrow = self.action in {Action.PREVIOUS_VERSION, Action.NEXT_VERSION}
+        return _ARROW if is_arrow else _BUTTON
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A button or a text, and its place."""
+
+    part: Button | str
+    rect: QRectF
+
+
+class ActionsRow(Row):
+    """Buttons and small texts side by side. Keeps its height when nothing is shown."""
+
+    def __init__(self, look: Look, parts: tuple[Button | str, ...], side: Side) -> None:
+        self._look = look
+        self._parts = parts
+        self._side = side
+        self._placed: list[_Placed] = []
+
+    @override
+    def measure(self, width: int) -> int:
+        placed = list(self._place())
+        inset = self._look.px((_BUTTON - _GLYPH) / 2)  # glyphs stand at the edge, not hit areas
+        used = placed[-1].rect.right() if placed else 0
+        shift = -inset if self._side is Side.LEFT else width - used + inset
+        self._placed = [_Placed(one.part, one.rect.translated(shift, 0)) for one in placed]
+        return self._look.px(_BUTTON)
+
+    @override
+    def paint(self, paint: Paint) -> None:
+        if not paint.actions_shown:
+            return
+        painter = paint.painter
+        painter.setFont(self._look.face(Type.SMALL).font)
+        for one in self._placed:
+            if isinstance(one.part, Button):
+                self._paint_button(paint, one.part, one.rect)
+            else:
+                painter.setPen(QColor(self._look.colors.tertiary))
+                painter.drawText(one.rect, Qt.AlignmentFlag.AlignCenter, one.part)
+
+    @override
+    def hit(self, x: float, y: float) -> Hit | None:
+        for one in self._placed:
+            part = one.part
+            if isinstance(part, Button) and part.enabled and one.rect.contains(x, y):
+                return Hit(Target(part.action), one.rect, part.tip)
+        return None
+
+    def _paint_button(self, paint: Paint, button: Button, rect: QRectF) -> None:
+        colors, painter = self._look.colors, paint.painter
+        target = Target(button.action)
+        ink = colors.tertiary
+        if paint.hovered == target:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(colors.hover))
+            painter.drawRoundedRect(rect, Radius.BUTTON, Radius.BUTTON)
+            ink = colors.text
+        if not button.enabled:
+            ink = colors.strong_line
+        size = self._look.px(_GLYPH)
+        glyph = QRectF(0, 0, size, size)
+        glyph.moveCenter(rect.center())
+        icon = Icon.CHECK if paint.confirmed == target else button.icon
+        self._look.icons.paint(painter, icon, ink, glyph)
+
+    def _place(self) -> Iterator[_Placed]:
+        metrics = QFontMetricsF(self._look.face(Type.SMALL).font)
+        height = self._look.px(_BUTTON)
+        x: float = 0
+        for part in self._parts:
+            if isinstance(part, Button):
+                width: float = self._look.px(part.width)
+            else:
+                width = metrics.horizontalAdvance(part) + self._look.px(Space.S)
+            yield _Placed(part, QRectF(x, 0, width, height))
+            x += width
+
+
+def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
+    """Return the footer of a finished answer."""
+    buttons = (
+        Button(Action.COPY_MESSAGE, Icon.COPY, "Copy"),
+        Button(Action.REGENERATE, Icon.REGENERATE, "Regenerate"),
+    )
+    note = "" if item.figures is None else figures_text(item.figures)
+    return ActionsRow(look, (*version_parts(item.version), *buttons, note), Side.LEFT)
+
+
+def user_actions(look: Look, item: TranscriptItem) -> ActionsRow:
+    """Return the row under a user's message."""
+    buttons = (
+        Button(Action.EDIT, Icon.EDIT, "Edit"),
+        Button(Action.COPY_MESSAGE, Icon.COPY, "Copy"),
+    )
+    return ActionsRow(look, (*version_parts(item.version), *buttons), Side.RIGHT)
+
+
+def no_actions(look: Look) -> ActionsRow:
+    """Return an empty row that keeps the place of one."""
+    return ActionsRow(look, (), Side.LEFT)
+
+
+def version_parts(version: Version) -> tuple[Button | str, ...]:
+    """Return the switch between versions; nothing if there is one."""
+    number, count = version.number, version.count
+    if count < 2:
+        return ()
+    back = Button(Action.PREVIOUS_VERSION, Icon.CHEVRON_LEFT, "Previous version", number > 1)
+    on = Button(Action.NEXT_VERSION, Icon.CHEVRON_RIGHT, "Next version", number < count)
+    return (back, f"{number} / {count}", on)
+
+
+def figures_text(reply: ReplyFigures) -> str:
+    """Return what is known of a reply: speed, first token, count, and the model if it changed."""
+    parts: list[str] = [reply.model_name] if reply.model_name else []
+    if reply.decode_tok_s is not None:
+        digits = 0 if reply.decode_tok_s >= 10 else 1
+        parts.append(f"{reply.decode_tok_s:.{digits}f} tok/s")
+    if reply.first_token_s is not None:
+        digits = 1 if reply.first_token_s >= 1 else 2
+        parts.append(f"first token {reply.first_token_s:.{digits}f} s")
+    if reply.num_tokens is not None:
+        parts.append(figures.tokens(reply.num_tokens))
+    return " · ".join(parts)

@@ -1,0 +1,302 @@
+"""An answer: state line, thinking, Markdown, how it ended, its footer. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from typing_extensions import override
+
+from app.theme.icons import Icon
+from app.theme.tokens import Size, Space, Type
+from app.viewmodels.markdown import normalized
+from app.viewmodels.transcript import ItemStatus, StateKind, TranscriptItem
+from app.widgets.transcript_actions import answer_actions, no_actions
+from app.widgets.transcript_body import Kit, MarkdownRows, Tone, estimate_text
+from app.widgets.transcript_message import BODY, MessageLayout, MessagePaint
+from app.widgets.transcript_notes import ErrorRow, PillContent, PillRow, StateRow, StoppedRow
+from app.widgets.transcript_rows import Action, Row, Target, TextRow, paint_caret
+from engine.types import Channel
+
+_THINKING = Target(Action.TOGGLE_THINKING)
+_PREVIEW_LEN = 300  # characters of the last line of thought
+
+
+class Thinking:
+    """The reasoning of an answer: how long it took, whether it is open, its rows."""
+
+    def __init__(self, kit: Kit, item: TranscriptItem, clock: Callable[[], float]) -> None:
+        self.text = item.reasoning
+        self.is_open = False
+        self._kit = kit
+        self._clock = clock
+        is_running = item.reasoning and item.status is ItemStatus.STREAMING
+        self._started: float | None = clock() if is_running else None
+        self._ended: float | None = None
+        self._rows: MarkdownRows | None = None
+        self._pill: PillRow | None = None
+
+    def append(self, text: str) -> None:
+        if self._started is None:
+            self._started = self._clock()
+        self.text += text
+        if self._rows is not None:
+            self._rows.append(text)
+
+    def end(self) -> None:
+        """The answer proper has begun, or everything is over."""
+        if self._ended is None:
+            self._ended = self._clock()
+        if self._rows is not None:
+            self._rows.close()
+
+    def replace_text(self, text: str) -> None:
+        """Show what the reasoning finally was."""
+        if text != self.text:
+            self.text = text
+            self._rows = self._load() if self.is_open else None
+
+    def toggle(self) -> None:
+        self.is_open = not self.is_open
+        if self.is_open and self._rows is None:
+            self._rows = self._load()
+
+    def rebuild(self) -> None:
+        self._pill = None
+        if self._rows is not None:
+            self._rows.rebuild()
+
+    def is_parsed(self) -> bool:
+        return not self.is_open or self._rows is None or self._rows.is_fed
+
+    def feed(self) -> None:
+        if self._rows is not None:
+            self._rows.feed()
+
+    def rows(self) -> list[Row]:
+        return self._rows.rows() if self.is_open and self._rows is not None else []
+
+    def pill(self, item: TranscriptItem, *, running: bool) -> PillRow:
+        icon = Icon.CHEVRON_DOWN_SMALL if self.is_open else Icon.CHEVRON_RIGHT_SMALL
+        aside = self._last_line() if running and not self.is_open else ""
+        label = self._label(item, running=running)
+        content = PillContent(label, icon, aside)
+        if self._pill is None or self._pill.content != content:
+            self._pill = PillRow(self._kit.look, _THINKING, content)
+        return self._pill
+
+    def _load(self) -> MarkdownRows:
+        rows = MarkdownRows(self._kit, Tone.REASONING)
+        rows.append(self.text)
+        if self._ended is not None:
+            rows.close()
+        return rows
+
+    def _label(self, item: TranscriptItem, *, running: bool) -> str:
+        started = self._started
+        if running:
+            spent = 0.0 if started is None else self._clock() - started
+            return f"Thinking… {int(spent)} s" if spent >= 1 else "Thinking…"
+        spent_s = item.reasoning_s
+        if spent_s is None and started is not None and self._ended is not None:
+            spent_s = self._ended - started
+        return "Thought" if spent_s is None else f"Thought for {spent_s:.1f} s"
+
+    def _last_line(self) -> str:
+        end = self.text[-_PREVIEW_LEN:].rstrip()
+        return end[end.rfind("\n") + 1 :].strip()
+
+
+class AnswerLayout(MessageLayout):
+    """The rows of an answer, kept in step while it is written."""
+
+    def __init__(self, kit: Kit, item: TranscriptItem, clock: Callable[[], float]) -> None:
+        super().__init__(kit, item)
+        self._thinking = Thinking(kit, item, clock)
+        if item.status is not ItemStatus.STREAMING:
+            self._thinking.end()
+        self._body = self._load(item)
+        self._empty: TextRow | None = None
+        self._state: StateRow | None = None
+        self._num_head = 0  # rows above the reasoning
+        self._num_before = 0  # rows above the body
+        self._num_body = 0
+
+    @property
+    def is_streaming(self) -> bool:
+        return self.item.status is ItemStatus.STREAMING
+
+    @property
+    @override
+    def text(self) -> str:
+        return self._body.text
+
+    @property
+    def is_thinking(self) -> bool:
+        """Whether reasoning arrives and the answer has not begun."""
+        return self.is_streaming and bool(self._thinking.text) and self._body.is_empty
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether the answer proper is being written, or about to be."""
+        if not self.is_streaming or self.is_thinking:
+            return False
+        line = self.item.state_line
+        is_waiting = line is not None and line.kind is StateKind.WAITING
+        return not (is_waiting and self._body.is_empty)
+
+    def append(self, channel: Channel, text: str) -> None:
+        """Take a piece of the answer that is being written."""
+        if channel is Channel.REASONING:
+            self._thinking.append(text)
+        else:
+            self._thinking.end()
+            self._body.append(text)
+        self._dirty = True
+
+    def tick(self) -> None:
+        """Time has passed while the model thinks."""
+        self._dirty = True
+
+    @override
+    def toggle(self, action: Action) -> None:
+        self._thinking.toggle()
+        self._dirty = True
+
+    @override
+    def update(self, item: TranscriptItem) -> None:
+        """Show other values. The text of an answer that goes on comes by append alone."""
+        if item.status is ItemStatus.STREAMING and self.is_streaming:
+            item = replace(item, text=self.item.text, reasoning=self.item.reasoning)
+        elif self.is_streaming or item.text != self.item.text:
+            self._end_streaming(item)
+        super().update(item)
+
+    @override
+    def relook(self) -> None:
+        self._body.rebuild()
+        self._thinking.rebuild()
+        self._empty = self._state = None
+        super().relook()
+
+    @override
+    def estimate(self, width: int) -> int:
+        pill = self._kit.look.px(Size.THINKING_PILL + Space.L) if self._thinking.text else 0
+        footer = self._kit.look.px(Size.CONTROL + Space.S)
+        return pill + estimate_text(self._kit.look, self.item.text, width) + footer
+
+    def _load(self, item: TranscriptItem) -> MarkdownRows:
+        body = MarkdownRows(self._kit)
+        body.append(item.text)
+        if item.status is not ItemStatus.STREAMING:
+            body.close()
+        return body
+
+    def _end_streaming(self, item: TranscriptItem) -> None:
+        self._thinking.end()
+        self._thinking.replace_text(item.reasoning)
+        if normalized(item.text) != self._body.text:
+            self._body = self._load(item)
+        elif item.status is not ItemStatus.STREAMING:
+            self._body.close()
+
+    @override
+    def _make_rows(self) -> list[Row]:
+        look = self._kit.look
+        head = self._head_rows()
+        self._num_head = len(head)
+        reasoning = self._thinking.rows()
+        _set_gap(reasoning, look.px(Space.M))
+        body = self._body.rows() or self._placeholder()
+        self._num_before = len(head) + len(reasoning)
+        self._num_body = len(body)
+        _set_gap(body, look.px(Space.L if self._thinking.text else Space.S) if head else 0)
+        return [*head, *reasoning, *body, *self._tail_rows()]
+
+    def _head_rows(self) -> list[Row]:
+        rows: list[Row] = []
+        line = self.item.state_line
+        if line is not None and self.newest:
+            if self._state is None or self._state.line != line:
+                self._state = StateRow(self._kit.look, line)
+            rows.append(self._state)
+        if self._thinking.text:
+            pill = self._thinking.pill(self.item, running=self.is_thinking)
+            pill.gap = self._kit.look.px(Space.XS) if rows else 0
+            rows.append(pill)
+        return rows
+
+    def _placeholder(self) -> list[Row]:
+        """Return the row that the caret stands in before the first word."""
+        if not self.is_streaming or self.is_thinking:
+            return []
+        if self._empty is None:
+            look = self._kit.look
+            self._empty = TextRow(look, Type.BODY, (), look.colors.text)
+        return [self._empty]
+
+    def _tail_rows(self) -> list[Row]:
+        look, item = self._kit.look, self.item
+        rows: list[Row] = []
+        if item.status is ItemStatus.STOPPED:
+            rows.append(StoppedRow(look))
+        if item.problem is not None:
+            rows.append(ErrorRow(look, item.problem))
+        for row in rows:
+            row.gap = look.px(Space.M)
+        footer = no_actions(look) if self.is_streaming else answer_actions(look, item)
+        footer.gap = look.px(Space.XS)
+        return [*rows, footer]
+
+    @override
+    def _row_left(self, number: int) -> int:
+        return 0
+
+    @override
+    def _row_width(self, number: int) -> int:
+        return self.width
+
+    @override
+    def _ordinal(self, number: int) -> int:
+        if number < self._num_before:
+            return number - self._num_head
+        return BODY + number - self._num_before
+
+    @override
+    def _has_text(self, number: int) -> bool:
+        return self._num_head <= number < self._num_before + self._num_body
+
+    @override
+    def _is_parsed(self) -> bool:
+        return self._body.is_fed and self._thinking.is_parsed()
+
+    @override
+    def _parse_more(self) -> None:
+        if not self._thinking.is_parsed():
+            self._thinking.feed()
+        else:
+            self._body.feed()
+        self._dirty = True
+
+    @override
+    def _estimate_rest(self) -> int:
+        return self._body.estimate_rest(max(1, self.width))
+
+    @override
+    def source_text(self, ordinal: int) -> str:
+        return self._body.text if ordinal >= BODY else normalized(self._thinking.text)
+
+    @override
+    def _paint_background(self, paint: MessagePaint) -> None:
+        """Answers lie on the canvas."""
+
+    @override
+    def _paint_over(self, paint: MessagePaint, number: int) -> None:
+        last_of_body = self._num_body and number == self._num_before + self._num_body - 1
+        if last_of_body and self.is_writing:
+            paint_caret(paint.painter, self._kit.look, self.rows[number].end_rect())
+
+
+def _set_gap(rows: Sequence[Row], gap: int) -> None:
+    if rows:
+        rows[0].gap = gap

@@ -1,0 +1,156 @@
+"""Keeps the transcript view true to one conversation, and hands its wishes to the chat controller."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+
+from app.controllers.chat import ChatController
+from app.controllers.desk import Desk
+from app.controllers.turns import Turns
+from app.conversation.tree import NodeId
+from app.viewmodels.items import transcript_items
+from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
+from app.widgets.transcript import TranscriptView
+from engine.types import Channel, ConversationId, Role
+
+
+class TranscriptBinding(QObject):
+    """Compares what is shown with what is true and tells the view the least that makes them equal."""
+
+    def __init__(
+        self,
+        view: TranscriptView,
+        desk: Desk,
+        turns: Turns,
+        chat: ChatController,
+        parent: QObject,
+    ) -> None:
+        super().__init__(parent)
+        self._view = view
+        self._desk = desk
+        self._turns = turns
+        self._chat = chat
+        self._shown: ConversationId | None = None
+        self._items: dict[str, TranscriptItem] = {}
+        self._editing: NodeId | None = None
+        self._positions: dict[ConversationId, ScrollPosition] = {}
+        self._connect()
+
+    @property
+    def items(self) -> tuple[TranscriptItem, ...]:
+        return tuple(self._items.values())
+
+    @property
+    def has_messages(self) -> bool:
+        return bool(self._items)
+
+    @property
+    def has_versions(self) -> bool:
+        return any(item.version.count > 1 for item in self.items)
+
+    def show(self, conversation_id: ConversationId) -> None:
+        """Show another conversation where it was left."""
+        position = self._view.scroll_position()
+        if self._shown is not None and position is not None:
+            self._positions[self._shown] = position
+        self._shown = conversation_id
+        self._editing = None
+        items = self._true_items(conversation_id)
+        self._items = {item.key: item for item in items}
+        self._view.show_conversation(items, self._positions.get(conversation_id))
+        self._begin_streaming(items)
+
+    def refresh(self, conversation_id: ConversationId) -> None:
+        """The conversation has changed; another than the one on show is none of our business."""
+        if conversation_id != self._shown:
+            return
+        before = self._items
+        items = self._true_items(conversation_id)
+        self._items = {item.key: item for item in items}
+        if list(before) != list(self._items):
+            self._view.set_items(items)
+            self._begin_streaming(items)
+            return
+        for item in items:
+            if item != before[item.key]:
+                self._update(before[item.key], item)
+
+    def edit_last(self) -> None:
+        """Open the last message of the person in its editor."""
+        users = [item for item in self.items if item.role is Role.USER]
+        if users:
+            self._edit(users[-1].key)
+
+    def regenerate_last(self) -> None:
+        replies = [item for item in self.items if item.role is Role.ASSISTANT]
+        if replies:
+            self._regenerate(replies[-1].key)
+
+    def show_last_neighbour(self, step: int) -> None:
+        """Another version of the last message that has several."""
+        forks = [item for item in self.items if item.version.count > 1]
+        if forks:
+            self._show_neighbour(forks[-1].key, step)
+
+    def _connect(self) -> None:
+        view = self._view
+        view.edit_requested.connect(self._edit)
+        view.edit_submitted.connect(self._submit_edit)
+        view.edit_cancelled.connect(self._close_editor)
+        view.regenerate_requested.connect(self._regenerate)
+        view.retry_requested.connect(self._regenerate)
+        view.version_requested.connect(self._show_neighbour)
+        self._desk.changed.connect(self.refresh)
+        self._turns.text_arrived.connect(self._on_text_arrived)
+        self._turns.line_changed.connect(self._on_line_changed)
+
+    def _true_items(self, conversation_id: ConversationId) -> tuple[TranscriptItem, ...]:
+        conversation = self._desk.get(conversation_id)
+        return transcript_items(conversation, self._turns.live, self._editing)
+
+    def _begin_streaming(self, items: tuple[TranscriptItem, ...]) -> None:
+        for item in items:
+            if item.status is ItemStatus.STREAMING:
+                self._view.begin(item)
+
+    def _update(self, before: TranscriptItem, item: TranscriptItem) -> None:
+        ended = before.status is ItemStatus.STREAMING and item.status is not ItemStatus.STREAMING
+        if ended:
+            self._view.finish(item)
+        else:
+            self._view.update_item(item)
+
+    def _on_text_arrived(self, node_id: NodeId, channel: Channel, text: str) -> None:
+        if node_id in self._items:
+            self._view.append(node_id, channel, text)
+
+    def _on_line_changed(self, node_id: NodeId) -> None:
+        if node_id in self._items and self._shown is not None:
+            self.refresh(self._shown)
+
+    def _edit(self, key: str) -> None:
+        if self._shown is None or self._turns.live_in(self._shown) is not None:
+            return
+        self._close_editor(self._editing)
+        self._editing = NodeId(key)
+        self.refresh(self._shown)
+
+    def _submit_edit(self, key: str, text: str) -> None:
+        if self._shown is None:
+            return
+        editing, self._editing = self._editing, None
+        if not self._chat.edit(self._shown, NodeId(key), text):
+            self._editing = editing  # refused: the text stays in the editor
+
+    def _close_editor(self, key: str | None) -> None:
+        if key is not None and key == self._editing and self._shown is not None:
+            self._editing = None
+            self.refresh(self._shown)
+
+    def _regenerate(self, key: str) -> None:
+        if self._shown is not None:
+            self._chat.regenerate(self._shown, NodeId(key))
+
+    def _show_neighbour(self, key: str, step: int) -> None:
+        if self._shown is not None:
+            self._chat.show_neighbour(self._shown, NodeId(key), step)

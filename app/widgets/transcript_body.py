@@ -1,0 +1,231 @@
+"""Markdown of one message as rows, kept in step while it is written. Main thread.
+
+Long texts are fed to the parser in slices, so that no event waits for a whole one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from markdown_it import MarkdownIt
+
+from app.theme.tokens import Space, TextStyle, Type
+from app.viewmodels.blocks import (
+    Block,
+    CodeBlock,
+    Frame,
+    FrameKind,
+    RuleBlock,
+    Source,
+    Span,
+    TableBlock,
+    TextBlock,
+)
+from app.viewmodels.lexers import LexerShelf
+from app.viewmodels.markdown import normalized
+from app.viewmodels.markdown_stream import MarkdownStream
+from app.widgets.transcript_code import CodeRow
+from app.widgets.transcript_frames import FramedRow, gap_between
+from app.widgets.transcript_look import Look
+from app.widgets.transcript_rows import LayoutCache, Row, RuleRow, TextRow
+from app.widgets.transcript_table import table_rows
+
+FEED = 2_000  # characters parsed at once: about 4 ms
+MAX_ROW_TEXT = 4_000  # characters of a paragraph laid out at once
+_CHARS_PER_LINE_GAP = 6  # a block's gaps, counted as characters per line in estimates
+_BAR = Frame(FrameKind.QUOTE, opens=False)
+
+
+class Tone(Enum):
+    """How a text is set."""
+
+    ANSWER = auto()
+    REASONING = auto()
+
+
+@dataclass(slots=True, eq=False)
+class Kit:
+    """What rows are made with. look is replaced when theme or zoom change."""
+
+    look: Look
+    shelf: LexerShelf
+    cache: LayoutCache
+    parser: MarkdownIt  # costs 0.3 ms to make
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """A block and its rows: more than one for a table or a very long paragraph."""
+
+    block: Block
+    rows: list[Row]
+
+
+class MarkdownRows:
+    """The rows of a text that may still grow."""
+
+    def __init__(self, kit: Kit, tone: Tone = Tone.ANSWER) -> None:
+        self._kit = kit
+        self._tone = tone
+        self._stream = MarkdownStream(kit.parser)
+        self._unfed = ""
+        self._growing = True
+        self._finished = False
+        self._entries: list[_Entry] = []
+        self._num_final = 0  # entries whose blocks are frozen
+
+    @property
+    def text(self) -> str:
+        """The whole text, normalised."""
+        return self._stream.text + normalized(self._unfed)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._unfed and not self._stream.text
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether everything is parsed."""
+        return not self._unfed and (self._growing or self._finished)
+
+    def append(self, text: str) -> None:
+        """Add text that will be parsed by feed()."""
+        self._unfed += text
+
+    def close(self) -> None:
+        """Say that no text follows."""
+        self._growing = False
+
+    def feed(self, characters: int = FEED) -> None:
+        """Parse the next slice."""
+        if self._unfed:
+            self._stream.append(self._unfed[:characters])
+            self._unfed = self._unfed[characters:]
+        if not self._unfed and not self._growing and not self._finished:
+            self._finished = True
+            self._stream.finish()
+            if self._stream.num_frozen < self._num_final:
+                self._num_final = 0  # a late link definition reached back
+
+    def rows(self) -> list[Row]:
+        """Return the rows of what is parsed; rows that did not change are the same objects."""
+        frozen = self._stream.frozen
+        blocks = frozen[self._num_final :]
+        if not self._unfed:
+            blocks = [*blocks, *self._stream.tail]
+        old = self._entries[self._num_final :]
+        del self._entries[self._num_final :]
+        for number, block in enumerate(blocks):
+            entry = old[number] if number < len(old) else None
+            self._entries.append(self._entry(block, entry))
+        self._num_final = len(frozen)
+        return [row for entry in self._entries for row in entry.rows]
+
+    def rebuild(self) -> None:
+        """Make all rows anew: the look has changed."""
+        self._entries = []
+        self._num_final = 0
+
+    def estimate_rest(self, width: int) -> int:
+        """Return about how high the text is that is not parsed yet."""
+        return estimate_text(self._kit.look, self._unfed, width)
+
+    def _entry(self, block: Block, old: _Entry | None) -> _Entry:
+        if old is not None and old.block == block:
+            return old
+        if old is not None and len(old.rows) == 1 and old.block.frames == block.frames:
+            row = old.rows[0]
+            if row.update(block):
+                row.width = -1
+                row.source = block.source
+                return _Entry(block, [row])
+        before = self._entries[-1].block if self._entries else None
+        rows = self._make_rows(block)
+        rows[0].gap = gap_between(self._kit.look, before, block)
+        return _Entry(block, rows)
+
+    def _make_rows(self, block: Block) -> list[Row]:
+        rows = block_rows(self._kit, block, self._tone)
+        outer = self._with_bar(block)
+        if outer.frames:
+            rows = _framed(self._kit.look, rows, outer)
+        if len(rows) == 1:
+            rows[0].source = block.source
+        return rows
+
+    def _with_bar(self, block: Block) -> Block:
+        if self._tone is Tone.ANSWER:
+            return block
+        joined = block.joined + 1 if self._entries else 0
+        return replace(block, frames=(_BAR, *block.frames), joined=joined)
+
+
+def _framed(look: Look, rows: Sequence[Row], block: Block) -> list[Row]:
+    continued = tuple(replace(frame, opens=False) for frame in block.frames)
+    first = FramedRow(look, rows[0], block.frames, block.joined)
+    return [first, *(FramedRow(look, row, continued, len(continued)) for row in rows[1:])]
+
+
+def block_rows(kit: Kit, block: Block, tone: Tone) -> list[Row]:
+    """Return the rows of a block, without its frames."""
+    look = kit.look
+    match block:
+        case CodeBlock():
+            return [CodeRow(look, kit.shelf, block)]
+        case TableBlock():
+            return [*table_rows(look, block)]
+        case RuleBlock():
+            return [RuleRow(look)]
+        case TextBlock():
+            style = look.heading(block.level) if tone is Tone.ANSWER else Type.REASONING
+            ink = look.colors.text if tone is Tone.ANSWER else look.colors.secondary
+            return [*text_rows(look, style, block.spans, ink)]
+        case _:
+            raise AssertionError(f"a block of unknown kind: {block}")
+
+
+def text_rows(look: Look, style: TextStyle, spans: Sequence[Span], ink: str) -> list[TextRow]:
+    """Return one row, or several for a text too long to be laid out at once."""
+    return [TextRow(look, style, part, ink) for part in split_spans(spans)]
+
+
+def split_spans(spans: Sequence[Span]) -> list[tuple[Span, ...]]:
+    """Cut spans into parts of bounded length, at spaces where there are some."""
+    if sum(len(span.text) for span in spans) <= MAX_ROW_TEXT:
+        return [tuple(spans)]
+    parts: list[tuple[Span, ...]] = []
+    part: list[Span] = []
+    room = MAX_ROW_TEXT
+    for span in spans:
+        text = span.text
+        while len(text) > room:
+            cut = text.rfind(" ", 0, room) + 1 or room
+            parts.append((*part, replace(span, text=text[:cut])))
+            part, text, room = [], text[cut:], MAX_ROW_TEXT
+        part.append(replace(span, text=text))
+        room -= len(text)
+    return [*parts, tuple(part)]
+
+
+def plain_rows(look: Look, text: str, start: int) -> list[Row]:
+    """Return one row for each line of a plain text that starts at start of its source."""
+    rows: list[Row] = []
+    for line in text.split("\n"):
+        made = text_rows(look, Type.BODY, (Span(line),), look.colors.text)
+        if len(made) == 1:
+            made[0].source = Source(start, start + len(line))
+        rows += made
+        start += len(line) + 1
+    return rows
+
+
+def estimate_text(look: Look, text: str, width: int) -> int:
+    """Return about how high a text is, without parsing it."""
+    if not text:
+        return 0
+    face = look.face(Type.BODY)
+    per_line = max(1, int(width / face.average) - _CHARS_PER_LINE_GAP)
+    num_lines = text.count("\n") * 2 // 3 + len(text) // per_line + 1
+    return num_lines * face.line + text.count("\n\n") * look.px(Space.M)

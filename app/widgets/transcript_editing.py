@@ -1,0 +1,89 @@
+"""Puts the editor over the message that is being edited, and takes it away. Main thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from app.widgets.transcript_editor import MessageEditor
+from app.widgets.transcript_look import Look
+from app.widgets.transcript_stack import MessageStack
+from app.widgets.transcript_user import UserLayout
+
+
+class EditorPlace(QObject):
+    """At most one editor, a child of the viewport."""
+
+    submitted = Signal(str, str)
+    cancelled = Signal(str)
+    height_changed = Signal()
+
+    def __init__(self, stack: MessageStack, viewport: QWidget) -> None:
+        super().__init__(viewport)
+        self._stack = stack
+        self._viewport = viewport
+        self._key = ""
+        self._editor: MessageEditor | None = None
+
+    @property
+    def editor(self) -> MessageEditor | None:
+        return self._editor
+
+    def sync(self, look: Look) -> None:
+        """Open or close the editor as the items say."""
+        edited = next((layout for layout in self._stack.layouts if layout.item.editing), None)
+        key = "" if edited is None else edited.item.key
+        if key == self._key:
+            return
+        self._close()
+        if isinstance(edited, UserLayout):
+            self._open(edited, look)
+
+    def set_look(self, look: Look) -> None:
+        if self._editor is not None:
+            self._editor.set_look(look)
+
+    def place(self, left: int, scroll: int) -> None:
+        """Put the editor where its message is."""
+        index = self._stack.index_of(self._key)
+        if index is None or self._editor is None:
+            return
+        layout = self._stack.layouts[index]
+        rect = layout.editor_rect if isinstance(layout, UserLayout) else None
+        if rect is not None:
+            y = self._stack.top(index) - scroll
+            self._editor.setGeometry(rect.translated(left, y).toRect())
+
+    def _open(self, layout: UserLayout, look: Look) -> None:
+        self._key = layout.item.key
+        editor = MessageEditor(look, layout.item.text, self._viewport)
+        editor.submitted.connect(self._on_submitted)
+        editor.cancelled.connect(self._on_cancelled)
+        editor.height_changed.connect(self._reserve)
+        self._editor = editor
+        self._reserve()
+        editor.show()
+        editor.setFocus()
+
+    def _close(self) -> None:
+        if self._editor is not None:
+            self._editor.hide()
+            self._editor.deleteLater()
+        self._editor = None
+        self._key = ""
+
+    def _reserve(self) -> None:
+        index = self._stack.index_of(self._key)
+        if index is None or self._editor is None:
+            return
+        layout = self._stack.layouts[index]
+        if isinstance(layout, UserLayout):
+            layout.set_editor_height(self._editor.sizeHint().height())
+            self._stack.touch()
+            self.height_changed.emit()
+
+    def _on_submitted(self, text: str) -> None:
+        self.submitted.emit(self._key, text)
+
+    def _on_cancelled(self) -> None:
+        self.cancelled.emit(self._key)

@@ -1,0 +1,381 @@
+"""One message of the transcript as a pile of rows: sizes, painting, hits, text. Main thread.
+
+A message costs nothing until it is settled; then its rows are parsed and the visible ones
+measured. Coordinates are its own: x from the column's left, y from its top.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QPainter
+
+from app.viewmodels.heights import HeightTree
+from app.viewmodels.transcript import TranscriptItem
+from app.widgets.transcript_body import Kit
+from app.widgets.transcript_flow import Range
+from app.widgets.transcript_rows import Action, Paint, Row, Target
+
+BODY = 1_000_000  # added to the place of a row of the message proper; rows before are reasoning
+END = 2 * BODY
+MEASURE_ROWS = 20  # measured in one idle step
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A character boundary in a message: a row that has text, counted stably, and an offset."""
+
+    row: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of text: where it starts, and its y."""
+
+    place: Place
+    y: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRange:
+    """What of a message is selected: [start, end)."""
+
+    start: Place
+    end: Place
+
+
+@dataclass(frozen=True, slots=True)
+class RowTarget:
+    """A target and the row that it is in."""
+
+    row: Row
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class MessageHit:
+    """A hit in message coordinates."""
+
+    at: RowTarget
+    rect: QRectF
+    tip: str
+
+
+@dataclass(slots=True)
+class MessagePaint:
+    """One painting of one message: the painter stands at its top left."""
+
+    painter: QPainter
+    top: float
+    bottom: float
+    selected: PlaceRange | None
+    hovered: RowTarget | None
+    confirmed: RowTarget | None
+    pointed_at: bool  # the mouse is over the message
+    unfinished: dict[Row, None]
+
+
+class MessageLayout(ABC):
+    """The rows of one message. Subclasses say which rows, and where the text stands."""
+
+    def __init__(self, kit: Kit, item: TranscriptItem) -> None:
+        self.item = item
+        self.newest = False
+        self.width = 0
+        self.rows: list[Row] = []
+        self._kit = kit
+        self._tree = HeightTree()
+        self._dirty = True  # the rows do not show the item yet
+        self._num_settled = 0  # rows before this are measured
+        self._changed_top: int | None = None
+
+    def take_changed_top(self) -> int | None:
+        """Return the y from which on the picture has changed since the last call."""
+        top, self._changed_top = self._changed_top, None
+        return top
+
+    @property
+    def height(self) -> int:
+        """The height as far as it is known; an estimate before the first settle."""
+        if not self.rows:
+            return self.estimate(max(1, self.width))
+        return self._tree.total + self._estimate_rest()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the height is exact."""
+        return not self._dirty and self._num_settled == len(self.rows) and self._is_parsed()
+
+    def resize(self, width: int) -> None:
+        """Take another width; heights stay as estimates."""
+        if width != self.width:
+            self.width = width
+            self._num_settled = 0
+
+    def update(self, item: TranscriptItem) -> None:
+        """Show other values of the same message."""
+        if item != self.item:
+            self.item = item
+            self._dirty = True
+
+    def set_newest(self, *, newest: bool) -> None:
+        """Say whether this is the last message: only that one keeps its state line and buttons."""
+        if newest != self.newest:
+            self.newest = newest
+            self._dirty = True
+
+    def relook(self) -> None:
+        """The kit has another look: make everything anew."""
+        self._dirty = True
+        self.rows = []
+        self._tree = HeightTree()
+        self._num_settled = 0
+
+    def settle(self, top: float, bottom: float) -> bool:
+        """Make exact what lies between top and bottom; True if any height changed."""
+        before = self.height
+        changed = self._refresh()
+        while self._tree.total < bottom and not self._is_parsed():
+            self._parse_more()
+            changed |= self._refresh()
+        if self.rows:
+            first, last = self._tree.find(int(max(0, top))), self._tree.find(int(max(0, bottom)))
+            for number in range(first, last + 1):
+                changed |= self._measure(number)
+        return changed or self.height != before
+
+    def advance(self) -> None:
+        """Do the next bit of what is missing for an exact height."""
+        self._refresh()
+        if not self._is_parsed():
+            self._parse_more()
+            self._refresh()
+            return
+        for number in range(
+            self._num_settled, min(self._num_settled + MEASURE_ROWS, len(self.rows))
+        ):
+            self._measure(number)
+            self._num_settled = number + 1
+
+    def paint(self, paint: MessagePaint) -> None:
+        if not self.rows:
+            return
+        self._paint_background(paint)
+        first = self._tree.find(int(max(0.0, paint.top)))
+        for number in range(first, len(self.rows)):
+            row = self.rows[number]
+            y = self._tree.top(number) + row.gap
+            if y >= paint.bottom:
+                break
+            self._paint_row(paint, number, y)
+
+    def hit(self, x: float, y: float) -> MessageHit | None:
+        """Return what a click at a point acts on."""
+        number = self._row_at(y)
+        if number is None:
+            return None
+        row, corner = self.rows[number], self._corner(number)
+        hit = row.hit(x - corner.x(), y - corner.y())
+        if hit is None:
+            return None
+        return MessageHit(RowTarget(row, hit.target), hit.rect.translated(corner), hit.tip)
+
+    def place_at(self, x: float, y: float) -> Place:
+        """Return the text boundary nearest to a point."""
+        number = self._row_at(y) or 0
+        for candidate in (*range(number, len(self.rows)), *range(number - 1, -1, -1)):
+            row = self.rows[candidate]
+            if not self._has_text(candidate):
+                continue
+            corner = self._corner(candidate)
+            if candidate > number:
+                return Place(self._ordinal(candidate), 0)
+            if candidate < number:
+                return Place(self._ordinal(candidate), len(row.text))
+            offset = row.position_at(x - corner.x(), max(0.0, y - corner.y()))
+            return Place(self._ordinal(candidate), offset)
+        return Place(BODY, 0)
+
+    def text_rows(self) -> Iterator[tuple[int, Row]]:
+        """Yield the ordinals and rows that have text."""
+        for number, row in enumerate(self.rows):
+            if self._has_text(number):
+                yield self._ordinal(number), row
+
+    def text_row(self, ordinal: int) -> Row | None:
+        """Return the row of text with a stable number."""
+        return next((row for number, row in self.text_rows() if number == ordinal), None)
+
+    def row_at(self, y: float) -> Row | None:
+        number = self._row_at(y)
+        return None if number is None else self.rows[number]
+
+    def has_text_at(self, y: float) -> bool:
+        number = self._row_at(y)
+        return number is not None and self._has_text(number)
+
+    def line_at(self, y: float) -> Line | None:
+        """Return the line of text at a height, None where there is no text."""
+        number = self._row_at(y)
+        if number is None or not self._has_text(number) or self.rows[number].width < 0:
+            return None
+        row, top = self.rows[number], int(self._corner(number).y())
+        if not top <= y < top + row.height:
+            return None
+        offset = row.position_at(0, y - top)
+        return Line(Place(self._ordinal(number), offset), top + row.line_top(offset))
+
+    def line_top(self, place: Place) -> int | None:
+        """Return the y of the line of text at a place, None if it is not there (any more)."""
+        for number, row in enumerate(self.rows):
+            if self._has_text(number) and self._ordinal(number) == place.row:
+                self._measure(number)
+                return int(self._corner(number).y()) + row.line_top(place.offset)
+        return None
+
+    @property
+    def actions_top(self) -> int:
+        """The y of the buttons, which are in the last row."""
+        return self._tree.top(len(self.rows) - 1) + self.rows[-1].gap if self.rows else 0
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """The text that the copy button copies."""
+
+    @abstractmethod
+    def toggle(self, action: Action) -> None:
+        """Fold or unfold the part that the action names."""
+
+    @abstractmethod
+    def estimate(self, width: int) -> int:
+        """Return about how high the message is, at no cost."""
+
+    @abstractmethod
+    def _make_rows(self) -> list[Row]:
+        """Return all rows in order; unchanged ones as the same objects."""
+
+    @abstractmethod
+    def _row_left(self, number: int) -> int:
+        """Return the x of a row."""
+
+    @abstractmethod
+    def _row_width(self, number: int) -> int:
+        """Return the width that a row may fill."""
+
+    @abstractmethod
+    def _ordinal(self, number: int) -> int:
+        """Return the stable number of a row: see BODY."""
+
+    @abstractmethod
+    def _has_text(self, number: int) -> bool:
+        """Whether the row's text is part of the message."""
+
+    @abstractmethod
+    def source_text(self, ordinal: int) -> str:
+        """Return the text that a row's source is a range of."""
+
+    @abstractmethod
+    def _is_parsed(self) -> bool:
+        """Whether all text has become rows."""
+
+    @abstractmethod
+    def _parse_more(self) -> None:
+        """Parse the next slice of text."""
+
+    @abstractmethod
+    def _estimate_rest(self) -> int:
+        """Return about how high the text is that is not parsed yet."""
+
+    @abstractmethod
+    def _paint_background(self, paint: MessagePaint) -> None:
+        """Paint what lies under the rows."""
+
+    @abstractmethod
+    def _paint_over(self, paint: MessagePaint, number: int) -> None:
+        """Paint what lies over a row; the painter stands at the row."""
+
+    def _refresh(self) -> bool:
+        """Bring the rows up to date with the item; True if any changed."""
+        if not self._dirty:
+            return False
+        self._dirty = False
+        rows = self._make_rows()
+        same = 0
+        for old, new in zip(self.rows, rows, strict=False):
+            if old is not new or new.width < 0 or self._tree[same] != new.gap + new.height:
+                break
+            same += 1
+        # The row before the first new one loses the caret.
+        self._changed_from(self._tree.top(max(0, min(same, len(self._tree)) - 1)))
+        changed = same < len(rows) or len(rows) < len(self.rows)
+        self.rows = rows
+        self._tree.truncate(same)
+        for number in range(same, len(rows)):
+            row = rows[number]
+            if row.width < 0 and row.height == 0:
+                row.height = row.estimate(self._row_width(number))
+            self._tree.append(row.gap + row.height)
+        self._num_settled = min(self._num_settled, same)
+        return changed
+
+    def _measure(self, number: int) -> bool:
+        """Make one row exact."""
+        row, width = self.rows[number], self._row_width(number)
+        if row.width != width:
+            row.height = row.measure(width)
+            row.width = width
+            self._kit.cache.touch(row)
+        before = self._tree[number]
+        self._tree.set(number, row.gap + row.height)
+        if before != row.gap + row.height:
+            self._changed_from(self._tree.top(number))
+            return True
+        return False
+
+    def _changed_from(self, y: int) -> None:
+        self._changed_top = y if self._changed_top is None else min(y, self._changed_top)
+
+    def _paint_row(self, paint: MessagePaint, number: int, y: int) -> None:
+        row = self.rows[number]
+        self._kit.cache.touch(row)
+        x = self._row_left(number)
+        paint.painter.translate(x, y)
+        row.paint(
+            Paint(
+                painter=paint.painter,
+                top=paint.top - y,
+                bottom=paint.bottom - y,
+                selected=self._selected_in(number, paint.selected),
+                hovered=_target_in(row, paint.hovered),
+                confirmed=_target_in(row, paint.confirmed),
+                actions_shown=paint.pointed_at or self.newest or self.item.version.count > 1,
+                unfinished=paint.unfinished,
+            )
+        )
+        self._paint_over(paint, number)
+        paint.painter.translate(-x, -y)
+
+    def _selected_in(self, number: int, selected: PlaceRange | None) -> Range | None:
+        if selected is None or not self._has_text(number):
+            return None
+        ordinal, length = self._ordinal(number), len(self.rows[number].text)
+        if not selected.start.row <= ordinal <= selected.end.row:
+            return None
+        start = selected.start.offset if selected.start.row == ordinal else 0
+        end = selected.end.offset if selected.end.row == ordinal else length
+        return Range(min(start, length), min(end, length)) if start < min(end, length) else None
+
+    def _corner(self, number: int) -> QPointF:
+        return QPointF(self._row_left(number), self._tree.top(number) + self.rows[number].gap)
+
+    def _row_at(self, y: float) -> int | None:
+        return self._tree.find(int(max(0.0, y))) if self.rows else None
+
+
+def _target_in(row: Row, at: RowTarget | None) -> Target | None:
+    return at.target if at is not None and at.row is row else None

@@ -1,0 +1,62 @@
+"""Brings the viewport's mouse events to the pointer. Main thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QHelpEvent, QMouseEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QToolTip
+from typing_extensions import override
+
+from app.widgets.transcript_pointer import Pointer
+
+
+class MouseFilter(QObject):
+    """An event filter on the viewport."""
+
+    def __init__(self, pointer: Pointer, area: QAbstractScrollArea) -> None:
+        super().__init__(area)
+        self._pointer = pointer
+        self._area = area
+        area.viewport().setMouseTracking(True)
+        area.viewport().installEventFilter(self)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QMouseEvent):
+            return self._mouse(event)
+        if isinstance(event, QHelpEvent):
+            hit = self._pointer.hit
+            QToolTip.showText(event.globalPos(), "" if hit is None else hit.tip, self._area)
+            return True
+        if event.type() is QEvent.Type.Leave:
+            self._pointer.leave()
+        return False
+
+    def _mouse(self, event: QMouseEvent) -> bool:
+        left, point = Qt.MouseButton.LeftButton, event.position()
+        if event.type() is QEvent.Type.MouseMove:
+            if event.buttons() & left:
+                self._pointer.drag(point)
+            else:
+                self._pointer.hover(point)
+            return True
+        if event.button() is not left:
+            return False
+        match event.type():
+            case QEvent.Type.MouseButtonPress:
+                self._press(event)
+            case QEvent.Type.MouseButtonRelease:
+                self._pointer.release(point)
+            case QEvent.Type.MouseButtonDblClick:
+                self._press(event)
+                self._pointer.select_word(point)
+            case _:
+                pass
+        return True
+
+    def _press(self, event: QMouseEvent) -> None:
+        self._area.setFocus(Qt.FocusReason.MouseFocusReason)
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._pointer.extend(event.position())
+        else:
+            self._pointer.press(event.position())

@@ -1,0 +1,252 @@
+"""Rows: what a transcript is made of, and the plain ones (text, rule, notes). Main thread.
+
+A row is measured, painted and hit by itself, in its own coordinates. Rows are cheap until they
+are measured; release() drops what is expensive, heights stay.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter
+from typing_extensions import override
+
+from app.theme.tokens import Space, TextStyle
+from app.viewmodels.blocks import LINE_BREAK, Block, Source, Span
+from app.widgets.transcript_flow import Range, TextFlow, span_runs
+from app.widgets.transcript_look import Look
+
+MAX_LAYOUTS = 150
+CARET_WIDTH = 9
+CARET_HEIGHT = 18
+
+
+class Action(Enum):
+    """What a click can do."""
+
+    COPY_MESSAGE = auto()
+    COPY_CODE = auto()
+    REGENERATE = auto()
+    EDIT = auto()
+    PREVIOUS_VERSION = auto()
+    NEXT_VERSION = auto()
+    RETRY = auto()
+    TOGGLE_THINKING = auto()
+    TOGGLE_FOLD = auto()
+    OPEN_LINK = auto()
+
+
+class Idle(Enum):
+    """What a row did with idle time."""
+
+    DONE = auto()  # nothing is left to do
+    WAITING = auto()  # ask again
+    CHANGED = auto()  # paint again
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Something in a row that a click acts on."""
+
+    action: Action
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A target, where it is in its row, and what its tooltip says."""
+
+    target: Target
+    rect: QRectF
+    tip: str = ""
+
+
+@dataclass(slots=True)
+class Paint:
+    """One painting of one row: the painter stands at the row's top left."""
+
+    painter: QPainter
+    top: float  # the part of the row that is visible
+    bottom: float
+    selected: Range | None = None
+    hovered: Target | None = None
+    confirmed: Target | None = None  # was just clicked and says so
+    actions_shown: bool = True
+    unfinished: dict[Row, None] = field(default_factory=dict["Row", None])  # want idle time
+
+
+class Row:
+    """The least row: no text, nothing to click."""
+
+    gap: int = 0  # empty pixels above
+    height: int = 0  # as measured, or estimated
+    width: int = -1  # that it was measured at
+    source: Source | None = None  # where its text comes from, if all of it comes from there
+    num_lines: int = 1  # of text, once measured
+    natural_width: float = 0.0  # the width it needs, once measured
+
+    def estimate(self, width: int) -> int:
+        """Return about how high the row is, without laying it out."""
+        return self.measure(width)
+
+    def measure(self, width: int) -> int:
+        """Lay out and return the height."""
+        raise NotImplementedError
+
+    def paint(self, paint: Paint) -> None:
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Drop layouts."""
+
+    def hit(self, x: float, y: float) -> Hit | None:  # noqa: ARG002 - part of the interface
+        return None
+
+    @property
+    def text(self) -> str:
+        """The text that can be selected; none by default."""
+        return ""
+
+    def position_at(self, x: float, y: float) -> int:  # noqa: ARG002 - part of the interface
+        return 0
+
+    def line_top(self, position: int) -> int:  # noqa: ARG002 - part of the interface
+        """Return the y of the line that holds a position."""
+        return 0
+
+    def end_rect(self) -> QRectF:
+        """Return the height of the last line of text, at the end of its last glyph."""
+        return QRectF(0, 0, 0, self.height)
+
+    def update(self, block: Block) -> bool:  # noqa: ARG002 - part of the interface
+        """Take a longer version of the same block; False if a new row must be made."""
+        return False
+
+    def advance(self) -> Idle:
+        """Use a few idle milliseconds."""
+        return Idle.DONE
+
+    def scroll_sideways(self, pixels: int) -> bool:  # noqa: ARG002 - part of the interface
+        """Scroll the content; False if it fits."""
+        return False
+
+
+class LayoutCache:
+    """Keeps the layouts of the rows used last, drops the others'."""
+
+    def __init__(self, size: int = MAX_LAYOUTS) -> None:
+        self._size = size
+        self._rows: OrderedDict[Row, None] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def touch(self, row: Row) -> None:
+        self._rows[row] = None
+        self._rows.move_to_end(row)
+        if len(self._rows) > self._size:
+            self._rows.popitem(last=False)[0].release()
+
+    def clear(self) -> None:
+        self._rows.clear()
+
+
+class TextRow(Row):
+    """A paragraph, a heading, or part of a very long paragraph."""
+
+    def __init__(self, look: Look, style: TextStyle, spans: Sequence[Span], ink: str) -> None:
+        self._look = look
+        self._style = style
+        self._spans = spans
+        self._ink = ink
+        self._text = "".join(span.text for span in spans)
+        self._flow: TextFlow | None = None
+        self._width = 0
+        self.max_lines: int | None = None
+
+    @override
+    def estimate(self, width: int) -> int:
+        face = self._look.face(self._style)
+        per_line = max(1, int(width / face.average))
+        num_lines = 1 + len(self._text) // per_line + self._text.count(LINE_BREAK)
+        return min(num_lines, self.max_lines or num_lines) * face.line
+
+    @override
+    def measure(self, width: int) -> int:
+        flow = self._laid_out(width)
+        self.num_lines = flow.num_lines
+        self.natural_width = flow.natural_width
+        return flow.height
+
+    @override
+    def paint(self, paint: Paint) -> None:
+        self._laid_out(self._width).paint(paint.painter, QPointF(0, 0), paint.selected)
+
+    @override
+    def release(self) -> None:
+        self._flow = None
+
+    @override
+    def hit(self, x: float, y: float) -> Hit | None:
+        flow = self._laid_out(self._width)
+        link = flow.link_at(x, y)
+        return Hit(Target(Action.OPEN_LINK, link), QRectF(), link) if link else None
+
+    @property
+    @override
+    def text(self) -> str:
+        return self._text
+
+    @override
+    def position_at(self, x: float, y: float) -> int:
+        return self._laid_out(self._width).position_at(x, y)
+
+    @override
+    def line_top(self, position: int) -> int:
+        return self._laid_out(self._width).line_top(position)
+
+    @override
+    def end_rect(self) -> QRectF:
+        end = self._laid_out(self._width).end_point()
+        return QRectF(end.x(), end.y(), 0, self._look.face(self._style).line)
+
+    def _laid_out(self, width: int) -> TextFlow:
+        if self._flow is None or width != self._width:
+            if self._flow is None:
+                runs = span_runs(self._look, self._style, self._spans)
+                self._flow = TextFlow(self._look, self._style, self._text, ink=self._ink, runs=runs)
+            self._flow.wrap(width, max_lines=self.max_lines)
+            self._width = width
+        return self._flow
+
+
+class RuleRow(Row):
+    """A thematic break."""
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        self._width = 0
+
+    @override
+    def measure(self, width: int) -> int:
+        self._width = width
+        self.natural_width = width
+        return self._look.px(Space.L)
+
+    @override
+    def paint(self, paint: Paint) -> None:
+        y = self._look.px(Space.L) // 2
+        paint.painter.fillRect(QRectF(0, y, self._width, 1), QColor(self._look.colors.hairline))
+
+
+def paint_caret(painter: QPainter, look: Look, end: QRectF) -> None:
+    """Paint the mark that text is still coming: 2 px after the last glyph."""
+    width, height = look.px(CARET_WIDTH), look.px(CARET_HEIGHT)
+    caret = QRectF(end.x() + Space.HAIR, end.center().y() - height / 2, width, height)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(look.colors.text))
+    painter.drawRoundedRect(caret, Space.HAIR, Space.HAIR)

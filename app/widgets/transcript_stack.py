@@ -1,0 +1,210 @@
+"""All messages of the visible branch on top of each other. Main thread.
+
+Knows where each message is, makes exact what is visible, and finds lines again after anything
+above them has changed its height. Heights of messages never seen are estimates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from app.theme.tokens import Size, Space
+from app.viewmodels.heights import HeightTree
+from app.viewmodels.transcript import TranscriptItem
+from app.widgets.transcript_answer import AnswerLayout
+from app.widgets.transcript_body import Kit
+from app.widgets.transcript_message import MessageLayout, Place
+from app.widgets.transcript_user import UserLayout
+from engine.types import Role
+
+TOP_MARGIN = Space.XL
+BOTTOM_MARGIN = Space.XL
+MAX_ROUNDS = 20  # of settling; heights that change move others into view
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """Something that shall stay where it is on the screen.
+
+    A line of text if place is given, else the buttons or the top of a message; offset is how far
+    the top of the view is below it.
+    """
+
+    key: str
+    offset: int
+    place: Place | None = None
+    at_actions: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptStatistics:
+    """How much is laid out, and whether idle work goes on."""
+
+    num_messages: int
+    num_settled: int  # whose heights are exact
+    num_layouts: int
+    is_idle: bool
+
+
+class MessageStack:
+    """The layouts of all messages, and a tree of their heights."""
+
+    def __init__(self, kit: Kit, clock: Callable[[], float]) -> None:
+        self.layouts: list[MessageLayout] = []
+        self._kit = kit
+        self._clock = clock
+        self._tree = HeightTree()
+        self._width = 0
+        self._index: dict[str, int] = {}
+        self._near = 0  # where advance() works from
+        self._near_settled = 0  # messages nearer than this are settled
+
+    def __len__(self) -> int:
+        return len(self.layouts)
+
+    @property
+    def total(self) -> int:
+        """The height of everything with its margins."""
+        return self._tree.total + BOTTOM_MARGIN if self.layouts else 0
+
+    def set_items(self, items: Sequence[TranscriptItem]) -> None:
+        """Show these messages; layouts of messages that stay are kept."""
+        known = {layout.item.key: layout for layout in self.layouts}
+        self.layouts = []
+        for item in items:
+            layout = known.get(item.key)
+            if layout is None:
+                layout = self._make_layout(item)
+            else:
+                layout.update(item)
+            layout.resize(self._width)
+            self.layouts.append(layout)
+        self._rebuild()
+
+    def update(self, index: int, item: TranscriptItem) -> None:
+        """Show other values of one message."""
+        self.layouts[index].update(item)
+        self.touch()
+
+    def resize(self, width: int) -> None:
+        if width != self._width:
+            self._width = width
+            for layout in self.layouts:
+                layout.resize(width)
+            self._rebuild()
+
+    def relook(self) -> None:
+        for layout in self.layouts:
+            layout.relook()
+        self._rebuild()
+
+    def index_of(self, key: str) -> int | None:
+        return self._index.get(key)
+
+    def find(self, key: str) -> MessageLayout | None:
+        index = self._index.get(key)
+        return None if index is None else self.layouts[index]
+
+    def top(self, index: int) -> int:
+        """Return the y of a message, without the gap above it."""
+        return self._tree.top(index) + self._gap(index)
+
+    def at(self, y: float) -> int:
+        """Return the message nearest to a height."""
+        return self._tree.find(int(max(0, y)))
+
+    def visible(self, top: int, height: int) -> Iterator[int]:
+        if self.layouts:
+            yield from range(self.at(top), self.at(top + height) + 1)
+
+    def sync(self, index: int) -> None:
+        """Take over the height that a layout has now."""
+        self._tree.set(index, self._gap(index) + self.layouts[index].height)
+
+    def settle(self, wanted_top: Callable[[], int], height: int) -> None:
+        """Make exact what is visible at the scroll value that is wanted, which may move by that."""
+        for _ in range(MAX_ROUNDS):
+            if not self._settle_between(wanted_top(), height):
+                return
+
+    def advance(self, near: int) -> bool:
+        """Work on the unsettled message nearest to an index; False if there is none."""
+        if near != self._near:
+            self._near, self._near_settled = near, 0
+        for distance in range(self._near_settled, max(near, len(self.layouts) - near) + 1):
+            for index in {near + distance, near - distance}:
+                if 0 <= index < len(self.layouts) and not self.layouts[index].is_settled:
+                    self.layouts[index].advance()
+                    self.sync(index)
+                    self._near_settled = distance
+                    return True
+        return False
+
+    def touch(self) -> None:
+        """Say that a layout has changed: it may have to be settled again."""
+        self._near_settled = 0
+
+    def anchor_at(self, y: int) -> Anchor | None:
+        """Return what is at the top of the view."""
+        if not self.layouts:
+            return None
+        index = self.at(y)
+        layout, top = self.layouts[index], self.top(index)
+        line = layout.line_at(y - top)
+        if line is None:
+            return Anchor(layout.item.key, y - top)
+        return Anchor(layout.item.key, y - top - line.y, line.place)
+
+    def y_of(self, anchor: Anchor) -> int | None:
+        """Return where the top of the view must be, None if the message is gone."""
+        index = self._index.get(anchor.key)
+        if index is None:
+            return None
+        layout, top = self.layouts[index], self.top(index)
+        if anchor.at_actions:
+            return top + layout.actions_top + anchor.offset
+        line = None if anchor.place is None else layout.line_top(anchor.place)
+        self.sync(index)
+        if line is None:
+            return top + min(anchor.offset, layout.height)
+        return top + line + anchor.offset
+
+    def statistics(self, *, is_idle: bool) -> TranscriptStatistics:
+        return TranscriptStatistics(
+            num_messages=len(self.layouts),
+            num_settled=sum(layout.is_settled for layout in self.layouts),
+            num_layouts=len(self._kit.cache),
+            is_idle=is_idle,
+        )
+
+    def _settle_between(self, top: int, height: int) -> bool:
+        changed = False
+        for index in self.visible(top, height):
+            layout, y = self.layouts[index], self.top(index)
+            if layout.settle(top - y, top + height - y):
+                self.sync(index)
+                changed = True
+        return changed
+
+    def _make_layout(self, item: TranscriptItem) -> MessageLayout:
+        if item.role is Role.USER:
+            return UserLayout(self._kit, item)
+        return AnswerLayout(self._kit, item, self._clock)
+
+    def _rebuild(self) -> None:
+        self.touch()
+        self._index = {layout.item.key: at for at, layout in enumerate(self.layouts)}
+        for at, layout in enumerate(self.layouts):
+            layout.set_newest(newest=at == len(self.layouts) - 1)
+        self._tree = HeightTree(
+            self._gap(at) + layout.height for at, layout in enumerate(self.layouts)
+        )
+
+    def _gap(self, index: int) -> int:
+        if index == 0:
+            return TOP_MARGIN
+        is_turn = self.layouts[index].item.role is Role.USER
+        # The row of buttons stands in the gap between messages.
+        wanted = Size.TURN_GAP if is_turn else Size.MESSAGE_GAP
+        return self._kit.look.px(max(Space.S, wanted - Size.CONTROL + Space.XS))

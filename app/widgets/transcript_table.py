@@ -1,0 +1,211 @@
+"""Tables of the transcript: common column widths, one row of the transcript for some table rows.
+
+Main thread. Columns are as wide as their text; when all do not fit, long cells wrap, and what is
+still too wide scrolls sideways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF
+from typing_extensions import override
+
+from app.theme.tokens import Space, TextStyle, Type
+from app.viewmodels.blocks import Align, Cell, TableBlock
+from app.widgets.transcript_flow import Range, TextFlow, span_runs
+from app.widgets.transcript_look import Look
+from app.widgets.transcript_rows import Action, Hit, Paint, Row, Target
+from app.widgets.transcript_sideways import SideScroll
+
+ROWS_AT_ONCE = 20
+_WIDTH_ROWS = 200  # rows that decide the column widths
+_WIDTH_TEXT = 200  # characters of a cell that do
+_CAPS = (480, 320, 240, 160)  # pixels of a column, the first at which all columns fit
+_SLACK = 1.04  # bold and code are a little wider than the text that was measured
+_HEADER = TextStyle(Type.BODY.size, Type.BODY.line, 600)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacedCell:
+    """A cell's text, where it starts in the row's text and in the row."""
+
+    flow: TextFlow
+    start: int
+    x: int
+    y: int
+
+
+class TableColumns:
+    """What the rows of one table share: widths and the sideways position."""
+
+    def __init__(self, look: Look, block: TableBlock) -> None:
+        self.look = look
+        self.aligns = block.aligns
+        self.scroll = SideScroll(look)
+        self.widths: list[int] = []
+        self._natural = [self._natural_width(block, at) for at in range(len(block.aligns))]
+
+    @property
+    def pad(self) -> int:
+        return self.look.px(Space.L)
+
+    @property
+    def total(self) -> int:
+        return sum(self.widths) + self.pad * max(0, len(self.widths) - 1)
+
+    def fit(self, width: int) -> None:
+        """Choose the column widths for a table width."""
+        for cap in _CAPS:
+            self.widths = [min(natural, self.look.px(cap)) for natural in self._natural]
+            if self.total <= width:
+                break
+        self.scroll.fit(self.total, width)
+
+    def _natural_width(self, block: TableBlock, column: int) -> int:
+        metrics = QFontMetricsF(self.look.face(_HEADER).font)
+        texts = (row[column].text[:_WIDTH_TEXT] for row in block.rows[:_WIDTH_ROWS])
+        return 1 + round(max(metrics.horizontalAdvance(text) for text in texts) * _SLACK)
+
+
+class TableRow(Row):
+    """Some rows of a table; the first ones with the header."""
+
+    def __init__(
+        self, columns: TableColumns, rows: tuple[tuple[Cell, ...], ...], first: int
+    ) -> None:
+        self._columns = columns
+        self._look = columns.look
+        self._rows = rows
+        self._first = first  # the index of rows[0] in the table
+        self._text = "\n".join("\t".join(cell.text for cell in row) for row in rows)
+        self._cells: list[_PlacedCell] = []
+        self._lines: list[int] = []  # y of the hairline below each row
+        self._width = 0
+
+    @override
+    def estimate(self, width: int) -> int:
+        return len(self._rows) * (self._look.face(Type.BODY).line + self._look.px(Space.M))
+
+    @override
+    def measure(self, width: int) -> int:
+        if not self._cells or width != self._width:
+            self._width = width
+            self._columns.fit(width)
+            self._place()
+        self.natural_width = self._columns.total
+        self.num_lines = len(self._rows)
+        return self._lines[-1] + 1
+
+    @override
+    def paint(self, paint: Paint) -> None:
+        height = self.measure(self._width)
+        colors, painter = self._look.colors, paint.painter
+        painter.save()
+        painter.setClipRect(QRectF(0, 0, self._width, height), Qt.ClipOperation.IntersectClip)
+        painter.translate(-self._columns.scroll.offset, 0)
+        for number, y in enumerate(self._lines):
+            strong = self._first == 0 and number == 0
+            color = colors.strong_line if strong else colors.hairline
+            painter.fillRect(QRectF(0, y, max(self._columns.total, 0), 1), QColor(color))
+        for cell in self._cells:
+            at = QPointF(cell.x, cell.y)
+            cell.flow.paint(painter, at, _selected_in(cell, paint.selected))
+        painter.restore()
+        self._columns.scroll.paint(painter, height + Space.S)
+
+    @override
+    def release(self) -> None:
+        self._cells = []
+
+    @override
+    def hit(self, x: float, y: float) -> Hit | None:
+        x += self._columns.scroll.offset
+        cell = self._cell_at(x, y)
+        link = "" if cell is None else cell.flow.link_at(x - cell.x, y - cell.y)
+        return Hit(Target(Action.OPEN_LINK, link), QRectF(), link) if link else None
+
+    @property
+    @override
+    def text(self) -> str:
+        return self._text
+
+    @override
+    def position_at(self, x: float, y: float) -> int:
+        x += self._columns.scroll.offset
+        cell = self._cell_at(x, y)
+        return 0 if cell is None else cell.start + cell.flow.position_at(x - cell.x, y - cell.y)
+
+    @override
+    def line_top(self, position: int) -> int:
+        starts = [cell for cell in self._laid_out() if cell.start <= position]
+        return starts[-1].y if starts else 0
+
+    @override
+    def scroll_sideways(self, pixels: int) -> bool:
+        return self._columns.scroll.scroll(pixels)
+
+    def _laid_out(self) -> list[_PlacedCell]:
+        self.measure(self._width)
+        return self._cells
+
+    def _cell_at(self, x: float, y: float) -> _PlacedCell | None:
+        """Return the last cell that starts left of and above a point, or the first."""
+        cells = self._laid_out()
+        before = [cell for cell in cells if cell.y <= y + self._pad_y and cell.x <= x]
+        if not before:
+            return cells[0] if cells else None
+        last_y = max(cell.y for cell in before)
+        return [cell for cell in before if cell.y == last_y][-1]
+
+    @property
+    def _pad_y(self) -> int:
+        return self._look.px(Space.M) // 2
+
+    def _place(self) -> None:
+        self._cells, self._lines = [], []
+        start = 0
+        y = 0
+        for number, row in enumerate(self._rows):
+            header = self._first == 0 and number == 0
+            cells = list(self._place_row(row, _HEADER if header else Type.BODY, start, y))
+            self._cells += cells
+            start = cells[-1].start + len(cells[-1].flow.text) + 1
+            y += self._height_of(cells)
+            self._lines.append(y - 1)
+
+    def _height_of(self, cells: list[_PlacedCell]) -> int:
+        return max(cell.flow.height for cell in cells) + 2 * self._pad_y
+
+    def _place_row(
+        self, row: tuple[Cell, ...], style: TextStyle, start: int, y: int
+    ) -> Iterator[_PlacedCell]:
+        x = 0
+        for cell, width, align in zip(row, self._columns.widths, self._columns.aligns, strict=True):
+            runs = span_runs(self._look, style, cell.spans)
+            flow = TextFlow(self._look, style, cell.text, ink=self._look.colors.text, runs=runs)
+            flow.wrap(width)
+            slack = max(0, int(width - flow.natural_width))
+            shift = {Align.LEFT: 0, Align.CENTER: slack // 2, Align.RIGHT: slack}[align]
+            yield _PlacedCell(flow, start, x + shift, y + self._pad_y)
+            start += len(cell.text) + 1
+            x += width + self._columns.pad
+
+
+def _selected_in(cell: _PlacedCell, selected: Range | None) -> Range | None:
+    if selected is None:
+        return None
+    first = max(0, selected.start - cell.start)
+    last = min(len(cell.flow.text), selected.end - cell.start)
+    return Range(first, last) if first < last else None
+
+
+def table_rows(look: Look, block: TableBlock) -> list[TableRow]:
+    """Return the transcript rows of a table."""
+    columns = TableColumns(look, block)
+    return [
+        TableRow(columns, block.rows[first : first + ROWS_AT_ONCE], first)
+        for first in range(0, len(block.rows), ROWS_AT_ONCE)
+    ]

@@ -1,0 +1,231 @@
+"""A message of the user: a bubble that folds when long, or the editor in its place. Main thread."""
+
+from __future__ import annotations
+
+import re
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor
+from typing_extensions import override
+
+from app.theme.tokens import Radius, Space
+from app.viewmodels.markdown import normalized
+from app.viewmodels.transcript import TranscriptItem
+from app.widgets.transcript_actions import no_actions, user_actions
+from app.widgets.transcript_body import Kit, MarkdownRows, estimate_text, plain_rows
+from app.widgets.transcript_message import BODY, MessageLayout, MessagePaint
+from app.widgets.transcript_notes import LinkRow
+from app.widgets.transcript_rows import Action, Paint, Row, Target, TextRow
+
+FOLD_LINES = 12
+SHARE = 0.78  # of the column that a bubble may fill
+SHRINK_ROWS = 40  # bubbles with more rows are as wide as allowed
+_FOLD_TEXT = 4_000  # characters that surely fill the lines of a folded bubble
+_MARKDOWN = re.compile(r"^ {0,3}(?:```|~~~|[-*+] |\d{1,9}[.)] )", re.MULTILINE)
+_FOLD = Target(Action.TOGGLE_FOLD)
+
+
+class EditorRow(Row):
+    """The place of the editor, which is a widget."""
+
+    def __init__(self, height: int) -> None:
+        self._editor_height = height
+
+    @override
+    def measure(self, width: int) -> int:
+        return self._editor_height
+
+    @override
+    def paint(self, paint: Paint) -> None:
+        """Leave it to the widget."""
+
+
+class UserLayout(MessageLayout):
+    """The rows of a user's message."""
+
+    def __init__(self, kit: Kit, item: TranscriptItem) -> None:
+        super().__init__(kit, item)
+        self._text = normalized(item.text)
+        self._is_unfolded = False
+        self._is_long = False
+        self._markdown: MarkdownRows | None = None
+        self._plain: list[Row] = []
+        self._bubble: list[Row] = []
+        self._num_text = 0
+        self._editor = EditorRow(0)
+
+    @property
+    def editor_rect(self) -> QRectF | None:
+        """Where the editor belongs, in message coordinates; None if the message is not edited."""
+        if not self.item.editing or not self.rows:
+            return None
+        left = self._row_left(0)
+        return QRectF(left, self.rows[0].gap, self._row_width(0), self.rows[0].height)
+
+    def set_editor_height(self, height: int) -> None:
+        """Reserve so much for the editor."""
+        self._editor = EditorRow(height)
+        self._dirty = True
+
+    @property
+    @override
+    def text(self) -> str:
+        return self.item.text
+
+    @override
+    def toggle(self, action: Action) -> None:
+        self._is_unfolded = not self._is_unfolded
+        self._drop_text()
+
+    @override
+    def update(self, item: TranscriptItem) -> None:
+        if item.text != self.item.text:
+            self._text = normalized(item.text)
+            self._drop_text()
+        super().update(item)
+
+    @override
+    def relook(self) -> None:
+        self._drop_text()
+        super().relook()
+
+    @override
+    def resize(self, width: int) -> None:
+        if width != self.width and not self._is_unfolded:
+            self._drop_text()  # how many lines there are, and so the fold, follow from the width
+        super().resize(width)
+
+    @override
+    def estimate(self, width: int) -> int:
+        look = self._kit.look
+        lines = look.px(FOLD_LINES * 24)
+        text = estimate_text(look, self._text[:_FOLD_TEXT], max(1, int(width * SHARE)))
+        return min(text, lines) + look.px(2 * Space.M + Space.HAIR) + look.px(28)
+
+    @property
+    def _max_width(self) -> int:
+        """Return the width of text in the widest bubble."""
+        return max(1, int(self.width * SHARE) - 2 * self._kit.look.px(Space.L))
+
+    def _drop_text(self) -> None:
+        self._markdown = None
+        self._plain = []
+        self._dirty = True
+
+    @override
+    def _make_rows(self) -> list[Row]:
+        look = self._kit.look
+        if self.item.editing:
+            self._bubble, self._num_text = [], 0
+            return [self._editor, no_actions(look)]
+        actions = user_actions(look, self.item)
+        texts = self._folded_rows() if not self._is_unfolded else self._text_rows(self._text)
+        self._num_text = len(texts)
+        self._bubble = [*texts, *self._fold_rows()]
+        if self._bubble:
+            self._bubble[0].gap = look.px(Space.M)
+        actions.gap = look.px(Space.M + Space.HAIR)
+        return [*self._bubble, actions]
+
+    def _text_rows(self, text: str) -> list[Row]:
+        if self._markdown is None and not self._plain:
+            if _MARKDOWN.search(text):
+                self._markdown = MarkdownRows(self._kit)
+                self._markdown.append(text)
+                self._markdown.close()
+                self._markdown.feed()
+            else:
+                self._plain = plain_rows(self._kit.look, text, 0)
+        return self._markdown.rows() if self._markdown is not None else self._plain
+
+    def _folded_rows(self) -> list[Row]:
+        """Return the rows of the first lines, and note whether there are more."""
+        head = "\n".join(self._text[:_FOLD_TEXT].split("\n", FOLD_LINES)[:FOLD_LINES])
+        self._is_long = len(head) < len(self._text)
+        rows: list[Row] = []
+        room = FOLD_LINES
+        for row in self._text_rows(head):
+            if room <= 0:
+                self._is_long = True
+                break
+            height = row.measure(self._max_width)
+            if row.num_lines > room and isinstance(row, TextRow):
+                row.max_lines = room
+                row.release()
+                height = row.measure(self._max_width)
+                self._is_long = True
+            row.width, row.height = self._max_width, height
+            room -= row.num_lines
+            rows.append(row)
+        return rows
+
+    def _fold_rows(self) -> list[Row]:
+        if not self._is_long:
+            return []
+        num_lines = self._text.count("\n") + 1
+        more = f"Show all {num_lines:,} lines" if num_lines > FOLD_LINES else "Show all"
+        label = "Show less" if self._is_unfolded else more
+        row = LinkRow(self._kit.look, _FOLD, label)
+        row.gap = self._kit.look.px(Space.XS)
+        return [row]
+
+    @override
+    def _row_left(self, number: int) -> int:
+        if number >= len(self._bubble):
+            return self.width - self._row_width(number)
+        return int(self._bubble_rect().left()) + self._kit.look.px(Space.L)
+
+    @override
+    def _row_width(self, number: int) -> int:
+        if number < len(self._bubble):
+            return self._max_width
+        return int(self.width * SHARE) if self.item.editing and number == 0 else self.width
+
+    @override
+    def _ordinal(self, number: int) -> int:
+        return BODY + number
+
+    @override
+    def _has_text(self, number: int) -> bool:
+        return number < self._num_text
+
+    @override
+    def _is_parsed(self) -> bool:
+        return self._markdown is None or self._markdown.is_fed
+
+    @override
+    def _parse_more(self) -> None:
+        assert self._markdown is not None
+        self._markdown.feed()
+        self._dirty = True
+
+    @override
+    def _estimate_rest(self) -> int:
+        return 0 if self._markdown is None else self._markdown.estimate_rest(self._max_width)
+
+    @override
+    def source_text(self, ordinal: int) -> str:
+        return self._text
+
+    @override
+    def _paint_over(self, paint: MessagePaint, number: int) -> None:
+        """Nothing lies over a bubble."""
+
+    @override
+    def _paint_background(self, paint: MessagePaint) -> None:
+        if not self._bubble:
+            return
+        painter, colors = paint.painter, self._kit.look.colors
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colors.user_bubble))
+        radius = self._kit.look.px(Radius.BUBBLE)
+        painter.drawRoundedRect(self._bubble_rect(), radius, radius)
+
+    def _bubble_rect(self) -> QRectF:
+        look = self._kit.look
+        natural = self._max_width
+        if len(self._bubble) <= SHRINK_ROWS and all(row.width >= 0 for row in self._bubble):
+            natural = min(natural, int(max(row.natural_width for row in self._bubble)) + 1)
+        width = natural + 2 * look.px(Space.L)
+        height = self._tree.top(len(self._bubble)) + look.px(Space.M)
+        return QRectF(self.width - width, 0, width, height)

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from pytestqt.qtbot import QtBot
+
+from app.bridge.engine_bridge import EngineBridge
+from engine.config import EngineConfig
+from engine.events import Event, LoadModel, ModelLoaded, ModelUnloaded, TextDelta
+from engine.types import Channel, RequestId
+from tests.fakes.fake_engine import FakeEngine
+
+
+class Heard:
+    """Events by the signal that brought them, and the threads that they came on."""
+
+    def __init__(self, bridge: EngineBridge) -> None:
+        self.model: list[Event] = []
+        self.request: list[Event] = []
+        self.threads: set[int] = set()
+        bridge.model_changed.connect(lambda event: self._hear(self.model, event))
+        bridge.request_changed.connect(lambda event: self._hear(self.request, event))
+
+    def _hear(self, heard: list[Event], event: Event) -> None:
+        self.threads.add(threading.get_ident())
+        heard.append(event)
+
+
+def make_bridge() -> tuple[EngineBridge, FakeEngine]:
+    engines: list[FakeEngine] = []
+
+    def make(on_event: Callable[[Event], None]) -> FakeEngine:
+        engines.append(FakeEngine(EngineConfig(), on_event))
+        return engines[0]
+
+    return EngineBridge(make), engines[0]
+
+
+def test_events_of_another_thread_arrive_on_this_one_in_order(qtbot: QtBot) -> None:
+    bridge, engine = make_bridge()
+    heard = Heard(bridge)
+
+    def emit() -> None:
+        for number in range(1, 201):
+            engine.on_event(TextDelta(RequestId("a"), Channel.ANSWER, "x", number))
+        engine.on_event(ModelUnloaded())
+
+    thread = threading.Thread(target=emit)
+    thread.start()
+    thread.join()
+    qtbot.waitUntil(lambda: bool(heard.model))
+    deltas = [event for event in heard.request if isinstance(event, TextDelta)]
+    assert "".join(event.text for event in deltas) == "x" * 200
+    assert deltas[-1].num_tokens == 200
+    assert len(deltas) < 200, "what waited together came together"
+    assert heard.threads == {threading.get_ident()}
+    bridge.close()
+
+
+def test_commands_go_down_and_answers_come_up(qtbot: QtBot) -> None:
+    bridge, engine = make_bridge()
+    heard = Heard(bridge)
+    bridge.start()
+    assert engine.started
+    bridge.send(LoadModel("/models/tiny"))
+    qtbot.waitUntil(lambda: any(isinstance(event, ModelLoaded) for event in heard.model))
+    bridge.close()
+
+
+def test_close_delivers_the_last_words(qtbot: QtBot) -> None:
+    bridge, engine = make_bridge()
+    heard = Heard(bridge)
+    engine.on_event(TextDelta(RequestId("a"), Channel.ANSWER, "bye", 1))
+    bridge.close()
+    assert [event for event in heard.request if isinstance(event, TextDelta)][0].text == "bye"
+    assert engine.closed

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.bridge.tasks import TaskLane, problem_of
+from engine.errors import DiskError
+
+
+@pytest.fixture
+def lane(qtbot: QtBot) -> Iterator[TaskLane]:
+    lane = TaskLane("test")
+    yield lane
+    lane.stop()
+
+
+def test_calls_run_in_order_on_one_other_thread(lane: TaskLane, qtbot: QtBot) -> None:
+    threads: list[int] = []
+    results: list[int] = []
+    here = threading.get_ident()
+
+    def work(number: int) -> int:
+        threads.append(threading.get_ident())
+        return number
+
+    def deliver(number: int) -> None:
+        assert threading.get_ident() == here
+        results.append(number)
+
+    for number in range(20):
+        lane.run(lambda number=number: work(number), deliver)
+    qtbot.waitUntil(lambda: len(results) == 20)
+    assert results == list(range(20))
+    assert len(set(threads)) == 1
+    assert here not in threads
+
+
+def test_an_error_goes_to_its_caller(lane: TaskLane, qtbot: QtBot) -> None:
+    errors: list[Exception] = []
+
+    def fail() -> None:
+        raise DiskError("The disk is full.")
+
+    lane.run(fail, None, errors.append)
+    qtbot.waitUntil(lambda: bool(errors))
+    assert problem_of(errors[0]).cause == "The disk is full."
+
+
+def test_an_error_that_nobody_asked_for_is_announced(
+    lane: TaskLane, qtbot: QtBot, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError("nobody saw this coming")
+
+    with qtbot.waitSignal(lane.failed) as signal:
+        lane.run(fail)
+    problem = problem_of(signal.args[0])
+    assert problem.title == "Rejoinder made a mistake."
+    assert "nobody saw this coming" in problem.cause
+    assert "a background call failed" in caplog.text
+
+
+def test_stop_finishes_what_was_queued_and_delivers_nothing_more(qtbot: QtBot) -> None:
+    lane = TaskLane("test")
+    done: list[int] = []
+    delivered: list[int] = []
+    for number in range(5):
+        lane.run(lambda number=number: done.append(number), lambda _none: delivered.append(1))
+    lane.stop()
+    lane.stop()
+    lane.run(lambda: done.append(99))
+    qtbot.wait(5)
+    assert done == list(range(5))
+    assert delivered == []

@@ -1,0 +1,40 @@
+"""The window on a fake engine, for every test below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.settings import Settings
+from tests.fakes.rig import FakeCatalog
+from tests.fakes.stage import Stage
+
+MakeStage = Callable[..., Stage]
+
+
+@pytest.fixture
+def make_stage(tmp_path: Path, qtbot: QtBot) -> Iterator[MakeStage]:
+    """Open windows one after another on the same data folder; the last is closed at the end."""
+    stages: list[Stage] = []
+
+    def make(
+        *,
+        settings: Settings | None = None,
+        catalog: FakeCatalog | None = None,
+        hold_load: bool = False,
+    ) -> Stage:
+        stage = Stage(tmp_path, qtbot, settings=settings, catalog=catalog, hold_load=hold_load)
+        stages.append(stage)
+        return stage
+
+    yield make
+    for stage in stages:
+        stage.close()
+
+
+@pytest.fixture
+def stage(make_stage: MakeStage) -> Stage:
+    return make_stage()

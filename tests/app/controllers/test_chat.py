@@ -1,0 +1,410 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.conversation.tree import MessageStatus, Setup, shown_path, versions
+from app.viewmodels.models import ModelPhase
+from app.viewmodels.state_line import Loading, Planned, Reading, Waiting
+from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
+from engine.events import Cancel, LoadModel
+from engine.types import Channel, FinishReason, PromptPlan, Role
+from tests.fakes.rig import Rig, card
+
+FULL = ContextFullError("33,012 tokens; the model takes 32,768.").problem
+NO_MEMORY = OutOfMemoryError("8.1 GB were needed, 6.0 GB are free.").problem
+
+
+@pytest.fixture
+def rig(tmp_path: Path, qtbot: QtBot) -> Iterator[Rig]:
+    rig = Rig(tmp_path)
+    rig.start()
+    qtbot.waitUntil(lambda: rig.models.status.phase is ModelPhase.READY)
+    yield rig
+    rig.close()
+
+
+@pytest.fixture
+def loading(tmp_path: Path, qtbot: QtBot) -> Iterator[Rig]:
+    rig = Rig(tmp_path)
+    rig.engine.hold_load = True
+    rig.start()
+    qtbot.waitUntil(lambda: rig.models.status.phase is ModelPhase.IMPORTING)
+    yield rig
+    rig.close()
+
+
+def send(rig: Rig, qtbot: QtBot, text: str) -> None:
+    assert rig.chat.send(rig.library.current, text)
+    qtbot.waitUntil(lambda: rig.turns.live_in(rig.library.current) is not None)
+
+
+def settle(rig: Rig, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: not rig.turns.live)
+
+
+def answer(rig: Rig, qtbot: QtBot, text: str, reply: str) -> None:
+    send(rig, qtbot, text)
+    rig.engine.write(reply)
+    rig.engine.finish()
+    settle(rig, qtbot)
+
+
+def test_a_message_is_answered_and_stored(rig: Rig, qtbot: QtBot) -> None:
+    answer(rig, qtbot, "Hello", "Hi there")
+    path = rig.path
+    assert [(node.role, node.content) for node in path] == [
+        (Role.USER, "Hello"),
+        (Role.ASSISTANT, "Hi there"),
+    ]
+    assert rig.stored_path(rig.library.current) == path
+    assert rig.current.title == "Hello"
+
+
+def test_an_answer_records_how_it_was_made(rig: Rig, qtbot: QtBot) -> None:
+    rig.chat.set_setup(rig.library.current, Setup(top_k=20))
+    answer(rig, qtbot, "Hello", "Hi")
+    generation = rig.path[-1].generation
+    assert generation is not None
+    request = rig.engine.submitted[0]
+    assert generation.model_path == "/models/Tiny-9B-4bit"
+    assert generation.template_hash == "tmpl-1"
+    assert generation.sampling == request.sampling
+    assert (request.sampling.top_k, request.sampling.temperature) == (20, 0.6)
+    assert generation.usage is not None
+    assert generation.finish_reason is FinishReason.STOP
+
+
+def test_every_answer_draws_with_its_own_seed_unless_one_is_set(rig: Rig, qtbot: QtBot) -> None:
+    answer(rig, qtbot, "One", "1")
+    answer(rig, qtbot, "Two", "2")
+    rig.chat.set_setup(rig.library.current, Setup(seed=7))
+    answer(rig, qtbot, "Three", "3")
+    first, second, third = (request.sampling.seed for request in rig.engine.submitted)
+    assert first != second
+    assert third == 7
+
+
+def test_only_the_new_message_counts_as_new(rig: Rig, qtbot: QtBot) -> None:
+    answer(rig, qtbot, "One", "1")
+    answer(rig, qtbot, "Two", "2")
+    second = rig.engine.submitted[1]
+    assert [message.content for message in second.messages] == ["One", "1", "Two"]
+    assert second.new_messages == {2}
+    assert second.messages[1].reply is not None, "generated ids are sent, never tokenised again"
+
+
+def test_empty_message_is_refused(rig: Rig) -> None:
+    assert not rig.chat.send(rig.library.current, "  \n ")
+    assert rig.refusals[0].problem is not None
+    assert rig.refusals[0].problem.title == "The message is empty."
+    assert rig.current.nodes == {}
+
+
+def test_one_answer_at_a_time_in_a_conversation(rig: Rig, qtbot: QtBot) -> None:
+    send(rig, qtbot, "One")
+    assert not rig.chat.send(rig.library.current, "Two")
+    assert len(rig.engine.submitted) == 1
+
+
+def test_stop_keeps_what_is_written(rig: Rig, qtbot: QtBot) -> None:
+    send(rig, qtbot, "Hello")
+    rig.engine.write("Half an ans")
+    rig.chat.stop(rig.library.current)
+    settle(rig, qtbot)
+    assert rig.path[-1].content == "Half an ans"
+    assert rig.path[-1].status is MessageStatus.STOPPED
+    assert rig.path[-1].reply is not None
+
+
+def test_stop_before_the_first_token_leaves_an_empty_stopped_reply(rig: Rig, qtbot: QtBot) -> None:
+    send(rig, qtbot, "Hello")
+    rig.chat.stop(rig.library.current)
+    settle(rig, qtbot)
+    assert rig.path[-1].status is MessageStatus.STOPPED
+    assert rig.path[-1].content == ""
+
+
+def test_regenerate_adds_a_version(rig: Rig, qtbot: QtBot) -> None:
+    answer(rig, qtbot, "Hello", "First")
+    first = rig.path[-1].node_id
+    assert rig.chat.regenerate(rig.library.current, first)
+    qtbot.waitUntil(lambda: rig.engine.running is not None)
+    rig.engine.write("Second")
+    rig.engine.finish()
+    settle(rig, qtbot)
+    assert rig.path[-1].content == "Second"
+    assert versions(rig.current, first)[0] == first
+    assert rig.engine.submitted[1].new_messages == frozenset()
+
+
+def test_edit_adds_a_version_and_the_old_branch_stays(rig: Rig, qtbot: QtBot) -> None:
+    answer(rig, qtbot, "Capital of France?", "Paris")
+    asked = rig.path[0].node_id
+    assert rig.chat.edit(rig.library.current, asked, "Capital of Spain?")
+    qtbot.waitUntil(lambda: rig.engine.running is not None)
+    rig.engine.write("Madrid")
+    rig.engine.finish()
+    settle(rig, qtbot)
+    assert [node.content for node in rig.path] == ["Capital of Spain?", "Madrid"]
+    rig.chat.show_neighbour(rig.library.current, rig.path[0].node_id, -1)
+    assert [node.content for node in rig.path] == ["Capital of France?", "Paris"]
+    rig.chat.show_neighbour(rig.library.current, rig.path[0].node_id, -1)
+    assert [node.content for node in rig.path] == ["Capital of France?", "Paris"]
+    assert rig.stored_path(rig.library.current) == rig.path
+
+
+def test_switching_conversations_loses_nothing(rig: Rig, qtbot: QtBot) -> None:
+    send(rig, qtbot, "Slow question")
+    slow = rig.library.current
+    rig.engine.write("The ")
+    rig.library.new_chat()
+    assert rig.library.current != slow
+    rig.engine.write("answer")
+    rig.engine.finish()
+    settle(rig, qtbot)
+    assert rig.library.unseen == {slow}
+    rig.library.select(slow)
+    assert rig.path[-1].content == "The answer"
+    assert rig.library.unseen == frozenset()
+
+
+def test_requests_of_several_conversations_queue(rig: Rig, qtbot: QtBot) -> None:
+    send(rig, qtbot, "First")
+    first = rig.library.current
+    rig.library.new_chat()
+    send(rig, qtbot, "Second")
+    second = rig.library.current
+    qtbot.waitUntil(lambda: rig.turns.live_in(second).phase == Waiting(1))  # pyright: ignore[reportOptionalMemberAccess] (sent above)
+    rig.engine.write("1")
+    rig.engine.finish()
+    qtbot.waitUntil(lambda: rig.turns.live_in(first) is None)
+    rig.engine.write("2")
+    rig.engine.finish()
+    settle(rig, qtbot)
+    assert [shown_path(rig.desk.get(one))[-1].content for one in (first, second)] == ["1", "2"]
+
+
+def test_a_queued_message_is_only_a_draft_in_the_store(rig: Rig, qtbot: QtBot) -> None:
+    rig.engine.hold_start = True
+    send(rig, qtbot, "Patience")
+    stored = rig.stored(lambda store: store.load(rig.library.current))
+    assert (stored.draft, len(stored.nodes)) == ("Patience", 0)
+    assert len(rig.path) == 2, "it is shown all the same"
+    rig.engine.begin()
+    qtbot.waitUntil(lambda: isinstance(_phase(rig), Planned))
+    stored = rig.stored(lambda store: store.load(rig.library.current))
+    assert (stored.draft, len(stored.nodes)) == ("", 2)
+    rig.chat.stop(rig.library.current)
+    settle(rig, qtbot)
+
+
+def _phase(rig: Rig) -> object:
+    live = rig.turns.live_in(rig.library.current)
+    return live and live.phase
+
+
+def test_a_full_context_stores_nothing_and_gives_the_text_back(rig: Rig, qtbot: QtBot) -> None:
+    answer(rig, qtbot, "Hello", "Hi")
+    rig.engine.hold_start = True
+    send(rig, qtbot, "A very long question")
+    rig.engine.fail(FULL)
+    settle(rig, qtbot)
+    assert [(refusal.text, refusal.problem) for refusal in rig.refusals] == [
+        ("A very long question", FULL)
+    ]
+    assert [node.content for node in rig.path] == ["Hello", "Hi"]
+    stored = rig.stored(lambda store: store.load(rig.library.current))
+    assert stored.draft == "A very long question"
+    assert len(stored.nodes) == 2
+
+
+def test_a_refusal_keeps_what_was_typed_and_renamed_meanwhile(rig: Rig, qtbot: QtBot) -> None:
+    rig.engine.hold_start = True
+    send(rig, qtbot, "Too long")
+    rig.library.rename(rig.library.current, "My chat")
+    rig.chat.save_draft(rig.library.current, "next thought")
+    rig.engine.fail(FULL)
+    settle(rig, qtbot)
+    assert rig.current.title == "My chat"
+    assert rig.current.draft == "Too long\n\nnext thought"
+
+
+def test_stopping_a_queued_message_gives_the_text_back_without_a_word(
+    rig: Rig, qtbot: QtBot
+) -> None:
+    rig.engine.hold_start = True
+    send(rig, qtbot, "Never mind")
+    rig.chat.stop(rig.library.current)
+    settle(rig, qtbot)
+    assert [(refusal.text, refusal.problem) for refusal in rig.refusals] == [("Never mind", None)]
+    assert rig.path == []
+
+
+def test_a_failure_keeps_the_text_and_can_be_retried(rig: Rig, qtbot: QtBot) -> None:
+    send(rig, qtbot, "Hello")
+    rig.engine.write("Half")
+    rig.engine.fail(NO_MEMORY)
+    settle(rig, qtbot)
+    failed = rig.path[-1]
+    assert (failed.status, failed.content, failed.problem) == (
+        MessageStatus.FAILED,
+        "Half",
+        NO_MEMORY,
+    )
+    assert rig.chat.regenerate(rig.library.current, failed.node_id)
+    qtbot.waitUntil(lambda: rig.engine.running is not None)
+    rig.engine.write("Whole")
+    rig.engine.finish()
+    settle(rig, qtbot)
+    assert [node.content for node in rig.path] == ["Hello", "Whole"]
+    assert rig.stored_path(rig.library.current) == rig.path
+
+
+def test_streamed_text_is_saved_while_it_streams(rig: Rig, qtbot: QtBot) -> None:
+    send(rig, qtbot, "Hello")
+    rig.engine.write("So far so good")
+    conversation_id = rig.library.current
+    qtbot.waitUntil(
+        lambda: (
+            [node.content for node in rig.stored_path(conversation_id)]
+            == ["Hello", "So far so good"]
+        ),
+        timeout=1000,
+    )
+    rig.engine.finish()
+    settle(rig, qtbot)
+
+
+def test_a_message_waits_for_the_model(loading: Rig, qtbot: QtBot) -> None:
+    rig = loading
+    send(rig, qtbot, "Early bird")
+    assert rig.engine.submitted == []
+    rig.engine.load_progress(0.62)
+    qtbot.waitUntil(lambda: isinstance(_phase(rig), Loading))
+    rig.engine.finish_load()
+    qtbot.waitUntil(lambda: rig.engine.running is not None)
+    rig.engine.write("Worm")
+    rig.engine.finish()
+    settle(rig, qtbot)
+    assert [node.content for node in rig.path] == ["Early bird", "Worm"]
+
+
+def test_a_waiting_message_comes_back_when_loading_fails(loading: Rig, qtbot: QtBot) -> None:
+    rig = loading
+    send(rig, qtbot, "Early bird")
+    problem = ModelFolderError("model.safetensors is missing.").problem
+    rig.engine.fail_load(problem)
+    settle(rig, qtbot)
+    assert [(refusal.text, refusal.problem) for refusal in rig.refusals] == [
+        ("Early bird", problem)
+    ]
+    assert not rig.chat.send(rig.library.current, "Again")
+    assert rig.refusals[-1].problem == problem
+
+
+def test_a_waiting_message_can_be_stopped(loading: Rig, qtbot: QtBot) -> None:
+    send(loading, qtbot, "Early bird")
+    loading.chat.stop(loading.library.current)
+    assert loading.refusals[0].text == "Early bird"
+    assert loading.current.draft == "Early bird"
+
+
+def test_a_long_prompt_is_being_read_before_it_was_read(rig: Rig, qtbot: QtBot) -> None:
+    rig.engine.plan = PromptPlan(prompt_tokens=9000, restored=0, replayed=0, read=9000)
+    send(rig, qtbot, "Long")
+    qtbot.waitUntil(lambda: _phase(rig) == Reading(done=0, total=9000, eta_s=None))
+    rig.engine.prefill(4096, 9000, 9.0)
+    qtbot.waitUntil(lambda: _phase(rig) == Reading(done=4096, total=9000, eta_s=9.0))
+    rig.engine.write("Done")
+    qtbot.waitUntil(lambda: isinstance(_phase(rig), Planned))
+    rig.engine.finish()
+    settle(rig, qtbot)
+
+
+def test_another_model_keeps_the_answer_so_far_and_takes_over_what_waits(
+    rig: Rig, qtbot: QtBot
+) -> None:
+    send(rig, qtbot, "First")
+    first = rig.library.current
+    rig.engine.write("Half")
+    qtbot.waitUntil(lambda: isinstance(_phase(rig), Planned))
+    rig.library.new_chat()
+    send(rig, qtbot, "Second")
+    other = card("Other-4B")
+    rig.engine.facts = replace(rig.engine.facts, name="Other 4B")
+    rig.models.choose(other.path)
+    qtbot.waitUntil(lambda: rig.turns.live_in(first) is None)
+    kept = shown_path(rig.desk.get(first))[-1]
+    assert (kept.content, kept.status) == ("Half", MessageStatus.STOPPED)
+    qtbot.waitUntil(lambda: rig.engine.running is not None)
+    rig.engine.write("From the new one")
+    rig.engine.finish()
+    settle(rig, qtbot)
+    generation = rig.path[-1].generation
+    assert generation is not None
+    assert generation.model_name == "Other 4B"
+    assert rig.refusals == []
+
+
+def test_closing_while_answering_keeps_the_text(tmp_path: Path, qtbot: QtBot) -> None:
+    rig = Rig(tmp_path)
+    rig.start()
+    qtbot.waitUntil(lambda: rig.models.status.phase is ModelPhase.READY)
+    send(rig, qtbot, "Hello")
+    rig.engine.write("Half an ans")
+    conversation_id = rig.library.current
+    rig.close()
+    again = Rig(tmp_path)
+    again.start()
+    assert [node.content for node in again.stored_path(conversation_id)] == [
+        "Hello",
+        "Half an ans",
+    ]
+    assert again.stored_path(conversation_id)[-1].status is MessageStatus.STOPPED
+    again.close()
+
+
+def test_closing_while_loading_keeps_the_message_as_a_draft(tmp_path: Path, qtbot: QtBot) -> None:
+    rig = Rig(tmp_path)
+    rig.engine.hold_load = True
+    rig.start()
+    assert rig.chat.send(rig.library.current, "Early bird")
+    conversation_id = rig.library.current
+    rig.close()
+    again = Rig(tmp_path)
+    again.start()
+    assert again.stored(lambda store: store.load(conversation_id)).draft == "Early bird"
+    again.close()
+
+
+def test_closing_before_anything_started(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    rig.start()
+    rig.close()
+    assert rig.engine.closed
+
+
+def test_reasoning_goes_to_its_own_channel(rig: Rig, qtbot: QtBot) -> None:
+    heard: list[tuple[object, str]] = []
+    rig.turns.text_arrived.connect(lambda _node, channel, text: heard.append((channel, text)))
+    send(rig, qtbot, "Why?")
+    rig.engine.think("Hmm.")
+    rig.engine.write("Because.")
+    rig.engine.finish()
+    settle(rig, qtbot)
+    assert heard == [(Channel.REASONING, "Hmm."), (Channel.ANSWER, "Because.")]
+    assert (rig.path[-1].reasoning, rig.path[-1].content) == ("Hmm.", "Because.")
+
+
+def test_commands_are_sent_in_order_when_the_model_changes(rig: Rig, qtbot: QtBot) -> None:
+    send(rig, qtbot, "Hello")
+    qtbot.waitUntil(lambda: isinstance(_phase(rig), Planned))
+    rig.models.choose(card("Other-4B").path)
+    kinds = [type(command) for command in rig.engine.commands]
+    assert kinds.index(Cancel) < len(kinds) - 1 - kinds[::-1].index(LoadModel)
+    settle(rig, qtbot)

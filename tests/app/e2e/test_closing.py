@@ -1,0 +1,146 @@
+"""Closing in every state: nothing written is lost, the process ends with status 0."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
+
+from app.store.lock import InstanceLock
+from app.widgets.send_button import SendButton
+from tests.app.conftest import MakeStage
+from tests.fakes.stage import Stage
+
+
+def test_closing_while_answering(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    stage.send("Hello")
+    stage.engine.write("Half an ans")
+    stage.settle()
+    conversation_id = stage.current
+    stage.close()
+    again = make_stage()
+    assert [node.content for node in again.rig.stored_path(conversation_id)] == [
+        "Hello",
+        "Half an ans",
+    ]
+
+
+def test_closing_while_loading_with_a_message_waiting(make_stage: MakeStage) -> None:
+    stage = make_stage(hold_load=True)
+    stage.send("Early bird")
+    settings = stage.rig.core.preferences
+    stage.close()
+    again = make_stage(settings=settings.value)
+    again.qtbot.waitUntil(lambda: again.edit.toPlainText() == "Early bird")
+
+
+def test_closing_while_reading(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    stage.send("Hello")
+    stage.engine.prefill(1, 2)
+    stage.close()
+    assert stage.engine.closed
+
+
+def test_closing_with_words_in_the_composer(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    stage.type("unfinished")
+    settings = stage.rig.core.preferences
+    stage.close()
+    again = make_stage(settings=settings.value)
+    again.qtbot.waitUntil(lambda: again.edit.toPlainText() == "unfinished")
+
+
+def test_every_control_has_a_name(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    nameless = [
+        f"{type(widget).__name__} {widget.objectName()}"
+        for kind in (QPushButton, QToolButton, SendButton)
+        for widget in stage.window.findChildren(kind)
+        if widget.isVisible() and not (widget.accessibleName() or _text(widget))
+    ]
+    assert nameless == []
+    for named in (stage.edit, stage.list, stage.pane.view, stage.window.inspector.prompt):
+        assert named.accessibleName()
+
+
+def test_tab_goes_from_sidebar_to_transcript_to_composer(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    order: list[QWidget] = []
+    widget: QWidget = stage.list
+    while len(order) < 50:
+        order.append(widget)
+        widget = widget.nextInFocusChain()
+    places = [order.index(one) for one in (stage.list, stage.pane.view, stage.edit)]
+    assert places == sorted(places)
+
+
+def _text(widget: QWidget) -> str:
+    return widget.text() if isinstance(widget, QPushButton) else ""
+
+
+def run_app(data_dir: Path, *, platform: str = "offscreen") -> subprocess.Popen[str]:
+    environment = {
+        **os.environ,
+        "QT_QPA_PLATFORM": platform,
+        "HOME": str(data_dir),
+        "XDG_CACHE_HOME": str(data_dir / "cache"),
+        "HF_HOME": str(data_dir / "hf"),
+    }
+    command = [sys.executable, "-m", "app", "--data-dir", str(data_dir / "data")]
+    return subprocess.Popen(
+        [*command, "--model", str(data_dir / "none")],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Poll until the other process got so far, or has ended."""
+    patience = threading.Event()
+    for _ in range(600):
+        if condition() or process.poll() is not None:
+            return
+        patience.wait(0.05)
+
+
+@pytest.mark.slow
+def test_the_real_app_starts_and_ends_cleanly(tmp_path: Path) -> None:
+    process = run_app(tmp_path)
+    log = tmp_path / "data" / "logs" / "rejoinder.log"
+    try:
+        _wait_for(lambda: log.exists() and "the window is open" in log.read_text(), process)
+        assert (log.stat().st_mode & 0o077) == 0
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=40) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.slow
+def test_a_second_instance_says_so(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with InstanceLock(tmp_path / "data"):
+        process = run_app(tmp_path)
+        _out, errors = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert "already running" in errors
+
+
+@pytest.mark.slow
+def test_an_unknown_display_says_so(tmp_path: Path) -> None:
+    process = run_app(tmp_path, platform="nothing")
+    _out, errors = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert errors.startswith("Rejoinder can't open its window: ")
+    assert "Traceback" not in errors

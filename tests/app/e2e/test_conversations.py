@@ -1,0 +1,332 @@
+"""The window as a person uses it: real controllers and store, a fake engine."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit
+
+from app.viewmodels.transcript import ItemStatus, Version
+from app.widgets.commands import CommandId
+from app.widgets.send_button import SendState
+from engine.errors import ContextFullError, OutOfMemoryError
+from engine.types import PromptPlan
+from tests.app.conftest import MakeStage
+from tests.fakes.stage import CTRL, Key, Stage
+
+
+def test_a_first_message_is_sent_and_answered(stage: Stage) -> None:
+    assert stage.pane.question.isVisible()
+    assert not stage.pane.view.isVisible()
+    stage.send("What is a radix tree?")
+    assert stage.edit.toPlainText() == ""
+    assert stage.pane.view.isVisible()
+    stage.engine.write("A tree over ")
+    stage.settle()
+    assert stage.composer.button.state is SendState.STOP
+    stage.answer("tokens.")
+    assert stage.texts == ["What is a radix tree?", "A tree over tokens."]
+    assert stage.composer.button.state is SendState.SEND
+    assert not stage.composer.button.isEnabled()
+    assert stage.rows == ["TODAY", "What is a radix tree?"]
+    assert stage.window.toolbar.title_button.text() == "What is a radix tree?"
+
+
+def test_the_state_line_tells_what_was_read(stage: Stage) -> None:
+    stage.chat("One", "1")
+    first = stage.items[1].state_line
+    assert first is not None
+    assert first.text == "Read 4 tokens in 100 ms"
+    stage.engine.plan = PromptPlan(prompt_tokens=24, restored=20, replayed=0, read=4)
+    stage.chat("Two", "2")
+    second = stage.items[3].state_line
+    assert second is not None
+    assert second.text == "Restored 20 tokens in 6 ms, nothing re-read"
+
+
+def test_the_button_sends_and_stops(stage: Stage) -> None:
+    stage.type("Hello")
+    QTest.mouseClick(stage.composer.button, Qt.MouseButton.LeftButton)
+    stage.settle()
+    stage.engine.write("Half")
+    stage.settle()
+    QTest.mouseClick(stage.composer.button, Qt.MouseButton.LeftButton)
+    stage.settle()
+    assert stage.items[1].status is ItemStatus.STOPPED
+    assert stage.texts == ["Hello", "Half"]
+
+
+def test_escape_stops_from_the_composer_and_from_the_transcript(stage: Stage) -> None:
+    for place in (stage.edit, stage.pane.view):
+        stage.send("Hello")
+        stage.engine.write("Half")
+        stage.settle()
+        QTest.keyClick(place, Key.Key_Escape)
+        stage.settle()
+        assert stage.items[-1].status is ItemStatus.STOPPED
+        stage.edit.setFocus()
+
+
+def test_regenerate_and_versions(stage: Stage) -> None:
+    stage.chat("Hello", "First")
+    stage.run(CommandId.REGENERATE)
+    stage.answer("Second")
+    assert stage.texts == ["Hello", "Second"]
+    assert stage.items[1].version == Version(2, 2)
+    stage.run(CommandId.PREVIOUS_VERSION)
+    assert stage.texts == ["Hello", "First"]
+    stage.pane.view.version_requested.emit(stage.items[1].key, 1)
+    stage.settle()
+    assert stage.texts == ["Hello", "Second"]
+
+
+def test_up_edits_the_last_message_as_a_new_version(stage: Stage) -> None:
+    stage.chat("Capital of France?", "Paris")
+    QTest.keyClick(stage.edit, Key.Key_Up)
+    assert stage.items[0].editing
+    stage.pane.view.edit_submitted.emit(stage.items[0].key, "Capital of Spain?")
+    stage.settle()
+    stage.answer("Madrid")
+    assert stage.texts == ["Capital of Spain?", "Madrid"]
+    assert stage.items[0].version == Version(2, 2)
+    assert not stage.items[0].editing
+
+
+def test_an_edit_can_be_cancelled(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.run(CommandId.EDIT_LAST)
+    stage.pane.view.edit_cancelled.emit(stage.items[0].key)
+    assert not stage.items[0].editing
+    assert stage.items[0].version == Version(1, 1)
+
+
+def test_an_empty_edit_stays_in_its_editor(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.run(CommandId.EDIT_LAST)
+    stage.pane.view.edit_submitted.emit(stage.items[0].key, "  ")
+    assert stage.items[0].editing
+    assert "empty" in stage.pane.notice.text
+
+
+def test_switching_while_it_answers_loses_nothing(stage: Stage) -> None:
+    stage.send("Slow")
+    stage.engine.write("The ")
+    stage.run(CommandId.NEW_CHAT)
+    assert stage.pane.question.isVisible()
+    assert stage.row("Slow").activity == "…"
+    stage.engine.write("answer")
+    stage.settle()
+    stage.click_row("Slow")
+    assert stage.texts == ["Slow", "The answer"]
+    assert stage.composer.button.state is SendState.STOP
+    stage.run(CommandId.NEW_CHAT)
+    stage.answer(" is 42.")
+    assert stage.row("Slow").unseen
+    stage.click_row("Slow")
+    assert not stage.row("Slow").unseen
+    assert stage.texts == ["Slow", "The answer is 42."]
+
+
+def test_a_second_chat_waits_its_turn(stage: Stage) -> None:
+    stage.send("First")
+    stage.run(CommandId.NEW_CHAT)
+    stage.send("Second")
+    line = stage.items[1].state_line
+    assert line is not None
+    assert line.text == "Waiting · 1 answer ahead"
+    stage.answer("1")
+    stage.answer("2")
+    assert stage.texts == ["Second", "2"]
+
+
+def test_a_failure_shows_its_card_and_can_be_retried(stage: Stage) -> None:
+    stage.send("Hello")
+    problem = OutOfMemoryError("8.1 GB were needed.").problem
+    stage.engine.fail(problem)
+    stage.settle()
+    assert stage.items[1].problem == problem
+    stage.pane.view.retry_requested.emit(stage.items[1].key)
+    stage.settle()
+    stage.answer("Hi")
+    assert stage.texts == ["Hello", "Hi"]
+
+
+def test_a_full_context_gives_the_text_back_with_two_ways_on(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.engine.hold_start = True
+    stage.send("Too much")
+    stage.engine.fail(ContextFullError("33,012 tokens; the model takes 32,768.").problem)
+    stage.settle()
+    assert stage.texts == ["Hello", "Hi"]
+    assert stage.edit.toPlainText() == "Too much"
+    assert "33,012" in stage.pane.notice.text
+    assert "Edit an earlier message" in stage.pane.notice.text
+    QTest.mouseClick(stage.pane.notice.button, Qt.MouseButton.LeftButton)
+    stage.settle()
+    assert stage.pane.question.isVisible()
+    assert stage.edit.toPlainText() == "Too much"
+
+
+def test_text_typed_meanwhile_follows_what_comes_back(stage: Stage) -> None:
+    stage.engine.hold_start = True
+    stage.send("Too much")
+    stage.type("more")
+    stage.engine.fail(ContextFullError("33,012 tokens; the model takes 32,768.").problem)
+    stage.settle()
+    assert stage.edit.toPlainText() == "Too much\n\nmore"
+
+
+def test_each_chat_keeps_its_draft(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    stage.chat("First chat", "Yes")
+    stage.type("draft of the first")
+    stage.run(CommandId.NEW_CHAT)
+    assert stage.edit.toPlainText() == ""
+    stage.type("draft of the second")
+    stage.click_row("First chat")
+    assert stage.edit.toPlainText() == "draft of the first"
+    stage.click_row("New chat")
+    assert stage.edit.toPlainText() == "draft of the second"
+
+
+def test_a_draft_is_stored_half_a_second_after_the_last_key(stage: Stage) -> None:
+    stage.chat("First chat", "Yes")
+    stage.type("unfinished")
+    stage.qtbot.waitUntil(
+        lambda: stage.rig.stored(lambda store: store.load(stage.current)).draft == "unfinished",
+        timeout=1500,
+    )
+
+
+def test_the_draft_and_the_chat_are_there_after_a_restart(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    stage.chat("First chat", "Yes")
+    stage.type("unfinished")
+    settings = stage.rig.core.preferences
+    stage.close()
+    again = make_stage(settings=settings.value)
+    again.qtbot.waitUntil(lambda: again.texts == ["First chat", "Yes"])
+    assert again.edit.toPlainText() == "unfinished"
+
+
+def test_delete_and_undo(stage: Stage) -> None:
+    stage.chat("Keep me", "Yes")
+    stage.run(CommandId.NEW_CHAT)
+    stage.chat("Drop me", "No")
+    stage.click_row("Drop me")
+    QTest.keyClick(stage.list, Key.Key_Delete)
+    stage.settle()
+    assert stage.rows == ["TODAY", "Keep me"]
+    assert stage.pane.question.isVisible()
+    toast = stage.window.sidebar.toast
+    assert toast.isVisible()
+    buttons = toast.findChildren(type(stage.pane.notice.button))
+    QTest.mouseClick(buttons[0], Qt.MouseButton.LeftButton)
+    stage.settle()
+    assert stage.rows[0] == "TODAY"
+    assert set(stage.rows[1:]) == {"Keep me", "Drop me"}
+    assert stage.texts == ["Drop me", "No"]
+
+
+def test_undo_key_brings_back_a_chat_when_there_is_no_text_to_undo(stage: Stage) -> None:
+    stage.chat("Drop me", "No")
+    stage.run(CommandId.DELETE)
+    stage.edit.setFocus()
+    QTest.keyClick(stage.edit, Key.Key_Z, CTRL)
+    stage.settle()
+    assert stage.rows == ["TODAY", "Drop me"]
+
+
+def test_undo_key_undoes_typing_first(stage: Stage) -> None:
+    stage.chat("Drop me", "No")
+    stage.run(CommandId.DELETE)
+    stage.edit.setFocus()
+    stage.type("words")
+    QTest.keyClick(stage.edit, Key.Key_Z, CTRL)
+    assert stage.edit.toPlainText() == ""
+    assert stage.rows == []
+
+
+def test_delete_key_in_the_composer_deletes_text_only(stage: Stage) -> None:
+    stage.chat("Keep me", "Yes")
+    stage.type("ab")
+    for key in (Key.Key_Backspace, Key.Key_Delete):
+        QTest.keyClick(stage.edit, key)
+        QTest.keyClick(stage.edit, key, CTRL)
+    assert stage.rows == ["TODAY", "Keep me"]
+
+
+def test_deleting_a_chat_that_answers_stops_it(stage: Stage) -> None:
+    stage.send("Drop me")
+    stage.engine.write("Half")
+    stage.settle()
+    stage.run(CommandId.DELETE)
+    assert stage.engine.running is None
+    assert stage.rows == []
+    stage.run(CommandId.UNDO)
+    assert stage.texts == ["Drop me", "Half"]
+
+
+def test_rename_in_the_title(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    QTest.mouseClick(stage.window.toolbar.title_button, Qt.MouseButton.LeftButton)
+    field = stage.window.toolbar.title_field
+    QTest.keyClicks(field, "Greetings")
+    QTest.keyClick(field, Key.Key_Return)
+    stage.settle()
+    assert stage.rows == ["TODAY", "Greetings"]
+    assert stage.window.toolbar.title_button.text() == "Greetings"
+
+
+def test_rename_in_the_title_can_be_given_up(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.run(CommandId.RENAME)
+    field = stage.window.toolbar.title_field
+    QTest.keyClicks(field, "Oops")
+    QTest.keyClick(field, Key.Key_Escape)
+    assert not field.isVisible()
+    assert stage.rows == ["TODAY", "Hello"]
+
+
+def test_rename_in_the_list(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.click_row("Hello")
+    stage.list.edit_current()
+    editor = stage.list.findChild(QLineEdit)
+    assert isinstance(editor, QLineEdit)
+    QTest.keyClicks(editor, "Greetings")
+    QTest.keyClick(editor, Key.Key_Return)
+    stage.settle()
+    assert stage.rows == ["TODAY", "Greetings"]
+    assert stage.rig.current.title_is_manual
+
+
+def test_a_chat_that_is_not_open_can_be_renamed(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    stage.chat("Hello", "Hi")
+    conversation_id = stage.current
+    stage.close()
+    again = make_stage()
+    again.qtbot.waitUntil(lambda: again.rows == ["TODAY", "Hello"])
+    again.rig.library.rename(conversation_id, "Greetings")
+    again.qtbot.waitUntil(lambda: again.rows == ["TODAY", "Greetings"])
+
+
+def test_recent_chats_in_an_empty_one(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.run(CommandId.NEW_CHAT)
+    button = next(
+        one
+        for one in stage.pane.recent.findChildren(type(stage.pane.notice.button))
+        if one.isVisible()
+    )
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    stage.settle()
+    assert stage.texts == ["Hello", "Hi"]
+
+
+def test_new_chat_reuses_an_empty_one(stage: Stage) -> None:
+    before = stage.current
+    stage.run(CommandId.NEW_CHAT)
+    assert stage.current == before
+    assert QApplication.focusWidget() is stage.edit

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import pytest
+
+from app.theme.contrast import MIN_TEXT_CONTRAST, PAINTED_PAIRS, Pair, contrast
+from app.theme.tokens import DARK, LIGHT, Colors
+
+
+@pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("pair", PAINTED_PAIRS, ids=lambda pair: f"{pair.ink} on {pair.background}")
+def test_painted_text_can_be_read(pair: Pair, colors: Colors) -> None:
+    assert contrast(pair, colors) >= MIN_TEXT_CONTRAST
+
+
+def test_contrast_of_black_and_white_is_21() -> None:
+    assert contrast(Pair("on_accent", "send"), LIGHT) == pytest.approx(17.2, abs=0.1)
+    assert contrast(Pair("canvas", "canvas"), LIGHT) == 1
+
+
+def test_a_translucent_background_is_seen_through() -> None:
+    over_white = contrast(Pair("text", "inline_code", "canvas"), LIGHT)
+    over_bubble = contrast(Pair("text", "inline_code", "user_bubble"), LIGHT)
+    assert over_bubble < over_white < contrast(Pair("text", "canvas"), LIGHT)

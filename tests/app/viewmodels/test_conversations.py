@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from datetime import date, datetime
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.conversation.tree import ConversationSummary
+from app.viewmodels.conversations import (
+    ConversationRow,
+    ConversationsModel,
+    Heading,
+    heading_of,
+    make_rows,
+)
+from engine.types import ConversationId
+
+TODAY = date(2025, 10, 9)
+NOON = datetime(2025, 10, 9, 12).astimezone().timestamp()
+DAY = 24 * 3600.0
+
+
+def summary(name: str, updated_at: float = NOON) -> ConversationSummary:
+    return ConversationSummary(
+        conversation_id=ConversationId(name), title=f"About {name}", updated_at=updated_at
+    )
+
+
+@pytest.mark.parametrize(
+    ("day", "heading"),
+    [
+        (date(2025, 10, 10), "TODAY"),  # a clock that was set back
+        (TODAY, "TODAY"),
+        (date(2025, 10, 8), "YESTERDAY"),
+        (date(2025, 10, 7), "PREVIOUS 7 DAYS"),
+        (date(2025, 10, 2), "PREVIOUS 7 DAYS"),
+        (date(2025, 10, 1), "OCTOBER"),
+        (date(2025, 9, 30), "SEPTEMBER"),
+        (date(2024, 12, 31), "DECEMBER 2024"),
+    ],
+)
+def test_each_day_has_its_section(day: date, heading: str) -> None:
+    assert heading_of(day, TODAY) == heading
+
+
+def test_rows_stand_under_their_headings() -> None:
+    rows = make_rows(
+        [summary("a"), summary("b", NOON - 60), summary("c", NOON - DAY)],
+        lambda one: "58 tok/s" if one == "b" else "",
+        frozenset({ConversationId("c")}),
+        NOON,
+    )
+    assert rows == [
+        Heading("TODAY"),
+        ConversationRow(ConversationId("a"), "About a"),
+        ConversationRow(ConversationId("b"), "About b", "58 tok/s"),
+        Heading("YESTERDAY"),
+        ConversationRow(ConversationId("c"), "About c", unseen=True),
+    ]
+
+
+def test_activity_repaints_one_row(qtbot: QtBot) -> None:
+    model = ConversationsModel()
+    model.set_rows(make_rows([summary("a"), summary("b")], lambda _one: "", frozenset(), NOON))
+    with qtbot.waitSignal(model.dataChanged) as signal:
+        model.set_activity(ConversationId("b"), "…")
+    assert signal.args[0].row() == 2
+    with qtbot.assertNotEmitted(model.dataChanged):
+        model.set_activity(ConversationId("b"), "…")
+    row = model.row_at(model.index(2))
+    assert isinstance(row, ConversationRow)
+    assert row.activity == "…"
+
+
+def test_the_same_conversations_keep_the_selection(qtbot: QtBot) -> None:
+    model = ConversationsModel()
+    model.set_rows(make_rows([summary("a")], lambda _one: "", frozenset(), NOON))
+    with qtbot.assertNotEmitted(model.modelReset):
+        model.set_rows(make_rows([summary("a")], lambda _one: "…", frozenset(), NOON))
+    with qtbot.waitSignal(model.modelReset):
+        model.set_rows(make_rows([summary("b")], lambda _one: "", frozenset(), NOON))
+
+
+def test_headings_can_not_be_selected_and_rows_speak() -> None:
+    model = ConversationsModel()
+    model.set_rows(
+        make_rows([summary("a")], lambda _one: "…", frozenset({ConversationId("a")}), NOON)
+    )
+    heading, row = model.index(0), model.index(1)
+    assert heading.flags() == Qt.ItemFlag.NoItemFlags
+    assert row.flags() & Qt.ItemFlag.ItemIsSelectable
+    spoken = model.data(row, Qt.ItemDataRole.AccessibleTextRole)
+    assert spoken == "About a, answering, new answer"

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from app.viewmodels.lexers import Absent, Language, LexerShelf, load_language
+
+
+@pytest.fixture
+def shelf() -> Iterator[LexerShelf]:
+    shelf = LexerShelf()
+    yield shelf
+    shelf.close()
+
+
+def test_a_language_is_there_once_it_is_loaded(shelf: LexerShelf) -> None:
+    shelf.language("Python")
+    shelf.wait_loaded()
+    assert isinstance(shelf.language("python"), Language)
+
+
+def test_unknown_names_stay_unknown(shelf: LexerShelf) -> None:
+    shelf.language("no such language")
+    shelf.wait_loaded()
+    assert shelf.language("no such language") is Absent.UNKNOWN
+    assert shelf.language("text") is Absent.UNKNOWN
+    assert shelf.language("") is Absent.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("name", "needs"), [("go", True), ("c", True), ("rust", False), ("bash", False)]
+)
+def test_languages_that_can_not_resume_in_a_comment(name: str, needs: bool) -> None:
+    language = load_language(name)
+    assert language is not None
+    assert language.needs_comment_end is needs

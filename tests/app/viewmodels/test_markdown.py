@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import pytest
+
+from app.viewmodels.blocks import (
+    LINE_BREAK,
+    Align,
+    Block,
+    CodeBlock,
+    Frame,
+    FrameKind,
+    Mark,
+    RuleBlock,
+    Span,
+    TableBlock,
+    TextBlock,
+)
+from app.viewmodels.markdown import normalized, parse_markdown
+from tests.fakes.transcript_samples import GUIDE
+
+
+def only(text: str) -> Block:
+    blocks = parse_markdown(text)
+    assert len(blocks) == 1
+    return blocks[0]
+
+
+def spans(text: str) -> tuple[Span, ...]:
+    block = only(text)
+    assert isinstance(block, TextBlock)
+    return block.spans
+
+
+def test_inline_marks_nest() -> None:
+    assert spans("a **b *c* `d`** ~~e~~") == (
+        Span("a "),
+        Span("b ", Mark.BOLD),
+        Span("c", Mark.BOLD | Mark.ITALIC),
+        Span(" ", Mark.BOLD),
+        Span("d", Mark.BOLD | Mark.CODE),
+        Span(" "),
+        Span("e", Mark.STRIKE),
+    )
+
+
+@pytest.mark.parametrize("text", ["**half", "[half](http://x", "`half", "a * b", "~~half"])
+def test_half_typed_marks_stay_as_typed(text: str) -> None:
+    assert spans(text) == (Span(text),)
+
+
+def test_links_carry_their_address() -> None:
+    assert spans("[*a*](https://x.org) <https://y.org>") == (
+        Span("a", Mark.ITALIC, "https://x.org"),
+        Span(" "),
+        Span("https://y.org", Mark.NONE, "https://y.org"),
+    )
+
+
+def test_an_image_is_a_link_to_its_address() -> None:
+    assert spans("![a *b*](https://x.org/i.png)") == (
+        Span("a b", Mark.NONE, "https://x.org/i.png"),
+    )
+    assert spans("![](https://x.org/i.png)")[0].text == "https://x.org/i.png"
+
+
+def test_dangerous_links_are_text() -> None:
+    assert spans("[a](javascript:alert(1))") == (Span("[a](javascript:alert(1))"),)
+
+
+def test_raw_html_is_text() -> None:
+    assert spans("a <b>c</b> &amp; d") == (Span("a <b>c</b> & d"),)
+    assert spans("<div>\n<script>x</script>\n</div>") == (
+        Span(f"<div>{LINE_BREAK}<script>x</script>{LINE_BREAK}</div>"),
+    )
+
+
+def test_line_ends_in_a_paragraph() -> None:
+    assert spans("a\nb\\\nc  \nd") == (Span(f"a b{LINE_BREAK}c{LINE_BREAK}d"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "level"), [("# a", 1), ("### a ###", 3), ("a\n===", 1), ("a\n---", 2), ("a", 0)]
+)
+def test_headings(text: str, level: int) -> None:
+    block = only(text)
+    assert isinstance(block, TextBlock)
+    assert (block.level, block.text) == (level, "a")
+
+
+def test_code_blocks() -> None:
+    block = only("``` Python title\na\n\n  b\n```")
+    assert isinstance(block, CodeBlock)
+    assert (block.language, block.text, block.closed) == ("Python", "a\n\n  b", True)
+    block = only("```\na")
+    assert isinstance(block, CodeBlock)
+    assert (block.language, block.text, block.closed) == ("", "a", False)
+    block = only("    a\n      b")
+    assert isinstance(block, CodeBlock)
+    assert (block.text, block.closed) == ("a\n  b", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "closed"),
+    [
+        ("```", False),
+        ("```\n```", True),
+        ("```\n\n```", True),
+        ("> ```\n> a\n> ```", True),
+        ("> ```\n> a\nb", False),
+    ],
+)
+def test_a_fence_knows_whether_it_is_closed(text: str, closed: bool) -> None:
+    block = parse_markdown(text)[0]
+    assert isinstance(block, CodeBlock)
+    assert block.closed is closed
+
+
+def bullet(*, opens: bool) -> Frame:
+    return Frame(FrameKind.BULLET, opens)
+
+
+def test_leaves_carry_the_containers_around_them() -> None:
+    first, second, third = parse_markdown("- a\n\n  b\n- > c")
+    quote = Frame(FrameKind.QUOTE, opens=True)
+    assert (first.frames, first.joined) == ((bullet(opens=True),), 0)
+    assert (second.frames, second.joined) == ((bullet(opens=False),), 1)
+    assert (third.frames, third.joined) == ((bullet(opens=True), quote), 0)
+
+
+def test_numbers_count_from_the_first_one() -> None:
+    blocks = parse_markdown("7. a\n7. b\n7. c")
+    assert [block.frames[0].number for block in blocks] == [7, 8, 9]
+
+
+def test_task_items() -> None:
+    done, todo, plain = parse_markdown("- [x] a\n- [ ] b\n- [y] c")
+    assert done.frames == (Frame(FrameKind.TASK, opens=True, checked=True),)
+    assert todo.frames == (Frame(FrameKind.TASK, opens=True, checked=False),)
+    assert plain.frames == (bullet(opens=True),)
+    assert isinstance(done, TextBlock)
+    assert done.text == "a"
+
+
+def test_an_empty_item_keeps_its_marker() -> None:
+    blocks = parse_markdown("- a\n-\n- c")
+    assert [block.frames[0].opens for block in blocks] == [True, True, True]
+
+
+def test_loose_and_tight_lists_are_the_same() -> None:
+    def shape(text: str) -> list[tuple[object, ...]]:
+        return [(type(block), block.frames, block.joined) for block in parse_markdown(text)]
+
+    assert shape("- a\n- b") == shape("- a\n\n- b")
+
+
+def test_tables() -> None:
+    table = only("| a | `b` |\n|:-:|--:|\n| 1 |\n| 2 | 3 | 4 |")
+    assert isinstance(table, TableBlock)
+    assert table.aligns == (Align.CENTER, Align.RIGHT)
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["a", "b"],
+        ["1", ""],
+        ["2", "3"],
+    ]
+
+
+def test_rules() -> None:
+    assert isinstance(only("* * *"), RuleBlock)
+
+
+def test_sources_are_the_lines_of_the_blocks() -> None:
+    text = normalized(GUIDE)
+    sources = [text[block.source.start : block.source.end] for block in parse_markdown(text)]
+    assert sources[0] == "# How it works"
+    assert "1. First, with two paragraphs" in sources
+    assert "     1. deeper" in sources
+    assert any(source.startswith("```python\n") and source.endswith("```") for source in sources)
+    assert any(source.startswith("| Layer") and source.endswith("| 0 |") for source in sources)
+
+
+def test_line_ends_and_nul_are_normalised() -> None:
+    assert normalized("a\r\nb\rc\0") == "a\nb\nc\ufffd"
+    assert parse_markdown("a\r\n\r\nb") == parse_markdown("a\n\nb")

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from app.viewmodels.blocks import Block, CodeBlock, TextBlock
+from app.viewmodels.markdown import make_parser, normalized, parse_markdown
+from app.viewmodels.markdown_stream import MarkdownStream
+from tests.fakes.transcript_samples import ANSWERS, GUIDE, PITFALLS
+
+PARSER = make_parser()
+LINES = [
+    *PITFALLS.split("\n"),
+    *GUIDE.split("\n"),
+    "",
+    "",
+    "[a]: /u",
+    "[a]",
+    "'title'",
+    "\t- x",
+    "-",
+    "2.",
+]
+
+
+def streamed(text: str, sizes: list[int]) -> MarkdownStream:
+    """Append text in pieces of the given lengths, over and over; check that what is final stays."""
+    stream = MarkdownStream(PARSER)
+    start = turn = 0
+    final: list[Block] = []
+    while start < len(text):
+        end = start + sizes[turn % len(sizes)]
+        stream.append(text[start:end])
+        assert stream.frozen[: len(final)] == final
+        final = list(stream.frozen)
+        start, turn = end, turn + 1
+    return stream
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "step"), [("guide", 1), ("pitfalls", 1), ("open fence", 1), ("crlf", 11)]
+)
+def test_every_prefix_ends_as_if_it_had_come_at_once(name: str, step: int) -> None:
+    text = ANSWERS[name]
+    for end in range(0, len(text) + 1, step):
+        stream = streamed(text[:end], [17])
+        stream.finish()
+        assert stream.blocks == parse_markdown(text[:end]), f"after {end} characters"
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_token_by_token_ends_the_same(name: str) -> None:
+    stream = MarkdownStream(PARSER)
+    for character in ANSWERS[name]:
+        stream.append(character)
+        assert stream.blocks is not None  # parsed after every character, as the view does
+    stream.finish()
+    assert stream.blocks == parse_markdown(ANSWERS[name])
+    assert stream.text == normalized(ANSWERS[name])
+
+
+@given(
+    st.lists(st.sampled_from(LINES), max_size=14),
+    st.lists(st.integers(1, 9), min_size=1, max_size=4),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_any_text_in_any_pieces_ends_the_same(lines: list[str], sizes: list[int], end: str) -> None:
+    text = end.join(lines)
+    stream = streamed(text, sizes)
+    stream.finish()
+    assert stream.blocks == parse_markdown(text)
+
+
+def test_finished_blocks_are_not_parsed_again() -> None:
+    stream = streamed(GUIDE * 20, [200])
+    assert len(stream.frozen) > 300
+    assert len(stream.tail) < 5
+
+
+def test_items_of_a_long_list_become_final() -> None:
+    stream = streamed("".join(f"{number}. item\n" for number in range(1, 200)), [10])
+    assert len(stream.frozen) == 198
+    assert stream.tail[0].frames[0].number == 199
+
+
+def test_an_open_fence_is_code_from_its_first_line() -> None:
+    stream = MarkdownStream(PARSER)
+    stream.append("Text:\n```py")
+    assert isinstance(stream.tail[-1], CodeBlock)
+    stream.append("thon\nprint(1)\n``")
+    block = stream.tail[-1]
+    assert isinstance(block, CodeBlock)
+    assert (block.language, block.text, block.closed) == ("python", "print(1)", False)
+    stream.append("`\nafter")
+    block = stream.frozen[-1]
+    assert isinstance(block, CodeBlock)
+    assert block.closed
+
+
+@pytest.mark.parametrize("marker", ["-", "--", "***", "#", "1.", "```", "|", "> ", "=="])
+def test_a_line_of_markup_alone_waits_for_its_first_word(marker: str) -> None:
+    stream = MarkdownStream(PARSER)
+    stream.append(f"Some text\n{marker}")
+    (block,) = stream.blocks
+    assert isinstance(block, TextBlock)
+    assert (block.level, block.text) == (0, "Some text")
+
+
+def test_a_carriage_return_may_be_half_a_line_end() -> None:
+    stream = MarkdownStream(PARSER)
+    for piece in ("a\r", "\nb\r", "c\r"):
+        stream.append(piece)
+    stream.finish()
+    assert stream.text == "a\nb\nc\n"

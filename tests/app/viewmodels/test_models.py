@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+
+from app.viewmodels.models import (
+    ModelPhase,
+    ModelStatus,
+    PickerModel,
+    describe,
+    only_demo,
+    picker_rows,
+    shown_name,
+    state_word,
+    waiting_phase,
+)
+from app.viewmodels.state_line import Importing, Loading, Preparing
+from engine.catalog.card import STARTER_NOTE, Source
+from engine.errors import ModelFolderError
+from tests.fakes.rig import DEMO, card
+
+BROKEN = card("Broken-7B", problem=ModelFolderError("model.safetensors is missing.").problem)
+READY = ModelStatus(phase=ModelPhase.READY, path=str(card().path), name="Tiny-9B-4bit")
+
+
+def test_the_second_line() -> None:
+    assert describe(card()) == "9B · 4-bit · 5.2 GB · hybrid: instant chats"
+    assert describe(card(hybrid=False, text_only=True)) == "9B · 4-bit · 5.2 GB · text only"
+    unknown = card(num_parameters=0, bits=0.0, size_bytes=0, hybrid=False)
+    assert describe(unknown) == ""
+
+
+def test_rows_say_what_is_loaded_and_what_is_broken() -> None:
+    rows = picker_rows((BROKEN, DEMO, card()), READY)
+    assert [row.name for row in rows] == ["SmolLM2-135M-Instruct", "Tiny-9B-4bit", "Broken-7B"]
+    demo, tiny, broken = rows
+    assert demo.sentence == STARTER_NOTE
+    assert (tiny.state, tiny.fraction, tiny.source) == ("Loaded", None, "HF cache")
+    assert broken.sentence == "This model can't be loaded. model.safetensors is missing."
+    assert not broken.usable
+
+
+def test_a_loading_model_shows_its_progress() -> None:
+    status = ModelStatus(phase=ModelPhase.LOADING, path=str(card().path), fraction=0.62)
+    (row,) = picker_rows((card(),), status)
+    assert (row.state, row.fraction) == ("Loading 62%", 0.62)
+
+
+def test_a_model_that_failed_says_why() -> None:
+    problem = ModelFolderError("The weights are cut short.").problem
+    status = ModelStatus(phase=ModelPhase.FAILED, path=str(card().path), problem=problem)
+    (row,) = picker_rows((card(),), status)
+    assert row.sentence == "This model can't be loaded. The weights are cut short."
+    assert (row.state, row.usable) == ("Not loaded", True)
+
+
+def test_only_usable_rows_can_be_chosen() -> None:
+    model = PickerModel()
+    model.set_rows(picker_rows((BROKEN, card()), READY))
+    assert model.index(0).flags() & Qt.ItemFlag.ItemIsEnabled
+    assert model.index(1).flags() == Qt.ItemFlag.NoItemFlags
+    spoken = model.data(model.index(1), Qt.ItemDataRole.AccessibleTextRole)
+    assert "model.safetensors is missing" in str(spoken)
+
+
+def test_demo_stands_alone_until_something_better_is_usable() -> None:
+    assert only_demo((DEMO, BROKEN))
+    assert only_demo(())
+    assert not only_demo((DEMO, card()))
+
+
+def test_state_words() -> None:
+    def word(phase: ModelPhase) -> str:
+        return state_word(ModelStatus(phase=phase, fraction=0.629))
+
+    assert [word(phase) for phase in ModelPhase] == [
+        "Looking for models",
+        "Preparing 62%",
+        "Not loaded",
+        "Loading 62%",
+        "Loading 62%",
+        "Ready",
+        "Not loaded",
+    ]
+
+
+def test_what_a_waiting_answer_says() -> None:
+    assert waiting_phase(ModelStatus(phase=ModelPhase.SEARCHING)) == Preparing("Looking for models")
+    assert waiting_phase(ModelStatus(phase=ModelPhase.UNPACKING, fraction=0.5)) == Preparing(
+        "Preparing the demo model, once · 50%"
+    )
+    assert waiting_phase(ModelStatus(phase=ModelPhase.IMPORTING)) == Importing()
+    loading = ModelStatus(
+        phase=ModelPhase.LOADING, name="Tiny", fraction=0.5, loaded_bytes=1, total_bytes=2
+    )
+    assert waiting_phase(loading) == Loading(
+        name="Tiny", fraction=0.5, loaded_bytes=1, total_bytes=2
+    )
+
+
+def test_the_name_comes_from_the_card() -> None:
+    assert shown_name(READY, (card(),)) == "Tiny-9B-4bit"
+    other = ModelStatus(phase=ModelPhase.READY, path="/elsewhere/x", name="x")
+    assert shown_name(other, (card(),)) == "x"
+    assert shown_name(ModelStatus(phase=ModelPhase.NONE), ()) == "Choose a model"
+
+
+def test_a_source_is_shown_as_it_is_called() -> None:
+    rows = picker_rows((card(source=Source.LM_STUDIO, path=Path("/x")),), READY)
+    assert rows[0].source == "LM Studio"

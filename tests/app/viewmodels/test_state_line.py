@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+
+from app.viewmodels.state_line import (
+    Importing,
+    Loading,
+    Phase,
+    Planned,
+    Preparing,
+    Reading,
+    Waiting,
+    state_line,
+)
+from app.viewmodels.transcript import StateKind, StateLine
+from engine.types import PromptPlan
+
+
+def planned(
+    *, restored: int = 0, replayed: int = 0, read: int = 0, prefill_ms: float | None = None
+) -> Planned:
+    plan = PromptPlan(
+        prompt_tokens=restored + replayed + read, restored=restored, replayed=replayed, read=read
+    )
+    return Planned(plan=plan, restore_ms=6.2, prefill_ms=prefill_ms)
+
+
+@pytest.mark.parametrize(
+    ("phase", "line"),
+    [
+        (
+            planned(restored=12_431, read=24),
+            StateLine(StateKind.INSTANT, "Restored 12,431 tokens in 6 ms, nothing re-read"),
+        ),
+        (
+            planned(restored=1, read=24),
+            StateLine(StateKind.INSTANT, "Restored 1 token in 6 ms, nothing re-read"),
+        ),
+        (
+            planned(read=24, prefill_ms=210),
+            StateLine(StateKind.MUST_READ, "Read 24 tokens in 210 ms"),
+        ),
+        (planned(read=24), StateLine(StateKind.MUST_READ, "Read 24 tokens")),
+        (
+            planned(restored=12_000, replayed=212, read=24, prefill_ms=1234),
+            StateLine(StateKind.REPLAYED, "Replayed 212 tokens · read 24 in 1.2 s"),
+        ),
+        (
+            planned(replayed=12_000, read=24, prefill_ms=95_000),
+            StateLine(StateKind.REPLAYED, "Replayed 12,000 tokens · read 24 in 2 min"),
+        ),
+        (
+            Reading(done=4096, total=12_431, eta_s=9.2),
+            StateLine(
+                StateKind.MUST_READ,
+                "Reading 4,096 of 12,431 tokens · about 9 s left",
+                4096 / 12_431,
+            ),
+        ),
+        (
+            Reading(done=0, total=500, eta_s=None),
+            StateLine(StateKind.MUST_READ, "Reading 0 of 500 tokens", 0.0),
+        ),
+        (Waiting(0), StateLine(StateKind.WAITING, "Waiting")),
+        (Waiting(1), StateLine(StateKind.WAITING, "Waiting · 1 answer ahead")),
+        (Waiting(3), StateLine(StateKind.WAITING, "Waiting · 3 answers ahead")),
+        (
+            Loading(
+                name="Qwen3.5 9B",
+                fraction=0.62,
+                loaded_bytes=3_100_000_000,
+                total_bytes=5_200_000_000,
+            ),
+            StateLine(StateKind.WAITING, "Loading Qwen3.5 9B · 62% · 3.1 of 5.2 GB", 0.62),
+        ),
+        (
+            Importing(),
+            StateLine(StateKind.WAITING, "Starting the engine · a few seconds, once per start"),
+        ),
+        (Preparing("Looking for models"), StateLine(StateKind.WAITING, "Looking for models")),
+    ],
+)
+def test_each_phase_has_its_words(phase: Phase, line: StateLine) -> None:
+    assert state_line(phase) == line
+
+
+@pytest.mark.parametrize("restored", [0, 1, 500])
+@pytest.mark.parametrize("replayed", [0, 1, 500])
+@pytest.mark.parametrize("read", [0, 1, 500])
+def test_nothing_re_read_is_said_only_when_nothing_was(
+    restored: int, replayed: int, read: int
+) -> None:
+    line = state_line(planned(restored=restored, replayed=replayed, read=read))
+    assert ("nothing re-read" in line.text) == (replayed == 0 and restored > 0)
+    assert (line.kind is StateKind.INSTANT) == (replayed == 0 and restored > 0)

@@ -1,0 +1,25 @@
+"""A transcript on screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.settings import Appearance
+from app.theme.palette import Theme
+from tests.fakes.transcript_stage import TranscriptStage
+
+
+@pytest.fixture
+def theme(qapp: QApplication) -> Iterator[Theme]:
+    theme = Theme(qapp, Appearance.LIGHT)
+    yield theme
+    theme.deleteLater()
+
+
+@pytest.fixture
+def transcript(qtbot: QtBot, theme: Theme) -> TranscriptStage:
+    return TranscriptStage(qtbot, theme)

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
+
+from app.settings import Appearance, Settings
+from app.theme.tokens import DARK, LIGHT
+from app.widgets.commands import COMMANDS, CommandId, key_sequences, tooltip
+from tests.app.conftest import MakeStage
+from tests.fakes.stage import CTRL, Key, Stage
+
+
+def test_every_command_is_in_the_menu_bar_once(stage: Stage) -> None:
+    shown: list[str] = []
+    menus = [action.menu() for action in stage.window.menuBar().actions()]
+    for menu in menus:
+        for action in menu.actions():  # pyright: ignore[reportAttributeAccessIssue] (a QMenu)
+            submenu = action.menu()
+            inner = submenu.actions() if submenu is not None else [action]  # pyright: ignore[reportAttributeAccessIssue] (a QMenu)
+            shown += [one.objectName() for one in inner if not one.isSeparator()]
+    assert shown == [command.id for command in COMMANDS]
+    assert set(shown) == set(CommandId)
+
+
+def test_no_two_commands_share_a_key() -> None:
+    keys = [key.toString() for command in COMMANDS for key in key_sequences(command)]
+    assert len(keys) == len(set(keys))
+
+
+def test_a_tooltip_names_the_key(stage: Stage) -> None:
+    action = stage.window.commands[CommandId.NEW_CHAT]
+    key = QKeySequence(QKeySequence.StandardKey.New).toString(
+        QKeySequence.SequenceFormat.NativeText
+    )
+    assert tooltip(action) == f"New Chat  {key}"
+
+
+def test_what_would_do_nothing_is_grey(stage: Stage) -> None:
+    commands = stage.window.commands
+    idle = (CommandId.STOP, CommandId.REGENERATE, CommandId.EDIT_LAST, CommandId.DELETE)
+    assert not any(commands[command].isEnabled() for command in idle)
+    stage.send("Hello")
+    assert commands[CommandId.STOP].isEnabled()
+    assert not commands[CommandId.REGENERATE].isEnabled()
+    stage.answer("Hi")
+    assert not commands[CommandId.STOP].isEnabled()
+    assert commands[CommandId.REGENERATE].isEnabled()
+    assert not commands[CommandId.PREVIOUS_VERSION].isEnabled()
+    stage.run(CommandId.REGENERATE)
+    stage.answer("Hi again")
+    assert commands[CommandId.PREVIOUS_VERSION].isEnabled()
+
+
+def test_keys_reach_their_commands(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    QTest.keyClick(stage.edit, Key.Key_N, CTRL)
+    stage.settle()
+    assert stage.pane.question.isVisible()
+
+
+def test_appearance_changes_at_once_and_is_remembered(make_stage: MakeStage) -> None:
+    stage = make_stage(settings=Settings(appearance=Appearance.LIGHT))
+    assert stage.theme.colors is LIGHT
+    stage.run(CommandId.DARK)
+    assert stage.theme.colors is DARK
+    assert DARK.canvas in stage.window.styleSheet()
+    assert stage.rig.core.preferences.value.appearance is Appearance.DARK
+    stage.run(CommandId.LIGHT)
+    assert stage.theme.colors is LIGHT
+
+
+def test_text_size_has_its_limits(stage: Stage) -> None:
+    for _ in range(20):
+        stage.window.commands[CommandId.ZOOM_IN].trigger()
+    assert stage.rig.core.preferences.value.text_zoom == 200
+    for _ in range(20):
+        stage.window.commands[CommandId.ZOOM_OUT].trigger()
+    assert stage.rig.core.preferences.value.text_zoom == 80
+    stage.run(CommandId.ZOOM_RESET)
+    assert stage.rig.core.preferences.value.text_zoom == 100
+
+
+def test_sidebar_and_inspector_come_and_go(stage: Stage) -> None:
+    window = stage.window
+    stage.run(CommandId.SIDEBAR)
+    assert not window.sidebar.isVisible()
+    assert window.toolbar.sidebar_button.isVisible()
+    stage.run(CommandId.INSPECTOR)
+    assert window.inspector.isVisible()
+    stage.run(CommandId.SIDEBAR)
+    assert window.sidebar.isVisible()
+    assert not window.toolbar.sidebar_button.isVisible()
+
+
+def test_in_a_narrow_window_sidebar_and_inspector_take_turns(stage: Stage) -> None:
+    window = stage.window
+    window.resize(640, 480)
+    stage.run(CommandId.INSPECTOR)
+    assert window.inspector.isVisible()
+    assert not window.sidebar.isVisible()
+    stage.run(CommandId.SIDEBAR)
+    assert window.sidebar.isVisible()
+    assert not window.inspector.isVisible()
+    stage.run(CommandId.INSPECTOR)
+    window.resize(1200, 700)
+    assert window.sidebar.isVisible()
+    assert window.inspector.isVisible()

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import perf_counter
+
+import pytest
+from PySide6.QtCore import QMimeData, QUrl
+from PySide6.QtGui import QImage, QInputMethodEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.settings import Appearance
+from app.theme.palette import Theme
+from app.widgets.composer import Composer
+from app.widgets.composer_edit import FILE_REFUSED, IMAGE_REFUSED
+from app.widgets.send_button import SendState
+from tests.fakes.stage import CTRL, SHIFT, Key
+
+PASTE_S = 2.0  # about 0.5 s on an idle machine
+KEY_S = 0.2
+
+
+@pytest.fixture
+def composer(qtbot: QtBot, qapp: QApplication) -> Iterator[Composer]:
+    theme = Theme(qapp, Appearance.LIGHT)
+    window = QWidget()
+    qtbot.addWidget(window)
+    composer = Composer(theme, window)
+    window.resize(700, 400)
+    composer.resize(700, composer.sizeHint().height())
+    window.show()
+    composer.edit.setFocus()
+    yield composer
+    theme.deleteLater()
+
+
+def sent(composer: Composer) -> list[str]:
+    texts: list[str] = []
+    composer.send_requested.connect(texts.append)
+    return texts
+
+
+def test_return_sends_and_shift_return_breaks_the_line(composer: Composer) -> None:
+    texts = sent(composer)
+    QTest.keyClicks(composer.edit, "one")
+    QTest.keyClick(composer.edit, Key.Key_Return, SHIFT)
+    QTest.keyClicks(composer.edit, "two")
+    assert texts == []
+    QTest.keyClick(composer.edit, Key.Key_Return)
+    assert texts == ["one\ntwo"]
+
+
+def test_white_space_is_not_sent(composer: Composer) -> None:
+    texts = sent(composer)
+    QTest.keyClick(composer.edit, Key.Key_Return)
+    composer.set_text(" \n\t ")
+    QTest.keyClick(composer.edit, Key.Key_Return)
+    composer.button.click()
+    assert texts == []
+    assert not composer.button.isEnabled()
+
+
+def test_return_belongs_to_the_input_method_while_it_composes(composer: Composer) -> None:
+    texts = sent(composer)
+    QTest.keyClicks(composer.edit, "a")
+    QApplication.sendEvent(composer.edit, QInputMethodEvent("ni", []))
+    QTest.keyClick(composer.edit, Key.Key_Return)
+    assert texts == []
+    commit = QInputMethodEvent("", [])
+    commit.setCommitString("你")
+    QApplication.sendEvent(composer.edit, commit)
+    composer.edit.setPlainText("你")
+    QTest.keyClick(composer.edit, Key.Key_Return)
+    assert texts == ["你"]
+
+
+def test_escape_belongs_to_the_input_method_while_it_composes(composer: Composer) -> None:
+    stops: list[int] = []
+    composer.stop_requested.connect(lambda: stops.append(1))
+    composer.set_answering(True)
+    QApplication.sendEvent(composer.edit, QInputMethodEvent("ni", []))
+    QTest.keyClick(composer.edit, Key.Key_Escape)
+    assert stops == []
+    QApplication.sendEvent(composer.edit, QInputMethodEvent("", []))
+    QTest.keyClick(composer.edit, Key.Key_Escape)
+    assert stops == [1]
+
+
+def test_nothing_is_sent_while_it_answers_and_the_text_stays(composer: Composer) -> None:
+    texts = sent(composer)
+    composer.set_answering(True, "1 ahead")
+    QTest.keyClicks(composer.edit, "next")
+    QTest.keyClick(composer.edit, Key.Key_Return)
+    assert texts == []
+    assert composer.text == "next"
+    assert composer.button.state is SendState.STOP
+    composer.set_answering(False)
+    assert composer.button.state is SendState.SEND
+    assert composer.button.isEnabled()
+
+
+def test_it_grows_to_ten_lines_and_no_further(composer: Composer) -> None:
+    line = composer.edit.fontMetrics().lineSpacing()
+    heights: list[int] = []
+    for lines in (1, 2, 10, 11, 500):
+        composer.set_text("\n".join(["x"] * lines))
+        heights.append(round((composer.edit.height() - 4) / line))
+    assert heights == [1, 2, 10, 10, 10]
+    composer.set_text("")
+    assert round((composer.edit.height() - 4) / line) == 1
+
+
+def test_it_grows_with_wrapped_lines(composer: Composer) -> None:
+    before = composer.edit.height()
+    composer.set_text("many words " * 40)
+    assert composer.edit.height() > 2 * before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(x):\n    return x * 2  # doubled\n" * 52_000,
+        "x" * 2_000_000,
+        "word " * 400_000,
+        "你好世界" * 500_000,
+    ],
+    ids=["lines", "one word", "one line", "Chinese"],
+)
+def test_two_megabytes_are_pasted_as_plain_text(composer: Composer, text: str) -> None:
+    mime = QMimeData()
+    mime.setText(text)
+    mime.setHtml("<b>rich</b>")
+    began = perf_counter()
+    composer.edit.insertFromMimeData(mime)
+    pasted_s = perf_counter() - began
+    assert composer.text == text
+    began = perf_counter()
+    QTest.keyClicks(composer.edit, "x")
+    key_s = perf_counter() - began
+    assert composer.text == f"{text}x"
+    composer.edit.selectAll()
+    composer.edit.copy()
+    assert QApplication.clipboard().text() == f"{text}x"
+    QApplication.clipboard().clear()
+    assert (pasted_s < PASTE_S, key_s < KEY_S) == (True, True), (pasted_s, key_s)
+
+
+def test_a_pasted_image_gets_its_sentence(composer: Composer) -> None:
+    refused: list[str] = []
+    composer.refused.connect(refused.append)
+    clipboard = QApplication.clipboard()
+    clipboard.setImage(QImage(4, 4, QImage.Format.Format_RGB32))
+    QTest.keyClick(composer.edit, Key.Key_V, CTRL)
+    assert refused == [IMAGE_REFUSED]
+    assert composer.text == ""
+    clipboard.clear()
+
+
+def test_a_dropped_file_gets_its_sentence(composer: Composer) -> None:
+    refused: list[str] = []
+    composer.refused.connect(refused.append)
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile("/tmp/report.pdf")])
+    assert composer.edit.canInsertFromMimeData(mime)
+    composer.edit.insertFromMimeData(mime)
+    assert refused == [FILE_REFUSED]
+    assert composer.text == ""
+
+
+def test_up_asks_for_the_last_message_only_when_empty(composer: Composer) -> None:
+    asked: list[int] = []
+    composer.edit_last_requested.connect(lambda: asked.append(1))
+    QTest.keyClicks(composer.edit, "a")
+    QTest.keyClick(composer.edit, Key.Key_Up)
+    assert asked == []
+    composer.set_text("")
+    QTest.keyClick(composer.edit, Key.Key_Up)
+    assert asked == [1]
+
+
+def test_thinking_is_offered_only_where_there_is_some(composer: Composer) -> None:
+    chosen: list[object] = []
+    composer.thinking_chosen.connect(chosen.append)
+    composer.show_thinking(thinking=None, available=False)
+    assert not composer.thinking.isVisible()
+    composer.show_thinking(thinking=True, available=True)
+    assert composer.thinking.isVisible()
+    assert composer.thinking.text() == "Thinking: on"
+    for action in composer.thinking.menu().actions():
+        action.trigger()
+    assert chosen == [None, True, False]

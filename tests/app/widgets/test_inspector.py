@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from PySide6.QtTest import QTest
+
+from app.conversation.tree import Setup
+from app.settings import Settings
+from app.widgets.commands import CommandId
+from tests.app.conftest import MakeStage
+from tests.fakes.fake_engine import FACTS
+from tests.fakes.stage import Key, Stage
+
+
+def open_inspector(make_stage: MakeStage) -> Stage:
+    return make_stage(settings=Settings(inspector_visible=True))
+
+
+def test_the_system_prompt_is_sent(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    QTest.keyClicks(stage.window.inspector.prompt, "Be brief.")
+    stage.chat("Hello", "Hi")
+    messages = stage.engine.submitted[0].messages
+    assert [message.content for message in messages] == ["Be brief.", "Hello"]
+    assert stage.engine.submitted[0].new_messages == {0, 1}
+
+
+def test_a_prompt_belongs_to_the_chat_where_it_was_typed(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    stage.chat("Hello", "Hi")
+    first = stage.current
+    QTest.keyClicks(stage.window.inspector.prompt, "Be brief.")
+    stage.run(CommandId.NEW_CHAT)
+    assert stage.window.inspector.prompt.toPlainText() == ""
+    assert stage.rig.current.system_prompt == ""
+    assert stage.rig.desk.get(first).system_prompt == "Be brief."
+
+
+def test_temperature_by_slider_number_and_back(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    inspector = stage.window.inspector
+    assert inspector.number.text() == "0.60", "the model's own"
+    assert not inspector.reset.isEnabled()
+    inspector.slider.setValue(20)
+    assert inspector.number.text() == "1.00"
+    assert stage.rig.current.setup == Setup(temperature=1.0)
+    inspector.number.setText("0.25")
+    inspector.number.editingFinished.emit()
+    assert inspector.slider.value() == 5
+    stage.chat("Hello", "Hi")
+    assert stage.engine.submitted[0].sampling.temperature == 0.25
+    inspector.reset.click()
+    assert inspector.number.text() == "0.60"
+    assert stage.rig.current.setup == Setup()
+
+
+def test_an_impossible_temperature_is_not_taken(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    inspector = stage.window.inspector
+    for text in ("7", "hot", ""):
+        inspector.number.selectAll()
+        QTest.keyClicks(inspector.number, text)
+        QTest.keyClick(inspector.number, Key.Key_Return)
+        stage.edit.setFocus()
+        temperature = stage.rig.current.setup.temperature
+        assert temperature is None or 0 <= temperature <= 2
+
+
+def test_seed(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    QTest.keyClicks(stage.window.inspector.seed, "42")
+    QTest.keyClick(stage.window.inspector.seed, Key.Key_Return)
+    stage.chat("Hello", "Hi")
+    assert stage.engine.submitted[0].sampling.seed == 42
+
+
+def test_thinking_is_set_in_both_places(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    assert FACTS.has_thinking
+    stage.window.inspector.thinking.menu().actions()[2].trigger()
+    assert stage.composer.thinking.text() == "Thinking: off"
+    stage.chat("Hello", "Hi")
+    assert stage.engine.submitted[0].thinking is False

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from app.viewmodels.models import ModelPhase
+from app.widgets.commands import CommandId
+from engine.catalog.card import STARTER_NOTE
+from engine.errors import ModelFolderError
+from engine.events import LoadModel
+from tests.app.conftest import MakeStage
+from tests.fakes.rig import DEMO, FakeCatalog, card
+from tests.fakes.stage import Key, Stage
+
+# What the offscreen platform says of every popup.
+pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
+
+BROKEN = card("Broken-7B", problem=ModelFolderError("model.safetensors is missing.").problem)
+OTHER = card("Other-4B", num_parameters=4_000_000_000)
+
+
+def loads(stage: Stage) -> list[str]:
+    return [command.path for command in stage.engine.commands if isinstance(command, LoadModel)]
+
+
+def test_the_best_model_is_loaded_at_the_start(make_stage: MakeStage) -> None:
+    stage = make_stage(catalog=FakeCatalog(cards=(DEMO, OTHER, card(), BROKEN)))
+    assert loads(stage) == ["/models/Tiny-9B-4bit"]
+    assert stage.window.toolbar.model_button.text() == "Tiny-9B-4bit"
+
+
+def test_choosing_another_model_loads_it_and_is_remembered(make_stage: MakeStage) -> None:
+    catalog = FakeCatalog(cards=(card(), OTHER))
+    stage = make_stage(catalog=catalog)
+    stage.run(CommandId.CHOOSE_MODEL)
+    picker = stage.window.picker
+    assert picker.isVisible()
+    assert picker.list.currentIndex().row() == 0
+    QTest.keyClick(picker.list, Key.Key_Down)
+    QTest.keyClick(picker.list, Key.Key_Return)
+    stage.settle()
+    assert not picker.isVisible()
+    assert loads(stage)[-1] == "/models/Other-4B"
+    assert stage.window.toolbar.model_button.text() == "Other-4B"
+    remembered = stage.rig.core.preferences.value
+    stage.close()
+    again = make_stage(settings=remembered, catalog=catalog)
+    assert loads(again) == ["/models/Other-4B"]
+
+
+def test_a_broken_model_can_not_be_chosen(make_stage: MakeStage) -> None:
+    stage = make_stage(catalog=FakeCatalog(cards=(card(), BROKEN)))
+    stage.run(CommandId.CHOOSE_MODEL)
+    picker = stage.window.picker
+    index = picker.list.model().index(1, 0)
+    QTest.mouseClick(
+        picker.list.viewport(),
+        Qt.MouseButton.LeftButton,
+        pos=picker.list.visualRect(index).center(),
+    )
+    assert picker.isVisible()
+    assert loads(stage) == ["/models/Tiny-9B-4bit"]
+    picker.hide()
+
+
+def test_progress_is_shown_while_a_model_loads(make_stage: MakeStage) -> None:
+    stage = make_stage(hold_load=True)
+    stage.engine.load_progress(0.62)
+    stage.settle()
+    assert "Loading 62%" in stage.window.sidebar.footer.accessibleName()
+    stage.engine.finish_load()
+    stage.settle()
+    assert "Ready" in stage.window.sidebar.footer.accessibleName()
+
+
+def test_a_message_before_the_model_is_ready_waits(make_stage: MakeStage) -> None:
+    stage = make_stage(hold_load=True)
+    stage.send("Early bird")
+    stage.engine.load_progress(0.62)
+    stage.settle()
+    line = stage.items[1].state_line
+    assert line is not None
+    assert line.text == "Loading Tiny-9B-4bit · 62% · 3.2 of 5.2 GB"
+    stage.engine.finish_load()
+    stage.settle()
+    stage.answer("Worm")
+    assert stage.texts == ["Early bird", "Worm"]
+
+
+def test_a_model_that_fails_to_load_says_why(make_stage: MakeStage) -> None:
+    stage = make_stage(hold_load=True)
+    stage.send("Early bird")
+    stage.engine.fail_load(ModelFolderError("model.safetensors is cut short.").problem)
+    stage.settle()
+    assert stage.rig.models.status.phase is ModelPhase.FAILED
+    assert "cut short" in stage.pane.question.sentence.text()
+    assert stage.edit.toPlainText() == "Early bird"
+
+
+def test_the_demo_model_is_called_what_it_is(make_stage: MakeStage) -> None:
+    stage = make_stage(catalog=FakeCatalog(cards=(BROKEN,), starter=DEMO))
+    assert loads(stage) == [str(DEMO.path)]
+    assert stage.pane.question.sentence.text() == f"{STARTER_NOTE}."
+    stage.run(CommandId.CHOOSE_MODEL)
+    suggestion = stage.window.picker.suggestion
+    assert suggestion.isVisible()
+    QTest.mouseClick(suggestion.copy_button, Qt.MouseButton.LeftButton)
+    assert QApplication.clipboard().text() == "hf download mlx-community/Qwen3.5-4B-4bit"
+    stage.window.picker.hide()
+    stage.qtbot.waitUntil(lambda: suggestion.copy_button.text() == "Copy")
+
+
+def test_better_models_need_no_suggestion(stage: Stage) -> None:
+    stage.run(CommandId.CHOOSE_MODEL)
+    assert not stage.window.picker.suggestion.isVisible()
+    stage.window.picker.hide()
+
+
+def test_without_any_model_the_way_to_one_is_shown(make_stage: MakeStage) -> None:
+    stage = make_stage(catalog=FakeCatalog(cards=()))
+    assert "not installed" in stage.pane.question.sentence.text()
+    stage.send("Anybody?")
+    assert stage.edit.toPlainText() == "Anybody?"
+    assert stage.window.picker.isVisible()
+    assert stage.window.picker.suggestion.isVisible()
+    stage.window.picker.hide()
+
+
+def test_a_model_that_appears_later_is_found_and_loaded(make_stage: MakeStage) -> None:
+    catalog = FakeCatalog(cards=())
+    stage = make_stage(catalog=catalog)
+    catalog.cards = (card(),)
+    stage.rig.models.refresh()
+    stage.qtbot.waitUntil(lambda: stage.rig.models.status.phase is ModelPhase.READY)
+    assert loads(stage) == ["/models/Tiny-9B-4bit"]
+
+
+def test_an_added_folder_is_remembered_and_searched(stage: Stage) -> None:
+    stage.rig.models.add_folder(card().path.parent)
+    stage.qtbot.waitUntil(lambda: stage.rig.catalog.folders == ("/models",))
+    assert stage.rig.core.preferences.value.model_folders == ("/models",)
+    assert loads(stage) == ["/models/Tiny-9B-4bit"]
+
+
+def test_another_model_says_what_it_will_read(make_stage: MakeStage) -> None:
+    stage = make_stage(catalog=FakeCatalog(cards=(card(), OTHER)))
+    stage.chat("Hello there, model", "Hi")
+    assert "Nothing leaves it" in stage.composer.caption
+    stage.rig.models.choose(OTHER.path)
+    stage.settle()
+    assert stage.composer.caption == (
+        "Other-4B will read this chat with your next message: about 9 tokens."
+    )
+    assert stage.texts == ["Hello there, model", "Hi"]
+    stage.chat("Again", "Yes")
+    assert "Nothing leaves it" in stage.composer.caption

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtTest import QTest
+
+from app.viewmodels.transcript import ItemStatus, Version
+from app.widgets.transcript_rows import Action
+from engine.types import Problem
+from tests.fakes.transcript_samples import CODE, answer, question
+from tests.fakes.transcript_stage import LEFT, TranscriptStage
+
+PROBLEM = Problem(title="It failed.", cause="No memory.", advice="Try again.")
+
+
+def test_copy_puts_the_markdown_on_the_clipboard(transcript: TranscriptStage) -> None:
+    transcript.show([question(0), answer(0, "Some **bold** text")])
+    transcript.click(Action.COPY_MESSAGE, 1)
+    assert transcript.clipboard() == "Some **bold** text"
+    transcript.click(Action.COPY_MESSAGE, 0)
+    assert transcript.clipboard() == question(0).text
+
+
+def test_copy_says_so_for_a_moment(transcript: TranscriptStage) -> None:
+    transcript.show([answer(0, "text")])
+    point = transcript.find(Action.COPY_MESSAGE)
+    QTest.mouseMove(transcript.view.viewport(), point)
+    before = transcript.picture()
+    transcript.click(Action.COPY_MESSAGE)
+    assert transcript.picture() != before
+    transcript.qtbot.waitUntil(lambda: transcript.picture() == before, timeout=3000)
+
+
+def test_copy_code_copies_the_code_alone(transcript: TranscriptStage) -> None:
+    transcript.show([answer(0, f"Before\n\n{CODE}\n\nafter")])
+    transcript.click(Action.COPY_CODE)
+    assert transcript.clipboard() == "\n".join(CODE.split("\n")[1:-1])
+
+
+def test_buttons_ask_for_what_they_say(transcript: TranscriptStage) -> None:
+    failed = replace(answer(0, ""), status=ItemStatus.FAILED, problem=PROBLEM)
+    transcript.show([question(0), failed])
+    for action in (Action.EDIT, Action.REGENERATE, Action.RETRY):
+        transcript.click(action)
+    assert transcript.asked == ["edit u0", "regenerate a0", "retry a0"]
+
+
+def test_versions_are_left_and_right_as_far_as_there_are(transcript: TranscriptStage) -> None:
+    transcript.show([question(0, version=Version(2, 3))])
+    transcript.click(Action.PREVIOUS_VERSION)
+    transcript.click(Action.NEXT_VERSION)
+    assert transcript.asked == ["version u0 -1", "version u0 +1"]
+    transcript.show([question(0, version=Version(1, 3))])
+    assert not transcript.has(Action.PREVIOUS_VERSION)
+    transcript.show([question(0, version=Version(3, 3))])
+    assert not transcript.has(Action.NEXT_VERSION)
+    transcript.show([question(0)])
+    assert not transcript.has(Action.NEXT_VERSION)
+
+
+def test_a_press_that_is_released_elsewhere_is_no_click(transcript: TranscriptStage) -> None:
+    transcript.show([answer(0, "text")])
+    viewport = transcript.view.viewport()
+    with transcript.qtbot.assertNotEmitted(transcript.view.regenerate_requested):
+        QTest.mousePress(viewport, LEFT, pos=transcript.find(Action.REGENERATE))
+        QTest.mouseRelease(viewport, LEFT, pos=QPoint(5, 5))
+
+
+@pytest.mark.parametrize(
+    ("link", "opened"),
+    [
+        ("https://example.org/a?b=c", True),
+        ("mailto:a@example.org", True),
+        ("ftp://example.org", False),
+        ("smb://host/share", False),
+        ("relative/path", False),
+    ],
+)
+def test_links_open_on_a_click_if_they_are_harmless(
+    transcript: TranscriptStage, link: str, opened: bool
+) -> None:
+    transcript.show([answer(0, f"[a link with a long text]({link})")])
+    assert transcript.opened == []
+    transcript.click(Action.OPEN_LINK)
+    assert transcript.opened == ([link] if opened else [])
+
+
+def test_selecting_across_a_link_does_not_open_it(transcript: TranscriptStage) -> None:
+    transcript.show([answer(0, "[a link with a long text](https://example.org)")])
+    start = transcript.find(Action.OPEN_LINK)
+    transcript.drag(start, start + QPoint(80, 0))
+    assert transcript.opened == []
+    assert transcript.view.has_selection()
+
+
+def test_buttons_of_earlier_messages_show_when_pointed_at(transcript: TranscriptStage) -> None:
+    transcript.show([question(0), answer(0, "one"), question(1), answer(1, "two")])
+    away = QPoint(790, 590)
+    QTest.mouseMove(transcript.view.viewport(), away)
+    before = transcript.picture()
+    QTest.mouseMove(transcript.view.viewport(), transcript.find(Action.COPY_MESSAGE, 0))
+    assert transcript.picture() != before
+    QTest.mouseMove(transcript.view.viewport(), away)
+    assert transcript.picture() == before
+
+
+def test_thinking_opens_and_closes(transcript: TranscriptStage) -> None:
+    item = replace(answer(0, "text"), reasoning="A thought", reasoning_s=4.1)
+    transcript.show([item])
+    QTest.mouseMove(transcript.view.viewport(), QPoint(5, 5))
+    transcript.view.select_all()
+    closed = transcript.picture()
+    transcript.click(Action.TOGGLE_THINKING)
+    transcript.drag(QPoint(60, 62), QPoint(300, 70))
+    transcript.view.copy_selection()
+    assert transcript.clipboard() == "A thought"
+    transcript.click(Action.TOGGLE_THINKING)
+    QTest.mouseMove(transcript.view.viewport(), QPoint(7, 7))
+    transcript.view.select_all()
+    assert transcript.picture() == closed
+
+
+def test_a_long_message_folds_at_twelve_lines(transcript: TranscriptStage) -> None:
+    transcript.show([question(0, "\n".join(f"line {n}" for n in range(340))), answer(0, "x")])
+    assert transcript.end == 0
+    transcript.click(Action.TOGGLE_FOLD)
+    transcript.settle()
+    assert transcript.end > 340 * 20
+    transcript.view.jump_to_latest()
+    transcript.click(Action.TOGGLE_FOLD)
+    transcript.settle()
+    assert transcript.end == 0
+
+
+def test_one_long_paragraph_folds_too(transcript: TranscriptStage) -> None:
+    transcript.show([question(0, "many words " * 400)])
+    assert transcript.end == 0
+    assert transcript.has(Action.TOGGLE_FOLD)

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QWheelEvent
+from PySide6.QtTest import QTest
+
+from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem, Version
+from app.widgets.transcript_jump import JumpButton
+from app.widgets.transcript_rows import Action
+from app.widgets.transcript_scroll import Follow, Follower
+from engine.types import Channel, Role
+from tests.fakes.transcript_samples import GUIDE, answer, conversation, question
+from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage
+
+STREAMING = TranscriptItem(key="s", role=Role.ASSISTANT, text="", status=ItemStatus.STREAMING)
+PARAGRAPH = "A paragraph of some words that takes about one line of the column.\n\n"
+
+
+def wheel(stage: TranscriptStage, notches: int) -> None:
+    """Turn the wheel; positive is upwards."""
+    point = QPointF(WIDTH / 2, HEIGHT / 2)
+    view = stage.view
+    event = QWheelEvent(
+        point,
+        view.mapToGlobal(point),
+        QPoint(),
+        QPoint(0, 120 * notches),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QGuiApplication.sendEvent(view.viewport(), event)
+
+
+def write(stage: TranscriptStage, text: str) -> None:
+    """Let the answer grow and wait until that is seen."""
+    shown = len(stage.view.text_of("s")) + len(text)
+    stage.view.append("s", Channel.ANSWER, text)
+    stage.qtbot.waitUntil(lambda: len(stage.view.text_of("s")) == shown)
+
+
+@pytest.fixture
+def writing(transcript: TranscriptStage) -> TranscriptStage:
+    """Return a conversation whose last answer is being written."""
+    items = conversation(3)
+    transcript.show(items)
+    transcript.view.set_items([*items, question(3), STREAMING])
+    transcript.settle()
+    return transcript
+
+
+def test_a_conversation_opens_at_its_end(transcript: TranscriptStage) -> None:
+    transcript.show(conversation(4))
+    assert transcript.top == transcript.end > HEIGHT
+
+
+def test_a_sent_message_scrolls_to_the_end(transcript: TranscriptStage) -> None:
+    items = conversation(4)
+    transcript.show(items)
+    transcript.view.verticalScrollBar().setValue(100)
+    transcript.view.set_items([*items, question(4)])
+    assert transcript.top == transcript.end
+
+
+def test_an_answer_is_followed_until_its_first_line_is_at_the_top(
+    writing: TranscriptStage,
+) -> None:
+    write(writing, PARAGRAPH * 3)
+    assert writing.top == writing.end
+    write(writing, PARAGRAPH * 40)
+    parked = writing.top
+    assert parked < writing.end - HEIGHT / 2
+    write(writing, PARAGRAPH * 5)
+    assert writing.top == parked
+    writing.view.finish(replace(STREAMING, text=PARAGRAPH * 48, status=ItemStatus.COMPLETE))
+    writing.settle()
+    assert writing.top == parked
+
+
+def test_jump_to_latest_follows_to_the_end_of_the_answer(writing: TranscriptStage) -> None:
+    write(writing, PARAGRAPH * 43)
+    writing.view.jump_to_latest()
+    assert writing.top == writing.end
+    write(writing, PARAGRAPH * 5)
+    assert writing.top == writing.end
+
+
+def test_scrolling_to_the_end_follows_too(writing: TranscriptStage) -> None:
+    write(writing, PARAGRAPH * 43)
+    for _ in range(40):
+        wheel(writing, -3)
+    write(writing, PARAGRAPH * 5)
+    assert writing.top == writing.end
+
+
+@pytest.mark.parametrize("release", ["wheel", "key", "one pixel"])
+def test_any_scrolling_upwards_lets_go(writing: TranscriptStage, release: str) -> None:
+    write(writing, PARAGRAPH * 43)
+    writing.view.jump_to_latest()
+    if release == "wheel":
+        wheel(writing, 1)
+    elif release == "key":
+        QTest.keyClick(writing.view, Qt.Key.Key_Up)
+    else:
+        writing.view.scroll_by(-1)
+    stays = writing.top
+    write(writing, PARAGRAPH * 5)
+    assert writing.top == stays < writing.end
+
+
+def test_the_jump_button_shows_away_from_the_end(writing: TranscriptStage) -> None:
+    button = writing.view.findChild(JumpButton)
+    assert isinstance(button, JumpButton)
+    assert not button.isVisible()
+    writing.view.verticalScrollBar().setValue(0)
+    assert button.isVisible()
+    QTest.mouseClick(button, LEFT)
+    assert writing.top == writing.end
+    assert not button.isVisible()
+
+
+def test_nothing_jumps_while_the_rest_is_measured(transcript: TranscriptStage) -> None:
+    view = transcript.view
+    view.show_conversation(conversation(60, PARAGRAPH * 9))  # no code: colours come in idle time
+    view.verticalScrollBar().setValue(view.verticalScrollBar().maximum() // 2)
+    settled = view.statistics().num_settled
+    before = transcript.picture()
+    transcript.settle()
+    assert view.statistics().num_settled == 120 > settled
+    assert transcript.picture() == before
+
+
+def test_resizing_keeps_the_first_visible_line(transcript: TranscriptStage) -> None:
+    transcript.show(conversation(6))
+    view = transcript.view
+    view.verticalScrollBar().setValue(transcript.end // 2)
+    first = view.scroll_position()
+    assert first is not None
+    for width in (500, 700, 400, WIDTH):
+        view.resize(width, HEIGHT)
+    transcript.settle()
+    after = view.scroll_position()
+    assert after is not None
+    assert after.key == first.key
+    assert abs(after.offset - first.offset) <= 2
+
+
+def test_the_position_is_found_again(transcript: TranscriptStage) -> None:
+    items = conversation(6)
+    transcript.show(items)
+    transcript.view.verticalScrollBar().setValue(777)
+    position = transcript.view.scroll_position()
+    assert position is not None
+    transcript.show(conversation(2))
+    transcript.view.show_conversation(items, position)
+    transcript.settle()
+    assert transcript.view.scroll_position() == position
+
+
+def test_an_unknown_position_opens_at_the_end(transcript: TranscriptStage) -> None:
+    transcript.view.show_conversation(conversation(3), ScrollPosition("gone", 5))
+    assert transcript.top == transcript.end
+
+
+def test_switching_versions_keeps_the_switch_in_place(transcript: TranscriptStage) -> None:
+    first = [*conversation(3), question(3, version=Version(1, 2)), answer(3)]
+    other = replace(question(9, version=Version(2, 2)), text="Longer\n" * 6)
+    transcript.show(first)
+    transcript.view.verticalScrollBar().setValue(transcript.end - 700)
+    before = transcript.find(Action.NEXT_VERSION)
+    transcript.view.set_items([*first[:-2], other, answer(9, GUIDE * 2)])
+    transcript.settle()
+    after = transcript.find(Action.PREVIOUS_VERSION)
+    assert abs(after.y() - before.y()) <= 8
+
+
+@pytest.mark.parametrize(
+    ("key", "goes"),
+    [
+        (Qt.Key.Key_Home, "start"),
+        (Qt.Key.Key_PageUp, "up"),
+        (Qt.Key.Key_Up, "up"),
+        (Qt.Key.Key_End, "end"),
+        (Qt.Key.Key_PageDown, "down"),
+        (Qt.Key.Key_Down, "down"),
+        (Qt.Key.Key_Space, "down"),
+    ],
+)
+def test_keys_scroll(transcript: TranscriptStage, key: Qt.Key, goes: str) -> None:
+    transcript.show(conversation(6))
+    start = transcript.end // 2
+    transcript.view.verticalScrollBar().setValue(start)
+    QTest.keyClick(transcript.view, key)
+    assert {
+        "start": transcript.top == 0,
+        "end": transcript.top == transcript.end,
+        "up": 0 < transcript.top < start,
+        "down": start < transcript.top < transcript.end,
+    }[goes]
+
+
+def test_follower_stays_where_the_reader_is() -> None:
+    follower = Follower()
+    follower.scrolled(100, 90, 500)
+    assert follower.mode is Follow.NOTHING
+    assert follower.wanted(current=90, end=900, answer_top=None) is None
+    follower.scrolled(90, 480, 500)
+    assert follower.mode is Follow.END
+    assert follower.wanted(current=480, end=900, answer_top=300) == 900
+
+
+def test_follower_never_scrolls_back() -> None:
+    assert Follower().wanted(current=400, end=900, answer_top=300) == 400

@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from time import perf_counter
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.settings import Appearance
+from app.theme.palette import Theme
+from app.theme.tokens import Millis
+from app.viewmodels.transcript import ItemStatus, StateKind, StateLine, TranscriptItem
+from app.widgets.transcript_flush import Delta, DeltaBuffer
+from engine.types import Channel, Role
+from tests.fakes.transcript_samples import ANSWERS, CODE, GUIDE, answer, conversation, question
+from tests.fakes.transcript_stage import TranscriptStage
+
+STREAMING = TranscriptItem(key="a0", role=Role.ASSISTANT, text="", status=ItemStatus.STREAMING)
+BUSY_S = 1.0  # far more than any event takes, far less than parsing everything
+TWO_MB = 2_000_000
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_streamed_answer_ends_in_the_picture_of_the_whole_one(
+    transcript: TranscriptStage, name: str
+) -> None:
+    text = ANSWERS[name]
+    view = transcript.view
+    view.resize(800, 2400)
+    whole = answer(0, text)
+    transcript.show([question(0), whole])
+    expected = view.viewport().grab().toImage()
+    transcript.show([question(0), STREAMING])
+    for start in range(0, len(text), 23):
+        view.append("a0", Channel.ANSWER, text[start : start + 23])
+        view._flush()
+    view.finish(whole)
+    transcript.settle()
+    assert view.viewport().grab().toImage() == expected
+
+
+def test_text_shows_with_the_next_frame(transcript: TranscriptStage) -> None:
+    transcript.show([question(0), STREAMING])
+    view = transcript.view
+    view.append("a0", Channel.ANSWER, "Some ")
+    view.append("a0", Channel.ANSWER, "text")
+    assert view.text_of("a0") == ""
+    transcript.qtbot.waitUntil(lambda: view.text_of("a0") == "Some text", timeout=1000)
+
+
+def test_finish_shows_everything_at_once(transcript: TranscriptStage) -> None:
+    transcript.show([question(0), STREAMING])
+    transcript.view.append("a0", Channel.ANSWER, "Some text")
+    transcript.view.finish(replace(STREAMING, text="Some text", status=ItemStatus.STOPPED))
+    assert transcript.view.text_of("a0") == "Some text"
+
+
+def test_the_final_text_wins(transcript: TranscriptStage) -> None:
+    transcript.show([question(0), STREAMING])
+    transcript.view.append("a0", Channel.ANSWER, "Some text that the engine took back")
+    transcript.view.finish(replace(STREAMING, text="Some text", status=ItemStatus.COMPLETE))
+    transcript.settle()
+    assert transcript.view.text_of("a0") == "Some text"
+
+
+def test_updates_meanwhile_neither_lose_nor_double_text(transcript: TranscriptStage) -> None:
+    view = transcript.view
+    transcript.show([question(0), STREAMING])
+    view.append("a0", Channel.ANSWER, "one ")
+    line = StateLine(StateKind.MUST_READ, "Reading", 0.5)
+    view.update_item(replace(STREAMING, text="one ", state_line=line))
+    view.begin(replace(STREAMING, text="one "))
+    view.append("a0", Channel.ANSWER, "two")
+    view.set_items([question(0), replace(STREAMING, text="one two")])
+    assert view.text_of("a0") == "one two"
+
+
+def test_an_answer_goes_on_after_another_conversation_was_shown(
+    transcript: TranscriptStage,
+) -> None:
+    view = transcript.view
+    transcript.show([question(0), STREAMING])
+    view.append("a0", Channel.ANSWER, "one ")
+    transcript.show(conversation(1))
+    view.append("a9", Channel.ANSWER, "nobody shows this")
+    transcript.show([question(0), replace(STREAMING, text="one two ")])
+    view.append("a0", Channel.ANSWER, "three")
+    view.finish(replace(STREAMING, text="one two three", status=ItemStatus.COMPLETE))
+    assert view.text_of("a0") == "one two three"
+
+
+def test_begin_adds_the_answer(transcript: TranscriptStage) -> None:
+    transcript.show([question(0)])
+    transcript.view.begin(STREAMING)
+    transcript.view.append("a0", Channel.ANSWER, "text")
+    transcript.qtbot.waitUntil(lambda: transcript.view.text_of("a0") == "text", timeout=1000)
+
+
+def test_the_caret_is_there_only_while_text_is_to_come(transcript: TranscriptStage) -> None:
+    complete = replace(STREAMING, text="text", status=ItemStatus.COMPLETE)
+    transcript.show([complete])
+    without = row_of_text(transcript)
+    transcript.show([replace(complete, status=ItemStatus.STREAMING)])
+    assert row_of_text(transcript) != without
+    transcript.view.finish(complete)
+    transcript.settle()
+    assert row_of_text(transcript) == without
+
+
+def test_no_caret_while_the_answer_waits_for_a_model(transcript: TranscriptStage) -> None:
+    waiting = replace(STREAMING, state_line=StateLine(StateKind.WAITING, "x"))
+    reading = replace(STREAMING, state_line=StateLine(StateKind.INSTANT, "x"))
+    transcript.show([waiting])
+    without = below_state_line(transcript)
+    transcript.view.update_item(reading)
+    assert below_state_line(transcript) != without
+
+
+def test_thinking_counts_seconds_and_shows_its_last_line(transcript: TranscriptStage) -> None:
+    transcript.show([STREAMING])
+    view = transcript.view
+    view.append("a0", Channel.REASONING, "First\nsecond")
+    view._flush()
+    at_start = transcript.picture()
+    transcript.clock.now = 3.2
+    view._on_tick()
+    after = transcript.picture()
+    assert after != at_start
+    view.append("a0", Channel.ANSWER, "The answer")
+    view.finish(
+        replace(STREAMING, text="The answer", reasoning="First\nsecond", status=ItemStatus.COMPLETE)
+    )
+    transcript.settle()
+    measured = transcript.picture()
+    view.update_item(
+        replace(
+            STREAMING,
+            text="The answer",
+            reasoning="First\nsecond",
+            reasoning_s=3.2,
+            status=ItemStatus.COMPLETE,
+        )
+    )
+    assert transcript.picture() == measured
+
+
+def test_two_megabytes_pasted_by_the_user_do_not_freeze(transcript: TranscriptStage) -> None:
+    lines = ("word " * 15 + "\n") * (TWO_MB // 76)
+    for text in (lines, "word " * (TWO_MB // 5), f"```\n{lines}\n```", "x" * TWO_MB):
+        spent = seconds(lambda text=text: transcript.view.show_conversation([question(0, text)]))
+        spent += seconds(transcript.view.viewport().repaint)
+        assert spent < BUSY_S
+
+
+@pytest.mark.parametrize("unit", [f"{GUIDE}\n\n", "word ", f"{CODE}\n", "- item\n", "x"])
+def test_a_two_megabyte_answer_does_not_freeze(transcript: TranscriptStage, unit: str) -> None:
+    text = unit * (TWO_MB // len(unit))
+    view = transcript.view
+    spent = seconds(lambda: view.show_conversation([answer(0, text)]))
+    spent += seconds(view.viewport().repaint)
+    spent = max(spent, *(seconds(view._idle._work) for _ in range(20)))
+    assert spent < BUSY_S
+    assert view.text_of("a0") == text
+
+
+def test_neighbouring_deltas_are_joined(qtbot: QtBot, transcript: TranscriptStage) -> None:
+    buffer = DeltaBuffer(transcript.view)
+    for key, channel, text in (
+        ("a", Channel.REASONING, "1"),
+        ("a", Channel.REASONING, "2"),
+        ("a", Channel.ANSWER, "3"),
+        ("b", Channel.ANSWER, "4"),
+        ("b", Channel.ANSWER, "5"),
+    ):
+        buffer.add(Delta(key, channel, text))
+    assert buffer.take() == [
+        Delta("a", Channel.REASONING, "12"),
+        Delta("a", Channel.ANSWER, "3"),
+        Delta("b", Channel.ANSWER, "45"),
+    ]
+    assert buffer.is_empty
+    assert buffer.take() == []
+
+
+def test_the_buffer_is_due_once_however_much_comes(
+    qtbot: QtBot, transcript: TranscriptStage
+) -> None:
+    buffer = DeltaBuffer(transcript.view)
+    due: list[int] = []
+    buffer.due.connect(lambda: due.append(len(buffer.take())))
+    for number in range(50):
+        buffer.add(Delta("a", Channel.ANSWER, str(number)))
+    qtbot.waitUntil(lambda: len(due) > 0, timeout=10 * Millis.FLUSH_INACTIVE)
+    assert due == [1]
+
+
+def test_the_theme_can_change_while_an_answer_is_written(
+    transcript: TranscriptStage, theme: Theme
+) -> None:
+    transcript.show([question(0), STREAMING])
+    transcript.view.append("a0", Channel.ANSWER, "Some `code` text")
+    transcript.view._flush()
+    light = transcript.picture()
+    theme.set_appearance(Appearance.DARK)
+    dark = transcript.picture()
+    assert dark.pixelColor(5, 5) == theme.colors.canvas
+    theme.set_appearance(Appearance.LIGHT)
+    assert transcript.picture() == light
+
+
+def seconds(call: Callable[[], object]) -> float:
+    started = perf_counter()
+    call()
+    return perf_counter() - started
+
+
+def row_of_text(stage: TranscriptStage) -> object:
+    return stage.picture().copy(0, 24, 300, 24)
+
+
+def below_state_line(stage: TranscriptStage) -> object:
+    return stage.picture().copy(0, 50, 300, 40)

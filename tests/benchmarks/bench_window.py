@@ -1,0 +1,77 @@
+"""Time from the start of the process to the window on screen: `python tests/benchmarks/bench_window.py [RUNS]`.
+
+Each run is a new process on a new data folder; the clock starts before Python does. Prints one JSON
+line a run and one with the median, with the heavy modules that were imported by then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LIMIT_S = 1.0
+CHILD = """
+import json, os, sys, time
+from pathlib import Path
+from PySide6.QtWidgets import QApplication
+from app.main import open_window
+from app.widgets.main_window import MainWindow
+
+HEAVY = ("mlx", "mlx_lm", "transformers", "numpy", "torch", "tokenizers", "huggingface_hub",
+         "pygments.lexers.python", "jinja2")
+show = MainWindow.show
+
+def shown(window):
+    def report():
+        found = [name for name in HEAVY if name in sys.modules]
+        print(json.dumps({"shown_s": round(time.time() - float(sys.argv[1]), 3), "heavy": found,
+                          "modules": len(sys.modules)}), flush=True)
+        QApplication.quit()
+    window.painted.connect(report)
+    show(window)
+
+MainWindow.show = shown
+sys.exit(open_window(data_dir=Path(sys.argv[2]), model=None))
+"""
+
+
+def run_once() -> dict[str, object]:
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {
+            **os.environ,
+            "QT_QPA_PLATFORM": os.environ.get("QT_QPA_PLATFORM", "offscreen"),
+            "HOME": folder,
+            "HF_HOME": f"{folder}/hf",
+        }
+        began = time.time()
+        result = subprocess.run(
+            [sys.executable, "-c", CHILD, str(began), f"{folder}/data"],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    return json.loads(result.stdout.splitlines()[0])
+
+
+def main(runs: int) -> int:
+    results = [run_once() for _ in range(runs)]
+    for result in results:
+        sys.stdout.write(json.dumps(result) + "\n")
+    median = statistics.median(float(str(result["shown_s"])) for result in results)
+    heavy = sorted({str(name) for result in results for name in result["heavy"]})  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType, reportUnknownArgumentType] (parsed JSON)
+    summary = {"runs": runs, "median_s": median, "limit_s": LIMIT_S, "heavy": heavy}
+    sys.stdout.write(json.dumps(summary) + "\n")
+    return 0 if median <= LIMIT_S and not heavy else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 5))

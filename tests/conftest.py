@@ -1,0 +1,84 @@
+"""For every test: no display, a fixed locale, and nothing left running.
+
+A leaked thread, timer or window fails the test that leaked it.
+"""
+
+from __future__ import annotations
+
+import gc
+import locale
+import os
+import threading
+import traceback
+import weakref
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QTimer
+from PySide6.QtWidgets import QApplication
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ["LC_ALL"] = "C.UTF-8"
+locale.setlocale(locale.LC_ALL, "C.UTF-8")
+QLocale.setDefault(QLocale.c())
+
+JOIN_S = 2.0
+
+
+@pytest.fixture(autouse=True)
+def no_leaked_threads() -> Iterator[None]:
+    """Threads that a test starts end with it."""
+    before = set(threading.enumerate())
+    yield
+    left = [thread for thread in threading.enumerate() if thread not in before]
+    for thread in left:
+        thread.join(timeout=JOIN_S)
+    still = [thread.name for thread in left if thread.is_alive()]
+    assert not still, f"threads left running: {still}"
+
+
+@pytest.fixture(autouse=True)
+def no_leaked_windows() -> Iterator[None]:
+    """Windows that a test makes are gone after it."""
+    before = _windows()
+    yield
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    if _windows() - before:
+        gc.collect()
+    left = _windows() - before
+    assert not left, f"windows left: {sorted(left)}"
+
+
+@pytest.fixture(autouse=True)
+def no_leaked_timers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Timers that a test starts have stopped, or are gone, after it."""
+    started: list[tuple[weakref.ref[QTimer], str]] = []
+    start = QTimer.start
+
+    def recorded(timer: QTimer, *interval: int) -> None:
+        where = "".join(traceback.format_stack(limit=3)[:-1])
+        started.append((weakref.ref(timer), where))
+        start(timer, *interval)
+
+    monkeypatch.setattr(QTimer, "start", recorded)
+    yield
+    if any(_is_active(timer()) for timer, _where in started):
+        gc.collect()
+    left = [where for timer, where in started if _is_active(timer())]
+    assert not left, f"timers left running, started at:\n{left[0]}"
+
+
+def _is_active(timer: QTimer | None) -> bool:
+    try:
+        return timer is not None and timer.isActive()
+    except RuntimeError:  # its C++ half is deleted
+        return False
+
+
+def _windows() -> set[str]:
+    if not isinstance(QCoreApplication.instance(), QApplication):
+        return set()
+    return {
+        f"{type(widget).__name__} {widget.objectName()} at {id(widget):#x}"
+        for widget in QApplication.topLevelWidgets()
+    }

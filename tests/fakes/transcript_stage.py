@@ -1,0 +1,120 @@
+"""A transcript on screen, and hands to use it with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt, QUrl
+from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.theme.palette import Theme
+from app.viewmodels.transcript import TranscriptItem
+from app.widgets.transcript import TranscriptView
+from app.widgets.transcript_rows import Action
+
+WIDTH, HEIGHT = 800, 600
+LEFT = Qt.MouseButton.LeftButton
+GRID = 8  # pixels; every target is larger
+SETTLE_MS = 20_000
+
+
+class FakeClock:
+    """Seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class TranscriptStage:
+    """A view of a fixed size, its clock, and the links that it wanted to open."""
+
+    def __init__(self, qtbot: QtBot, theme: Theme) -> None:
+        self.qtbot = qtbot
+        self.clock = FakeClock()
+        self.opened: list[str] = []
+        self.asked: list[str] = []  # what the view wanted of a controller
+        self.view = TranscriptView(theme, clock=self.clock, open_url=self._open)
+        qtbot.addWidget(self.view)
+        self._connect()
+        self.view.resize(WIDTH, HEIGHT)
+        self.view.show()
+        self.view.activateWindow()
+
+    @property
+    def top(self) -> int:
+        return self.view.verticalScrollBar().value()
+
+    @property
+    def end(self) -> int:
+        return self.view.verticalScrollBar().maximum()
+
+    def show(self, items: Sequence[TranscriptItem]) -> None:
+        self.view.show_conversation(items)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until nothing is left to do."""
+        self.qtbot.waitUntil(lambda: self.view.statistics().is_idle, timeout=SETTLE_MS)
+
+    def picture(self) -> QImage:
+        """Return what is painted, without the scroll bar, which may come and go."""
+        return self.view.viewport().grab(QRect(0, 0, WIDTH - 20, HEIGHT)).toImage()
+
+    def find(self, action: Action, which: int = 0) -> QPoint:
+        """Return the middle of a visible target, counted from the top."""
+        found: list[QPoint] = []
+        for y in range(0, self.view.viewport().height(), GRID):
+            for x in range(0, self.view.viewport().width(), GRID):
+                target = self.view.target_at(QPointF(x, y))
+                is_new = all(abs(point.x() - x) + abs(point.y() - y) > 60 for point in found)
+                if target is not None and target.action is action and is_new:
+                    found.append(QPoint(x + GRID // 2, y + GRID // 2))
+                    if len(found) > which:
+                        return found[which]
+        raise LookupError(f"{len(found)} of {action} are visible")
+
+    def has(self, action: Action) -> bool:
+        try:
+            self.find(action)
+        except LookupError:
+            return False
+        return True
+
+    def click(self, action: Action, which: int = 0) -> None:
+        QTest.mouseClick(self.view.viewport(), LEFT, pos=self.find(action, which))
+
+    def drag(self, start: QPoint, end: QPoint) -> None:
+        viewport = self.view.viewport()
+        QTest.mousePress(viewport, LEFT, pos=start)
+        QTest.mouseMove(viewport, (start + end) / 2)
+        QTest.mouseMove(viewport, end)
+        QTest.mouseRelease(viewport, LEFT, pos=end)
+
+    def clipboard(self) -> str:
+        return QGuiApplication.clipboard().text()
+
+    def _connect(self) -> None:
+        def note(word: str) -> Callable[[str], None]:
+            return lambda key: self.asked.append(f"{word} {key}")
+
+        def note_version(key: str, step: int) -> None:
+            self.asked.append(f"version {key} {step:+d}")
+
+        def note_submitted(key: str, text: str) -> None:
+            self.asked.append(f"submit {key} {text!r}")
+
+        view = self.view
+        view.edit_requested.connect(note("edit"))
+        view.edit_cancelled.connect(note("cancel"))
+        view.regenerate_requested.connect(note("regenerate"))
+        view.retry_requested.connect(note("retry"))
+        view.version_requested.connect(note_version)
+        view.edit_submitted.connect(note_submitted)
+
+    def _open(self, url: QUrl) -> None:
+        self.opened.append(url.toString())

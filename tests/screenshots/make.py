@@ -1,0 +1,354 @@
+"""Pictures of the window in its states, offscreen: `python -m tests.screenshots.make FOLDER [SCENE ...]`.
+
+The engine is the fake one, so that every picture is the same each time; the rest is the real app.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ.setdefault("QT_SCALE_FACTOR", "2")
+
+from PySide6.QtCore import QEventLoop, QPoint, QTimer
+from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtWidgets import QApplication
+
+from app.conversation.tree import Setup
+from app.settings import Appearance, Settings
+from app.theme.palette import Theme
+from app.theme.tokens import Space
+from app.viewmodels.models import ModelPhase
+from app.widgets.main_window import MainWindow
+from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
+from engine.types import FinishReason, PromptPlan
+from tests.fakes.rig import DEMO, FakeCatalog, Rig, card
+
+DAY = 24 * 3600.0
+SIZES = {"normal": (1180, 780), "small": (640, 480), "large": (1600, 1000)}
+QUESTION = (
+    "Why can the state of a linear-attention layer not be trimmed like a KV cache, and what do we"
+    " store instead?"
+)
+THOUGHT = "A KV cache is a list of rows, one a token. A recurrent state is a running sum."
+ANSWER = """Because each token is folded into one fixed-size matrix. Removing a token would need the
+inverse of every update since, so we keep **snapshots** at message boundaries:
+
+```python
+def restore(chat, node):
+    point = chat.nearest(node)      # message boundary
+    state.load(point, dtype="bf16")
+    return node.tokens - point.tokens   # 0 = instant
+```
+
+A snapshot costs about 49 MiB for a 9B model, so old ones move to disk and are thinned."""
+FOLLOW_UP = "What does that mean for an edit in the middle?"
+TABLE = """Three things happen, in this order:
+
+1. the branch up to the edited message is found in the tree,
+2. the snapshot at its end is restored,
+3. only the new message is read.
+
+| Step | Tokens | Time |
+|---|---|---|
+| restore | 12,431 | 6 ms |
+| read | 24 | 40 ms |
+
+The old version stays: `2 / 3` under the message switches back."""
+MODELS = (
+    card("Qwen3.5-9B-4bit"),
+    card(
+        "Qwen3.5-4B-4bit", num_parameters=4_000_000_000, size_bytes=3_030_000_000, text_only=True
+    ),
+    card(
+        "Mistral-7B-Instruct-4bit",
+        num_parameters=7_000_000_000,
+        size_bytes=4_100_000_000,
+        hybrid=False,
+    ),
+    DEMO,
+    card(
+        "Broken-7B", problem=ModelFolderError("model-00002-of-00003.safetensors is missing.").problem
+    ),
+)
+
+
+@dataclass(slots=True, eq=False)
+class Stage:
+    """The window and the hands that play on it."""
+
+    rig: Rig
+    window: MainWindow
+
+    def wait(self, milliseconds: int = 60) -> None:
+        loop = QEventLoop()
+        QTimer.singleShot(milliseconds, loop.quit)
+        loop.exec()
+
+    def say(self, text: str) -> None:
+        self.window.pane.composer.set_text(text)
+        self.window.pane.composer.edit.submitted.emit()
+        self.wait()
+
+    def answer(self, text: str, *, thought: str = "", plan: PromptPlan | None = None) -> None:
+        engine = self.rig.engine
+        if thought:
+            engine.think(thought)
+        engine.write(text)
+        engine.finish()
+        self.wait()
+        engine.plan = plan
+
+    def older_chats(self) -> None:
+        """A list as it looks after two weeks."""
+        now = self.rig.origin.time_s
+        for title, days in (
+            ("Letter to the landlord", 40),
+            ("SQL window functions", 5),
+            ("Trip to Lisbon", 1),
+            ("Recipe: sourdough", 1),
+        ):
+            self.rig.origin.time_s = now - days * DAY
+            self.say(title)
+            self.answer("Of course.")
+            self.rig.library.new_chat()
+        self.rig.origin.time_s = now
+
+    def conversation(self) -> None:
+        """Two turns, the first question in two versions."""
+        self.older_chats()
+        self.say("Why can it not be trimmed?")
+        self.answer("Because it is a sum.")
+        self.rig.engine.plan = plan(restored=12_431, read=41)
+        items = self.window.pane.transcript.items
+        self.window.pane.view.edit_submitted.emit(items[0].key, QUESTION)
+        self.wait()
+        self.answer(ANSWER, thought=THOUGHT, plan=plan(restored=12_702, read=24))
+        self.rig.library.rename(self.rig.library.current, "DeltaNet cache design")
+
+    def second_turn(self) -> None:
+        self.say(FOLLOW_UP)
+        self.answer(TABLE)
+
+
+def plan(*, restored: int = 0, replayed: int = 0, read: int = 0) -> PromptPlan:
+    return PromptPlan(
+        prompt_tokens=restored + replayed + read, restored=restored, replayed=replayed, read=read
+    )
+
+
+def conversation(stage: Stage) -> None:
+    stage.conversation()
+    current = stage.rig.library.current
+    stage.rig.library.new_chat()
+    stage.say("Refactor the tokenizer")
+    for _ in range(8):
+        stage.rig.engine.write("Let me look at it. ")
+        stage.rig.origin.tick_s += 0.05
+        stage.wait(5)
+    stage.rig.library.select(current)
+    stage.wait(200)
+
+
+def two_turns(stage: Stage) -> None:
+    stage.conversation()
+    stage.second_turn()
+
+
+def streaming(stage: Stage) -> None:
+    stage.conversation()
+    stage.say(FOLLOW_UP)
+    stage.rig.engine.write(TABLE[:160])
+    stage.wait(200)
+
+
+def thinking(stage: Stage) -> None:
+    stage.conversation()
+    stage.say(FOLLOW_UP)
+    stage.rig.engine.think("The branch up to the edit is shared. So its snapshot can be used. ")
+    stage.wait(200)
+
+
+def reading(stage: Stage) -> None:
+    stage.conversation()
+    stage.rig.engine.plan = plan(replayed=12_000, read=431)
+    stage.say(FOLLOW_UP)
+    stage.rig.engine.prefill(4096, 12_431, 9.0)
+    stage.wait()
+
+
+def failed(stage: Stage) -> None:
+    stage.conversation()
+    stage.say(FOLLOW_UP)
+    stage.rig.engine.write("Three things happen")
+    stage.rig.engine.fail(OutOfMemoryError("8.1 GB were needed and 6.0 GB are free.").problem)
+    stage.wait()
+
+
+def context_full(stage: Stage) -> None:
+    stage.conversation()
+    stage.rig.engine.hold_start = True
+    stage.say(FOLLOW_UP)
+    problem = ContextFullError("It has 33,012 tokens and the model takes 32,768.").problem
+    stage.rig.engine.fail(problem)
+    stage.wait()
+
+
+def editing(stage: Stage) -> None:
+    stage.conversation()
+    stage.window.pane.transcript.edit_last()
+    stage.wait()
+
+
+def deleted(stage: Stage) -> None:
+    stage.conversation()
+    summary = stage.rig.library.summaries[-1]
+    stage.rig.library.delete(summary.conversation_id)
+    stage.wait()
+
+
+def inspector(stage: Stage) -> None:
+    stage.conversation()
+    stage.rig.core.preferences.toggle_inspector()
+    current = stage.rig.library.current
+    stage.rig.chat.set_system_prompt(current, "You are a patient teacher. Answer briefly.")
+    stage.rig.chat.set_setup(current, Setup(temperature=0.3, thinking=True))
+    stage.wait()
+
+
+def other_model(stage: Stage) -> None:
+    stage.conversation()
+    stage.rig.models.choose(MODELS[1].path)
+    stage.wait()
+
+
+def picker(stage: Stage) -> None:
+    stage.conversation()
+    stage.rig.engine.hold_load = True
+    stage.rig.models.choose(MODELS[1].path)
+    stage.rig.engine.load_progress(0.62)
+    stage.wait()
+    stage.window.picker.open_below(stage.window.toolbar.model_button)
+    stage.wait()
+
+
+def empty(stage: Stage) -> None:
+    stage.older_chats()
+
+
+def demo(stage: Stage) -> None:
+    stage.wait()
+
+
+def demo_picker(stage: Stage) -> None:
+    stage.window.picker.open_below(stage.window.toolbar.model_button)
+    stage.wait()
+
+
+def no_model(stage: Stage) -> None:
+    stage.say("Is anybody there?")
+
+
+def loading(stage: Stage) -> None:
+    stage.say("Write me a haiku about patience.")
+    stage.rig.engine.load_progress(0.62)
+    stage.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is played, with which models, in which sizes."""
+
+    play: Callable[[Stage], None]
+    sizes: tuple[str, ...] = ("normal",)
+    models: tuple[object, ...] = MODELS
+    loads: bool = True
+    has_starter: bool = True
+
+
+SCENES = {
+    "conversation": Scene(conversation, ("normal", "small", "large")),
+    "two-turns": Scene(two_turns),
+    "streaming": Scene(streaming),
+    "thinking": Scene(thinking),
+    "reading": Scene(reading),
+    "failed": Scene(failed),
+    "context-full": Scene(context_full, ("normal", "small")),
+    "editing": Scene(editing),
+    "deleted": Scene(deleted),
+    "inspector": Scene(inspector, ("normal", "small")),
+    "other-model": Scene(other_model),
+    "picker": Scene(picker, ("normal", "small")),
+    "empty": Scene(empty, ("normal", "small", "large")),
+    "demo": Scene(demo, models=(DEMO,)),
+    "demo-picker": Scene(demo_picker, models=(DEMO,)),
+    "no-model": Scene(no_model, models=(), has_starter=False),
+    "loading": Scene(loading, loads=False),
+}
+
+
+def shoot(app: QApplication, scene: Scene, appearance: Appearance, size: str) -> QPixmap:
+    """Play one scene and photograph the window with its popover."""
+    catalog = FakeCatalog(cards=scene.models)  # pyright: ignore[reportArgumentType] (model cards)
+    catalog.starter = DEMO if scene.has_starter else None
+    with tempfile.TemporaryDirectory() as folder:
+        rig = Rig(Path(folder), settings=Settings(appearance=appearance), catalog=catalog)
+        rig.engine.hold_load = not scene.loads
+        theme = Theme(app, appearance)
+        window = MainWindow(theme, rig.core, rig.origin, "0.1.0")
+        window.resize(*SIZES[size])
+        window.show()
+        rig.start()
+        stage = Stage(rig, window)
+        while rig.models.status.phase is ModelPhase.SEARCHING:
+            stage.wait()
+        stage.wait()
+        scene.play(stage)
+        picture = window.grab()
+        if window.picker.isVisible():
+            _paste(picture, window)
+            window.picker.hide()
+        _end(rig, window)
+        theme.deleteLater()
+    return picture
+
+
+def _paste(picture: QPixmap, window: MainWindow) -> None:
+    """Put the popover where a real screen would have it; the offscreen one is too small."""
+    anchor, picker = window.toolbar.model_button, window.picker
+    corner = anchor.mapTo(window, QPoint(anchor.width(), anchor.height() + Space.XS))
+    painter = QPainter(picture)
+    painter.drawPixmap(corner - QPoint(picker.width(), 0), picker.grab())
+    painter.end()
+
+
+def _end(rig: Rig, window: MainWindow) -> None:
+    if rig.engine.running is not None:
+        rig.engine.finish(FinishReason.CANCELLED)
+    window.hide()
+    rig.close()
+    window.deleteLater()
+
+
+def main(arguments: Sequence[str]) -> int:
+    folder = Path(arguments[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = arguments[1:] or list(SCENES)
+    app = QApplication(sys.argv[:1])
+    for name in wanted:
+        for size in SCENES[name].sizes:
+            for appearance in (Appearance.LIGHT, Appearance.DARK):
+                picture = shoot(app, SCENES[name], appearance, size)
+                file = folder / f"{name}-{size}-{appearance}.png"
+                picture.save(str(file))
+                sys.stdout.write(f"{file}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
