@@ -16,7 +16,13 @@ import mlx.core as mx
 
 from engine.cache.prefix_cache import PrefixCache
 from engine.config import EngineConfig
-from engine.errors import BugError, EngineError, NoModelError, OutOfMemoryError
+from engine.errors import (
+    BugError,
+    EngineError,
+    NoModelError,
+    OutOfMemoryError,
+    is_out_of_memory,
+)
 from engine.events import (
     Cancel,
     Command,
@@ -44,15 +50,15 @@ from engine.events import (
 )
 from engine.memory import cache_budget, limit_freed_buffers, wire_weights
 from engine.models.loader import LoadedModel, load_model, namespace_of
-from engine.oracle import Record, check
+from engine.oracle import Record, check, failed_check
 from engine.runner.runner import Runner
 from engine.runner.sequence import Sequence
-from engine.types import CheckResult, FinishReason, Problem, RequestId
+from engine.types import NOTHING_CACHED, FinishReason, Problem, RequestId
 
 log = logging.getLogger(__name__)
 
-# Finished requests whose logits are kept for Verify.
-_MAX_RECORDS = 4
+# Finished requests whose logits are kept for Verify; more than anyone has in flight.
+_MAX_RECORDS = 64
 
 
 class _LoadGivenUpError(Exception):
@@ -63,10 +69,12 @@ def run_core(
     config: EngineConfig, commands: SimpleQueue[Command], emit: Callable[[Event], None]
 ) -> None:
     """The engine thread's whole life."""
-    EngineCore(config, commands, emit).run()
-    _free_memory()
-    # Streams are per thread: ending the thread without this aborts the process at its exit.
-    mx.clear_streams()
+    try:
+        EngineCore(config, commands, emit).run()
+    finally:
+        _free_memory()
+        # Streams are per thread: ending the thread without this aborts the process at its exit.
+        mx.clear_streams()
 
 
 class EngineCore:
@@ -88,6 +96,7 @@ class EngineCore:
         self._runner: Runner | None = None
         self._namespace = ""
         self._records: OrderedDict[RequestId, Record] = OrderedDict()
+        self._retried: RequestId | None = None
         self._stopping = False
         self.cache: PrefixCache | None = None
 
@@ -110,7 +119,13 @@ class EngineCore:
         worked = self._drain(wait=wait and is_idle)
         if self._stopping:
             return worked
-        return self._work() or worked
+        if self._running is None and self._waiting:
+            self._start(self._waiting.popleft())
+        elif self._running is not None:
+            self._advance(self._running)
+        else:
+            return worked
+        return True
 
     # Commands
 
@@ -160,6 +175,7 @@ class EngineCore:
     def _obey_cache(self, command: Command) -> None:
         cache = self.cache
         if cache is None:
+            self._emit(StatisticsReported(NOTHING_CACHED))
             return
         match command:
             case Forget(conversation_id):
@@ -194,15 +210,6 @@ class EngineCore:
 
     # Work
 
-    def _work(self) -> bool:
-        if self._running is None and self._waiting:
-            self._start(self._waiting.popleft())
-            return True
-        if self._running is not None:
-            self._advance(self._running)
-            return True
-        return False
-
     def _start(self, submit: Submit) -> None:
         request = submit.request
         if self._runner is None:
@@ -225,7 +232,7 @@ class EngineCore:
         except Exception as error:  # noqa: BLE001 — one request's error ends that request alone
             self._running = None
             self._runner.abandon(sequence)
-            self._fail(sequence.request.request_id, _problem_of(error))
+            self._fail_or_retry(sequence, error)
             return
         for event in events:
             self._emit(event)
@@ -247,7 +254,8 @@ class EngineCore:
                 prompt_ids=sequence.prompt.token_ids,
                 output_ids=tuple(sequence.reply.token_ids),
                 rows=tuple(sequence.recorded),
-                greedy=request.sampling.temperature == 0.0 and request.forced is None,
+                sampling=request.sampling,
+                is_forced=request.forced is not None,
                 thinking=request.thinking,
             )
             while len(self._records) > _MAX_RECORDS:
@@ -258,35 +266,46 @@ class EngineCore:
             log.exception("state of %s is lost", request.conversation_id)
             self._runner.abandon(sequence)
 
+    def _fail_or_retry(self, sequence: Sequence, error: Exception) -> None:
+        """Out of memory before anything was delivered: give up cached state and try once more."""
+        request, submitted = sequence.request, sequence.clock.submitted
+        first_time = request.request_id != self._retried
+        if is_out_of_memory(error) and first_time and not sequence.num_output and self.cache:
+            log.warning("out of memory: trying again without cached conversations")
+            self._retried = request.request_id
+            self.cache.evict_all()
+            _free_memory()
+            self._waiting.appendleft(Submit(request, submitted))
+        else:
+            self._fail(request.request_id, _problem_of(error))
+
     def _fail(self, request_id: RequestId, problem: Problem) -> None:
         log.warning("request %s: %s", request_id, problem)
         self._emit(RequestFailed(request_id, problem))
 
     def _verify(self, command: Verify) -> None:
-        record = self._records.get(command.request_id)
+        record = self._records.pop(command.request_id, None)
         if self.model is None or record is None:
-            result = CheckResult(
-                prompt_equal=False,
-                equal=False,
-                max_difference=float("inf"),
-                first_difference=0,
-                detail="nothing was recorded for this request",
-            )
+            result = failed_check("nothing was recorded for this request")
         else:
-            result = check(self.model, record, command.messages)
+            try:
+                result = check(self.model, record, command.messages)
+            except Exception as error:
+                log.exception("the check failed")
+                result = failed_check(repr(error))
         self._emit(Verified(command.request_id, result))
 
     # Models
 
     def _load(self, path: Path) -> None:
         """Requests wait meanwhile. The cached state stays if it is the same model again."""
-        if self._running is not None:
-            self._finish(self._running, FinishReason.CANCELLED)
         self._unload()
         limit_freed_buffers()
         try:
-            model = load_model(path, lambda done, total: self._report_loading(path, done, total))
             namespace = namespace_of(path)
+            if namespace != self._namespace:
+                self._drop_cache()
+            model = load_model(path, lambda done, total: self._report_loading(path, done, total))
         except _LoadGivenUpError:
             log.info("loading %s was given up", path)
             self._emit(ModelUnloaded())
@@ -299,11 +318,9 @@ class EngineCore:
         self._emit(ModelLoaded(model.facts))
 
     def _adopt(self, model: LoadedModel, namespace: str) -> None:
-        if self.cache is None or namespace != self._namespace:
-            self._drop_cache()
+        if self.cache is None:
             self.cache = PrefixCache(
                 model.layout,
-                model.adapter.new_caches,
                 budget_bytes=cache_budget(self._config, model.facts.weight_bytes),
                 max_hot=self._config.max_hot,
             )
@@ -335,8 +352,6 @@ class EngineCore:
         _free_memory()
 
     def _close(self) -> None:
-        if self._running is not None:
-            self._finish(self._running, FinishReason.CANCELLED)
         self._unload()
         self._drop_cache()
 
@@ -349,8 +364,8 @@ _CANCELLED_WAITING = Problem(
 def _problem_of(error: Exception) -> Problem:
     if isinstance(error, EngineError):
         return error.problem
-    if isinstance(error, MemoryError) or "malloc" in str(error) or "out of memory" in str(error):
-        return OutOfMemoryError(str(error), details=repr(error)).problem
+    if is_out_of_memory(error):
+        return OutOfMemoryError("The device had none left.", details=repr(error)).problem
     log.error("unexpected", exc_info=error)
     return BugError(f"{type(error).__name__}: {error}.", details=repr(error)).problem
 

@@ -16,8 +16,20 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from engine.config import EngineConfig
-from engine.events import Command, Event, LoadStage, ModelLoading, Shutdown
+from engine.errors import LibraryError
+from engine.events import (
+    Command,
+    Event,
+    LoadModel,
+    LoadStage,
+    ModelFailed,
+    ModelLoading,
+    RequestFailed,
+    Shutdown,
+    Submit,
+)
 from engine.models.blas import load_openblas
+from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +73,22 @@ class Engine:
         os.environ.update(_LIBRARY_SETTINGS)
         if self._config.use_openblas:
             load_openblas()
-        # The one late import: mlx and mlx-lm take seconds, and must be imported on this thread.
-        from engine.core import run_core  # noqa: PLC0415
-
+        try:
+            # The one late import: mlx and mlx-lm take seconds, and must be imported on this thread.
+            from engine.core import run_core  # noqa: PLC0415
+        except Exception as error:
+            log.exception("the engine's libraries can't be imported")
+            self._refuse(LibraryError(f"{error}.", details=repr(error)).problem)
+            return
         run_core(self._config, self._commands, self._on_event)
+
+    def _refuse(self, problem: Problem) -> None:
+        """Answer every command with the problem, until the end."""
+        while not isinstance(command := self._commands.get(), Shutdown):
+            match command:
+                case LoadModel(path):
+                    self._on_event(ModelFailed(path, problem))
+                case Submit(request):
+                    self._on_event(RequestFailed(request.request_id, problem))
+                case _:
+                    pass

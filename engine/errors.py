@@ -7,7 +7,8 @@ EngineError
 │   ├── TemplateError           the chat template refused the conversation
 │   ├── ContextFullError        the prompt does not fit the context
 │   ├── DiskError               disk full, file not writable
-│   └── GgufError               a GGUF file that cannot be imported
+│   ├── GgufError               a GGUF file that cannot be imported
+│   └── LibraryError            the installation is broken
 ├── TryAgainError           try again
 │   ├── OutOfMemoryError        the device had no memory left
 │   └── NoModelError            no model is loaded
@@ -90,6 +91,13 @@ class GgufError(UserFixableError):
     advice = "Choose a model folder in MLX format."
 
 
+class LibraryError(UserFixableError):
+    """The libraries that the engine is built on are broken or missing."""
+
+    title = "The engine can't start."
+    advice = "Install Rejoinder again (in a checkout: remove .venv, then make setup)."
+
+
 class TryAgainError(EngineError):
     """The same action may succeed later."""
 
@@ -113,3 +121,9 @@ class BugError(EngineError):
 
     title = "Rejoinder made a mistake."
     advice = "Try again; if it happens twice, please report the log."
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether an error of Python or of MLX means that memory ran out."""
+    words = str(error).lower()
+    return isinstance(error, MemoryError) or "malloc" in words or "out of memory" in words

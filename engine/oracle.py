@@ -13,8 +13,10 @@ import mlx.core as mx
 
 from engine.cache.trees import evaluate
 from engine.chat.tokenizer import ChatTokenizer
+from engine.models.filters import make_filter
 from engine.models.loader import LoadedModel
-from engine.types import CheckResult, Message, Role
+from engine.sampling.draw import draw
+from engine.types import CheckResult, Message, Role, SamplingParams
 
 # Rounding alone stays below 5e-6 of the logits' standard deviation, a wrong state is above 2e-2.
 TOLERANCE = 1e-4
@@ -22,12 +24,16 @@ TOLERANCE = 1e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What a request fed and saw: rows[i] are the logits (V,) before output token i."""
+    """What a request fed, saw and drew: rows[i] are the logits (V,) before output token i.
+
+    There is one row more than output ids where an end token was drawn after them.
+    """
 
     prompt_ids: tuple[int, ...]
     output_ids: tuple[int, ...]
     rows: tuple[mx.array, ...]
-    greedy: bool
+    sampling: SamplingParams
+    is_forced: bool
     thinking: bool | None
 
 
@@ -39,8 +45,8 @@ def check(model: LoadedModel, record: Record, messages: Sequence[Message]) -> Ch
     for index, (ours, naive) in enumerate(zip(record.rows, naive_rows(model, record), strict=True)):
         difference = _number(mx.max(mx.abs(ours - naive)) / mx.std(naive))
         largest = max(largest, difference)
-        same_token = not record.greedy or bool((mx.argmax(ours) == mx.argmax(naive)).item())
-        if first is None and not (difference <= TOLERANCE and same_token):
+        agrees = difference <= TOLERANCE and _is_token_right(model, record, index, naive)
+        if first is None and not agrees:
             first = index
     return CheckResult(
         prompt_equal=not wrong_prompt,
@@ -49,6 +55,34 @@ def check(model: LoadedModel, record: Record, messages: Sequence[Message]) -> Ch
         first_difference=first,
         detail=wrong_prompt,
     )
+
+
+def failed_check(detail: str) -> CheckResult:
+    """The result where nothing could be compared."""
+    return CheckResult(
+        prompt_equal=False,
+        equal=False,
+        max_difference=float("inf"),
+        first_difference=0,
+        detail=detail,
+    )
+
+
+def _is_token_right(model: LoadedModel, record: Record, index: int, naive: mx.array) -> bool:
+    """Whether the token that was delivered is the one that the naive logits give."""
+    if record.is_forced:
+        return True
+    logits_filter = make_filter(record.sampling, model.vocab_size)
+    token_ids = [*record.prompt_ids, *record.output_ids[:index]]
+    drawn = draw(
+        logits_filter(token_ids, naive),
+        temperature=record.sampling.temperature,
+        seed=record.sampling.seed,
+        index=index,
+    ).item()
+    if index < len(record.output_ids):
+        return drawn == record.output_ids[index]
+    return drawn in model.prompts.tokenizer.markers.eos_ids
 
 
 def _number(scalar: mx.array) -> float:
@@ -79,18 +113,25 @@ def _prompt_fault(model: LoadedModel, record: Record, messages: Sequence[Message
     if decoded not in (text, unicodedata.normalize("NFC", text)):
         at = next((i for i, (a, b) in enumerate(zip(decoded, text, strict=False)) if a != b), -1)
         return f"the prompt reads {decoded[at:][:40]!r} where the messages read {text[at:][:40]!r}"
-    written = [m for m in messages if m.role is not Role.ASSISTANT]
-    if any(tokenizer.has_control(message.content) for message in written):
-        harmless = [
-            m
-            if m.role is Role.ASSISTANT
-            else replace(m, content=_without_control(tokenizer, m.content))
-            for m in messages
-        ]
-        wanted = _count_control(tokenizer, tokenizer.encode_template(render(harmless)))
-        found = _count_control(tokenizer, record.prompt_ids)
-        return "" if found == wanted else "typed text became control tokens"
+    if any(tokenizer.has_control(m.content) for m in messages if m.role is not Role.ASSISTANT):
+        return _control_fault(tokenizer, record.prompt_ids, render(_neutral(messages)), messages)
     return _ids_fault(tokenizer, record.prompt_ids, messages)
+
+
+def _neutral(messages: Sequence[Message]) -> list[Message]:
+    """The same conversation about nothing: a letter in place of every text."""
+    return [replace(m, content=m.content and "x", reasoning=m.reasoning and "x") for m in messages]
+
+
+def _control_fault(
+    tokenizer: ChatTokenizer, prompt_ids: Sequence[int], neutral: str, messages: Sequence[Message]
+) -> str:
+    """Control tokens come from the template and from replies that hold some, from nowhere else."""
+    wanted = tokenizer.count_control(tokenizer.encode_template(neutral)) + sum(
+        tokenizer.count_control(_answer_ids(tokenizer, message)[0]) for message in messages
+    )
+    found = tokenizer.count_control(prompt_ids)
+    return "" if found == wanted else f"{found} control tokens where there should be {wanted}"
 
 
 def _ids_fault(
@@ -133,16 +174,6 @@ def _answer_ids(tokenizer: ChatTokenizer, message: Message) -> list[tuple[int, .
     while start < end and is_edge(token_ids[end - 1]):
         end -= 1
     return [token_ids, token_ids[start:end]]
-
-
-def _count_control(tokenizer: ChatTokenizer, token_ids: Sequence[int]) -> int:
-    return sum(tokenizer.has_control(tokenizer.decode([token_id])) for token_id in token_ids)
-
-
-def _without_control(tokenizer: ChatTokenizer, text: str) -> str:
-    return "".join(
-        part.removeprefix(tokenizer.control_prefix(part)) for part in tokenizer.split_control(text)
-    )
 
 
 def _find(token_ids: Sequence[int], wanted: tuple[int, ...], start: int) -> int:

@@ -75,6 +75,10 @@ class SamplingParams:
     frequency_penalty: float = 0.0
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if not (self.temperature >= 0.0 and self.repetition_penalty > 0.0):
+            raise ValueError(f"temperature and repetition penalty can't be below zero: {self}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForcedReply:
@@ -168,6 +172,22 @@ class CacheStatistics:
     evictions: int
     restore_faults: int
     copied_bytes: int
+
+
+NOTHING_CACHED = CacheStatistics(
+    kv_bytes=0,
+    snapshot_bytes=0,
+    hot_bytes=0,
+    total_bytes=0,
+    budget_bytes=0,
+    num_nodes=0,
+    num_snapshots=0,
+    num_hot=0,
+    matches=0,
+    evictions=0,
+    restore_faults=0,
+    copied_bytes=0,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

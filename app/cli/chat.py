@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from engine.types import Channel, ConversationId, ModelFacts, Request, RequestId
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("message", nargs="?", help="ask this and end; without it, a conversation")
     parser.add_argument("--system", default="", help="the system prompt")
-    parser.add_argument("--temperature", type=float, help="0 for the likeliest answer")
+    parser.add_argument("--temperature", type=_not_negative, help="0 for the likeliest answer")
     parser.add_argument("--seed", type=int, help="for the same answer again")
     parser.add_argument("--max-tokens", type=int, default=2048)
     parser.add_argument(
@@ -35,6 +35,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--no-thinking", dest="thinking", action="store_false")
     parser.add_argument("--stats", action="store_true", help="say what each answer cost, on stderr")
+
+
+def _not_negative(text: str) -> float:
+    value = float(text)
+    if not value >= 0:
+        raise ArgumentTypeError(f"{text} is below 0")
+    return value
 
 
 def run(args: Namespace, model: Path) -> int:
@@ -46,7 +53,13 @@ def run(args: Namespace, model: Path) -> int:
         for number, text in enumerate(_messages(args)):
             ids = TurnIds(user=NodeId(f"u{number}"), reply=NodeId(f"r{number}"))
             turn = plan_send(conv, text, ids, now=time.time())
-            conv = _answer(client, turn, _request(args, facts, turn), shows_cost=args.stats)
+            try:
+                conv = _answer(client, turn, _request(args, facts, turn), shows_cost=args.stats)
+            except ProblemError as error:
+                if args.message is not None:
+                    raise
+                # The conversation goes on as if this had not been said.
+                print(f"rejoinder: {error}", file=sys.stderr)
     return 0
 
 

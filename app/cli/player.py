@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -130,6 +131,7 @@ class ScriptPlayer:
         self._pending: dict[RequestId, _Pending] = {}
         self._processed = ProcessedTokens()
         self._num_ids = 0
+        self._held: deque[Event] = deque()  # what came while something else was waited for
 
     def play(self, step: ScriptStep) -> Iterator[StepReport]:
         """Carry out one step; yields a report for every reply that finished meanwhile.
@@ -212,7 +214,8 @@ class ScriptPlayer:
     def join(self) -> Iterator[StepReport]:
         """Wait for every reply."""
         while self._pending:
-            report = self._receive(self._client.next_event())
+            event = self._held.popleft() if self._held else self._client.next_event()
+            report = self._receive(event)
             if report is not None:
                 yield report
 
@@ -257,8 +260,8 @@ class ScriptPlayer:
             match self._client.next_event():
                 case Verified(verified_id, result) if verified_id == request_id:
                     return result
-                case _:
-                    pass
+                case event:
+                    self._held.append(event)
 
     def _wait_statistics(self) -> None:
         while not isinstance(self._client.next_event(), StatisticsReported):

@@ -174,7 +174,7 @@ def parse_step(line: str) -> ScriptStep:
 
 
 def _generate(fields: _Fields) -> Generate:
-    return Generate(
+    generate = Generate(
         max_tokens=fields.take_or("max_tokens", int, 64),
         temperature=fields.take_or("temperature", float, 0.0),
         seed=fields.take_or("seed", int, 0),
@@ -183,6 +183,11 @@ def _generate(fields: _Fields) -> Generate:
         reply=_forced(fields),
         wait=fields.take_or("wait", bool, default=True),
     )
+    if generate.max_tokens < 1 or (generate.stop_after is not None and generate.stop_after < 1):
+        raise ScriptError("'max_tokens' and 'stop_after' count from 1")
+    if generate.temperature < 0:
+        raise ScriptError("'temperature' can't be below 0")
+    return generate
 
 
 def _forced(fields: _Fields) -> ForcedReply | None:

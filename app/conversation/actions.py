@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from app.conversation.text import clean_text, title_from
+from app.conversation.text import message_text, title_from
 from app.conversation.tree import (
     Conversation,
     Generation,
@@ -101,7 +101,7 @@ def _user_node(text: str, node_id: NodeId, parent: NodeId | None, *, now: float)
     if not text.strip():
         raise EmptyMessageError("")
     return Node(
-        node_id=node_id, parent=parent, role=Role.USER, content=clean_text(text), created_at=now
+        node_id=node_id, parent=parent, role=Role.USER, content=message_text(text), created_at=now
     )
 
 

@@ -9,6 +9,7 @@ import re
 
 TITLE_LEN = 60
 
+_BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 _LINE_START = re.compile(r"^\s*(?:(?:#{1,6}|[>*+-]|\d{1,3}[.)])\s+|>)*")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _BOLD = re.compile(r"\*\*(\S|\S.*?\S)\*\*")
@@ -20,6 +21,15 @@ _SEARCHED_LEN = 400
 def clean_text(text: str) -> str:
     """The text with halves of surrogate pairs joined or replaced: neither UTF-8 nor SQLite takes them."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def message_text(text: str) -> str:
+    """What a person typed as it is kept: without blank lines in front.
+
+    They say nothing, but some tokenizers join them with what stands before the
+    message, and then nothing that was read for it in advance would fit.
+    """
+    return _BLANK_LINES.sub("", clean_text(text))
 
 
 def title_from(text: str) -> str:

@@ -1,12 +1,13 @@
 """How many bytes are held, and what is given up first. Decides only; prefix_cache.py acts.
 
-In this order, the least recently used first within each: stride points, prompt ends, whole ends of
-conversations and parked caches, points inside conversations, system prompts.
+In this order, the least recently used first within each: stride points, prompt ends of other than
+the newest conversation, whole ends of conversations and parked caches, points inside conversations,
+system prompts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.cache.hot import HotCache, KvSpan
@@ -67,7 +68,8 @@ def next_victim(
     nodes: Iterable[Node[KvSpan, Snapshot]], parked: Iterable[HotCache]
 ) -> Victim | None:
     """What to give up next, None if requests use all that is left."""
-    ranked = min(_candidates(nodes, parked), key=lambda c: (c.rank, c.last_used), default=None)
+    unlocked = [node for node in nodes if not node.lock_count]
+    ranked = min(_candidates(unlocked, parked), key=lambda c: (c.rank, c.last_used), default=None)
     return ranked.victim if ranked else None
 
 
@@ -79,15 +81,16 @@ class _Candidate:
 
 
 def _candidates(
-    nodes: Iterable[Node[KvSpan, Snapshot]], parked: Iterable[HotCache]
+    nodes: Sequence[Node[KvSpan, Snapshot]], parked: Iterable[HotCache]
 ) -> Iterator[_Candidate]:
+    newest = max((node.last_used for node in nodes), default=0)
     for hot in parked:
         yield _Candidate(_LEAF_RANK, hot.last_used, GiveUpHot(hot))
     for node in nodes:
-        if node.lock_count:
-            continue
         if node.snapshot is not None and node.snapshot.nbytes:
-            rank = _SNAPSHOT_RANK[node.snapshot.kind]
+            kind = node.snapshot.kind
+            is_active = kind is PointKind.PROMPT and node.last_used == newest
+            rank = _SNAPSHOT_RANK[PointKind.TURN if is_active else kind]
             yield _Candidate(rank, node.last_used, DropSnapshot(node))
         if not node.children and isinstance(node.span, KvArrays):
             yield _Candidate(_LEAF_RANK, node.last_used, DropNode(node))

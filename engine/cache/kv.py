@@ -7,7 +7,7 @@ slice is made contiguous (and evaluated) before anything is written again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 import mlx.core as mx
@@ -28,10 +28,10 @@ class KvArrays:
 
     n_tokens: int
     leaves: tuple[object, ...]
+    nbytes: int = field(init=False)
 
-    @property
-    def nbytes(self) -> int:
-        return tree_bytes(self.leaves)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nbytes", tree_bytes(self.leaves))
 
     def split(self, at: int) -> tuple[KvArrays, KvArrays]:
         """The first `at` tokens and the rest, both in arrays of their own."""
@@ -94,10 +94,12 @@ def reserve(leaves: Sequence[KvLeaf], n_tokens: int) -> int:
     return copied
 
 
-def append(leaves: Sequence[KvLeaf], parts: Sequence[tuple[object, ...]], n_tokens: int) -> int:
+def append(
+    leaves: Sequence[KvLeaf], parts: Sequence[tuple[object, ...]], n_tokens: int, room: int
+) -> int:
     """Write slices (from `range` or `read_range`) behind what the leaves hold: n_tokens in all.
 
-    In place where there is room, else by one concatenation a buffer with room to spare.
+    In place where they fit, else by one concatenation a buffer, with room for `room` tokens.
 
     Returns:
         Bytes written.
@@ -109,8 +111,7 @@ def append(leaves: Sequence[KvLeaf], parts: Sequence[tuple[object, ...]], n_toke
         else:
             held = [] if leaf.keys is None else [read_range([leaf], 0, leaf.offset)[0]]
             joined = _concatenate([*held, added])
-            room = _round_up(n_tokens + STEP)
-            leaf.keys, leaf.values = _with_room(joined, n_tokens, room)
+            leaf.keys, leaf.values = _with_room(joined, n_tokens, _round_up(max(room, n_tokens)))
         leaf.offset = n_tokens
     evaluate([(leaf.keys, leaf.values) for leaf in leaves])
     return sum(tree_bytes(part) for part in parts)

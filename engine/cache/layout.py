@@ -42,7 +42,8 @@ _WINDOW_NAMES = ("max_size", "chunk_size", "start_position", "left_padding")
 
 def is_kv(leaf: object) -> TypeGuard[KvLeaf]:
     """Whether a leaf can be cut at any token, judged by what it can do."""
-    names = ("keys", "values", "offset", "trim", "update_and_fetch", "is_trimmable")
+    # A buffer that grows in steps: it has room beyond offset, which is what we write to.
+    names = ("keys", "values", "offset", "trim", "update_and_fetch", "step")
     return all(hasattr(leaf, name) for name in names) and not any(
         hasattr(leaf, name) for name in _WINDOW_NAMES
     )

@@ -72,13 +72,11 @@ class PrefixCache:
     def __init__(
         self,
         layout: Layout,
-        new_caches: Callable[[], list[object]],
         *,
         budget_bytes: int,
         max_hot: int,
     ) -> None:
         self._layout = layout
-        self._new_caches = new_caches
         self._budget_bytes = budget_bytes
         self._max_hot = max_hot
         self._tree: RadixTree[KvSpan, Snapshot] = RadixTree()
@@ -88,18 +86,36 @@ class PrefixCache:
         self.counters = Counters()
 
     def acquire(
-        self, conversation_id: ConversationId, prompt_ids: Sequence[int], *, side: bool
+        self,
+        conversation_id: ConversationId,
+        prompt_ids: Sequence[int],
+        new_caches: Callable[[], list[object]],
+        *,
+        room: int,
+        side: bool,
     ) -> Lease:
-        """Live caches that hold as much of prompt_ids as can be restored."""
+        """Live caches that hold as much of prompt_ids as can be restored.
+
+        Args:
+            conversation_id: whose caches these are.
+            prompt_ids: the prompt.
+            new_caches: makes empty ones, for a conversation that has none.
+            room: tokens that the caches should hold without growing.
+            side: leave no trace: caches of its own, nothing published.
+        """
         while True:
             match = self._match(prompt_ids)
-            lease = self._restore(conversation_id, prompt_ids, match, side=side)
+            lease = self._lease(conversation_id, match, new_caches, side=side)
+            try:
+                self._restore(lease, prompt_ids, match, room)
+            except BaseException:
+                self.abandon(lease)
+                raise
             if lease.hot.is_restored(match.restored, match.snapshot):
                 break
             # A stored point that is not what it says: drop it, restore from the one before.
             self.counters.restore_faults += 1
-            self._drop_lease(lease)
-            self._forget_lender(lease.hot)
+            self.abandon(lease)
             assert match.node is not None
             self._tree.remove_subtree(match.node)
         self.counters.matches += match.restored > 0
@@ -118,32 +134,36 @@ class PrefixCache:
     def publish(self, lease: Lease) -> None:
         """Share what the lease's caches hold, park them, keep to the budget."""
         hot = lease.hot
-        assert lease in self._leases
-        if lease.side or not hot.token_ids or not hot.is_consistent():
-            self.abandon(lease)
-            return
+        assert not lease.side
         self._end_lease(lease)
+        if not hot.token_ids or not hot.is_consistent():
+            self._forget_lender(hot)
+            return
         self._insert(hot, lease.snapshots)
         hot.set_state(None)
         hot.last_used = self._tick()
         self._parked[hot.conversation_id] = hot
-        self._prune(hot.token_ids)
         self._enforce()
 
     def abandon(self, lease: Lease) -> None:
-        """Drop the lease's caches: what other nodes borrowed from them goes too."""
-        self._drop_lease(lease)
+        """Drop the lease's caches: what other nodes borrowed from them and nobody else has goes too.
+
+        Also the way out of a publish that failed half-way.
+        """
+        self._end_lease(lease)
+        if self._parked.get(lease.hot.conversation_id) is lease.hot:
+            del self._parked[lease.hot.conversation_id]
         self._forget_lender(lease.hot)
 
     def forget(self, conversation_id: ConversationId) -> None:
         """Drop what only this conversation uses."""
-        hot = self._parked.pop(conversation_id, None)
-        if hot is not None:
-            self._materialise(hot, 0)
         for node in reversed(list(self._tree.nodes())):
             node.users.discard(conversation_id)
             if not node.users and not node.children and node.lock_count == 0:
                 self._tree.remove(node)
+        hot = self._parked.pop(conversation_id, None)
+        if hot is not None:
+            self._materialise(hot, 0)
 
     def evict_hot(self) -> None:
         """Give up all parked caches; their tokens stay in the tree."""
@@ -244,18 +264,17 @@ class PrefixCache:
                 return Match(matched, step.node.end, step.node, step.node.snapshot)
         return Match(matched, 0, None, None)
 
-    def _restore(
+    def _lease(
         self,
         conversation_id: ConversationId,
-        prompt_ids: Sequence[int],
         match: Match,
+        new_caches: Callable[[], list[object]],
         *,
         side: bool,
     ) -> Lease:
         hot = None if side else self._parked.pop(conversation_id, None)
         if hot is None:
-            hot = HotCache(conversation_id, self._new_caches())
-        kept = min(common_prefix_len(hot.token_ids, prompt_ids), match.restored)
+            hot = HotCache(conversation_id, new_caches())
         lease = Lease(
             hot=hot,
             restored=match.restored,
@@ -266,19 +285,23 @@ class PrefixCache:
         )
         self._tree.lock(match.node)
         self._leases.append(lease)
+        return lease
+
+    def _restore(self, lease: Lease, prompt_ids: Sequence[int], match: Match, room: int) -> None:
+        hot = lease.hot
+        kept = min(common_prefix_len(hot.token_ids, prompt_ids), match.restored)
         self._materialise(hot, kept)
         hot.cut(kept)
-        self._fill(hot, prompt_ids, match.restored)
+        self._fill(hot, prompt_ids, match.restored, room)
         hot.set_state(match.snapshot)
         if match.snapshot is not None and match.restored == len(prompt_ids):
             lease.logits = match.snapshot.logits
-        if not side:
+        if not lease.side:
             tick = self._tick()
             for node in ancestry(match.node):
                 node.last_used = tick
-        return lease
 
-    def _fill(self, hot: HotCache, prompt_ids: Sequence[int], n_tokens: int) -> None:
+    def _fill(self, hot: HotCache, prompt_ids: Sequence[int], n_tokens: int, room: int) -> None:
         """Copy the tree's K/V of [hot.n_tokens, n_tokens) behind what hot holds."""
         start = hot.n_tokens
         if start == n_tokens:
@@ -289,7 +312,7 @@ class PrefixCache:
             first, end = max(start, node.start), node.start + step.n_matched
             if first < end:
                 parts.append(node.span.range(first - node.start, end - node.start))
-        self.counters.copied_bytes += kv.append(hot.leaves.kv, parts, n_tokens)
+        self.counters.copied_bytes += kv.append(hot.leaves.kv, parts, n_tokens, room)
         hot.commit(prompt_ids[start:n_tokens])
 
     # Publishing
@@ -321,14 +344,8 @@ class PrefixCache:
         known = node.snapshot
         if known is None or (known.logits is None and snapshot.logits is not None):
             node.snapshot = snapshot
-
-    def _prune(self, token_ids: Sequence[int]) -> None:
-        """Drop the end of a path that can't be restored and that no hot cache holds anyway."""
-        path = self._tree.match(token_ids)
-        for step in reversed(path):
-            if not self._is_useless(step.node):
-                break
-            self._tree.remove(step.node)
+        elif known.kind in (PointKind.STRIDE, PointKind.BRANCH):
+            known.kind = snapshot.kind
 
     def _prune_all(self) -> None:
         for node in reversed(list(self._tree.nodes())):
@@ -364,6 +381,8 @@ class PrefixCache:
                 continue
             if self._is_dead_end(node):
                 self._tree.remove(node)
+            elif (elsewhere := self._lent_elsewhere(node, hot)) is not None:
+                node.span = elsewhere
             else:
                 node.span = span.copied()
                 self.counters.copied_bytes += node.span.nbytes
@@ -373,36 +392,42 @@ class PrefixCache:
         self._materialise(hot, 0)
 
     def _forget_lender(self, hot: HotCache) -> None:
-        """Remove every node that borrows from hot, with all below it."""
+        """Remove the nodes that borrow from hot, with all below them, unless another cache has them."""
         for step in self._tree.match(hot.token_ids):
-            span = step.node.span
-            if isinstance(span, LentSpan) and span.hot is hot:
-                self._tree.remove_subtree(step.node)
-                return
+            node = step.node
+            if isinstance(node.span, LentSpan) and node.span.hot is hot:
+                elsewhere = self._lent_elsewhere(node, hot)
+                if elsewhere is None:
+                    self._tree.remove_subtree(node)
+                    return
+                node.span = elsewhere
+
+    def _lent_elsewhere(self, node: KvNode, hot: HotCache) -> LentSpan | None:
+        """The same tokens in another parked cache."""
+        path = hot.token_ids[: node.end]
+        for other in self._parked.values():
+            if other is not hot and common_prefix_len(path, other.token_ids) == node.end:
+                return LentSpan(other, node.start, node.end)
+        return None
 
     # Leases and budget
 
     def _end_lease(self, lease: Lease) -> None:
-        self._leases.remove(lease)
-        self._tree.unlock(lease.locked)
-        lease.locked = None
-
-    def _drop_lease(self, lease: Lease) -> None:
-        self._end_lease(lease)
-        lease.snapshots.clear()
+        """Idempotent."""
+        if lease in self._leases:
+            self._leases.remove(lease)
+            self._tree.unlock(lease.locked)
 
     def _enforce(self) -> None:
         """Give up what matters least until the budget holds."""
         while len(self._parked) > self._max_hot:
             self._give_up(min(self._parked.values(), key=lambda hot: hot.last_used))
-        total = self.ledger().total_bytes
-        while total > self._budget_bytes:
+        while self.ledger().total_bytes > self._budget_bytes:
             victim = next_victim(self._tree.nodes(), self._parked.values())
             if victim is None:
                 break
             self._evict(victim)
             self.counters.evictions += 1
-            total = self.ledger().total_bytes
 
     def _evict(self, victim: Victim) -> None:
         match victim:

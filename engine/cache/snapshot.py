@@ -7,7 +7,7 @@ nothing. Layers that write in place (a rotating window), and any that we don't k
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import mlx.core as mx
 
@@ -28,16 +28,16 @@ class Snapshot:
     kind: PointKind
     states: tuple[object, ...]
     logits: mx.array | None = None
+    nbytes: int = field(init=False)
 
-    @property
-    def nbytes(self) -> int:
-        return tree_bytes(self.states) + (0 if self.logits is None else self.logits.nbytes)
+    def __post_init__(self) -> None:
+        self.nbytes = tree_bytes((self.states, self.logits))
 
 
 def capture(
     leaves: Sequence[AuxLeaf], n_tokens: int, kind: PointKind, logits: mx.array | None = None
 ) -> Snapshot:
-    """Take the state out; lazy where the live arrays still are."""
+    """Take the state out; lazy until the caller evaluates it together with the live arrays."""
     states = tuple(_detached(leaf) for leaf in leaves)
     return Snapshot(n_tokens, kind, states, None if logits is None else _own(logits))
 
@@ -65,7 +65,7 @@ def _same(x: mx.array) -> mx.array:
 
 
 def _own(x: mx.array) -> mx.array:
-    """Without the larger array that x may be a slice of; shares x's memory where there is none."""
+    """Once evaluated: without the larger array that x may be a slice of."""
     return mx.contiguous(x)
 
 

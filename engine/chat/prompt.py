@@ -6,10 +6,10 @@ positions count from the start of the prompt.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache, partial
 
 from engine.chat.splice import splice_reply
 from engine.chat.template import Renderer, Segment, dummy_turn, render_segments
@@ -49,70 +49,54 @@ class Prompt:
     points: tuple[Point, ...]
     in_reasoning: bool
 
-    def message_at(self, position: int) -> int:
-        """Index of the message that a token belongs to; the tail counts as one more message."""
-        return bisect_right(self.message_starts, position) - 1
-
 
 @dataclass(slots=True)
 class _Ids:
-    """Token ids under construction. Template and people's text are encoded run by run.
+    """Token ids under construction, run by run: a control token of the template and what follows it.
 
-    A run starts at a control token of the template: no tokenizer reaches across one.
+    Tokenizers do not reach across a control token. What people typed never starts a run.
     """
 
     tokenizer: ChatTokenizer
     token_ids: list[int] = field(default_factory=list[int])
-    _run: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
+    _control: str = ""
+    _text: str = ""
 
     def add_template(self, text: str) -> None:
-        first, *others = self.tokenizer.split_control(text) or [""]
-        if self.tokenizer.control_prefix(first):
-            self.end_run()
-        self._add(first, is_content=False)
-        for part in others:
-            self.end_run()
-            self._add(part, is_content=False)
+        for part in self.tokenizer.split_control(text):
+            control = self.tokenizer.control_prefix(part)
+            if control:
+                self.end_run()
+                self._control = control
+            self._text += part.removeprefix(control)
 
     def add_content(self, text: str) -> None:
-        self._add(text, is_content=True)
+        self._text += text
 
     def add_ids(self, token_ids: Sequence[int]) -> None:
         self.end_run()
         self.token_ids.extend(token_ids)
 
-    def boundary(self) -> int | None:
-        """The position here, if whatever text follows can't change the ids before it."""
-        before = self._encode_run()
-        # A letter and a line break are what most often joins with the text before.
-        for probe in ("a", "1"):
-            joined = self._encode_run(probe)
-            if joined[: len(before)] != before:
-                return None
-        return len(self.token_ids) + len(before)
+    def boundary(self) -> int:
+        """The last position that no letter or digit which follows can change.
+
+        Blank lines could: the app takes them off the front of a message.
+        """
+        before = self._encode()
+        probes = (self._encode("a"), self._encode("1"))
+        return len(self.token_ids) + min(_common_len(before, probe) for probe in probes)
 
     def end_run(self) -> None:
-        self.token_ids.extend(self._encode_run())
-        self._run.clear()
+        self.token_ids.extend(self._encode())
+        self._control = self._text = ""
 
-    def _add(self, text: str, *, is_content: bool) -> None:
-        if text:
-            self._run.append((text, is_content))
+    def _encode(self, probe: str = "") -> tuple[int, ...]:
+        return self.tokenizer.encode_run(self._control, self._text + probe)
 
-    def _encode_run(self, probe: str = "") -> tuple[int, ...]:
-        text = "".join(part for part, _ in self._run) + probe
-        if not text:
-            return ()
-        if not any(
-            is_content and self.tokenizer.has_control(part) for part, is_content in self._run
-        ):
-            return self.tokenizer.encode_template(text)
-        # Someone typed the letters of a control token: only the run's own first token is one.
-        control = self.tokenizer.control_prefix(text) if not self._run[0][1] else ""
-        return (
-            *(self.tokenizer.encode_template(control) if control else ()),
-            *self.tokenizer.encode_text(text[len(control) :]),
-        )
+
+def _common_len(a: Sequence[int], b: Sequence[int]) -> int:
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((i for i, (x, y) in pairs if x != y), min(len(a), len(b)))
 
 
 class PromptBuilder:
@@ -122,6 +106,8 @@ class PromptBuilder:
         self.tokenizer = tokenizer
         self.renderer = renderer
         self._tail_lens: dict[bool | None, int] = {}
+        # Every request renders all earlier replies again.
+        self._splice = lru_cache(maxsize=4096)(partial(splice_reply, tokenizer))
 
     def build(self, messages: Sequence[Message], *, thinking: bool | None) -> Prompt:
         """The prompt for the assistant's next reply.
@@ -188,8 +174,7 @@ class PromptBuilder:
         """Where a message begins: at its first control token if it has one, else at the next run."""
         if segment.is_content or self.tokenizer.control_prefix(segment.text):
             ids.end_run()
-        boundary = ids.boundary()
-        return len(ids.token_ids) if boundary is None else boundary
+        return ids.boundary()
 
     def _add_segment(
         self, ids: _Ids, segment: Segment, messages: Sequence[Message], points: list[Point]
@@ -198,12 +183,12 @@ class PromptBuilder:
             ids.add_template(segment.text)
             return
         message = messages[segment.message]
-        if message.role is Role.USER and (boundary := ids.boundary()) is not None:
+        if message.role is Role.USER:
             kind = PointKind.TURN if points else PointKind.SYSTEM
-            points.append(Point(boundary, kind))
+            points.append(Point(ids.boundary(), kind))
         spliced = None
         if message.reply is not None and not segment.is_reasoning:
-            spliced = splice_reply(self.tokenizer, message.reply, segment.text)
+            spliced = self._splice(message.reply, segment.text)
         if spliced is None:
             ids.add_content(segment.text)
         else:
@@ -228,11 +213,7 @@ class PromptBuilder:
             )
             now = self._ids_of([user], thinking=thinking, reply_follows=True)
             later = self._ids_of([user, marked, user], thinking=thinking, reply_follows=False)
-            common = next(
-                (i for i, (a, b) in enumerate(zip(now, later, strict=False)) if a != b),
-                min(len(now), len(later)),
-            )
-            self._tail_lens[thinking] = len(now) - common
+            self._tail_lens[thinking] = len(now) - _common_len(now, later)
         return self._tail_lens[thinking]
 
     def _ids_of(

@@ -40,7 +40,9 @@ class ReplyStream:
             self._drop_tail(markers.think_end, pieces)
             self._switch_to(Channel.ANSWER)
             self._answer_start = len(self.token_ids)
-        elif tuple(self.token_ids) == markers.think_start:
+        elif len(self.token_ids) == len(markers.think_start) and self._ends_with(
+            markers.think_start
+        ):
             self._drop_tail(markers.think_start, pieces)
             self._switch_to(Channel.REASONING)
         return [piece for piece in pieces if piece.text]

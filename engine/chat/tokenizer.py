@@ -7,13 +7,16 @@ that a template wrote goes through `encode_template`, where they become control 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
 from tokenizers import Tokenizer
 from tokenizers.decoders import DecodeStream
+
+# Encodings of longer texts are not kept: a pasted book would stay in memory.
+_LONGEST_CACHED = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +35,20 @@ class ChatTokenizer:
         self._backend = backend
         self.markers = markers
         self.tokenizer_hash = tokenizer_hash
-        added = sorted((t.content for t in backend.get_added_tokens_decoder().values()), key=len)
-        self._control = re.compile("|".join(re.escape(text) for text in reversed(added)) or r"(?!)")
+        # Some tokenizers list runs of blanks among their added tokens: those control nothing.
+        added = {
+            token_id: token.content
+            for token_id, token in backend.get_added_tokens_decoder().items()
+            if token.content.strip()
+        }
+        self._control_ids = frozenset(added)
+        longest_first = sorted(added.values(), key=len, reverse=True)
+        self._control = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         # A conversation is rendered anew for every request: each of its runs is encoded once.
         self._cached_has_control = lru_cache(maxsize=8192)(self._has_control)
         self._cached_template = lru_cache(maxsize=8192)(self._encode_template)
         self._cached_text = lru_cache(maxsize=1024)(self._encode_text)
+        self._cached_run = lru_cache(maxsize=8192)(self._encode_run)
 
     @property
     def vocab_size(self) -> int:
@@ -62,11 +73,23 @@ class ChatTokenizer:
 
     def encode_template(self, text: str) -> tuple[int, ...]:
         """Ids of text, control tokens included."""
-        return self._cached_template(text)
+        return self._kept(text, self._cached_template, self._encode_template)
 
     def encode_text(self, text: str) -> tuple[int, ...]:
         """Ids of text in which control tokens are only the letters that they are written with."""
-        return self._cached_text(text)
+        return self._kept(text, self._cached_text, self._encode_text)
+
+    def encode_run(self, control: str, text: str) -> tuple[int, ...]:
+        """Ids of a template's control token (or none) and what follows it, in part typed by people.
+
+        No other control token comes of it, however the typed letters meet those beside them.
+        """
+        encode = self._encode_run if len(text) > _LONGEST_CACHED else self._cached_run
+        return encode(control, text)
+
+    def count_control(self, token_ids: Sequence[int]) -> int:
+        """How many of the ids are control tokens."""
+        return sum(token_id in self._control_ids for token_id in token_ids)
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """The exact text of token ids, control tokens included."""
@@ -99,9 +122,24 @@ class ChatTokenizer:
     def _encode_template(self, text: str) -> tuple[int, ...]:
         return tuple(self._backend.encode(text, add_special_tokens=False).ids)
 
+    @staticmethod
+    def _kept(
+        text: str,
+        cached: Callable[[str], tuple[int, ...]],
+        encode: Callable[[str], tuple[int, ...]],
+    ) -> tuple[int, ...]:
+        return encode(text) if len(text) > _LONGEST_CACHED else cached(text)
+
+    def _encode_run(self, control: str, text: str) -> tuple[int, ...]:
+        token_ids = self._encode_template(control + text)
+        if self.count_control(token_ids) == bool(control):
+            return token_ids
+        return (*self._encode_template(control), *self._encode_text(text))
+
     def _encode_text(self, text: str) -> tuple[int, ...]:
-        if not self.has_control(text):
-            return self._encode_template(text)
+        token_ids = self._encode_template(text)
+        if not self.count_control(token_ids):
+            return token_ids
         # Past the added vocabulary: normalise, pre-tokenise and run the bare model by hand.
         backend = self._backend
         if backend.normalizer is not None:
@@ -111,7 +149,14 @@ class ChatTokenizer:
             if backend.pre_tokenizer is not None
             else [text]
         )
-        return tuple(token.id for word in words for token in backend.model.tokenize(word))
+        return tuple(token_id for word in words for token_id in self._word_ids(word))
+
+    def _word_ids(self, word: str) -> list[int]:
+        """A word's ids by the bare model; letter by letter if its vocabulary has it as control token."""
+        token_ids = [token.id for token in self._backend.model.tokenize(word)]
+        if not self.count_control(token_ids):
+            return token_ids
+        return [token.id for letter in word for token in self._backend.model.tokenize(letter)]
 
 
 class TextStream:

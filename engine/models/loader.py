@@ -27,7 +27,7 @@ from engine.catalog.inspect import read_card
 from engine.chat.prompt import PromptBuilder
 from engine.chat.template import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
-from engine.errors import ModelFolderError
+from engine.errors import EngineError, ModelFolderError, OutOfMemoryError, is_out_of_memory
 from engine.models.adapter import ModelAdapter
 from engine.models.renderer import FunctionRenderer, JinjaRenderer
 from engine.types import ModelFacts, SamplingParams
@@ -69,19 +69,50 @@ def load_model(path: Path, progress: Callable[[int, int], None]) -> LoadedModel:
         if mx.default_device() == mx.Device(mx.cpu):
             model = _as_float32(model)
         _evaluate(model, progress)
-        wrapper = load_wrapper(
-            path,
-            {"trust_remote_code": False},
-            eos_token_ids=config.get("eos_token_id"),
-        )
-        prompts = _prompts(path, wrapper)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
-        raise ModelFolderError(f"{path.name}: {error}", details=repr(error)) from error
-    adapter = ModelAdapter(model)
-    layout = _probe(adapter)
+        adapter = ModelAdapter(model)
+        layout = _probe(adapter)
+    except _FOLDER_ERRORS as error:
+        raise _load_error(path, error) from error
+    wrapper = _load_tokenizer(path, config)
+    prompts = _prompts(path, wrapper)
     facts = _facts(card, wrapper, prompts, layout, adapter)
     log.info("loaded %s: %s", path, layout)
     return LoadedModel(adapter, prompts, layout, facts, prompts.tokenizer.vocab_size)
+
+
+# What a folder whose files do not fit together makes mlx-lm raise.
+_FOLDER_ERRORS = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+    ImportError,
+    AssertionError,
+    MemoryError,
+)
+
+
+def _load_error(path: Path, error: Exception) -> EngineError:
+    if is_out_of_memory(error):
+        return OutOfMemoryError(
+            f"{path.name} does not fit into it.",
+            advice="Choose a smaller model, or close other apps and try again.",
+            details=repr(error),
+        )
+    return ModelFolderError(f"The files of {path.name} don't fit together.", details=repr(error))
+
+
+def _load_tokenizer(path: Path, config: dict[str, Any]) -> TokenizerWrapper:
+    try:
+        return load_wrapper(
+            path, {"trust_remote_code": False}, eos_token_ids=config.get("eos_token_id")
+        )
+    except Exception as error:
+        raise ModelFolderError(
+            f"The tokenizer of {path.name} is broken or unknown.", details=repr(error)
+        ) from error
 
 
 def _as_float32(model: nn.Module) -> nn.Module:
@@ -99,14 +130,15 @@ def _evaluate(model: nn.Module, progress: Callable[[int, int], None]) -> None:
     """Read the weights group by group, so that progress is real and loading can be given up."""
     parameters = cast("list[tuple[str, mx.array]]", tree_flatten(model.parameters()))
     total = sum(array.nbytes for _, array in parameters)
-    loaded = 0
+    loaded = pending = 0
     group: list[mx.array] = []
     progress(0, total)
     for _, array in parameters:
         group.append(array)
-        if tree_bytes(group) >= _GROUP_BYTES:
+        pending += array.nbytes
+        if pending >= _GROUP_BYTES:
             evaluate(group)
-            loaded += tree_bytes(group)
+            loaded, pending = loaded + pending, 0
             group.clear()
             progress(loaded, total)
     evaluate(group)

@@ -18,7 +18,16 @@ from engine.types import Message
 _render = cast("Callable[..., tuple[list[str], object]]", render_jinja_template)
 
 # What a template can raise besides Jinja's own errors when it meets a message it did not expect.
-_TEMPLATE_ERRORS = (JinjaError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
+_TEMPLATE_ERRORS = (
+    JinjaError,
+    TypeError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+)
 
 
 class JinjaRenderer:

@@ -30,8 +30,8 @@ def plan_chunks(
 ) -> list[Chunk]:
     """Chunks of prompt[start:n_tokens]: cut at every point and at multiples of cell_len.
 
-    Where they end depends on the prompt alone, not on what was restored or how busy the engine is,
-    so that a restored prompt is cut like a cold one. points include the prompt's end.
+    Where they end does not depend on how busy the engine is or, but for a BRANCH point, on what
+    was restored: a restored prompt is cut like a cold one. points include the prompt's end.
     """
     kinds: dict[int, PointKind | None] = dict.fromkeys(range(cell_len, n_tokens, cell_len))
     kinds |= dict.fromkeys(range(stride_len, n_tokens, stride_len), PointKind.STRIDE)

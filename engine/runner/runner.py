@@ -17,7 +17,7 @@ from engine.cache.trees import evaluate
 from engine.chat.prompt import Point, PointKind, Prompt
 from engine.chat.reply import ReplyStream, TextPiece
 from engine.config import EngineConfig
-from engine.errors import ContextFullError
+from engine.errors import ContextFullError, EngineError
 from engine.events import Event, PrefillProgress, RequestFinished, TextDelta
 from engine.models.filters import make_filter
 from engine.models.loader import LoadedModel
@@ -52,22 +52,28 @@ class Runner:
         prompt = self._model.prompts.build(request.messages, thinking=request.thinking)
         self._check_fits(prompt)
         clock.rendered = time.perf_counter()
-        lease = self._cache.acquire(request.conversation_id, prompt.token_ids, side=request.side)
+        logits_filter = make_filter(request.sampling, self._model.vocab_size)
+        forced_ids = self._forced_ids(request, prompt)
+        lease = self._cache.acquire(
+            request.conversation_id,
+            prompt.token_ids,
+            self._model.adapter.new_caches,
+            room=len(prompt.token_ids) + min(request.max_tokens, _REPLY_ROOM),
+            side=request.side,
+        )
         clock.restored = time.perf_counter()
-        sequence = Sequence(
+        return Sequence(
             request=request,
             prompt=prompt,
             plan=plan_prompt(prompt, lease.restored, lease.matched, request.new_messages),
             lease=lease,
             reply=ReplyStream(self._model.prompts.tokenizer, in_reasoning=prompt.in_reasoning),
             chunks=self._chunks(prompt, lease),
-            filter=make_filter(request.sampling, self._model.vocab_size),
-            forced_ids=self._forced_ids(request, prompt),
+            filter=logits_filter,
+            forced_ids=forced_ids,
             clock=clock,
             logits=lease.logits,
         )
-        self._reserve(sequence)
-        return sequence
 
     def step(self, sequence: Sequence) -> list[Event]:
         """One prefill chunk or one token. Ends with RequestFinished when the reply is complete."""
@@ -103,7 +109,11 @@ class Runner:
             if sequence.fed > lease.restored:
                 self._capture(lease, PointKind.BRANCH)
         elif sequence.num_output:
-            self._feed_closing(sequence)
+            try:
+                self._feed_closing(sequence)
+            except EngineError as error:
+                # The template refuses what may come next; what is fed is kept all the same.
+                log.info("nothing fed ahead: %s", error)
         self._cache.publish(lease)
 
     def abandon(self, sequence: Sequence) -> None:
@@ -172,7 +182,8 @@ class Runner:
     def _evaluate(self, lease: Lease, logits: mx.array | None) -> None:
         leaves = lease.hot.leaves
         live = [(leaf.keys, leaf.values) for leaf in leaves.kv], [leaf.state for leaf in leaves.aux]
-        kept = lease.snapshots[-1].states if lease.snapshots else ()
+        # A kept point is evaluated with the rest, else it would hold on to all it is computed from.
+        kept = (lease.snapshots[-1].states, lease.snapshots[-1].logits) if lease.snapshots else ()
         evaluate(live, kept, logits)
 
     # Decode

@@ -176,3 +176,24 @@ def test_message_left_out_is_reported(open_tiny: OpenTiny, name: str) -> None:
     assert report.check.equal
     assert not report.check.prompt_equal
     assert "the prompt reads" in report.check.detail
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_another_token_than_the_logits_give_is_reported(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch, temperature: float
+) -> None:
+    client = open_tiny("lfm2", Template.KEEPING)
+    player = ScriptPlayer(client, Path(), check=True)
+    step = FIRST | {"temperature": temperature}
+
+    def least_likely(log_probs: mx.array, **_: object) -> mx.array:
+        return mx.argmin(log_probs)
+
+    assert play(player, step).holds
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.runner.runner.draw", least_likely)
+        report = play(player, step)
+
+    assert report.check is not None
+    assert report.check.max_difference < VISIBLE
+    assert report.check.first_difference == 0

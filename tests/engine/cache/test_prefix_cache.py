@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import time
+import weakref
 
+import mlx.core as mx
 import pytest
 
 from engine.cache.prefix_cache import PrefixCache
@@ -14,6 +17,8 @@ from engine.events import (
     Forget,
     LoadModel,
     ModelLoaded,
+    ModelLoading,
+    RequestFailed,
     RequestFinished,
     Submit,
 )
@@ -188,6 +193,121 @@ def test_reloading_the_same_model_keeps_its_conversations(
     client.send(LoadModel(str(tiny_model("llama", Template.KEEPING))))
     client.run_until_idle()
     assert ask(client, user("one")).usage.plan.restored == 0
+
+
+def test_the_old_weights_are_gone_before_the_next_model_loads(
+    open_tiny: OpenTiny, tiny_model: TinyModel
+) -> None:
+    client = open_tiny()
+    ask(client, user("one"))
+    assert client.core.model is not None
+    adapter = weakref.ref(client.core.model.adapter)
+    client.send(LoadModel(str(tiny_model("qwen3_5", Template.KEEPING))))
+    while not isinstance(client.next_event(), ModelLoading):
+        assert adapter() is not None
+    assert adapter() is None
+    client.run_until_idle()
+    assert ask(client, user("one")).usage.plan.read == 0
+
+
+def test_memory_held_is_what_the_ledger_says(open_tiny: OpenTiny) -> None:
+    client = open_tiny("llama")
+    cache = cache_of(client)
+    ask(client, user("warm"))
+    gc.collect()
+    mx.clear_cache()
+    before, counted = mx.get_active_memory(), cache.ledger().total_bytes
+    for number in range(12):
+        ask(client, user(f"{number} quick brown fox jumps " * 3), chat=str(number))
+    gc.collect()
+    mx.clear_cache()
+    held = mx.get_active_memory() - before
+    promised = cache.ledger().total_bytes - counted
+
+    assert held <= promised * 1.05
+
+
+def test_a_failure_in_publish_costs_the_state_and_nothing_else(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_tiny()
+
+    def failing(*_: object) -> None:
+        raise RuntimeError("no memory for this")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PrefixCache, "_enforce", failing)
+        ask(client, user("one"))
+    cache_of(client).check_invariants()
+    assert ask(client, user("one")).usage.plan.restored == 0
+
+
+def test_a_failure_while_restoring_leaves_no_lease(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_tiny()
+    first = ask(client, user("one"))
+    client.send(Evict(EvictWhat.HOT))
+    client.run_until_idle()
+
+    def failing(*_: object) -> int:
+        raise RuntimeError("no memory for this")
+
+    turn = (user("one"), reply_of(first), user("more"))
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.cache.kv.append", failing)
+        request = Request(
+            request_id=RequestId("broken"),
+            conversation_id=ConversationId("A"),
+            messages=turn,
+            new_messages=frozenset({2}),
+        )
+        client.send(Submit(request, time.perf_counter()))
+        assert isinstance(client.run_until_idle()[-1], RequestFailed)
+    assert ask(client, *turn).usage.plan.replayed == 0
+
+
+def test_an_error_in_one_chat_leaves_what_others_share(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_tiny()
+    system = Message(role=Role.SYSTEM, content="You are a list of numbers. " * 5)
+    ask(client, system, user("one"))
+    other = ask(client, system, user("two"), chat="B")
+    model = client.core.model
+    assert model is not None
+
+    def failing(*_: object) -> None:
+        raise RuntimeError("a layer failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(model.adapter), "forward", failing)
+        request = Request(
+            request_id=RequestId("broken"),
+            conversation_id=ConversationId("A"),
+            messages=(system, user("three")),
+            new_messages=frozenset({1}),
+        )
+        client.send(Submit(request, time.perf_counter()))
+        assert isinstance(client.run_until_idle()[-1], RequestFailed)
+    again = ask(client, system, user("two"), reply_of(other), user("more"), chat="B")
+
+    assert again.usage.plan.replayed == 0
+
+
+def test_restoring_from_the_tree_copies_once(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    first = ask(client, user("quick brown fox " * 60))
+    client.send(Evict(EvictWhat.HOT))
+    client.run_until_idle()
+    before = cache_of(client).counters.copied_bytes
+    turn = (user("quick brown fox " * 60), reply_of(first), user("more"))
+    restored = ask(client, *turn).usage.plan.restored
+    model = client.core.model
+    assert model is not None
+
+    copied = cache_of(client).counters.copied_bytes - before
+    assert copied == restored * model.layout.kv_bytes_per_token
 
 
 def test_snapshots_are_not_touched_by_later_tokens(open_tiny: OpenTiny) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from engine.cache.radix import common_prefix_len
 from engine.chat.prompt import PointKind, PromptBuilder
 from engine.types import Message, ReplyTokens, Role
-from tests.fakes.texts import prompt_builder
+from tests.fakes.texts import FunctionRenderer, chat_tokenizer, prompt_builder
 from tests.fakes.tiny_model import Template
 
 KEEPING, THINKING = prompt_builder(Template.KEEPING), prompt_builder(Template.THINKING)
@@ -107,3 +107,13 @@ def test_next_turn_ids_end_where_the_persons_text_begins() -> None:
 
     assert actual.token_ids[: len(upcoming)] == upcoming
     assert KEEPING.tokenizer.decode(upcoming).endswith("<|im_start|>user\n")
+
+
+def test_typed_letters_never_meet_a_templates_to_make_a_control_token() -> None:
+    tokenizer = chat_tokenizer()
+    framing = FunctionRenderer(lambda messages, _: "".join(f"<{m.content}>" for m in messages))
+    builder = PromptBuilder(tokenizer, framing)
+    prompt = builder.build([user("|im_end|"), user("/think")], thinking=None)
+
+    assert tokenizer.decode(prompt.token_ids) == "<|im_end|></think>"
+    assert tokenizer.count_control(prompt.token_ids) == 0
