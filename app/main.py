@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import signal
-import socket
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
-from PySide6.QtCore import QSocketNotifier, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
+from app.bridge.quit_signals import QuitSignals
 from app.bridge.reports import catch_unexpected, log_qt_messages, start_log
 from app.controllers.core import Core, Seams
 from app.controllers.origin import SystemOrigin
@@ -25,7 +23,6 @@ from app.widgets.main_window import MainWindow
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.errors import EngineError
-
 
 log = logging.getLogger(__name__)
 
@@ -58,10 +55,10 @@ def _run(paths: Paths, loaded: LoadedSettings, model: Path | None) -> int:
             origin=origin,
             settings=loaded.settings,
             settings_path=paths.settings,
-            model=model,
+            model=model and model.expanduser().absolute(),
         )
     )
-    window = MainWindow(theme, core, origin, version("rejoinder"))
+    window = MainWindow(theme, core, origin)
     catch_unexpected(window.say_problem)
     window.painted.connect(core.start)
     window.painted.connect(lambda: log.info("the window is open"))
@@ -69,30 +66,15 @@ def _run(paths: Paths, loaded: LoadedSettings, model: Path | None) -> int:
     window.show()
     if loaded.problem is not None:
         window.say_problem(loaded.problem)
-    signals = _quit_on_signals(app)
+    signals = QuitSignals()
+    signals.received.connect(app.quit)
     _reopen_when_activated(app, window)
     status = app.exec()
-    del signals
     window.flush()
     window.hide()
     core.close()
+    signals.close()
     return status
-
-
-def _quit_on_signals(app: QApplication) -> tuple[socket.socket, socket.socket]:
-    """Let Ctrl-C and a log-out end the app as Quit does: nothing that was written is lost.
-
-    Works for as long as the sockets are kept.
-    """
-    receiver, sender = socket.socketpair()
-    for end in (receiver, sender):
-        end.setblocking(False)
-    signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda _number, _frame: None)
-    notifier = QSocketNotifier(receiver.fileno(), QSocketNotifier.Type.Read, app)
-    notifier.activated.connect(app.quit)
-    return receiver, sender
 
 
 def _reopen_when_activated(app: QApplication, window: MainWindow) -> None:

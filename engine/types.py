@@ -64,7 +64,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingParams:
-    """How the next token is drawn. temperature 0 is greedy; a zero or one elsewhere switches a filter off."""
+    """How the next token is drawn.
+
+    temperature 0 (or less) is greedy; 0 elsewhere, or a repetition penalty of 1, switches a filter off.
+    """
 
     temperature: float = 0.7
     top_p: float = 0.95
@@ -74,10 +77,6 @@ class SamplingParams:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not (self.temperature >= 0.0 and self.repetition_penalty > 0.0):
-            raise ValueError(f"temperature and repetition penalty can't be below zero: {self}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

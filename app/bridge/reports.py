@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Callable
 from io import FileIO, TextIOWrapper
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
 
@@ -16,13 +15,12 @@ from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
 from typing_extensions import override
 
 from app.bridge.display import no_window
-from engine.errors import BugError
+from engine.errors import BugError, DiskError
 from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
-LOG_BYTES = 1_000_000
-LOG_FILES = 3
+LOG_BYTES = 1_000_000  # a longer log is put aside at the next start
 
 _LEVELS = {
     QtMsgType.QtDebugMsg: logging.DEBUG,
@@ -33,8 +31,8 @@ _LEVELS = {
 }
 
 
-class PrivateFileHandler(RotatingFileHandler):
-    """Log files that only their owner reads."""
+class PrivateFileHandler(logging.FileHandler):
+    """A log that only its owner reads."""
 
     @override
     def _open(self) -> TextIOWrapper:
@@ -43,14 +41,18 @@ class PrivateFileHandler(RotatingFileHandler):
 
 
 def start_log(folder: Path) -> None:
-    """Write the log of this run to folder.
+    """Write the log of this run to folder, beside the one before if that was long.
 
     Raises:
-        OSError: the log can't be written.
+        DiskError: the log can't be written.
     """
-    handler = PrivateFileHandler(
-        folder / "rejoinder.log", maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8"
-    )
+    path = folder / "rejoinder.log"
+    try:
+        if path.exists() and path.stat().st_size > LOG_BYTES:
+            path.replace(path.with_suffix(".old.log"))
+        handler = PrivateFileHandler(path)
+    except OSError as error:
+        raise DiskError(f"The log {path} can't be written: {error.strerror}.") from error
     handler.setFormatter(
         logging.Formatter("%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s")
     )

@@ -32,7 +32,7 @@ class StoreLane(QObject):
         super().__init__(parent)
         self._lane = TaskLane("store", self)
         self._worker = _StoreWorker(open_store)
-        self._lane.failed.connect(self._on_failed)
+        self._is_lost = False
 
     def open(self) -> None:
         """Open the store; what is asked for meanwhile waits."""
@@ -44,11 +44,11 @@ class StoreLane(QObject):
         on_result: Callable[[T], None] | None = None,
         on_error: Callable[[Exception], None] | None = None,
     ) -> None:
-        self._lane.run(lambda: call(self._worker.store), on_result, on_error)
+        self._queue(lambda: call(self._worker.store), on_result, on_error)
 
     def save(self, conversation: Conversation, on_error: Callable[[Exception], None]) -> None:
         """Write what differs from the last value of this conversation that the store took."""
-        self._lane.run(lambda: self._worker.save(conversation), None, on_error)
+        self._queue(lambda: self._worker.save(conversation), None, on_error)
 
     def load(
         self,
@@ -56,7 +56,7 @@ class StoreLane(QObject):
         on_result: Callable[[Conversation], None],
         on_error: Callable[[Exception], None],
     ) -> None:
-        self._lane.run(lambda: self._worker.load(conversation_id), on_result, on_error)
+        self._queue(lambda: self._worker.load(conversation_id), on_result, on_error)
 
     def release(self, conversation_id: ConversationId) -> None:
         """Drop the copy that later saves are compared with; load it again before saving."""
@@ -67,15 +67,30 @@ class StoreLane(QObject):
         self._lane.run(self._worker.close)
         self._lane.stop()
 
+    def _queue(
+        self,
+        call: Callable[[], T],
+        on_result: Callable[[T], None] | None,
+        on_error: Callable[[Exception], None] | None,
+    ) -> None:
+        report = on_error or self._report
+
+        def unless_lost(error: Exception) -> None:
+            if not self._is_lost:  # that was said once, for all calls
+                report(error)
+
+        self._lane.run(call, on_result, unless_lost)
+
     def _on_opened(self, problem: Problem | None) -> None:
         self.opened.emit()
         if problem is not None:
             self.failed.emit(problem)
 
     def _on_unavailable(self, error: Exception) -> None:
+        self._is_lost = True
         self.unavailable.emit(problem_of(error))
 
-    def _on_failed(self, error: Exception) -> None:
+    def _report(self, error: Exception) -> None:
         self.failed.emit(problem_of(error))
 
 

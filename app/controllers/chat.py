@@ -13,7 +13,8 @@ from PySide6.QtCore import QObject, Signal
 from app.controllers.desk import Desk
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
-from app.controllers.turns import Refusal, Turns, problem_with
+from app.controllers.requests import problem_with
+from app.controllers.turns import Refusal, Turns
 from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
 from app.conversation.tree import (
     Conversation,

@@ -151,7 +151,7 @@ class LibraryController(QObject):
     def _on_summaries(self, summaries: tuple[ConversationSummary, ...]) -> None:
         self._on_reread(summaries)
         last = self._preferences.value.selected_conversation
-        if last in self._summaries and _is_blank(self._desk.get(self.current)):
+        if last is not None and last in self._summaries and _is_blank(self._desk.get(self.current)):
             self.select(last)
 
     def _on_opened(self, conversation: Conversation) -> None:

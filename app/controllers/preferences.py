@@ -11,7 +11,7 @@ from app.bridge.tasks import TaskLane, problem_of
 from app.settings import ZOOM_MAX, ZOOM_MIN, Appearance, Settings, save_settings
 
 ZOOM_STEP = 10  # per cent
-SAVE_MS = 300  # a window that is being dragged changes its frame many times
+SAVE_MS = 300  # several changes in a row are one write
 
 
 class Preferences(QObject):

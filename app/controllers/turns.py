@@ -11,7 +11,7 @@ Until a turn has started nothing of it is stored but the text, as the conversati
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -20,10 +20,10 @@ from app.bridge.store_lane import StoreLane
 from app.controllers.desk import Desk
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
+from app.controllers.requests import generation_of, make_request, problem_with
 from app.conversation.actions import Turn
 from app.conversation.tree import (
     Conversation,
-    Generation,
     NodeId,
     fail_reply,
     finish_reply,
@@ -31,9 +31,8 @@ from app.conversation.tree import (
     stop_reply,
 )
 from app.viewmodels.live import LiveReply
-from app.viewmodels.models import ModelStatus, waiting_phase
+from app.viewmodels.models import waiting_phase
 from app.viewmodels.state_line import Phase, Planned, Reading, Waiting
-from engine.errors import NoModelError
 from engine.events import (
     Cancel,
     PrefillProgress,
@@ -44,10 +43,9 @@ from engine.events import (
     Submit,
     TextDelta,
 )
-from engine.types import ConversationId, FinishReason, ModelFacts, Problem, Request, RequestId
+from engine.types import ConversationId, FinishReason, ModelFacts, Problem, RequestId
 
 SAVE_MS = 500  # with the store's own time, streamed text is on disk within a second
-MAX_TOKENS = 4096
 SHORT_PROMPT = 256  # fed tokens that are read before anyone could see that they are
 
 RequestEvent = (
@@ -96,6 +94,7 @@ class Turns(QObject):
     text_arrived = Signal(object, object, str)  # NodeId, Channel, text
     line_changed = Signal(object)  # NodeId: the reply's state line
     activity_changed = Signal(object)  # ConversationId: a turn began, moved on or ended
+    rate_changed = Signal(object)  # ConversationId: more text came
     answered = Signal(object)  # ConversationId: a reply ended by itself
     refused = Signal(object)  # Refusal
 
@@ -168,9 +167,15 @@ class Turns(QObject):
 
     def _submit(self, running: _Running, facts: ModelFacts) -> None:
         conversation = self._desk.get(running.conversation_id)
-        request = _request(running, conversation, facts, seed=self._origin.new_seed())
+        request = make_request(
+            running.request_id,
+            running.turn,
+            conversation.setup,
+            facts,
+            seed=self._origin.new_seed(),
+        )
         running.facts = facts
-        generation = _generation(request, facts)
+        generation = generation_of(request, facts)
         self._desk.put(set_generation(conversation, running.reply_id, generation))
         self._set_phase(running, Waiting(0))
         self._bridge.send(Submit(request, self._origin.tick()))
@@ -219,7 +224,7 @@ class Turns(QObject):
         if not self._saver.isActive():
             self._saver.start()
         self.text_arrived.emit(running.reply_id, delta.channel, delta.text)
-        self.activity_changed.emit(running.conversation_id)
+        self.rate_changed.emit(running.conversation_id)
 
     def _on_finished(self, running: _Running, finished: RequestFinished) -> None:
         conversation = self._desk.get(running.conversation_id)
@@ -300,34 +305,3 @@ class Turns(QObject):
         self._store.run(
             lambda store: store.save_text(reply_id, content=content, reasoning=reasoning)
         )
-
-
-def problem_with(status: ModelStatus) -> Problem:
-    """Why nothing answers."""
-    return status.problem or NoModelError("There is nothing to answer with.").problem
-
-
-def _request(
-    running: _Running, conversation: Conversation, facts: ModelFacts, *, seed: int
-) -> Request:
-    setup = conversation.setup
-    return Request(
-        request_id=running.request_id,
-        conversation_id=running.conversation_id,
-        messages=running.turn.messages,
-        new_messages=running.turn.new_messages,
-        sampling=setup.sampling(replace(facts.default_sampling, seed=seed)),
-        max_tokens=setup.max_tokens or MAX_TOKENS,
-        thinking=setup.thinking if facts.has_thinking else None,
-    )
-
-
-def _generation(request: Request, facts: ModelFacts) -> Generation:
-    return Generation(
-        model_path=facts.path,
-        model_name=facts.name,
-        template_hash=facts.template_hash,
-        thinking=request.thinking,
-        sampling=request.sampling,
-        max_tokens=request.max_tokens,
-    )

@@ -63,6 +63,17 @@ CONTROL_PAIRS = (
     Pair("error.ink", "canvas"),
     Pair("error.ink", "hover"),
     Pair("text", "hover"),
+    Pair("text", "sidebar"),
+    Pair("secondary", "sidebar"),
+    Pair("tertiary", "sidebar"),
+    Pair("instant.ink", "sidebar"),
+    Pair("instant.ink", "selected"),
+    Pair("secondary", "raised"),
+    Pair("secondary", "composer_chip"),
+    Pair("text", "composer_chip"),
+    Pair("text", "code_background"),
+    Pair("canvas", "text"),
+    Pair("send_glyph", "send"),
 )
 
 PAINTED_PAIRS = TRANSCRIPT_PAIRS + CONTROL_PAIRS

@@ -89,7 +89,7 @@ class GrowingHighlighter:
         """Lex what code, which the last code is a start of, has got since."""
         self._partial = ()
         complete = code.rfind("\n") + 1
-        if _has_long_line(code[self._end :]):
+        if len(self._lines) >= MAX_LINES or _has_long_line(code[self._end :]):
             return
         while self._end < complete and len(self._lines) < MAX_LINES:
             lexed = self._lex_unit(code, complete)

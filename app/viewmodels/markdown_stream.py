@@ -27,6 +27,7 @@ from app.viewmodels.markdown import (
 )
 
 MAX_REPARSE = 200_000  # characters; beyond this, late link definitions do not reach back
+MAX_BLOCK = 50_000  # characters; a longer block that is not code is cut, so that no step takes long
 
 # A last line of markup alone may turn into anything: it waits for its first word.
 _UNDECIDED = re.compile(r"[ \t]*(?:\d{1,9}[.)]?|[-+*=_#>`~|: \t])*$")
@@ -102,20 +103,23 @@ class MarkdownStream:
         self._tail = None
         end = self._text.rfind("\n") + 1
         if end > self._seen:
-            if self._fence is None or self._closes(self._fence, self._seen, end):
+            if self._fence is not None:
+                self._close_fence(self._fence, end)
+            if self._fence is None:
                 self._freeze(end)
             self._seen = end
+        if self._fence is None and len(self._text) - self._tail_start > MAX_BLOCK:
+            self._cut_off()
 
     def finish(self) -> None:
         """The text is complete: blocks become those of parse_markdown(text)."""
         self._text += normalized(self._held)
         self._held = ""
-        self._fence = None
         self._finished = True
         self._tail = self._parse_tail()
         if self._late_references and len(self._text) <= MAX_REPARSE:
             self._frozen, self._tail_start, self._number = [], 0, None
-            self._references = {}
+            self._references, self._fence = {}, None
             self._tail = self._parse_tail()
 
     def _parse_tail(self) -> tuple[Block, ...]:
@@ -131,20 +135,36 @@ class MarkdownStream:
         return read_blocks(tokens, Lines(text, self._tail_start), first_number=self._number)
 
     def _fence_block(self, fence: _OpenFence) -> CodeBlock:
-        content = self._text[fence.content :]
-        last = content[content.rfind("\n") + 1 :]
-        if last and not last.strip(fence.marker + " "):
-            content = content[: -len(last)]  # may become the closing line
-        end = len(self._text) - self._text.endswith("\n")
+        """Return an open fence; a last line that may become its end is left out for now."""
+        end = len(self._text)
+        last = self._text.rfind("\n") + 1
+        line = self._text[last:]
+        if self._finished and line and fence.closing.fullmatch(line):
+            return self._code(fence, last, end, closed=True)
+        if self._finished and not line.strip(" \t"):
+            return self._code(fence, last, max(last - 1, self._tail_start), closed=False)
+        is_undecided = not self._finished and not line.strip(fence.marker + " ")
+        return self._code(fence, last if is_undecided else end, end, closed=False)
+
+    def _close_fence(self, fence: _OpenFence, end: int) -> None:
+        """Make the fence final if one of the new lines closes it."""
+        start = self._seen
+        while start < end:
+            line_end = self._text.index("\n", start)
+            if fence.closing.fullmatch(self._text, start, line_end):
+                self._frozen.append(self._code(fence, start, line_end, closed=True))
+                self._tail_start = line_end + 1
+                self._number, self._fence = None, None
+                return
+            start = line_end + 1
+
+    def _code(self, fence: _OpenFence, content_end: int, end: int, *, closed: bool) -> CodeBlock:
         return replace(
             fence.block,
-            text=content.removesuffix("\n"),
-            source=Source(self._tail_start, max(self._tail_start, end)),
+            text=self._text[fence.content : content_end].removesuffix("\n"),
+            source=Source(self._tail_start, end),
+            closed=closed,
         )
-
-    def _closes(self, fence: _OpenFence, start: int, end: int) -> bool:
-        lines = self._text[start:end].split("\n")
-        return any(line.strip() and fence.closing.fullmatch(line) for line in lines)
 
     def _freeze(self, end: int) -> None:
         """Move every block that complete lines have settled out of the tail."""
@@ -162,6 +182,12 @@ class MarkdownStream:
             self._number = cut.number
         self._note_references(environment["references"], cut)
         self._fence = self._open_fence(tokens, cut)
+
+    def _cut_off(self) -> None:
+        """End the tail's block here: it is too long to be parsed again and again."""
+        self._frozen += self._parse_tail()
+        self._tail_start += _decided_len(self._text[self._tail_start :])
+        self._number = None
 
     def _environment(self) -> dict[str, dict[str, object]]:
         return {"references": dict(self._references)}

@@ -7,10 +7,14 @@ from app.viewmodels import figures
 from app.viewmodels.models import ModelPhase, ModelStatus
 from engine.catalog.card import STARTER_NOTE, ModelCard, Source
 
+NO_MODELS = "No model was found on this computer."
+
 
 def model_note(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
     """What a person should know of the model before the first message; empty when all is well."""
-    if status.phase in (ModelPhase.NONE, ModelPhase.FAILED) and status.problem is not None:
+    if status.phase is ModelPhase.NONE and status.problem is not None:
+        return f"{NO_MODELS} {status.problem.cause} {status.problem.advice}".strip()
+    if status.phase is ModelPhase.FAILED and status.problem is not None:
         return str(status.problem)
     in_use = next((card for card in cards if str(card.path) == status.path), None)
     if in_use is not None and in_use.source is Source.STARTER:

@@ -97,9 +97,7 @@ COMMANDS = (
     Command(id=CommandId.CUT, text="Cut", menu=MenuName.EDIT, keys=Keys.Cut, separated=True),
     Command(id=CommandId.COPY, text="Copy", menu=MenuName.EDIT, keys=Keys.Copy),
     Command(id=CommandId.PASTE, text="Paste", menu=MenuName.EDIT, keys=Keys.Paste),
-    Command(
-        id=CommandId.SELECT_ALL, text="Select All", menu=MenuName.EDIT, keys=Keys.SelectAll
-    ),
+    Command(id=CommandId.SELECT_ALL, text="Select All", menu=MenuName.EDIT, keys=Keys.SelectAll),
     Command(
         id=CommandId.SIDEBAR,
         text="Show Sidebar",
@@ -122,9 +120,7 @@ COMMANDS = (
         checkable=True,
         separated=True,
     ),
-    Command(
-        id=CommandId.DARK, text="Dark", menu=MenuName.VIEW, group=APPEARANCE, checkable=True
-    ),
+    Command(id=CommandId.DARK, text="Dark", menu=MenuName.VIEW, group=APPEARANCE, checkable=True),
     Command(
         id=CommandId.SYSTEM, text="System", menu=MenuName.VIEW, group=APPEARANCE, checkable=True
     ),
@@ -175,14 +171,10 @@ COMMANDS = (
         keys="Ctrl+Backspace" if sys.platform == "darwin" else Keys.Delete,
         list_key=True,
     ),
-    Command(
-        id=CommandId.CHOOSE_MODEL, text="Choose Model…", menu=MenuName.MODEL, keys="Ctrl+L"
-    ),
+    Command(id=CommandId.CHOOSE_MODEL, text="Choose Model…", menu=MenuName.MODEL, keys="Ctrl+L"),
     Command(id=CommandId.ADD_FOLDER, text="Add Model Folder…", menu=MenuName.MODEL),
     Command(id=CommandId.MINIMISE, text="Minimize", menu=MenuName.WINDOW, keys="Ctrl+M"),
-    Command(
-        id=CommandId.ABOUT, text="About Rejoinder", menu=MenuName.HELP, role=Role.AboutRole
-    ),
+    Command(id=CommandId.ABOUT, text="About Rejoinder", menu=MenuName.HELP, role=Role.AboutRole),
 )
 
 Actions = Mapping[CommandId, QAction]

@@ -19,13 +19,20 @@ def ask_for_folder(parent: QWidget, on_chosen: Callable[[Path], object]) -> None
     dialog = QFileDialog(parent, "Add Model Folder")
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.fileSelected.connect(lambda folder: on_chosen(Path(folder)))
+
+    def on_selected(folder: str) -> None:
+        on_chosen(Path(folder))
+
+    dialog.fileSelected.connect(on_selected)
     dialog.open()
 
 
-def show_about(parent: QWidget, version: str) -> None:
+def show_about(parent: QWidget) -> None:
+    # Reading the version takes a sixth of the time that a window may take to open.
+    from importlib.metadata import version  # noqa: PLC0415
+
     box = QMessageBox(parent)
     box.setWindowTitle("About Rejoinder")
-    box.setText(ABOUT.format(version=version))
+    box.setText(ABOUT.format(version=version("rejoinder")))
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.open()

@@ -72,8 +72,7 @@ class Inspector(QWidget):
         if facts is not None:
             self._default_temperature = facts.default_sampling.temperature
         blocked = [
-            QSignalBlocker(part)
-            for part in (self.prompt, self.slider, self.number, self.seed)
+            QSignalBlocker(part) for part in (self.prompt, self.slider, self.number, self.seed)
         ]
         if self.prompt.toPlainText() != conversation.system_prompt and not self._is_typing():
             self.prompt.setPlainText(conversation.system_prompt)

@@ -48,11 +48,10 @@ class MainWindow(QMainWindow):
 
     painted = Signal()  # once: the window is on the screen
 
-    def __init__(self, theme: Theme, core: Core, origin: Origin, version: str) -> None:
+    def __init__(self, theme: Theme, core: Core, origin: Origin) -> None:
         super().__init__()
         self._theme = theme
         self._core = core
-        self._version = version
         self._was_painted = False
         self.setWindowTitle("Rejoinder")
         self.setMinimumSize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
@@ -164,7 +163,7 @@ class MainWindow(QMainWindow):
             CommandId.CHOOSE_MODEL: self._choose_model,
             CommandId.ADD_FOLDER: self._add_folder,
             CommandId.MINIMISE: self.showMinimized,
-            CommandId.ABOUT: lambda: show_about(self, self._version),
+            CommandId.ABOUT: lambda: show_about(self),
         }
 
     def _new_chat(self) -> None:
@@ -272,6 +271,12 @@ class MainWindow(QMainWindow):
             self._was_painted = True
             QTimer.singleShot(0, self.painted.emit)
         return super().event(event)
+
+    @override
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.WindowStateChange:
+            self.commands[CommandId.FULL_SCREEN].setChecked(self.isFullScreen())
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

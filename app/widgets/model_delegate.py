@@ -33,7 +33,9 @@ class ModelDelegate(QStyledItemDelegate):
         end = self._paint_end(painter, inner, row)
         top = QRect(inner.left(), inner.top(), end - inner.left(), Type.UI.line)
         name_style = TextStyle(Type.UI.size, Type.UI.line, 500)
-        self._text(painter, top, row.name, name_style, colors.text if row.usable else colors.tertiary)
+        self._text(
+            painter, top, row.name, name_style, colors.text if row.usable else colors.tertiary
+        )
         second = top.translated(0, Type.UI.line + Space.HAIR)
         second.setHeight(Type.SMALL.line)
         ink = colors.secondary if row.usable else colors.tertiary
@@ -91,9 +93,7 @@ class ModelDelegate(QStyledItemDelegate):
         painter.setBrush(QColor(self._theme.colors.secondary))
         painter.drawRoundedRect(bar, Space.HAIR, Space.HAIR)
 
-    def _text(
-        self, painter: QPainter, rect: QRect, text: str, style: TextStyle, ink: str
-    ) -> None:
+    def _text(self, painter: QPainter, rect: QRect, text: str, style: TextStyle, ink: str) -> None:
         font = self._theme.fonts.font(style)
         painter.setFont(font)
         painter.setPen(QColor(ink))

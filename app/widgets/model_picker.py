@@ -28,9 +28,9 @@ from app.viewmodels.models import (
     only_demo,
     picker_rows,
 )
+from app.viewmodels.notes import model_note
 from app.widgets.model_delegate import ModelDelegate
 
-NO_MODELS = "No model was found on this computer."
 BETTER = "To get a better one, run this in a terminal. It shows up here when it is complete."
 
 
@@ -53,6 +53,7 @@ class ModelPicker(QFrame):
         self.sentence = QLabel(self)
         self.suggestion = Suggestion(self)
         self.add_folder = QPushButton("Add Folder…", self)
+        self._layout = QVBoxLayout(self)
         self._build(theme)
         self._connect()
         self._refresh()
@@ -86,7 +87,7 @@ class ModelPicker(QFrame):
         row = QHBoxLayout()
         row.addStretch()
         row.addWidget(self.add_folder)
-        layout = QVBoxLayout(self)
+        layout = self._layout
         layout.setContentsMargins(Space.S, Space.L, Space.S, Space.M)
         layout.setSpacing(Space.S)
         for part, margin in ((title, Space.M), (self.sentence, Space.M)):
@@ -108,9 +109,7 @@ class ModelPicker(QFrame):
     def _refresh(self) -> None:
         cards, status = self._models.cards, self._models.status
         self._rows.set_rows(picker_rows(cards, status))
-        sentence = ""
-        if status.phase is ModelPhase.NONE and status.problem is not None:
-            sentence = f"{NO_MODELS} {status.problem}"
+        sentence = model_note(status, cards) if status.phase is ModelPhase.NONE else ""
         self.sentence.setText(sentence)
         self.sentence.setVisible(bool(sentence))
         offers = only_demo(cards) and status.phase is not ModelPhase.SEARCHING
@@ -122,9 +121,9 @@ class ModelPicker(QFrame):
         count = self._rows.rowCount()
         rows = sum(delegate.sizeHint(option, self._rows.index(at)).height() for at in range(count))
         self.list.setFixedHeight(0)
-        others = self.layout().totalHeightForWidth(self.width())
+        others = self._layout.totalHeightForWidth(self.width())
         self.list.setFixedHeight(max(0, min(rows, Size.PICKER_HEIGHT - others)))
-        self.resize(self.width(), self.layout().totalHeightForWidth(self.width()))
+        self.resize(self.width(), self._layout.totalHeightForWidth(self.width()))
 
     def _mark_current(self) -> None:
         """Begin at the model in use."""

@@ -82,6 +82,7 @@ class Sidebar(QWidget):
         self._library.list_changed.connect(self._refresh_list)
         self._library.deleted.connect(self._on_deleted)
         turns.activity_changed.connect(self._on_activity_changed)
+        turns.rate_changed.connect(self._on_activity_changed)
         self._models.status_changed.connect(self._refresh_footer)
         self._models.cards_changed.connect(self._refresh_footer)
         self.footer.clicked.connect(actions[CommandId.CHOOSE_MODEL].trigger)
@@ -89,9 +90,7 @@ class Sidebar(QWidget):
     def _refresh_list(self) -> None:
         library = self._library
         self._rows.set_rows(
-            make_rows(
-                library.summaries, library.activity, library.unseen, self._origin.now()
-            )
+            make_rows(library.summaries, library.activity, library.unseen, self._origin.now())
         )
         self.list.mark(library.current)
 

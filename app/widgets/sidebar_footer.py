@@ -26,7 +26,7 @@ class SidebarFooter(QPushButton):
         self._build()
 
     def show_model(self, name: str, word: str, fraction: float | None) -> None:
-        """fraction None: nothing is on its way."""
+        """Fraction None: nothing is on its way."""
         self._name = name
         self._word_label.setText(word)
         self._bar.setVisible(fraction is not None)
@@ -53,9 +53,7 @@ class SidebarFooter(QPushButton):
     def _elide(self) -> None:
         metrics = QFontMetrics(self._name_label.font())
         room = self.width() - 2 * Space.L
-        self._name_label.setText(
-            metrics.elidedText(self._name, Qt.TextElideMode.ElideMiddle, room)
-        )
+        self._name_label.setText(metrics.elidedText(self._name, Qt.TextElideMode.ElideMiddle, room))
         self.setToolTip(f"{self._name}: choose another model")
 
     @override

@@ -33,6 +33,10 @@ class Toast(QFrame):
         layout.addWidget(self._button)
         self.hide()
 
+    @property
+    def text(self) -> str:
+        return self._label.text()
+
     def say(self, text: str) -> None:
         self._act = None
         self._button.hide()

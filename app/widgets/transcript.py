@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from time import monotonic, perf_counter
 
-from PySide6.QtCore import QPointF, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QPointF, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QDesktopServices,
     QGuiApplication,
@@ -28,11 +28,12 @@ from app.theme.tokens import Space
 from app.viewmodels.lexers import LexerShelf
 from app.viewmodels.markdown import make_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
+from app.widgets.transcript_access import MessageReader, TranscriptCanvas
 from app.widgets.transcript_answer import AnswerLayout
 from app.widgets.transcript_body import Kit
 from app.widgets.transcript_editing import EditorPlace
 from app.widgets.transcript_flush import Delta, DeltaBuffer
-from app.widgets.transcript_idle import IdleWork
+from app.widgets.transcript_idle import IdleWork, ThinkingTick
 from app.widgets.transcript_jump import JumpButton
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_mouse import MouseFilter
@@ -52,7 +53,6 @@ from app.widgets.transcript_sideways import wheel_pixels
 from app.widgets.transcript_stack import MessageStack, TranscriptStatistics
 from engine.types import Channel
 
-TICK_MS = 1000  # the seconds of "Thinking…"
 LINK_SCHEMES = frozenset({"http", "https", "mailto"})
 
 
@@ -79,17 +79,20 @@ class TranscriptView(QAbstractScrollArea):
         self._theme = theme
         self._open_url = open_url
         self._zoom = 1.0
+        canvas = TranscriptCanvas(self)
+        self.setViewport(canvas)
         self._kit = Kit(Look(theme), LexerShelf(), LayoutCache(), make_parser())
         self._stack = MessageStack(self._kit, clock)
         self._placement = Placement(self, self._stack, self._kit)
+        canvas.reader = MessageReader(self._stack, self._placement, canvas)
         self._buffer = DeltaBuffer(self)
         self._pointer = Pointer(self._stack, self, self)
         self._painter = TranscriptPainter(self._stack, self._placement, self._pointer)
         self._mouse = MouseFilter(self._pointer, self)
-        self._jump = JumpButton(theme, self)
+        self._jump = JumpButton(theme, canvas)
         self._editing = EditorPlace(self._stack, self.viewport())
         self._idle = IdleWork(self._stack, self)
-        self._tick = QTimer(self)
+        self._tick = ThinkingTick(self._stack, self)
         self._build()
         self._connect()
 
@@ -104,23 +107,23 @@ class TranscriptView(QAbstractScrollArea):
         self._stack.set_items(())
         self._stack.set_items(items)
         self._placement.open(position)
-        self._reflow()
+        self._show()
         self._placement.opened()
 
     def set_items(self, items: Sequence[TranscriptItem]) -> None:
         """Show another path or more messages of the same conversation."""
-        self._flush()
+        self.flush()
         if [item.key for item in items] != [layout.item.key for layout in self._stack.layouts]:
             self._pointer.select(None)
         self._placement.replace(items)
-        self._reflow()
+        self._show()
 
     def update_item(self, item: TranscriptItem) -> None:
         """Show other values of one message."""
         index = self._stack.index_of(item.key)
         if index is not None:
             self._stack.update(index, item)
-            self._reflow()
+            self._show()
 
     def begin(self, item: TranscriptItem) -> None:
         """An answer starts to be written."""
@@ -135,8 +138,23 @@ class TranscriptView(QAbstractScrollArea):
 
     def finish(self, item: TranscriptItem) -> None:
         """An answer is complete, stopped or failed."""
-        self._flush()
+        self.flush()
         self.update_item(item)
+
+    def flush(self) -> None:
+        """Show the text that has arrived, not waiting for the next frame."""
+        started = perf_counter()
+        changed = False
+        for delta in self._buffer.take():
+            layout = self._stack.find(delta.key)
+            if isinstance(layout, AnswerLayout):
+                layout.append(delta.channel, delta.text)
+                changed = True
+        if changed:
+            self._stack.touch()
+            self._shift()
+            self._paint_end()
+            self._buffer.spent(perf_counter() - started)
 
     def scroll_position(self) -> ScrollPosition | None:
         """Return where the reader is; None if there is nothing to read."""
@@ -203,72 +221,55 @@ class TranscriptView(QAbstractScrollArea):
 
     # Keeping the picture true.
 
+    def _show(self) -> None:
+        """The items have changed."""
+        self._editing.sync(self._kit.look)
+        self._reflow()
+
     def _reflow(self) -> None:
         """Make what is visible exact, keep it where it is, and paint everything."""
         self._stack.resize(self._placement.column_width)
-        self._editing.sync(self._kit.look)
         self._settle()
         self.viewport().update()
 
-    def _settle(self) -> None:
-        self._placement.settle()
+    def _shift(self) -> None:
+        """Settle where what was visible can only have moved: move its pixels."""
+        moved, viewport = self._settle(), self.viewport()
+        has_widgets = self._jump.isVisible() or self._editing.editor is not None
+        if moved is None or has_widgets or not viewport.devicePixelRatio().is_integer():
+            viewport.update()
+        elif moved:
+            viewport.scroll(0, moved)
+
+    def _settle(self) -> int | None:
+        moved = self._placement.settle()
         self._editing.place(self._placement.column_left, self._placement.top)
         self._place_jump_button()
         self._pointer.refresh()
-        self._update_tick()
+        self._tick.update()
         self._idle.start(self._stack.at(self._placement.top))
+        return moved
 
     def _place_jump_button(self) -> None:
-        view = self.viewport().geometry()
-        x = view.center().x() - self._jump.width() // 2
-        self._jump.move(x, view.bottom() - self._jump.height() - Space.S)
+        x = (self.width() - self._jump.width()) // 2
+        self._jump.move(x, self.viewport().height() - self._jump.height() - Space.S)
         self._jump.setVisible(self._placement.distance_to_end > 2 * NEAR_END)
 
-    def _flush(self) -> None:
-        """Show the text that has arrived."""
-        started = perf_counter()
-        changed = False
-        for delta in self._buffer.take():
-            layout = self._stack.find(delta.key)
-            if isinstance(layout, AnswerLayout):
-                layout.append(delta.channel, delta.text)
-                changed = True
-        if changed:
-            self._stack.touch()
-            self._settle_end()
-            self._buffer.spent(perf_counter() - started)
-
-    def _settle_end(self) -> None:
-        """Settle after the last message has changed; move pixels instead of painting them anew."""
-        before, viewport = self._placement.top, self.viewport()
-        self._settle()
-        top = self._placement.top
-        if top != before:
-            viewport.scroll(0, before - top)
+    def _paint_end(self) -> None:
+        """Paint what of the last message has changed."""
         last = len(self._stack) - 1
-        changed = self._stack.layouts[last].take_changed_top()
+        changed, viewport = self._stack.layouts[last].take_changed_top(), self.viewport()
         if changed is not None:
-            y = max(0, self._stack.top(last) + changed - top)
+            y = max(0, self._stack.top(last) + changed - self._placement.top)
             viewport.update(0, y, viewport.width(), viewport.height() - y)
 
-    def _update_tick(self) -> None:
-        thinking = any(layout.is_thinking for layout in self._answers_at_end())
-        if thinking and not self._tick.isActive():
-            self._tick.start()
-        elif not thinking:
-            self._tick.stop()
-
-    def _on_tick(self) -> None:
-        for layout in self._answers_at_end():
-            layout.tick()
-        self._reflow()
-
-    def _answers_at_end(self) -> list[AnswerLayout]:
-        return [one for one in self._stack.layouts[-1:] if isinstance(one, AnswerLayout)]
-
-    def _on_measured(self) -> None:
-        self._placement.update_bar()
-        self._place_jump_button()
+    def _on_measured(self, first: int, last: int) -> None:
+        visible = self._stack.visible(self._placement.top, self.viewport().height())
+        if any(first <= index <= last for index in visible):
+            self._reflow()
+        else:
+            self._placement.update_bar()
+            self._place_jump_button()
 
     # Clicks.
 
@@ -322,13 +323,12 @@ class TranscriptView(QAbstractScrollArea):
         self.setAccessibleName("Conversation")
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._jump.hide()
-        self._tick.setInterval(TICK_MS)
 
     def _connect(self) -> None:
         self._theme.changed.connect(self._relook)
-        self._buffer.due.connect(self._flush)
+        self._buffer.due.connect(self.flush)
         self._pointer.clicked.connect(self._on_clicked)
-        self._pointer.changed.connect(self._on_pointer_changed)
+        self._pointer.changed.connect(self.viewport().update)
         self._pointer.selection_changed.connect(self.selection_changed)
         self._jump.clicked.connect(self.jump_to_latest)
         self._editing.submitted.connect(self.edit_submitted)
@@ -336,7 +336,7 @@ class TranscriptView(QAbstractScrollArea):
         self._editing.height_changed.connect(self._reflow)
         self._idle.measured.connect(self._on_measured)
         self._idle.colored.connect(self.viewport().update)
-        self._tick.timeout.connect(self._on_tick)
+        self._tick.ticked.connect(self._reflow)
         self.destroyed.connect(self._kit.shelf.close)
 
     def _relook(self) -> None:
@@ -346,10 +346,6 @@ class TranscriptView(QAbstractScrollArea):
         self._stack.relook()
         self._editing.set_look(self._kit.look)
         self._reflow()
-
-    def _on_pointer_changed(self) -> None:
-        self.viewport().setCursor(self._pointer.shape)
-        self.viewport().update()
 
     # Qt.
 
@@ -370,7 +366,7 @@ class TranscriptView(QAbstractScrollArea):
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         if not self._placement.moving:
             self._placement.scrolled(self._placement.top + dy)
-            self._reflow()
+            self._shift()
 
     @override
     def wheelEvent(self, event: QWheelEvent) -> None:

@@ -22,7 +22,6 @@ from app.widgets.transcript_rows import Action, Hit, Paint, Row, Target
 
 _GLYPH = 16
 _BUTTON = Size.CONTROL
-_ARROW = 22
 
 
 class Side(Enum):
@@ -40,12 +39,6 @@ class Button:
     icon: Icon
     tip: str
     enabled: bool = True
-
-    @property
-    def width(self) -> int:
-        """Versions: narrower buttons beside their number."""
-        is_arrow = self.action in {Action.PREVIOUS_VERSION, Action.NEXT_VERSION}
-        return _ARROW if is_arrow else _BUTTON
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +111,7 @@ class ActionsRow(Row):
         x: float = 0
         for part in self._parts:
             if isinstance(part, Button):
-                width: float = self._look.px(part.width)
+                width: float = height
             else:
                 width = metrics.horizontalAdvance(part) + self._look.px(Space.S)
             yield _Placed(part, QRectF(x, 0, width, height))

@@ -12,7 +12,7 @@ from app.theme.tokens import Size, Space, Type
 from app.viewmodels.markdown import normalized
 from app.viewmodels.transcript import ItemStatus, StateKind, TranscriptItem
 from app.widgets.transcript_actions import answer_actions, no_actions
-from app.widgets.transcript_body import Kit, MarkdownRows, Tone, estimate_text
+from app.widgets.transcript_body import Kit, MarkdownRows, RowsFrom, Tone, estimate_text
 from app.widgets.transcript_message import BODY, MessageLayout, MessagePaint
 from app.widgets.transcript_notes import ErrorRow, PillContent, PillRow, StateRow, StoppedRow
 from app.widgets.transcript_rows import Action, Row, Target, TextRow, paint_caret
@@ -34,6 +34,7 @@ class Thinking:
         self._started: float | None = clock() if is_running else None
         self._ended: float | None = None
         self._rows: MarkdownRows | None = None
+        self._shown: list[Row] = []
         self._pill: PillRow | None = None
 
     def append(self, text: str) -> None:
@@ -66,15 +67,23 @@ class Thinking:
         if self._rows is not None:
             self._rows.rebuild()
 
-    def is_parsed(self) -> bool:
-        return not self.is_open or self._rows is None or self._rows.is_fed
+    @property
+    def num_unparsed(self) -> int:
+        if not self.is_open or self._rows is None or self._rows.is_fed:
+            return 0
+        return max(1, self._rows.num_unfed)
 
     def feed(self) -> None:
         if self._rows is not None:
             self._rows.feed()
 
     def rows(self) -> list[Row]:
-        return self._rows.rows() if self.is_open and self._rows is not None else []
+        """Return all rows; unchanged ones are the same objects."""
+        if not self.is_open or self._rows is None:
+            return []
+        changed = self._rows.take_rows()
+        self._shown[changed.first :] = changed.rows
+        return self._shown
 
     def pill(self, item: TranscriptItem, *, running: bool) -> PillRow:
         icon = Icon.CHEVRON_DOWN_SMALL if self.is_open else Icon.CHEVRON_RIGHT_SMALL
@@ -201,17 +210,26 @@ class AnswerLayout(MessageLayout):
             self._body.close()
 
     @override
-    def _make_rows(self) -> list[Row]:
+    def _make_rows(self) -> RowsFrom:
         look = self._kit.look
-        head = self._head_rows()
+        head, num_before = self._head_rows(), self._num_before
         self._num_head = len(head)
         reasoning = self._thinking.rows()
         _set_gap(reasoning, look.px(Space.M))
-        body = self._body.rows() or self._placeholder()
-        self._num_before = len(head) + len(reasoning)
-        self._num_body = len(body)
-        _set_gap(body, look.px(Space.L if self._thinking.text else Space.S) if head else 0)
-        return [*head, *reasoning, *body, *self._tail_rows()]
+        before = [*head, *reasoning]
+        changed = self._body.take_rows()
+        kept = self.rows[num_before : num_before + changed.first]
+        self._num_body = len(kept) + len(changed.rows)
+        if not self._num_body:
+            changed = RowsFrom(0, self._placeholder())
+            self._num_body = len(changed.rows)
+        self._num_before = len(before)
+        rows = [*changed.rows, *self._tail_rows()]
+        if kept and before == self.rows[:num_before]:
+            return RowsFrom(num_before + changed.first, rows)
+        body = [*kept, *rows]
+        body[0].gap = look.px(Space.L if self._thinking.text else Space.S) if head else 0
+        return RowsFrom(0, [*before, *body])
 
     def _head_rows(self) -> list[Row]:
         rows: list[Row] = []
@@ -267,12 +285,19 @@ class AnswerLayout(MessageLayout):
         return self._num_head <= number < self._num_before + self._num_body
 
     @override
-    def _is_parsed(self) -> bool:
-        return self._body.is_fed and self._thinking.is_parsed()
+    def _number(self, ordinal: int) -> int:
+        if ordinal < BODY:
+            return self._num_head + ordinal
+        return self._num_before + ordinal - BODY
+
+    @override
+    def _num_unparsed(self) -> int:
+        body = 0 if self._body.is_fed else max(1, self._body.num_unfed)
+        return body + self._thinking.num_unparsed
 
     @override
     def _parse_more(self) -> None:
-        if not self._thinking.is_parsed():
+        if self._thinking.num_unparsed:
             self._thinking.feed()
         else:
             self._body.feed()

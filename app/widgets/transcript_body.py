@@ -33,6 +33,7 @@ from app.widgets.transcript_rows import LayoutCache, Row, RuleRow, TextRow
 from app.widgets.transcript_table import table_rows
 
 FEED = 2_000  # characters parsed at once: about 4 ms
+ESTIMATED_FROM = 20_000  # characters
 MAX_ROW_TEXT = 4_000  # characters of a paragraph laid out at once
 _CHARS_PER_LINE_GAP = 6  # a block's gaps, counted as characters per line in estimates
 _BAR = Frame(FrameKind.QUOTE, opens=False)
@@ -55,6 +56,14 @@ class Kit:
     parser: MarkdownIt  # costs 0.3 ms to make
 
 
+@dataclass(frozen=True, slots=True)
+class RowsFrom:
+    """Rows from the place first on; the ones before have not changed."""
+
+    first: int
+    rows: list[Row]
+
+
 @dataclass(slots=True, eq=False)
 class _Entry:
     """A block and its rows: more than one for a table or a very long paragraph."""
@@ -70,67 +79,85 @@ class MarkdownRows:
         self._kit = kit
         self._tone = tone
         self._stream = MarkdownStream(kit.parser)
-        self._unfed = ""
+        self._source = ""  # what was appended and is not parsed yet, from _fed on
+        self._fed = 0
         self._growing = True
         self._finished = False
-        self._entries: list[_Entry] = []
-        self._num_final = 0  # entries whose blocks are frozen
+        self._final: list[_Entry] = []  # of frozen blocks
+        self._num_final_rows = 0
+        self._tail: list[_Entry] = []
+        self._height_per_char: float | None = None
 
     @property
     def text(self) -> str:
         """The whole text, normalised."""
-        return self._stream.text + normalized(self._unfed)
+        return self._stream.text + normalized(self._source[self._fed :])
 
     @property
     def is_empty(self) -> bool:
-        return not self._unfed and not self._stream.text
+        return not self.num_unfed and not self._stream.text
+
+    @property
+    def num_unfed(self) -> int:
+        """How many characters are not parsed yet."""
+        return len(self._source) - self._fed
 
     @property
     def is_fed(self) -> bool:
         """Whether everything is parsed."""
-        return not self._unfed and (self._growing or self._finished)
+        return not self.num_unfed and (self._growing or self._finished)
 
     def append(self, text: str) -> None:
         """Add text that will be parsed by feed()."""
-        self._unfed += text
+        self._source = self._source[self._fed :] + text
+        self._fed = 0
+        self._height_per_char = None
 
     def close(self) -> None:
         """Say that no text follows."""
         self._growing = False
 
-    def feed(self, characters: int = FEED) -> None:
+    def feed(self) -> None:
         """Parse the next slice."""
-        if self._unfed:
-            self._stream.append(self._unfed[:characters])
-            self._unfed = self._unfed[characters:]
-        if not self._unfed and not self._growing and not self._finished:
+        if self.num_unfed:
+            self._stream.append(self._source[self._fed : self._fed + FEED])
+            self._fed = min(len(self._source), self._fed + FEED)
+        if not self.num_unfed and not self._growing and not self._finished:
             self._finished = True
             self._stream.finish()
-            if self._stream.num_frozen < self._num_final:
-                self._num_final = 0  # a late link definition reached back
+            if self._stream.num_frozen < len(self._final):
+                self.rebuild()  # a late link definition reached back
 
-    def rows(self) -> list[Row]:
-        """Return the rows of what is parsed; rows that did not change are the same objects."""
+    def take_rows(self) -> RowsFrom:
+        """Return the rows since the first that may have changed after the last call."""
+        first = self._num_final_rows
         frozen = self._stream.frozen
-        blocks = frozen[self._num_final :]
-        if not self._unfed:
-            blocks = [*blocks, *self._stream.tail]
-        old = self._entries[self._num_final :]
-        del self._entries[self._num_final :]
-        for number, block in enumerate(blocks):
-            entry = old[number] if number < len(old) else None
-            self._entries.append(self._entry(block, entry))
-        self._num_final = len(frozen)
-        return [row for entry in self._entries for row in entry.rows]
+        old, self._tail = self._tail, []
+        fresh = frozen[len(self._final) :]
+        for number, block in enumerate(fresh):
+            self._final.append(self._entry(block, old[number] if number < len(old) else None))
+        tail = () if self.num_unfed else self._stream.tail
+        for number, block in enumerate(tail, start=len(fresh)):
+            self._tail.append(self._entry(block, old[number] if number < len(old) else None))
+        final = self._final[len(self._final) - len(fresh) :]
+        self._num_final_rows += sum(len(entry.rows) for entry in final)
+        return RowsFrom(first, [row for entry in (*final, *self._tail) for row in entry.rows])
 
     def rebuild(self) -> None:
-        """Make all rows anew: the look has changed."""
-        self._entries = []
-        self._num_final = 0
+        """Make all rows anew, the look has changed: take_rows will return all."""
+        self._final, self._tail = [], []
+        self._num_final_rows = 0
+        self._height_per_char = None
 
     def estimate_rest(self, width: int) -> int:
         """Return about how high the text is that is not parsed yet."""
-        return estimate_text(self._kit.look, self._unfed, width)
+        if not self.num_unfed:
+            return 0
+        if self._height_per_char is None:
+            sample = self._source[self._fed : self._fed + ESTIMATED_FROM]
+            height = estimate_text(self._kit.look, sample, width)
+            self._height_per_char = height / len(sample)
+        return round(self.num_unfed * self._height_per_char)
 
     def _entry(self, block: Block, old: _Entry | None) -> _Entry:
         if old is not None and old.block == block:
@@ -141,7 +168,8 @@ class MarkdownRows:
                 row.width = -1
                 row.source = block.source
                 return _Entry(block, [row])
-        before = self._entries[-1].block if self._entries else None
+        entries = self._tail or self._final
+        before = entries[-1].block if entries else None
         rows = self._make_rows(block)
         rows[0].gap = gap_between(self._kit.look, before, block)
         return _Entry(block, rows)
@@ -158,7 +186,7 @@ class MarkdownRows:
     def _with_bar(self, block: Block) -> Block:
         if self._tone is Tone.ANSWER:
             return block
-        joined = block.joined + 1 if self._entries else 0
+        joined = block.joined + 1 if self._final or self._tail else 0
         return replace(block, frames=(_BAR, *block.frames), joined=joined)
 
 

@@ -297,7 +297,10 @@ class CodeRow(Row):
         painter.setFont(face.font)
         painter.setPen(QColor(colors.secondary))
         top = (header - face.line) / 2
-        painter.drawText(QPointF(self._pad, top + face.baseline), self._code.language)
+        room = self._copy_rect().left() - self._pad
+        elide = Qt.TextElideMode.ElideRight
+        name = painter.fontMetrics().elidedText(self._code.language, elide, int(max(0, room)))
+        painter.drawText(QPointF(self._pad, top + face.baseline), name)
         copied = paint.confirmed == _COPY
         hovered = paint.hovered == _COPY
         ink = colors.text if hovered or copied else colors.secondary

@@ -15,13 +15,14 @@ from PySide6.QtGui import QPainter
 
 from app.viewmodels.heights import HeightTree
 from app.viewmodels.transcript import TranscriptItem
-from app.widgets.transcript_body import Kit
+from app.widgets.transcript_body import Kit, RowsFrom
 from app.widgets.transcript_flow import Range
 from app.widgets.transcript_rows import Action, Paint, Row, Target
 
 BODY = 1_000_000  # added to the place of a row of the message proper; rows before are reasoning
 END = 2 * BODY
 MEASURE_ROWS = 20  # measured in one idle step
+PARSED_AT_ONCE = 40_000  # characters: 80 ms when all of it is new
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -108,7 +109,7 @@ class MessageLayout(ABC):
     @property
     def is_settled(self) -> bool:
         """Whether the height is exact."""
-        return not self._dirty and self._num_settled == len(self.rows) and self._is_parsed()
+        return not self._dirty and self._num_settled == len(self.rows) and not self._num_unparsed()
 
     def resize(self, width: int) -> None:
         """Take another width; heights stay as estimates."""
@@ -139,7 +140,8 @@ class MessageLayout(ABC):
         """Make exact what lies between top and bottom; True if any height changed."""
         before = self.height
         changed = self._refresh()
-        while self._tree.total < bottom and not self._is_parsed():
+        # What is very long is left to idle time, but for its start.
+        while self._num_unparsed() and (self._num_unparsed() <= PARSED_AT_ONCE or not self.rows):
             self._parse_more()
             changed |= self._refresh()
         if self.rows:
@@ -151,7 +153,7 @@ class MessageLayout(ABC):
     def advance(self) -> None:
         """Do the next bit of what is missing for an exact height."""
         self._refresh()
-        if not self._is_parsed():
+        if self._num_unparsed():
             self._parse_more()
             self._refresh()
             return
@@ -200,15 +202,19 @@ class MessageLayout(ABC):
             return Place(self._ordinal(candidate), offset)
         return Place(BODY, 0)
 
-    def text_rows(self) -> Iterator[tuple[int, Row]]:
-        """Yield the ordinals and rows that have text."""
-        for number, row in enumerate(self.rows):
+    def rows_between(self, first: Place, last: Place) -> Iterator[tuple[int, Row]]:
+        """Yield the ordinals and rows that have text, from one place to another."""
+        for number in range(self._number(first.row), len(self.rows)):
             if self._has_text(number):
-                yield self._ordinal(number), row
+                ordinal = self._ordinal(number)
+                if ordinal > last.row:
+                    return
+                yield ordinal, self.rows[number]
 
     def text_row(self, ordinal: int) -> Row | None:
         """Return the row of text with a stable number."""
-        return next((row for number, row in self.text_rows() if number == ordinal), None)
+        number = self._number(ordinal)
+        return self.rows[number] if number < len(self.rows) and self._has_text(number) else None
 
     def row_at(self, y: float) -> Row | None:
         number = self._row_at(y)
@@ -231,11 +237,12 @@ class MessageLayout(ABC):
 
     def line_top(self, place: Place) -> int | None:
         """Return the y of the line of text at a place, None if it is not there (any more)."""
-        for number, row in enumerate(self.rows):
-            if self._has_text(number) and self._ordinal(number) == place.row:
-                self._measure(number)
-                return int(self._corner(number).y()) + row.line_top(place.offset)
-        return None
+        row = self.text_row(place.row)
+        if row is None:
+            return None
+        number = self._number(place.row)
+        self._measure(number)
+        return int(self._corner(number).y()) + row.line_top(place.offset)
 
     @property
     def actions_top(self) -> int:
@@ -256,8 +263,8 @@ class MessageLayout(ABC):
         """Return about how high the message is, at no cost."""
 
     @abstractmethod
-    def _make_rows(self) -> list[Row]:
-        """Return all rows in order; unchanged ones as the same objects."""
+    def _make_rows(self) -> RowsFrom:
+        """Return the rows from the first on that may have changed; unchanged ones as they were."""
 
     @abstractmethod
     def _row_left(self, number: int) -> int:
@@ -272,6 +279,10 @@ class MessageLayout(ABC):
         """Return the stable number of a row: see BODY."""
 
     @abstractmethod
+    def _number(self, ordinal: int) -> int:
+        """Return where the row with a stable number would be."""
+
+    @abstractmethod
     def _has_text(self, number: int) -> bool:
         """Whether the row's text is part of the message."""
 
@@ -280,8 +291,8 @@ class MessageLayout(ABC):
         """Return the text that a row's source is a range of."""
 
     @abstractmethod
-    def _is_parsed(self) -> bool:
-        """Whether all text has become rows."""
+    def _num_unparsed(self) -> int:
+        """Return how many characters are not rows yet; at least 1 while there is work left."""
 
     @abstractmethod
     def _parse_more(self) -> None:
@@ -304,19 +315,19 @@ class MessageLayout(ABC):
         if not self._dirty:
             return False
         self._dirty = False
-        rows = self._make_rows()
-        same = 0
-        for old, new in zip(self.rows, rows, strict=False):
+        made = self._make_rows()
+        rows, same = made.rows, made.first
+        for old, new in zip(self.rows[made.first :], rows, strict=False):
             if old is not new or new.width < 0 or self._tree[same] != new.gap + new.height:
                 break
             same += 1
         # The row before the first new one loses the caret.
         self._changed_from(self._tree.top(max(0, min(same, len(self._tree)) - 1)))
-        changed = same < len(rows) or len(rows) < len(self.rows)
-        self.rows = rows
+        changed = same < made.first + len(rows) or made.first + len(rows) < len(self.rows)
+        self.rows[made.first :] = rows
         self._tree.truncate(same)
-        for number in range(same, len(rows)):
-            row = rows[number]
+        for number in range(same, len(self.rows)):
+            row = self.rows[number]
             if row.width < 0 and row.height == 0:
                 row.height = row.estimate(self._row_width(number))
             self._tree.append(row.gap + row.height)

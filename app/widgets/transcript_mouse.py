@@ -17,6 +17,7 @@ class MouseFilter(QObject):
         super().__init__(area)
         self._pointer = pointer
         self._area = area
+        pointer.pointed.connect(self._set_cursor)
         area.viewport().setMouseTracking(True)
         area.viewport().installEventFilter(self)
 
@@ -25,12 +26,22 @@ class MouseFilter(QObject):
         if isinstance(event, QMouseEvent):
             return self._mouse(event)
         if isinstance(event, QHelpEvent):
-            hit = self._pointer.hit
-            QToolTip.showText(event.globalPos(), "" if hit is None else hit.tip, self._area)
+            self._show_tip(event)
             return True
         if event.type() is QEvent.Type.Leave:
             self._pointer.leave()
         return False
+
+    def _set_cursor(self) -> None:
+        shape = self._pointer.shape
+        if self._area.viewport().cursor().shape() is not shape:
+            self._area.viewport().setCursor(shape)
+
+    def _show_tip(self, event: QHelpEvent) -> None:
+        hit = self._pointer.hit
+        # A tooltip guesses whether it is HTML; without this character it never is.
+        tip = "" if hit is None else hit.tip.replace("<", "%3C")
+        QToolTip.showText(event.globalPos(), tip, self._area)
 
     def _mouse(self, event: QMouseEvent) -> bool:
         left, point = Qt.MouseButton.LeftButton, event.position()

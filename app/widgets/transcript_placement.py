@@ -7,6 +7,7 @@ where it is, or the end is followed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from PySide6.QtWidgets import QAbstractScrollArea
 
@@ -30,7 +31,8 @@ class Placement:
         self._stack = stack
         self._kit = kit
         self._follower = Follower()
-        self._anchor: Anchor | None = None
+        self._anchor: Anchor | None = None  # what the top of the view shows
+        self._shown: Anchor | None = None  # what the top of the view showed when it was settled
         self._bar.setSingleStep(LINE_STEP)
 
     @property
@@ -84,9 +86,14 @@ class Placement:
         self._follower.jumped()
 
     def scrolled(self, before: int) -> None:
-        """The reader has scrolled from there to where the bar is."""
+        """The reader has scrolled from there to where the bar is.
+
+        What was visible moves by just that, whatever turns out to be above it.
+        """
         self._follower.scrolled(before, self.top, self._end)
-        self._anchor = self._stack.anchor_at(self.top)
+        if self._anchor is not None:
+            offset = self._anchor.offset + self.top - before
+            self._anchor = replace(self._anchor, offset=offset)
 
     def position(self) -> ScrollPosition | None:
         """Return where the reader is; None if there is nothing to read."""
@@ -96,12 +103,18 @@ class Placement:
         key = self._stack.layouts[index].item.key
         return ScrollPosition(key, self.top - self._stack.top(index))
 
-    def settle(self) -> None:
-        """Make what is visible exact and put it where it belongs."""
+    def settle(self) -> int | None:
+        """Make what is visible exact and put it where it belongs.
+
+        Returns by how much what was at the top has moved on the screen; None if it is gone.
+        """
+        shown = self._shown
         self._stack.settle(self._wanted_top, self._height)
         self.update_bar()
         self._follower.settled(current=self.top, end=self._end, answer_top=self._answer_top())
-        self._anchor = self._stack.anchor_at(self.top)
+        moved = None if shown is None else self._stack.y_of(shown)
+        self._anchor = self._shown = self._stack.anchor_at(self.top)
+        return None if moved is None else moved - self.top
 
     def update_bar(self) -> None:
         """Take over heights that have changed out of sight."""

@@ -52,6 +52,7 @@ class Pointer(QObject):
 
     clicked = Signal(object)  # a Click
     changed = Signal()  # paint again
+    pointed = Signal()  # the mouse is over something that may have another cursor
     selection_changed = Signal(bool)  # whether there is one
 
     def __init__(self, stack: MessageStack, surface: Surface, parent: QObject) -> None:
@@ -185,9 +186,11 @@ class Pointer(QObject):
         spot = self._surface.spot_at(point)
         message = None if spot is None else spot.message
         hit = None if spot is None else self._stack.layouts[spot.message].hit(spot.x, spot.y)
-        if (message, hit) != (self.message, self.hit):
-            self.message, self.hit = message, hit
+        changed = (message, hit) != (self.message, self.hit)
+        self.message, self.hit = message, hit
+        if changed:
             self.changed.emit()
+        self.pointed.emit()
 
     def _caret(self, spot: Spot) -> Caret:
         layout = self._stack.layouts[spot.message]

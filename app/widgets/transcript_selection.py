@@ -92,9 +92,7 @@ def _text_within(message: MessageLayout, within: PlaceRange) -> str:
 
 def _fragments(message: MessageLayout, within: PlaceRange) -> list[_Fragment]:
     fragments: list[_Fragment] = []
-    for ordinal, row in message.text_rows():
-        if not within.start.row <= ordinal <= within.end.row:
-            continue
+    for ordinal, row in message.rows_between(within.start, within.end):
         start = within.start.offset if ordinal == within.start.row else 0
         end = within.end.offset if ordinal == within.end.row else len(row.text)
         whole = start == 0 and end == len(row.text)

@@ -128,8 +128,8 @@ class MessageStack:
             if not self._settle_between(wanted_top(), height):
                 return
 
-    def advance(self, near: int) -> bool:
-        """Work on the unsettled message nearest to an index; False if there is none."""
+    def advance(self, near: int) -> int | None:
+        """Work on the unsettled message nearest to an index and return its own, if there is one."""
         if near != self._near:
             self._near, self._near_settled = near, 0
         for distance in range(self._near_settled, max(near, len(self.layouts) - near) + 1):
@@ -138,8 +138,8 @@ class MessageStack:
                     self.layouts[index].advance()
                     self.sync(index)
                     self._near_settled = distance
-                    return True
-        return False
+                    return index
+        return None
 
     def touch(self) -> None:
         """Say that a layout has changed: it may have to be settled again."""
@@ -164,11 +164,11 @@ class MessageStack:
         layout, top = self.layouts[index], self.top(index)
         if anchor.at_actions:
             return top + layout.actions_top + anchor.offset
-        line = None if anchor.place is None else layout.line_top(anchor.place)
+        if anchor.place is None:
+            return top + anchor.offset
+        line = layout.line_top(anchor.place)
         self.sync(index)
-        if line is None:
-            return top + min(anchor.offset, layout.height)
-        return top + line + anchor.offset
+        return top + anchor.offset if line is None else top + line + anchor.offset
 
     def statistics(self, *, is_idle: bool) -> TranscriptStatistics:
         return TranscriptStatistics(

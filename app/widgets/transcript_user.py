@@ -12,7 +12,7 @@ from app.theme.tokens import Radius, Space
 from app.viewmodels.markdown import normalized
 from app.viewmodels.transcript import TranscriptItem
 from app.widgets.transcript_actions import no_actions, user_actions
-from app.widgets.transcript_body import Kit, MarkdownRows, estimate_text, plain_rows
+from app.widgets.transcript_body import Kit, MarkdownRows, RowsFrom, estimate_text, plain_rows
 from app.widgets.transcript_message import BODY, MessageLayout, MessagePaint
 from app.widgets.transcript_notes import LinkRow
 from app.widgets.transcript_rows import Action, Paint, Row, Target, TextRow
@@ -50,8 +50,8 @@ class UserLayout(MessageLayout):
         self._is_long = False
         self._markdown: MarkdownRows | None = None
         self._plain: list[Row] = []
-        self._bubble: list[Row] = []
         self._num_text = 0
+        self._num_bubble = 0  # rows: text and fold
         self._editor = EditorRow(0)
 
     @property
@@ -108,26 +108,31 @@ class UserLayout(MessageLayout):
         return max(1, int(self.width * SHARE) - 2 * self._kit.look.px(Space.L))
 
     def _drop_text(self) -> None:
-        self._markdown = None
-        self._plain = []
+        self._forget_rows()
         self._dirty = True
 
+    def _forget_rows(self) -> None:
+        self._markdown = None
+        self._plain = []
+
     @override
-    def _make_rows(self) -> list[Row]:
+    def _make_rows(self) -> RowsFrom:
         look = self._kit.look
         if self.item.editing:
-            self._bubble, self._num_text = [], 0
-            return [self._editor, no_actions(look)]
+            self._num_text = self._num_bubble = 0
+            return RowsFrom(0, [self._editor, no_actions(look)])
+        texts = self._text_rows(self._text) if self._is_unfolded else self._folded_rows()
+        self._num_text = texts.first + len(texts.rows)
+        fold = self._fold_rows()
+        self._num_bubble = self._num_text + len(fold)
         actions = user_actions(look, self.item)
-        texts = self._folded_rows() if not self._is_unfolded else self._text_rows(self._text)
-        self._num_text = len(texts)
-        self._bubble = [*texts, *self._fold_rows()]
-        if self._bubble:
-            self._bubble[0].gap = look.px(Space.M)
         actions.gap = look.px(Space.M + Space.HAIR)
-        return [*self._bubble, actions]
+        bubble = [*texts.rows, *fold]
+        if texts.first == 0 and bubble:
+            bubble[0].gap = look.px(Space.M)
+        return RowsFrom(texts.first, [*bubble, actions])
 
-    def _text_rows(self, text: str) -> list[Row]:
+    def _text_rows(self, text: str) -> RowsFrom:
         if self._markdown is None and not self._plain:
             if _MARKDOWN.search(text):
                 self._markdown = MarkdownRows(self._kit)
@@ -136,15 +141,18 @@ class UserLayout(MessageLayout):
                 self._markdown.feed()
             else:
                 self._plain = plain_rows(self._kit.look, text, 0)
-        return self._markdown.rows() if self._markdown is not None else self._plain
+        if self._markdown is not None:
+            return self._markdown.take_rows()
+        return RowsFrom(0, self._plain)
 
-    def _folded_rows(self) -> list[Row]:
+    def _folded_rows(self) -> RowsFrom:
         """Return the rows of the first lines, and note whether there are more."""
         head = "\n".join(self._text[:_FOLD_TEXT].split("\n", FOLD_LINES)[:FOLD_LINES])
         self._is_long = len(head) < len(self._text)
         rows: list[Row] = []
         room = FOLD_LINES
-        for row in self._text_rows(head):
+        self._forget_rows()
+        for row in self._text_rows(head).rows:
             if room <= 0:
                 self._is_long = True
                 break
@@ -157,7 +165,7 @@ class UserLayout(MessageLayout):
             row.width, row.height = self._max_width, height
             room -= row.num_lines
             rows.append(row)
-        return rows
+        return RowsFrom(0, rows)
 
     def _fold_rows(self) -> list[Row]:
         if not self._is_long:
@@ -171,13 +179,13 @@ class UserLayout(MessageLayout):
 
     @override
     def _row_left(self, number: int) -> int:
-        if number >= len(self._bubble):
+        if number >= self._num_bubble:
             return self.width - self._row_width(number)
         return int(self._bubble_rect().left()) + self._kit.look.px(Space.L)
 
     @override
     def _row_width(self, number: int) -> int:
-        if number < len(self._bubble):
+        if number < self._num_bubble:
             return self._max_width
         return int(self.width * SHARE) if self.item.editing and number == 0 else self.width
 
@@ -190,8 +198,14 @@ class UserLayout(MessageLayout):
         return number < self._num_text
 
     @override
-    def _is_parsed(self) -> bool:
-        return self._markdown is None or self._markdown.is_fed
+    def _number(self, ordinal: int) -> int:
+        return max(0, ordinal - BODY)
+
+    @override
+    def _num_unparsed(self) -> int:
+        if self._markdown is None or self._markdown.is_fed:
+            return 0
+        return max(1, self._markdown.num_unfed)
 
     @override
     def _parse_more(self) -> None:
@@ -213,7 +227,7 @@ class UserLayout(MessageLayout):
 
     @override
     def _paint_background(self, paint: MessagePaint) -> None:
-        if not self._bubble:
+        if not self._num_bubble:
             return
         painter, colors = paint.painter, self._kit.look.colors
         painter.setPen(Qt.PenStyle.NoPen)
@@ -224,8 +238,9 @@ class UserLayout(MessageLayout):
     def _bubble_rect(self) -> QRectF:
         look = self._kit.look
         natural = self._max_width
-        if len(self._bubble) <= SHRINK_ROWS and all(row.width >= 0 for row in self._bubble):
-            natural = min(natural, int(max(row.natural_width for row in self._bubble)) + 1)
+        bubble = self.rows[: min(self._num_bubble, SHRINK_ROWS + 1)]
+        if len(bubble) <= SHRINK_ROWS and all(row.width >= 0 for row in bubble):
+            natural = min(natural, int(max(row.natural_width for row in bubble)) + 1)
         width = natural + 2 * look.px(Space.L)
-        height = self._tree.top(len(self._bubble)) + look.px(Space.M)
+        height = self._tree.top(self._num_bubble) + look.px(Space.M)
         return QRectF(self.width - width, 0, width, height)

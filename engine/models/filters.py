@@ -26,8 +26,9 @@ def make_filter(params: SamplingParams, vocab_size: int) -> LogitsFilter:
 
     Order as in mlx-lm: penalties on logits, then top-p, min-p and top-k on log-probabilities.
     """
+    is_off = params.repetition_penalty == 1.0 or params.repetition_penalty <= 0.0
     penalties = make_logits_processors(
-        repetition_penalty=None if params.repetition_penalty == 1.0 else params.repetition_penalty,
+        repetition_penalty=None if is_off else params.repetition_penalty,
         repetition_context_size=_PENALTY_WINDOW,
         presence_penalty=params.presence_penalty or None,
         presence_context_size=_PENALTY_WINDOW,

@@ -13,8 +13,8 @@ _MASK = (1 << 64) - 1
 
 
 def draw(log_probs: mx.array, *, temperature: float, seed: int, index: int) -> mx.array:
-    """One token id as a lazy scalar. log_probs has shape (V,); temperature 0 takes the largest."""
-    if temperature == 0.0:
+    """One token id as a lazy scalar. log_probs has shape (V,); temperature 0 (or less) takes the largest."""
+    if temperature <= 0.0:
         return mx.argmax(log_probs)
     key = mx.random.key(mix(seed, index))
     return mx.random.categorical(log_probs * (1.0 / temperature), key=key)

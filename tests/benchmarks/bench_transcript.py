@@ -164,6 +164,22 @@ def bench_settle(theme: Theme, num_messages: int) -> None:
     view.deleteLater()
 
 
+def bench_scroll(theme: Theme, num_messages: int) -> None:
+    """Scroll up through messages that were never measured, a notch of the wheel at a time."""
+    view = new_view(theme)
+    view.show_conversation(conversation(num_messages))
+    steps: list[float] = []
+    for _ in range(200):
+        started = perf_counter()
+        view.scroll_by(-60)
+        wait_ms(0)
+        steps.append(perf_counter() - started)
+    p50, p95 = ms(quantile(steps, 0.5)), ms(quantile(steps, 0.95))
+    report("scroll", messages=num_messages, p50_ms=p50, p95_ms=p95, max_ms=ms(max(steps)))
+    view.close()
+    view.deleteLater()
+
+
 class Gaps(QObject):
     """A precise timer on the main thread that notes how late it is."""
 
@@ -254,6 +270,7 @@ def main() -> None:
     theme = Theme(app, Appearance.LIGHT)
     num_messages = 200 if quick else 2000
     bench_open(theme, num_messages)
+    bench_scroll(theme, num_messages)
     bench_settle(theme, num_messages)
     text = answer_text(2, 2) if quick else answer_text(10, 2)
     for follow in (True, False):

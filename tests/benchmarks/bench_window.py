@@ -22,22 +22,20 @@ import json, os, sys, time
 from pathlib import Path
 from PySide6.QtWidgets import QApplication
 from app.main import open_window
-from app.widgets.main_window import MainWindow
+from app.controllers.core import Core
 
 HEAVY = ("mlx", "mlx_lm", "transformers", "numpy", "torch", "tokenizers", "huggingface_hub",
          "pygments.lexers.python", "jinja2")
-show = MainWindow.show
+start = Core.start  # called once the window is painted
 
-def shown(window):
-    def report():
-        found = [name for name in HEAVY if name in sys.modules]
-        print(json.dumps({"shown_s": round(time.time() - float(sys.argv[1]), 3), "heavy": found,
-                          "modules": len(sys.modules)}), flush=True)
-        QApplication.quit()
-    window.painted.connect(report)
-    show(window)
+def report(core):
+    found = [name for name in HEAVY if name in sys.modules]
+    print(json.dumps({"shown_s": round(time.time() - float(sys.argv[1]), 3), "heavy": found,
+                      "modules": len(sys.modules)}), flush=True)
+    start(core)
+    QApplication.quit()
 
-MainWindow.show = shown
+Core.start = report
 sys.exit(open_window(data_dir=Path(sys.argv[2]), model=None))
 """
 

@@ -35,7 +35,8 @@ def test_draws_follow_the_probabilities() -> None:
 
 
 def test_temperature_zero_takes_the_largest() -> None:
-    assert draw(LOGITS, temperature=0.0, seed=5, index=0).item() == 0
+    for temperature in (0.0, -0.1):
+        assert draw(LOGITS, temperature=temperature, seed=5, index=0).item() == 0
 
 
 @settings(deadline=None)

@@ -108,7 +108,7 @@ class FakeEngine:
             case _:
                 pass
 
-    def close(self, timeout_s: float = 30.0) -> None:  # noqa: ARG002 (the interface's)
+    def close(self, timeout_s: float = 30.0) -> None:
         if not self.closed and self._running is not None:
             self.finish(FinishReason.CANCELLED)
         self.closed = True

@@ -44,7 +44,7 @@ class Stage:
         self.engine = self.rig.engine
         self.engine.hold_load = hold_load
         self.theme = Theme(app, Appearance.LIGHT)
-        self.window = MainWindow(self.theme, self.rig.core, self.rig.origin, "0.1.0")
+        self.window = MainWindow(self.theme, self.rig.core, self.rig.origin)
         self.pane = self.window.pane
         self.composer = self.pane.composer
         self.edit = self.composer.edit

@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -62,9 +62,7 @@ TABLE = """Three things happen, in this order:
 The old version stays: `2 / 3` under the message switches back."""
 MODELS = (
     card("Qwen3.5-9B-4bit"),
-    card(
-        "Qwen3.5-4B-4bit", num_parameters=4_000_000_000, size_bytes=3_030_000_000, text_only=True
-    ),
+    card("Qwen3.5-4B-4bit", num_parameters=4_000_000_000, size_bytes=3_030_000_000, text_only=True),
     card(
         "Mistral-7B-Instruct-4bit",
         num_parameters=7_000_000_000,
@@ -73,7 +71,8 @@ MODELS = (
     ),
     DEMO,
     card(
-        "Broken-7B", problem=ModelFolderError("model-00002-of-00003.safetensors is missing.").problem
+        "Broken-7B",
+        problem=ModelFolderError("model-00002-of-00003.safetensors is missing.").problem,
     ),
 )
 
@@ -300,7 +299,7 @@ def shoot(app: QApplication, scene: Scene, appearance: Appearance, size: str) ->
         rig = Rig(Path(folder), settings=Settings(appearance=appearance), catalog=catalog)
         rig.engine.hold_load = not scene.loads
         theme = Theme(app, appearance)
-        window = MainWindow(theme, rig.core, rig.origin, "0.1.0")
+        window = MainWindow(theme, rig.core, rig.origin)
         window.resize(*SIZES[size])
         window.show()
         rig.start()

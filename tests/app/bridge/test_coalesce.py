@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given, strategies as st
 
 from app.bridge.coalesce import merge_deltas
@@ -37,7 +39,7 @@ EVENTS = st.lists(
 def test_no_text_is_lost_and_nothing_changes_places(events: list[Event]) -> None:
     merged = merge_deltas(events)
     assert _letters(merged) == _letters(events)
-    for earlier, later in zip(merged, merged[1:], strict=False):
+    for earlier, later in pairwise(merged):
         if isinstance(earlier, TextDelta) and isinstance(later, TextDelta):
             assert (earlier.request_id, earlier.channel) != (later.request_id, later.channel)
 

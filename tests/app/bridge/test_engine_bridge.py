@@ -19,12 +19,16 @@ class Heard:
         self.model: list[Event] = []
         self.request: list[Event] = []
         self.threads: set[int] = set()
-        bridge.model_changed.connect(lambda event: self._hear(self.model, event))
-        bridge.request_changed.connect(lambda event: self._hear(self.request, event))
+        bridge.model_changed.connect(self._hear_model)
+        bridge.request_changed.connect(self._hear_request)
 
-    def _hear(self, heard: list[Event], event: Event) -> None:
+    def _hear_model(self, event: Event) -> None:
         self.threads.add(threading.get_ident())
-        heard.append(event)
+        self.model.append(event)
+
+    def _hear_request(self, event: Event) -> None:
+        self.threads.add(threading.get_ident())
+        self.request.append(event)
 
 
 def make_bridge() -> tuple[EngineBridge, FakeEngine]:
@@ -73,5 +77,5 @@ def test_close_delivers_the_last_words(qtbot: QtBot) -> None:
     heard = Heard(bridge)
     engine.on_event(TextDelta(RequestId("a"), Channel.ANSWER, "bye", 1))
     bridge.close()
-    assert [event for event in heard.request if isinstance(event, TextDelta)][0].text == "bye"
+    assert heard.request == [TextDelta(RequestId("a"), Channel.ANSWER, "bye", 1)]
     assert engine.closed

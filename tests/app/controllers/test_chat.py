@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.conversation.tree import MessageStatus, Setup, shown_path, versions
+from app.conversation.tree import MessageStatus, NodeId, Setup, shown_path, versions
 from app.viewmodels.models import ModelPhase
 from app.viewmodels.state_line import Loading, Planned, Reading, Waiting
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
@@ -390,8 +390,12 @@ def test_closing_before_anything_started(tmp_path: Path) -> None:
 
 
 def test_reasoning_goes_to_its_own_channel(rig: Rig, qtbot: QtBot) -> None:
-    heard: list[tuple[object, str]] = []
-    rig.turns.text_arrived.connect(lambda _node, channel, text: heard.append((channel, text)))
+    heard: list[tuple[Channel, str]] = []
+
+    def hear(_node: NodeId, channel: Channel, text: str) -> None:
+        heard.append((channel, text))
+
+    rig.turns.text_arrived.connect(hear)
     send(rig, qtbot, "Why?")
     rig.engine.think("Hmm.")
     rig.engine.write("Because.")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from app.conversation.text import TITLE_LEN, clean_text, title_from
+from app.conversation.text import TITLE_LEN, clean_text, message_text, title_from
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,8 @@ def test_halves_of_surrogate_pairs_are_repaired() -> None:
 @given(st.text())
 def test_text_without_surrogates_stays(text: str) -> None:
     assert clean_text(text) == text
+
+
+def test_blank_lines_in_front_of_a_message_are_not_kept() -> None:
+    assert message_text("\n  \n\tcode\n\nmore\n") == "\tcode\n\nmore\n"
+    assert message_text("  one") == "  one"

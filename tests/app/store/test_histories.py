@@ -73,6 +73,8 @@ class _Model:
         return path
 
     def add(self, above: _Message, node_id: NodeId, role: str, text: str) -> _Message:
+        while role == "user" and "\n" in text and not text.split("\n", 1)[0].strip():
+            text = text.split("\n", 1)[1]
         message = _Message(node_id, role=role, text=text, above=above)
         above.below.append(message)
         above.shown = len(above.below) - 1

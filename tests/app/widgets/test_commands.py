@@ -1,7 +1,10 @@
 from __future__ import annotations
 
-from PySide6.QtGui import QKeySequence
+from collections.abc import Iterator, Sequence
+
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu
 
 from app.settings import Appearance, Settings
 from app.theme.tokens import DARK, LIGHT
@@ -11,15 +14,19 @@ from tests.fakes.stage import CTRL, Key, Stage
 
 
 def test_every_command_is_in_the_menu_bar_once(stage: Stage) -> None:
-    shown: list[str] = []
-    menus = [action.menu() for action in stage.window.menuBar().actions()]
-    for menu in menus:
-        for action in menu.actions():  # pyright: ignore[reportAttributeAccessIssue] (a QMenu)
-            submenu = action.menu()
-            inner = submenu.actions() if submenu is not None else [action]  # pyright: ignore[reportAttributeAccessIssue] (a QMenu)
-            shown += [one.objectName() for one in inner if not one.isSeparator()]
+    shown = [action.objectName() for action in _leaves(stage.window.menuBar().actions())]
     assert shown == [command.id for command in COMMANDS]
     assert set(shown) == set(CommandId)
+
+
+def _leaves(actions: Sequence[QAction]) -> Iterator[QAction]:
+    """The commands below these actions, submenus opened."""
+    for action in actions:
+        menu = action.menu()
+        if isinstance(menu, QMenu):
+            yield from _leaves(menu.actions())
+        elif not action.isSeparator():
+            yield action
 
 
 def test_no_two_commands_share_a_key() -> None:

@@ -134,6 +134,32 @@ def test_nothing_jumps_while_the_rest_is_measured(transcript: TranscriptStage) -
     assert transcript.picture() == before
 
 
+def test_what_is_visible_moves_by_what_was_scrolled(transcript: TranscriptStage) -> None:
+    view = transcript.view
+    view.show_conversation(conversation(60, f"{PARAGRAPH * 5}| a | b |\n|--|--|\n| c | d |\n\n# E"))
+    step = 90
+    for _ in range(40):  # upwards, into messages whose heights are not known yet
+        before = transcript.picture().copy(0, 0, 500, 400)
+        view.scroll_by(-step)
+        after = transcript.picture().copy(0, step, 500, 400)
+        assert after == before
+
+
+def test_pixels_that_are_moved_are_those_that_would_be_painted(
+    transcript: TranscriptStage,
+) -> None:
+    view = transcript.view
+    transcript.show([*conversation(3), STREAMING])
+    view.jump_to_latest()
+    for _ in range(30):
+        view.append("s", Channel.ANSWER, PARAGRAPH)
+        view.flush()
+        transcript.qtbot.wait(5)
+        moved = view.screen().grabWindow(view.winId()).toImage()
+        view.viewport().repaint()
+        assert view.screen().grabWindow(view.winId()).toImage() == moved
+
+
 def test_resizing_keeps_the_first_visible_line(transcript: TranscriptStage) -> None:
     transcript.show(conversation(6))
     view = transcript.view

@@ -1,0 +1,43 @@
+"""SIGINT, SIGTERM and SIGHUP as a Qt signal, so that Ctrl-C and a log-out end the app as Quit does."""
+
+from __future__ import annotations
+
+import signal
+import socket
+
+from PySide6.QtCore import QObject, QSocketNotifier, Signal
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class QuitSignals(QObject):
+    """Python handles a signal only between two instructions, of which an idle event loop has none.
+
+    So the interpreter writes a byte to a socket, and the event loop wakes up. Main thread.
+    """
+
+    received = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._receiver, self._sender = socket.socketpair()
+        self._receiver.setblocking(False)
+        self._sender.setblocking(False)
+        self._notifier = QSocketNotifier(self._receiver.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._on_activated)
+        for number in SIGNALS:
+            signal.signal(number, lambda _number, _frame: None)
+        signal.set_wakeup_fd(self._sender.fileno(), warn_on_full_buffer=False)
+
+    def close(self) -> None:
+        """Signals end the process at once again."""
+        signal.set_wakeup_fd(-1)
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        self._notifier.setEnabled(False)
+        self._receiver.close()
+        self._sender.close()
+
+    def _on_activated(self) -> None:
+        self._receiver.recv(1)
+        self.received.emit()

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.bridge.store_lane import StoreLane
+from app.controllers.desk import KEPT, Desk, join_texts
+from app.conversation.tree import Conversation, new_conversation, set_title
+from app.store.conversations import ConversationStore, OpenedStore, open_store
+from app.store.errors import DatabaseFullError, DatabaseNewerError
+from engine.types import ConversationId, Problem
+
+
+class FullDisk:
+    """A store whose writes fail while it is full."""
+
+    def __init__(self, store: ConversationStore) -> None:
+        self.store = store
+        self.is_full = False
+
+    def create(self, conv: Conversation) -> None:
+        self._check()
+        self.store.create(conv)
+
+    def save(self, conv: Conversation, *, since: Conversation) -> None:
+        self._check()
+        self.store.save(conv, since=since)
+
+    def load(self, conversation_id: ConversationId) -> Conversation:
+        return self.store.load(conversation_id)
+
+    def close(self) -> None:
+        self.store.close()
+
+    def _check(self) -> None:
+        if self.is_full:
+            raise DatabaseFullError("No space is left for conversations.db.")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> FullDisk:
+    opened = open_store(tmp_path / "conversations.db", now=0)
+    opened.store.close()
+    return FullDisk(opened.store)
+
+
+@pytest.fixture
+def lane(tmp_path: Path, disk: FullDisk) -> Iterator[StoreLane]:
+    def open_on_lane() -> OpenedStore:
+        disk.store = open_store(tmp_path / "conversations.db", now=0).store
+        return OpenedStore(store=disk)  # pyright: ignore[reportArgumentType] (as much of a store as is used)
+
+    lane = StoreLane(open_on_lane)
+    lane.open()
+    yield lane
+    lane.close()
+
+
+@pytest.fixture
+def desk(lane: StoreLane, qtbot: QtBot) -> Iterator[Desk]:
+    desk = Desk(lane)
+    yield desk
+    desk.close()
+
+
+def conversation(name: str) -> Conversation:
+    return new_conversation(ConversationId(name), now=0)
+
+
+def on_lane(lane: StoreLane, qtbot: QtBot, call: Callable[[ConversationStore], object]) -> object:
+    results: list[object] = []
+    lane.run(call, results.append)
+    qtbot.waitUntil(lambda: bool(results))
+    return results[0]
+
+
+def test_what_could_not_be_saved_is_saved_later(
+    desk: Desk, lane: StoreLane, disk: FullDisk, qtbot: QtBot
+) -> None:
+    problems: list[Problem] = []
+    desk.failed.connect(problems.append)
+    first = conversation("a")
+    desk.add(first)
+    disk.is_full = True
+    desk.put(set_title(first, "One"))
+    qtbot.waitUntil(lambda: bool(problems))
+    assert problems[0].title == "The disk is full, so the conversation was not saved."
+    disk.is_full = False
+    desk.put(set_title(first, "Two"))
+    loaded = on_lane(lane, qtbot, lambda store: store.load(ConversationId("a")))
+    assert isinstance(loaded, Conversation)
+    assert loaded.title == "Two"
+    desk.save_again()
+
+
+def test_saving_again_needs_no_new_change(
+    desk: Desk, lane: StoreLane, disk: FullDisk, qtbot: QtBot
+) -> None:
+    first = conversation("a")
+    desk.add(first)
+    disk.is_full = True
+    with qtbot.waitSignal(desk.failed):
+        desk.put(set_title(first, "One"))
+    disk.is_full = False
+    desk.save_again()
+    loaded = on_lane(lane, qtbot, lambda store: store.load(ConversationId("a")))
+    assert isinstance(loaded, Conversation)
+    assert loaded.title == "One"
+
+
+def test_only_a_few_stay_in_memory(desk: Desk) -> None:
+    pinned = conversation("pinned")
+    desk.add(pinned)
+    desk.pin(pinned.conversation_id)
+    for number in range(KEPT + 2):
+        desk.add(conversation(f"c{number}"))
+    assert pinned.conversation_id in desk
+    assert ConversationId("c0") not in desk
+    assert ConversationId(f"c{KEPT + 1}") in desk
+    desk.unpin(pinned.conversation_id)
+    assert pinned.conversation_id not in desk
+
+
+def test_a_store_that_can_not_be_opened_says_why(qtbot: QtBot) -> None:
+    def refuse() -> OpenedStore:
+        raise DatabaseNewerError("It has version 9, this one knows 1.")
+
+    lane = StoreLane(refuse)
+    problems: list[Problem] = []
+    lane.unavailable.connect(problems.append)
+    lane.open()
+    qtbot.waitUntil(lambda: bool(problems))
+    assert problems[0].title == "These conversations were saved by a newer Rejoinder."
+    errors: list[Exception] = []
+    lane.run(lambda store: store.summaries(), None, errors.append)
+    lane.close()
+    qtbot.wait(5)
+    assert errors == [], "it was said once"
+
+
+def test_texts_are_joined_with_a_blank_line() -> None:
+    assert join_texts("a", "b") == "a\n\nb"
+    assert join_texts("a", " ") == "a"
+    assert join_texts("", "b") == "b"

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
+from app.conversation.tree import (
+    Conversation,
+    Generation,
+    NodeId,
+    fail_reply,
+    finish_reply,
+    new_conversation,
+    show_version,
+)
+from app.viewmodels.items import transcript_items
+from app.viewmodels.live import LiveReply
+from app.viewmodels.state_line import Waiting
+from app.viewmodels.transcript import ItemStatus, ReplyFigures, StateKind, Version
+from engine.errors import OutOfMemoryError
+from engine.events import RequestFinished
+from engine.types import (
+    Channel,
+    ConversationId,
+    FinishReason,
+    PromptPlan,
+    ReplyTokens,
+    RequestId,
+    SamplingParams,
+    Usage,
+)
+
+USAGE = Usage(
+    plan=PromptPlan(prompt_tokens=30, restored=24, replayed=0, read=6),
+    output_tokens=212,
+    queue_ms=0,
+    render_ms=1,
+    restore_ms=6,
+    prefill_ms=40,
+    ttft_ms=110,
+    total_ms=3700,
+    decode_tok_s=50.0,
+    cache_bytes=0,
+)
+EMPTY = new_conversation(ConversationId("c"), now=0)
+
+
+def generation(path: str = "/models/a", name: str = "A") -> Generation:
+    return Generation(
+        model_path=path,
+        model_name=name,
+        template_hash="t",
+        thinking=None,
+        sampling=SamplingParams(),
+        max_tokens=10,
+    )
+
+
+def send(conversation: Conversation, number: int, made_by: Generation | None = None) -> Turn:
+    ids = TurnIds(user=NodeId(f"u{number}"), reply=NodeId(f"r{number}"))
+    return plan_send(
+        conversation, f"question {number}", ids, now=number, generation=made_by or generation()
+    )
+
+
+def finished(turn: Turn, usage: Usage = USAGE, answer_start: int = 0) -> Conversation:
+    reply = ReplyTokens(token_ids=(1, 2), answer_start=answer_start, tokenizer_hash="k")
+    event = RequestFinished(
+        RequestId("q"), FinishReason.STOP, "answer", "reason", reply, usage, prompt_ids=()
+    )
+    return finish_reply(turn.conversation, turn.reply_id, event)
+
+
+def test_a_finished_answer_has_its_figures_and_its_state_line() -> None:
+    _user, reply = transcript_items(finished(send(EMPTY, 1), answer_start=100), {})
+    assert reply.status is ItemStatus.COMPLETE
+    assert (reply.text, reply.reasoning, reply.reasoning_s) == ("answer", "reason", 2.0)
+    assert reply.figures == ReplyFigures(decode_tok_s=50.0, first_token_s=0.11, num_tokens=212)
+    assert reply.state_line is not None
+    assert reply.state_line.kind is StateKind.INSTANT
+
+
+def test_an_answer_without_tokens_claims_no_rate() -> None:
+    usage = replace(USAGE, output_tokens=0, decode_tok_s=0.0)
+    _user, reply = transcript_items(finished(send(EMPTY, 1), usage), {})
+    assert reply.figures == ReplyFigures(num_tokens=0)
+    assert reply.reasoning_s is None
+
+
+def test_the_model_is_named_where_it_changes() -> None:
+    first = finished(send(EMPTY, 1))
+    second = finished(send(first, 2))
+    third = finished(send(second, 3, generation("/models/b", "B")))
+    names = [
+        item.figures.model_name for item in transcript_items(third, {}) if item.figures is not None
+    ]
+    assert names == ["", "", "B"]
+
+
+def test_a_streaming_answer_shows_what_has_arrived() -> None:
+    turn = send(EMPTY, 1)
+    live = LiveReply(Waiting(1))
+    live.append(Channel.REASONING, "hm", num_tokens=1, now=0.0)
+    live.append(Channel.ANSWER, "so ", num_tokens=2, now=0.1)
+    live.append(Channel.ANSWER, "far", num_tokens=3, now=0.2)
+    _user, reply = transcript_items(turn.conversation, {turn.reply_id: live})
+    assert (reply.status, reply.text, reply.reasoning) == (ItemStatus.STREAMING, "so far", "hm")
+    assert reply.state_line is not None
+    assert reply.state_line.text == "Waiting · 1 answer ahead"
+
+
+def test_versions_are_numbered() -> None:
+    first = finished(send(EMPTY, 1))
+    again = finished(plan_regenerate(first, NodeId("r1"), NodeId("r2"), now=2))
+    assert transcript_items(again, {})[1].version == Version(2, 2)
+    assert transcript_items(show_version(again, NodeId("r1")), {})[1].version == Version(1, 2)
+    ids = TurnIds(user=NodeId("u3"), reply=NodeId("r3"))
+    edited = finished(plan_edit(again, NodeId("u1"), "other", ids, now=3))
+    user, reply = transcript_items(edited, {})
+    assert (user.version, reply.version) == (Version(2, 2), Version(1, 1))
+
+
+def test_a_failed_answer_keeps_its_text_and_problem() -> None:
+    turn = send(EMPTY, 1)
+    problem = OutOfMemoryError("too much").problem
+    failed = fail_reply(turn.conversation, turn.reply_id, problem, content="half", reasoning="")
+    _user, reply = transcript_items(failed, {})
+    assert (reply.status, reply.text, reply.problem) == (ItemStatus.FAILED, "half", problem)
+
+
+def test_the_message_in_the_editor_is_marked() -> None:
+    conversation = finished(send(EMPTY, 1))
+    user, reply = transcript_items(conversation, {}, NodeId("u1"))
+    assert (user.editing, reply.editing) == (True, False)
+
+
+def test_rate_needs_a_few_tokens_and_some_time() -> None:
+    live = LiveReply(Waiting(0))
+    assert live.tok_s is None
+    live.append(Channel.ANSWER, "a", num_tokens=1, now=10.0)
+    assert live.tok_s is None
+    live.append(Channel.ANSWER, "bcde", num_tokens=5, now=10.1)
+    assert live.tok_s == pytest.approx(40.0)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from app.viewmodels.models import ModelPhase, ModelStatus
+from app.viewmodels.notes import model_note, reading_note
+from engine.catalog.card import STARTER_NOTE
+from engine.errors import ModelFolderError
+from tests.app.viewmodels.test_items import EMPTY, finished, send
+from tests.fakes.fake_engine import FACTS
+from tests.fakes.rig import DEMO, card
+
+PROBLEM = ModelFolderError("It is not installed.", advice="Run `make starter`.").problem
+
+
+def test_a_good_model_needs_no_words() -> None:
+    ready = ModelStatus(phase=ModelPhase.READY, path=str(card().path))
+    assert model_note(ready, (card(), DEMO)) == ""
+
+
+def test_the_demo_model_is_called_what_it_is() -> None:
+    ready = ModelStatus(phase=ModelPhase.READY, path=str(DEMO.path))
+    assert model_note(ready, (card(), DEMO)) == f"{STARTER_NOTE}."
+
+
+def test_without_a_model_the_way_to_one() -> None:
+    none = ModelStatus(phase=ModelPhase.NONE, problem=PROBLEM)
+    assert model_note(none, ()) == (
+        "No model was found on this computer. It is not installed. Run `make starter`."
+    )
+
+
+def test_a_model_that_failed_says_why() -> None:
+    failed = ModelStatus(phase=ModelPhase.FAILED, path=str(card().path), problem=PROBLEM)
+    assert model_note(failed, (card(),)) == (
+        "This model can't be loaded. It is not installed. Run `make starter`."
+    )
+
+
+def test_another_model_says_what_it_will_read() -> None:
+    conversation = finished(send(EMPTY, 1))
+    same = ModelStatus(phase=ModelPhase.READY, path="/models/a", name="A", facts=FACTS)
+    other = ModelStatus(phase=ModelPhase.READY, path="/models/b", name="B", facts=FACTS)
+    loading = ModelStatus(phase=ModelPhase.LOADING, path="/models/b", name="B")
+    assert reading_note(conversation, same) == ""
+    assert reading_note(conversation, loading) == ""
+    assert reading_note(EMPTY, other) == ""
+    assert reading_note(conversation, other) == (
+        "B will read this chat with your next message: about 242 tokens."
+    )

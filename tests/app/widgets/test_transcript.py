@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies as st
+from PySide6.QtGui import QColor
+
+from app.theme.palette import Theme
+from app.viewmodels.blocks import Mark, Span
+from app.viewmodels.transcript import StateKind, StateLine
+from app.widgets.transcript_body import MAX_ROW_TEXT, split_spans
+from app.widgets.transcript_code import CodeLines
+from app.widgets.transcript_rows import MAX_LAYOUTS
+from tests.fakes.transcript_samples import GUIDE, answer, conversation, question
+from tests.fakes.transcript_stage import HEIGHT, TranscriptStage
+
+
+def test_opening_a_long_conversation_lays_out_what_is_visible(transcript: TranscriptStage) -> None:
+    transcript.view.show_conversation(conversation(1000))
+    statistics = transcript.view.statistics()
+    assert statistics.num_messages == 2000
+    assert statistics.num_settled < 10
+    assert statistics.num_layouts < 100
+
+
+def test_layouts_are_dropped_as_one_scrolls_on(transcript: TranscriptStage) -> None:
+    transcript.show(conversation(30))
+    for value in range(0, transcript.end, HEIGHT):
+        transcript.view.verticalScrollBar().setValue(value)
+        transcript.view.viewport().repaint()
+    assert transcript.view.statistics().num_layouts == MAX_LAYOUTS
+
+
+def test_an_empty_conversation_is_fine(transcript: TranscriptStage) -> None:
+    transcript.show([])
+    transcript.view.select_all()
+    transcript.view.copy_selection()
+    transcript.view.jump_to_latest()
+    assert transcript.view.scroll_position() is None
+    assert transcript.end == 0
+
+
+def test_zoom_scales_text_and_column(transcript: TranscriptStage) -> None:
+    transcript.show(conversation(2))
+    normal = transcript.end
+    transcript.view.set_zoom(2.0)
+    transcript.settle()
+    assert transcript.end > 2 * normal
+    transcript.view.set_zoom(1.0)
+    transcript.settle()
+    assert transcript.end == normal
+
+
+def test_zoom_keeps_the_first_visible_message(transcript: TranscriptStage) -> None:
+    transcript.show(conversation(8))
+    transcript.view.verticalScrollBar().setValue(transcript.end // 2)
+    before = transcript.view.scroll_position()
+    transcript.view.set_zoom(1.5)
+    transcript.settle()
+    after = transcript.view.scroll_position()
+    assert before is not None
+    assert after is not None
+    assert after.key == before.key
+
+
+def test_only_the_newest_answer_keeps_its_state_line(
+    transcript: TranscriptStage, theme: Theme
+) -> None:
+    def num_state_lines() -> int:
+        image = transcript.picture()
+        ink = QColor(theme.colors.instant.ink)
+        rows = [
+            any(image.pixelColor(x, y) == ink for x in range(40, 200))
+            for y in range(image.height())
+        ]
+        return sum(rows[y] and not any(rows[y - 5 : y]) for y in range(5, len(rows)))
+
+    line = StateLine(StateKind.INSTANT, "Restored 12,431 tokens")
+    one, two = (replace(answer(number, "x"), state_line=line) for number in (0, 1))
+    transcript.show([one])
+    assert num_state_lines() == 1
+    transcript.view.set_items([one, question(1), two])
+    assert num_state_lines() == 1
+
+
+def test_unknown_keys_are_ignored(transcript: TranscriptStage) -> None:
+    transcript.show(conversation(1))
+    transcript.view.update_item(answer(77))
+    assert transcript.view.text_of("a77") == ""
+
+
+@pytest.mark.parametrize("width", [200, 320, 640, 2000])
+def test_any_width_is_fine(transcript: TranscriptStage, width: int) -> None:
+    transcript.show(conversation(2))
+    transcript.view.resize(width, HEIGHT)
+    transcript.view.viewport().repaint()
+    transcript.settle()
+    assert transcript.top == transcript.end
+
+
+def test_a_view_ends_with_its_worker(transcript: TranscriptStage, theme: Theme) -> None:
+    transcript.show([answer(0, GUIDE)])  # loads languages; the leak detector does the rest
+
+
+@given(st.text(alphabet="ab\n", max_size=80), st.integers(1, 7))
+def test_lines_of_growing_code_are_those_of_the_text(text: str, step: int) -> None:
+    lines = CodeLines()
+    for end in range(0, len(text) + 1, step):
+        lines.grow(text[:end])
+    lines.grow(text)
+    assert [lines.line(number) for number in range(len(lines))] == text.split("\n")
+    for position in range(len(text) + 1):
+        assert lines.line_at(position) == text.count("\n", 0, position)
+
+
+def test_overlong_lines_are_cut() -> None:
+    lines = CodeLines()
+    lines.grow("a\n" + "x" * 4500 + "\nb")
+    assert [len(lines.line(number)) for number in range(len(lines))] == [1, 2000, 2000, 500, 1]
+    assert lines.cut
+
+
+def test_long_paragraphs_are_cut_at_spaces_and_keep_their_looks() -> None:
+    spans = (Span("word " * 1000), Span("bold " * 1000, Mark.BOLD), Span("x" * 9000))
+    parts = split_spans(spans)
+    assert all(sum(len(span.text) for span in part) <= MAX_ROW_TEXT for part in parts)
+    assert "".join(span.text for part in parts for span in part) == "".join(s.text for s in spans)
+    assert all("".join(span.text for span in part).endswith(" ") for part in parts[:2])
+    assert {span.marks for part in parts for span in part if "bold" in span.text} == {Mark.BOLD}

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from PySide6.QtGui import QAccessible, QAccessibleInterface
+
+from app.viewmodels.transcript import ItemStatus, Version
+from app.widgets.transcript_access import install_accessibility
+from engine.types import Problem
+from tests.fakes.transcript_samples import answer, conversation, question
+from tests.fakes.transcript_stage import HEIGHT, TranscriptStage
+
+NAME, VALUE = QAccessible.Text.Name, QAccessible.Text.Value
+PROBLEM = Problem(title="It failed.", cause="No memory.", advice="Try again.")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed() -> None:
+    install_accessibility()
+
+
+def walk(node: QAccessibleInterface) -> Iterator[QAccessibleInterface]:
+    yield node
+    for index in range(node.childCount()):
+        yield from walk(node.child(index))
+
+
+def nodes(stage: TranscriptStage, role: QAccessible.Role) -> list[QAccessibleInterface]:
+    root = QAccessible.queryAccessibleInterface(stage.view)
+    return [node for node in walk(root) if node.role() is role]
+
+
+def test_every_message_is_an_item_of_a_list(transcript: TranscriptStage) -> None:
+    failed = replace(answer(1, "so far"), status=ItemStatus.FAILED, problem=PROBLEM)
+    transcript.show([question(0, version=Version(2, 3)), answer(0, "The **answer**"), failed])
+    (messages,) = nodes(transcript, QAccessible.Role.List)
+    items = nodes(transcript, QAccessible.Role.ListItem)
+    assert messages.childCount() >= 3
+    assert [item.text(NAME) for item in items] == [
+        "You, message 1 of 3, version 2 of 3",
+        "Assistant, message 2 of 3",
+        "Assistant, message 3 of 3, failed",
+    ]
+    assert items[1].text(VALUE) == "The **answer**"
+    assert items[2].text(VALUE) == "so far\nIt failed. No memory. Try again."
+    assert items[0].parent().role() is QAccessible.Role.List
+
+
+def test_items_are_where_the_messages_are(transcript: TranscriptStage) -> None:
+    transcript.show(conversation(3))
+    items = nodes(transcript, QAccessible.Role.ListItem)
+    (messages,) = nodes(transcript, QAccessible.Role.List)
+    last = items[-1].rect()
+    assert last.bottom() <= transcript.view.mapToGlobal(transcript.view.rect().bottomLeft()).y()
+    middle = transcript.view.mapToGlobal(transcript.view.rect().center())
+    found = messages.childAt(middle.x(), middle.y())
+    assert found.text(NAME) == "Assistant, message 6 of 6"
+    assert last.height() > HEIGHT
+
+
+def test_messages_that_are_gone_are_invalid(transcript: TranscriptStage) -> None:
+    transcript.show(conversation(3))
+    items = nodes(transcript, QAccessible.Role.ListItem)
+    transcript.show(conversation(1))
+    assert [item.isValid() for item in items] == [True, True, False, False, False, False]
+    assert items[-1].text(NAME) == ""
+    assert len(nodes(transcript, QAccessible.Role.ListItem)) == 2
+
+
+def test_every_control_has_a_name(transcript: TranscriptStage) -> None:
+    items = conversation(3)
+    transcript.show(items)
+    transcript.view.verticalScrollBar().setValue(0)
+    transcript.view.update_item(replace(items[0], editing=True))
+    named = {QAccessible.Role.Button, QAccessible.Role.EditableText, QAccessible.Role.ListItem}
+    root = QAccessible.queryAccessibleInterface(transcript.view)
+    controls = [node for node in walk(root) if node.role() in named]
+    names = {node.text(NAME) for node in controls}
+    assert "" not in names
+    assert names >= {"Edit message", "Save as new version", "Cancel", "Jump to latest"}

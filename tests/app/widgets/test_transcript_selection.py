@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
+
+from tests.fakes.transcript_samples import CODE, GUIDE, answer, conversation, question
+from tests.fakes.transcript_stage import LEFT, TranscriptStage
+
+FAR = QPoint(790, 590)
+STYLED = "Some **bold** and `code` text"
+
+
+def copied(stage: TranscriptStage) -> str:
+    stage.view.copy_selection()
+    return stage.clipboard()
+
+
+def test_a_whole_block_is_copied_as_markdown(transcript: TranscriptStage) -> None:
+    transcript.show([answer(0, f"{STYLED}\n\nSecond")])
+    transcript.drag(QPoint(41, 30), QPoint(700, 30))
+    assert copied(transcript) == STYLED
+
+
+def test_part_of_a_block_is_copied_as_it_looks(transcript: TranscriptStage) -> None:
+    transcript.show([answer(0, STYLED)])
+    transcript.drag(QPoint(700, 30), QPoint(60, 30))
+    assert copied(transcript) in STYLED.replace("*", "").replace("`", "")
+    assert len(transcript.clipboard()) > 15
+
+
+def test_a_selection_reaches_across_messages(transcript: TranscriptStage) -> None:
+    transcript.show(
+        [answer(0, "First"), answer(1, f"{STYLED}\n\n- item\n\n{CODE}"), answer(2, "Last")]
+    )
+    transcript.drag(QPoint(41, 30), FAR)
+    assert copied(transcript) == f"First\n\n{STYLED}\n\n- item\n\n{CODE}\n\nLast"
+
+
+def test_blank_lines_between_blocks_are_kept(transcript: TranscriptStage) -> None:
+    text = "One\n\n\n\nTwo\n- a\n- b\n\n> q"
+    transcript.show([answer(0, text)])
+    transcript.drag(QPoint(41, 30), FAR)
+    assert copied(transcript) == text
+
+
+def test_lines_of_a_question_are_copied_as_lines(transcript: TranscriptStage) -> None:
+    transcript.show([question(0, "one\n\nthree  \nfour")])
+    transcript.view.select_all()
+    assert copied(transcript) == "one\n\nthree  \nfour"
+
+
+def test_select_all_copies_everything(transcript: TranscriptStage) -> None:
+    items = conversation(20)
+    transcript.view.show_conversation(items)
+    QTest.keySequence(transcript.view, QKeySequence(QKeySequence.StandardKey.SelectAll))
+    QTest.keySequence(transcript.view, QKeySequence(QKeySequence.StandardKey.Copy))
+    assert transcript.clipboard() == "\n\n".join(item.text for item in items)
+
+
+@pytest.mark.parametrize("text", ["<b>no html</b> &amp;", "1 < 2 <!-- x -->"])
+def test_text_is_never_rich_text_to_qt(transcript: TranscriptStage, text: str) -> None:
+    transcript.show([question(0, text)])
+    transcript.view.select_all()
+    assert copied(transcript) == text
+
+
+def test_emoji_do_not_shift_the_selection(transcript: TranscriptStage) -> None:
+    transcript.show([answer(0, "😀😀😀 word **bold** 😀\n\nnext")])
+    selected: set[str] = set()
+    for x in range(44, 240, 6):
+        QTest.mouseDClick(transcript.view.viewport(), LEFT, pos=QPoint(x, 36))
+        selected.add(copied(transcript))
+    assert {"word", "bold"} <= selected
+    assert not {"old", "bol", "wor", "ord"} & selected
+
+
+def test_a_double_click_selects_a_word(transcript: TranscriptStage) -> None:
+    transcript.show([answer(0, "incomprehensibilities are words")])
+    QTest.mouseDClick(transcript.view.viewport(), LEFT, pos=QPoint(80, 36))
+    assert copied(transcript) == "incomprehensibilities"
+
+
+def test_shift_click_extends(transcript: TranscriptStage) -> None:
+    transcript.show([answer(0, "First\n\nSecond\n\nThird")])
+    viewport = transcript.view.viewport()
+    QTest.mouseClick(viewport, LEFT, pos=QPoint(41, 36))
+    shift = Qt.KeyboardModifier.ShiftModifier
+    QTest.mouseClick(viewport, LEFT, shift, QPoint(700, 72))
+    assert copied(transcript) == "First\n\nSecond"
+
+
+def test_a_click_clears_the_selection(transcript: TranscriptStage) -> None:
+    changes: list[bool] = []
+    transcript.view.selection_changed.connect(changes.append)
+    transcript.show([answer(0, GUIDE)])
+    transcript.view.select_all()
+    assert transcript.view.has_selection()
+    QTest.mouseClick(transcript.view.viewport(), LEFT, pos=QPoint(300, 300))
+    assert not transcript.view.has_selection()
+    assert changes == [True, False]
+
+
+def test_dragging_below_the_view_scrolls_on(transcript: TranscriptStage) -> None:
+    transcript.show(conversation(3))
+    transcript.view.verticalScrollBar().setValue(0)
+    viewport = transcript.view.viewport()
+    QTest.mousePress(viewport, LEFT, pos=QPoint(300, 300))
+    QTest.mouseMove(viewport, QPoint(300, 500))
+    QTest.mouseMove(viewport, QPoint(300, 700))
+    transcript.qtbot.waitUntil(lambda: transcript.top > 100, timeout=2000)
+    QTest.mouseRelease(viewport, LEFT, pos=QPoint(300, 500))
+    stopped = transcript.top
+    transcript.qtbot.wait(100)
+    assert transcript.top == stopped
+
+
+def test_the_selection_of_a_table_is_its_cells(transcript: TranscriptStage) -> None:
+    transcript.show([answer(0, "| aa | bb |\n|--|--|\n| cc | dd |\n\nafter")])
+    transcript.drag(QPoint(41, 40), QPoint(700, 140))
+    assert copied(transcript).startswith("| aa | bb |\n|--|--|\n| cc | dd |")
+    transcript.drag(QPoint(41, 80), QPoint(700, 80))
+    assert copied(transcript) == "cc\tdd"
