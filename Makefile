@@ -34,7 +34,9 @@ soak: setup
 	$(QT) $(PY) -m tests.soak
 
 bench: setup
-	$(QT) $(PY) -m tests.benchmarks
+	$(PY) -m tests.benchmarks.ttft
+	$(QT) $(PY) -m tests.benchmarks.bench_window
+	$(QT) $(PY) -m tests.benchmarks.bench_transcript
 
 screenshots: setup
 	$(QT) $(PY) -m tests.screenshots.make build/screenshots
@@ -47,8 +49,9 @@ setup: $(STAMP)
 
 $(STAMP): requirements.lock pyproject.toml | $(UV)
 	@$(UV) venv -q --allow-existing --python ">=3.11,<3.14" .venv
-	@$(UV) pip sync -q --python $(PY) --require-hashes requirements.lock
+	@$(UV) pip sync -q --python $(PY) --require-hashes --compile-bytecode requirements.lock
 	@$(UV) pip install -q --python $(PY) --no-deps -e .
+	@$(PY) -m compileall -q app engine
 	@touch $@
 
 $(UV):

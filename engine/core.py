@@ -306,6 +306,7 @@ class EngineCore:
             if namespace != self._namespace:
                 self._drop_cache()
             model = load_model(path, lambda done, total: self._report_loading(path, done, total))
+            self._adopt(model, namespace)
         except _LoadGivenUpError:
             log.info("loading %s was given up", path)
             self._emit(ModelUnloaded())
@@ -313,8 +314,8 @@ class EngineCore:
         except Exception as error:
             log.warning("loading %s failed", path, exc_info=True)
             self._emit(ModelFailed(str(path), _problem_of(error)))
+            self.model = self._runner = None
             return
-        self._adopt(model, namespace)
         self._emit(ModelLoaded(model.facts))
 
     def _adopt(self, model: LoadedModel, namespace: str) -> None:

@@ -235,10 +235,12 @@ class TranscriptView(QAbstractScrollArea):
     def _shift(self) -> None:
         """Settle where what was visible can only have moved: move its pixels."""
         moved, viewport = self._settle(), self.viewport()
+        if moved == 0:
+            return
         has_widgets = self._jump.isVisible() or self._editing.editor is not None
         if moved is None or has_widgets or not viewport.devicePixelRatio().is_integer():
             viewport.update()
-        elif moved:
+        else:
             viewport.scroll(0, moved)
 
     def _settle(self) -> int | None:
@@ -257,15 +259,21 @@ class TranscriptView(QAbstractScrollArea):
 
     def _paint_end(self) -> None:
         """Paint what of the last message has changed."""
-        last = len(self._stack) - 1
-        changed, viewport = self._stack.layouts[last].take_changed_top(), self.viewport()
-        if changed is not None:
-            y = max(0, self._stack.top(last) + changed - self._placement.top)
-            viewport.update(0, y, viewport.width(), viewport.height() - y)
+        y, viewport = self._changed_from(len(self._stack) - 1), self.viewport()
+        viewport.update(0, y, viewport.width(), viewport.height() - y)
+
+    def _changed_from(self, index: int) -> int:
+        """Return the y in the viewport from which on a message has to be painted again."""
+        height = self.viewport().height()
+        changed = self._stack.layouts[index].take_changed_top()
+        if changed is None:
+            return height
+        return max(0, min(height, self._stack.top(index) + changed - self._placement.top))
 
     def _on_measured(self, first: int, last: int) -> None:
-        visible = self._stack.visible(self._placement.top, self.viewport().height())
-        if any(first <= index <= last for index in visible):
+        height = self.viewport().height()
+        visible = self._stack.visible(self._placement.top, height)
+        if any(self._changed_from(index) < height for index in visible if first <= index <= last):
             self._reflow()
         else:
             self._placement.update_bar()

@@ -148,6 +148,7 @@ class MessageLayout(ABC):
             first, last = self._tree.find(int(max(0, top))), self._tree.find(int(max(0, bottom)))
             for number in range(first, last + 1):
                 changed |= self._measure(number)
+        self._count_settled()
         return changed or self.height != before
 
     def advance(self) -> None:
@@ -333,6 +334,13 @@ class MessageLayout(ABC):
             self._tree.append(row.gap + row.height)
         self._num_settled = min(self._num_settled, same)
         return changed
+
+    def _count_settled(self) -> None:
+        while self._num_settled < len(self.rows):
+            number = self._num_settled
+            if self.rows[number].width != self._row_width(number):
+                return
+            self._num_settled += 1
 
     def _measure(self, number: int) -> bool:
         """Make one row exact."""

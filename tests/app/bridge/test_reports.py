@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.bridge.reports import LOG_BYTES, catch_unexpected, start_log
+from engine.errors import DiskError
+from engine.types import Problem
+
+
+@pytest.fixture(autouse=True)
+def root_logger() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    for handler in set(root.handlers) - set(handlers):
+        root.removeHandler(handler)
+        handler.close()
+    root.setLevel(level)
+
+
+def test_the_log_is_private(tmp_path: Path) -> None:
+    start_log(tmp_path)
+    logging.getLogger("app.test").info("it works")
+    log = tmp_path / "rejoinder.log"
+    assert "it works" in log.read_text("utf-8")
+    assert log.stat().st_mode & 0o077 == 0
+
+
+def test_a_long_log_is_put_aside(tmp_path: Path) -> None:
+    log = tmp_path / "rejoinder.log"
+    log.write_bytes(b"x" * (LOG_BYTES + 1))
+    start_log(tmp_path)
+    assert log.stat().st_size == 0
+    assert (tmp_path / "rejoinder.old.log").stat().st_size == LOG_BYTES + 1
+
+
+def test_a_log_that_can_not_be_written_has_its_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DiskError, match=r"The log .* can't be written"):
+        start_log(tmp_path / "missing")
+
+
+def test_an_uncaught_exception_is_logged_and_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+    problems: list[Problem] = []
+    catch_unexpected(problems.append)
+    error = ValueError("surprise")
+    sys.excepthook(ValueError, error, None)
+    assert problems[0].title == "Rejoinder made a mistake."
+    assert "surprise" in problems[0].cause
+    assert "uncaught exception" in caplog.text
+
+
+def test_an_uncaught_exception_of_a_thread_is_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+    catch_unexpected(lambda _problem: None)
+
+    def fail() -> None:
+        raise ValueError("surprise")
+
+    thread = threading.Thread(target=fail, name="worker")
+    thread.start()
+    thread.join()
+    assert "uncaught exception in" in caplog.text
+    assert "worker" in caplog.text

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit, QMenu
+
+from app.widgets.commands import CommandId
+from tests.fakes.stage import Key, Stage
+
+# What the offscreen platform says of every popup.
+pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
+
+
+def open_menu(stage: Stage, row: int) -> QMenu:
+    """Click the button at the end of a row."""
+    rect = stage.list.visualRect(stage.list.model().index(row, 0))
+    QTest.mouseClick(
+        stage.list.viewport(),
+        Qt.MouseButton.LeftButton,
+        pos=QPoint(rect.right() - 24, rect.center().y()),
+    )
+    menu = stage.list.findChild(QMenu)
+    assert isinstance(menu, QMenu)
+    return menu
+
+
+def test_the_button_of_a_row_opens_its_menu_and_selects_nothing(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.run(CommandId.NEW_CHAT)
+    menu = open_menu(stage, 1)
+    assert [action.text() for action in menu.actions()] == ["Rename…", "Delete"]
+    assert stage.pane.question.isVisible(), "the new chat is still on show"
+    menu.actions()[1].trigger()
+    menu.close()
+    stage.settle()
+    assert stage.rows == []
+
+
+def test_rename_from_the_menu(stage: Stage) -> None:
+    stage.chat("One", "1")
+    menu = open_menu(stage, 1)
+    menu.actions()[0].trigger()
+    menu.close()
+    editor = stage.list.findChild(QLineEdit)
+    assert isinstance(editor, QLineEdit)
+    assert editor.text() == "One"
+    QTest.keyClicks(editor, "Uno")
+    QTest.keyClick(editor, Key.Key_Return)
+    stage.settle()
+    assert stage.rows == ["TODAY", "Uno"]
+
+
+def test_arrow_keys_go_through_the_chats(stage: Stage) -> None:
+    for title in ("One", "Two", "Three"):
+        stage.chat(title, "ok")
+        stage.rig.origin.time_s += 1
+        stage.run(CommandId.NEW_CHAT)
+    stage.click_row("Three")
+    QTest.keyClick(stage.list, Key.Key_Down)
+    stage.settle()
+    assert stage.texts[0] == "Two"
+    QTest.keyClick(stage.list, Key.Key_Down)
+    QTest.keyClick(stage.list, Key.Key_Down)
+    stage.settle()
+    assert stage.texts[0] == "One"
+    assert stage.list.hasFocus()
+
+
+def test_a_row_paints_in_every_state(stage: Stage) -> None:
+    """Painting is Python: an error in it would be caught as one of the event loop."""
+    stage.chat("One " * 40, "1")
+    stage.send("Two")
+    stage.run(CommandId.NEW_CHAT)
+    stage.answer("2")
+    stage.list.setFocus()
+    QTest.mouseMove(
+        stage.list.viewport(), stage.list.visualRect(stage.list.model().index(1, 0)).center()
+    )
+    picture = stage.list.grab()
+    assert not picture.isNull()
