@@ -20,6 +20,7 @@ from app.store.conversations import open_store
 from app.store.lock import InstanceLock
 from app.theme.palette import Theme
 from app.widgets.main_window import MainWindow
+from app.widgets.transcript_access import install_accessibility
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.errors import EngineError
@@ -45,6 +46,7 @@ def _run(paths: Paths, loaded: LoadedSettings, model: Path | None) -> int:
     app.setApplicationName("Rejoinder")
     app.setApplicationDisplayName("Rejoinder")
     app.setQuitOnLastWindowClosed(sys.platform != "darwin")
+    install_accessibility()
     theme = Theme(app, loaded.settings.appearance)
     origin = SystemOrigin()
     core = Core(

@@ -39,7 +39,7 @@ from app.widgets.transcript_look import Look
 from app.widgets.transcript_mouse import MouseFilter
 from app.widgets.transcript_painting import TranscriptPainter
 from app.widgets.transcript_placement import Placement
-from app.widgets.transcript_pointer import Click, Pointer, Spot
+from app.widgets.transcript_pointer import Click, Pointer
 from app.widgets.transcript_rows import Action, LayoutCache, Target
 from app.widgets.transcript_scroll import NEAR_END
 from app.widgets.transcript_selection import (
@@ -86,7 +86,7 @@ class TranscriptView(QAbstractScrollArea):
         self._placement = Placement(self, self._stack, self._kit)
         canvas.reader = MessageReader(self._stack, self._placement, canvas)
         self._buffer = DeltaBuffer(self)
-        self._pointer = Pointer(self._stack, self, self)
+        self._pointer = Pointer(self._stack, self._placement, self)
         self._painter = TranscriptPainter(self._stack, self._placement, self._pointer)
         self._mouse = MouseFilter(self._pointer, self)
         self._jump = JumpButton(theme, canvas)
@@ -193,31 +193,13 @@ class TranscriptView(QAbstractScrollArea):
 
     def target_at(self, point: QPointF) -> Target | None:
         """Return what a click at a point of the viewport acts on."""
-        spot = self.spot_at(point)
+        spot = self._placement.spot_at(point)
         hit = None if spot is None else self._stack.layouts[spot.message].hit(spot.x, spot.y)
         return None if hit is None else hit.at.target
 
     def statistics(self) -> TranscriptStatistics:
         """Return how much is laid out; for tests and benchmarks."""
         return self._stack.statistics(is_idle=not self._idle.is_active)
-
-    # What the pointer needs.
-
-    def spot_at(self, point: QPointF) -> Spot | None:
-        """Return the message nearest to a point of the viewport."""
-        if not len(self._stack):
-            return None
-        y = point.y() + self._placement.top
-        index = self._stack.at(y)
-        return Spot(index, point.x() - self._placement.column_left, y - self._stack.top(index))
-
-    def scroll_by(self, pixels: int) -> None:
-        bar = self.verticalScrollBar()
-        bar.setValue(bar.value() + pixels)
-
-    def distance_outside(self, point: QPointF) -> float:
-        """Return how far a point is above (negative) or below the viewport."""
-        return min(0.0, point.y()) + max(0.0, point.y() - self.viewport().height())
 
     # Keeping the picture true.
 
@@ -235,24 +217,22 @@ class TranscriptView(QAbstractScrollArea):
     def _shift(self) -> None:
         """Settle where what was visible can only have moved: move its pixels."""
         moved, viewport = self._settle(), self.viewport()
-        if moved == 0:
-            return
-        has_widgets = self._jump.isVisible() or self._editing.editor is not None
-        if moved is None or has_widgets or not viewport.devicePixelRatio().is_integer():
+        if moved is None or not viewport.devicePixelRatio().is_integer():
             viewport.update()
-        else:
+        elif moved:
             viewport.scroll(0, moved)
+            self._place_widgets()  # they have moved too
 
     def _settle(self) -> int | None:
         moved = self._placement.settle()
-        self._editing.place(self._placement.column_left, self._placement.top)
-        self._place_jump_button()
+        self._place_widgets()
         self._pointer.refresh()
         self._tick.update()
         self._idle.start(self._stack.at(self._placement.top))
         return moved
 
-    def _place_jump_button(self) -> None:
+    def _place_widgets(self) -> None:
+        self._editing.place(self._placement.column_left, self._placement.top)
         x = (self.width() - self._jump.width()) // 2
         self._jump.move(x, self.viewport().height() - self._jump.height() - Space.S)
         self._jump.setVisible(self._placement.distance_to_end > 2 * NEAR_END)
@@ -277,7 +257,7 @@ class TranscriptView(QAbstractScrollArea):
             self._reflow()
         else:
             self._placement.update_bar()
-            self._place_jump_button()
+            self._place_widgets()
 
     # Clicks.
 
@@ -387,7 +367,7 @@ class TranscriptView(QAbstractScrollArea):
         super().wheelEvent(event)
 
     def _scroll_row(self, point: QPointF, pixels: int) -> bool:
-        spot = self.spot_at(point)
+        spot = self._placement.spot_at(point)
         row = None if spot is None else self._stack.layouts[spot.message].row_at(spot.y)
         if row is None or not row.scroll_sideways(pixels):
             return False
@@ -407,6 +387,6 @@ class TranscriptView(QAbstractScrollArea):
             self.jump_to_latest()
         elif event.key() == Qt.Key.Key_Space:
             back = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
-            self.scroll_by(-bar.pageStep() if back else bar.pageStep())
+            self._placement.scroll_by(-bar.pageStep() if back else bar.pageStep())
         else:
             super().keyPressEvent(event)

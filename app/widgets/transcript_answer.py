@@ -13,8 +13,9 @@ from app.viewmodels.markdown import normalized
 from app.viewmodels.transcript import ItemStatus, StateKind, TranscriptItem
 from app.widgets.transcript_actions import answer_actions, no_actions
 from app.widgets.transcript_body import Kit, MarkdownRows, RowsFrom, Tone, estimate_text
-from app.widgets.transcript_message import BODY, MessageLayout, MessagePaint
+from app.widgets.transcript_message import MessageLayout
 from app.widgets.transcript_notes import ErrorRow, PillContent, PillRow, StateRow, StoppedRow
+from app.widgets.transcript_places import BODY, MessagePaint
 from app.widgets.transcript_rows import Action, Row, Target, TextRow, paint_caret
 from engine.types import Channel
 
@@ -141,6 +142,15 @@ class AnswerLayout(MessageLayout):
         return self._body.text
 
     @property
+    @override
+    def can_release(self) -> bool:
+        return not self.is_streaming and not self._thinking.is_open
+
+    @override
+    def _forget_text(self) -> None:
+        self._body = self._load(self.item)
+
+    @property
     def is_thinking(self) -> bool:
         """Whether reasoning arrives and the answer has not begun."""
         return self.is_streaming and bool(self._thinking.text) and self._body.is_empty
@@ -177,8 +187,8 @@ class AnswerLayout(MessageLayout):
         """Show other values. The text of an answer that goes on comes by append alone."""
         if item.status is ItemStatus.STREAMING and self.is_streaming:
             item = replace(item, text=self.item.text, reasoning=self.item.reasoning)
-        elif self.is_streaming or item.text != self.item.text:
-            self._end_streaming(item)
+        else:
+            self._take_text(item)
         super().update(item)
 
     @override
@@ -201,12 +211,15 @@ class AnswerLayout(MessageLayout):
             body.close()
         return body
 
-    def _end_streaming(self, item: TranscriptItem) -> None:
-        self._thinking.end()
+    def _take_text(self, item: TranscriptItem) -> None:
+        """Show the text of an item whose answer ends, starts again or was never streamed."""
         self._thinking.replace_text(item.reasoning)
-        if normalized(item.text) != self._body.text:
+        is_open = item.status is ItemStatus.STREAMING
+        if not is_open:
+            self._thinking.end()
+        if is_open or normalized(item.text) != self._body.text:
             self._body = self._load(item)
-        elif item.status is not ItemStatus.STREAMING:
+        else:
             self._body.close()
 
     @override

@@ -8,76 +8,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from PySide6.QtCore import QPointF, QRectF
-from PySide6.QtGui import QPainter
+from PySide6.QtCore import QPointF
 
 from app.viewmodels.heights import HeightTree
 from app.viewmodels.transcript import TranscriptItem
 from app.widgets.transcript_body import Kit, RowsFrom
 from app.widgets.transcript_flow import Range
+from app.widgets.transcript_places import (
+    BODY,
+    Line,
+    MessageHit,
+    MessagePaint,
+    Place,
+    PlaceRange,
+    Released,
+    RowTarget,
+)
 from app.widgets.transcript_rows import Action, Paint, Row, Target
 
-BODY = 1_000_000  # added to the place of a row of the message proper; rows before are reasoning
-END = 2 * BODY
 MEASURE_ROWS = 20  # measured in one idle step
 PARSED_AT_ONCE = 40_000  # characters: 80 ms when all of it is new
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """A character boundary in a message: a row that has text, counted stably, and an offset."""
-
-    row: int
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of text: where it starts, and its y."""
-
-    place: Place
-    y: int
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceRange:
-    """What of a message is selected: [start, end)."""
-
-    start: Place
-    end: Place
-
-
-@dataclass(frozen=True, slots=True)
-class RowTarget:
-    """A target and the row that it is in."""
-
-    row: Row
-    target: Target
-
-
-@dataclass(frozen=True, slots=True)
-class MessageHit:
-    """A hit in message coordinates."""
-
-    at: RowTarget
-    rect: QRectF
-    tip: str
-
-
-@dataclass(slots=True)
-class MessagePaint:
-    """One painting of one message: the painter stands at its top left."""
-
-    painter: QPainter
-    top: float
-    bottom: float
-    selected: PlaceRange | None
-    hovered: RowTarget | None
-    confirmed: RowTarget | None
-    pointed_at: bool  # the mouse is over the message
-    unfinished: dict[Row, None]
 
 
 class MessageLayout(ABC):
@@ -93,6 +44,7 @@ class MessageLayout(ABC):
         self._dirty = True  # the rows do not show the item yet
         self._num_settled = 0  # rows before this are measured
         self._changed_top: int | None = None
+        self._released: Released | None = None
 
     def take_changed_top(self) -> int | None:
         """Return the y from which on the picture has changed since the last call."""
@@ -102,13 +54,17 @@ class MessageLayout(ABC):
     @property
     def height(self) -> int:
         """The height as far as it is known; an estimate before the first settle."""
-        if not self.rows:
-            return self.estimate(max(1, self.width))
-        return self._tree.total + self._estimate_rest()
+        if self.rows:
+            return self._tree.total + self._estimate_rest()
+        if self._released is not None:
+            return self._released.height
+        return self.estimate(max(1, self.width))
 
     @property
     def is_settled(self) -> bool:
         """Whether the height is exact."""
+        if self._released is not None:
+            return self._released.width == self.width
         return not self._dirty and self._num_settled == len(self.rows) and not self._num_unparsed()
 
     def resize(self, width: int) -> None:
@@ -121,20 +77,32 @@ class MessageLayout(ABC):
         """Show other values of the same message."""
         if item != self.item:
             self.item = item
-            self._dirty = True
+            self._change()
 
     def set_newest(self, *, newest: bool) -> None:
         """Say whether this is the last message: only that one keeps its state line and buttons."""
         if newest != self.newest:
             self.newest = newest
-            self._dirty = True
+            self._change()
 
     def relook(self) -> None:
         """The kit has another look: make everything anew."""
-        self._dirty = True
-        self.rows = []
-        self._tree = HeightTree()
-        self._num_settled = 0
+        self._forget_rows()
+        self._change()
+
+    def release(self) -> None:
+        """Drop everything but the height: the message is far from what is visible."""
+        if self._released is None and self.is_settled and self.can_release:
+            self._released = Released(self.width, self.height)
+            self._forget_rows()
+            self._forget_text()
+
+    def prepare(self) -> None:
+        """Have rows of all the text, however long it is."""
+        self._refresh()
+        while self._num_unparsed():
+            self._parse_more()
+            self._refresh()
 
     def settle(self, top: float, bottom: float) -> bool:
         """Make exact what lies between top and bottom; True if any height changed."""
@@ -259,6 +227,15 @@ class MessageLayout(ABC):
     def toggle(self, action: Action) -> None:
         """Fold or unfold the part that the action names."""
 
+    @property
+    @abstractmethod
+    def can_release(self) -> bool:
+        """Whether all there is to show can be made again from the item."""
+
+    @abstractmethod
+    def _forget_text(self) -> None:
+        """Drop what was parsed."""
+
     @abstractmethod
     def estimate(self, width: int) -> int:
         """Return about how high the message is, at no cost."""
@@ -316,6 +293,7 @@ class MessageLayout(ABC):
         if not self._dirty:
             return False
         self._dirty = False
+        self._released = None
         made = self._make_rows()
         rows, same = made.rows, made.first
         for old, new in zip(self.rows[made.first :], rows, strict=False):
@@ -355,6 +333,17 @@ class MessageLayout(ABC):
             self._changed_from(self._tree.top(number))
             return True
         return False
+
+    def _change(self) -> None:
+        """The item is not what the rows show any more."""
+        self._dirty = True
+        self._released = None
+
+    def _forget_rows(self) -> None:
+        self._dirty = True
+        self.rows = []
+        self._tree = HeightTree()
+        self._num_settled = 0
 
     def _changed_from(self, y: int) -> None:
         self._changed_top = y if self._changed_top is None else min(y, self._changed_top)

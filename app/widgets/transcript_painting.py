@@ -6,8 +6,8 @@ from PySide6.QtCore import QRect
 from PySide6.QtGui import QColor, QPainter
 
 from app.widgets.transcript_look import Look
-from app.widgets.transcript_message import MessagePaint
 from app.widgets.transcript_placement import Placement
+from app.widgets.transcript_places import MessagePaint
 from app.widgets.transcript_pointer import Pointer
 from app.widgets.transcript_rows import Row
 from app.widgets.transcript_stack import MessageStack

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from PySide6.QtCore import QPointF
 from PySide6.QtWidgets import QAbstractScrollArea
 
 from app.theme.tokens import Space
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
 from app.widgets.transcript_body import Kit
+from app.widgets.transcript_places import Spot
 from app.widgets.transcript_scroll import NEAR_END, Follower
 from app.widgets.transcript_stack import Anchor, MessageStack
 from engine.types import Role
@@ -102,6 +104,22 @@ class Placement:
         index = self._stack.at(self.top)
         key = self._stack.layouts[index].item.key
         return ScrollPosition(key, self.top - self._stack.top(index))
+
+    def scroll_by(self, pixels: int) -> None:
+        """Scroll as a reader would."""
+        self._bar.setValue(self._bar.value() + pixels)
+
+    def spot_at(self, point: QPointF) -> Spot | None:
+        """Return the message nearest to a point of the viewport."""
+        if not len(self._stack):
+            return None
+        y = point.y() + self.top
+        index = self._stack.at(y)
+        return Spot(index, point.x() - self.column_left, y - self._stack.top(index))
+
+    def distance_outside(self, point: QPointF) -> float:
+        """Return how far a point is above (negative) or below the viewport."""
+        return min(0.0, point.y()) + max(0.0, point.y() - self._height)
 
     def settle(self) -> int | None:
         """Make what is visible exact and put it where it belongs.

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from PySide6.QtCore import QObject, QPointF, Qt, QTimer, Signal
 
 from app.theme.tokens import Millis
-from app.widgets.transcript_message import MessageHit, Place, RowTarget
+from app.widgets.transcript_placement import Placement
+from app.widgets.transcript_places import MessageHit, Place, RowTarget, Spot
 from app.widgets.transcript_rows import Action
 from app.widgets.transcript_selection import Caret, Selection
 from app.widgets.transcript_stack import MessageStack
@@ -20,23 +20,6 @@ from app.widgets.transcript_stack import MessageStack
 _AUTO_SCROLL_MS = 30
 _AUTO_SCROLL_SHARE = 0.3  # of the distance outside the view, scrolled per step
 _DRAG = 4  # pixels that make a press a selection
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """A point in a message's coordinates."""
-
-    message: int
-    x: float
-    y: float
-
-
-class Surface(Protocol):
-    """What the pointer needs of the view."""
-
-    def spot_at(self, point: QPointF) -> Spot | None: ...
-    def scroll_by(self, pixels: int) -> None: ...
-    def distance_outside(self, point: QPointF) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +38,14 @@ class Pointer(QObject):
     pointed = Signal()  # the mouse is over something that may have another cursor
     selection_changed = Signal(bool)  # whether there is one
 
-    def __init__(self, stack: MessageStack, surface: Surface, parent: QObject) -> None:
+    def __init__(self, stack: MessageStack, placement: Placement, parent: QObject) -> None:
         super().__init__(parent)
         self.hit: MessageHit | None = None
         self.message: int | None = None  # below the mouse
         self.confirmed: RowTarget | None = None  # says "Copied" for a moment
         self.selection: Selection | None = None
         self._stack = stack
-        self._surface = surface
+        self._placement = placement
         self._point = QPointF()
         self._pressed: Click | None = None
         self._press_point: QPointF | None = None
@@ -80,13 +63,13 @@ class Pointer(QObject):
         if self.hit is not None:
             is_link = self.hit.at.target.action is Action.OPEN_LINK
             return Qt.CursorShape.PointingHandCursor if is_link else Qt.CursorShape.ArrowCursor
-        spot = self._surface.spot_at(self._point)
+        spot = self._placement.spot_at(self._point)
         is_text = spot is not None and self._stack.layouts[spot.message].has_text_at(spot.y)
         return Qt.CursorShape.IBeamCursor if is_text else Qt.CursorShape.ArrowCursor
 
     def press(self, point: QPointF) -> None:
         self._move_to(point)
-        spot = self._surface.spot_at(point)
+        spot = self._placement.spot_at(point)
         self._pressed = None
         self._dragging = False
         self._press_point = point
@@ -103,7 +86,7 @@ class Pointer(QObject):
 
     def extend(self, point: QPointF) -> None:
         """Select from where the selection began to here."""
-        spot = self._surface.spot_at(point)
+        spot = self._placement.spot_at(point)
         if spot is not None and self.selection is not None:
             self.select(Selection(self.selection.anchor, self._caret(spot)))
 
@@ -116,7 +99,7 @@ class Pointer(QObject):
             return
         self._dragging = True
         self.extend(point)
-        if self._surface.distance_outside(point):
+        if self._placement.distance_outside(point):
             if not self._auto_scroll.isActive():
                 self._auto_scroll.start()
         else:
@@ -133,7 +116,7 @@ class Pointer(QObject):
 
     def select_word(self, point: QPointF) -> None:
         """Select the word below a double click."""
-        spot = self._surface.spot_at(point)
+        spot = self._placement.spot_at(point)
         if spot is None or self.hit is not None:
             return
         place = self._caret(spot).place
@@ -183,7 +166,7 @@ class Pointer(QObject):
 
     def _move_to(self, point: QPointF) -> None:
         self._point = point
-        spot = self._surface.spot_at(point)
+        spot = self._placement.spot_at(point)
         message = None if spot is None else spot.message
         hit = None if spot is None else self._stack.layouts[spot.message].hit(spot.x, spot.y)
         changed = (message, hit) != (self.message, self.hit)
@@ -203,8 +186,8 @@ class Pointer(QObject):
         self.changed.emit()
 
     def _scroll_on(self) -> None:
-        outside = self._surface.distance_outside(self._point)
-        self._surface.scroll_by(round(outside * _AUTO_SCROLL_SHARE))
+        outside = self._placement.distance_outside(self._point)
+        self._placement.scroll_by(round(outside * _AUTO_SCROLL_SHARE))
         self.extend(self._point)
 
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.viewmodels.blocks import LINE_BREAK
-from app.widgets.transcript_message import END, MessageLayout, Place, PlaceRange
+from app.widgets.transcript_message import MessageLayout
+from app.widgets.transcript_places import END, Place, PlaceRange
 from app.widgets.transcript_rows import Row
 
 FIRST_PLACE = Place(0, 0)
@@ -91,6 +92,7 @@ def _text_within(message: MessageLayout, within: PlaceRange) -> str:
 
 
 def _fragments(message: MessageLayout, within: PlaceRange) -> list[_Fragment]:
+    message.prepare()
     fragments: list[_Fragment] = []
     for ordinal, row in message.rows_between(within.start, within.end):
         start = within.start.offset if ordinal == within.start.row else 0

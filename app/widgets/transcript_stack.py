@@ -14,12 +14,14 @@ from app.viewmodels.heights import HeightTree
 from app.viewmodels.transcript import TranscriptItem
 from app.widgets.transcript_answer import AnswerLayout
 from app.widgets.transcript_body import Kit
-from app.widgets.transcript_message import MessageLayout, Place
+from app.widgets.transcript_message import MessageLayout
+from app.widgets.transcript_places import Place
 from app.widgets.transcript_user import UserLayout
 from engine.types import Role
 
 TOP_MARGIN = Space.XL
 BOTTOM_MARGIN = Space.XL
+KEPT = 30  # messages above and below that keep their rows
 MAX_ROUNDS = 20  # of settling; heights that change move others into view
 
 
@@ -43,6 +45,7 @@ class TranscriptStatistics:
 
     num_messages: int
     num_settled: int  # whose heights are exact
+    num_parsed: int  # that have rows
     num_layouts: int
     is_idle: bool
 
@@ -57,6 +60,7 @@ class MessageStack:
         self._tree = HeightTree()
         self._width = 0
         self._index: dict[str, int] = {}
+        self._live: set[MessageLayout] = set()  # that have rows
         self._near = 0  # where advance() works from
         self._near_settled = 0  # messages nearer than this are settled
 
@@ -126,7 +130,9 @@ class MessageStack:
         """Make exact what is visible at the scroll value that is wanted, which may move by that."""
         for _ in range(MAX_ROUNDS):
             if not self._settle_between(wanted_top(), height):
-                return
+                break
+        if self.layouts:
+            self._release_far_from(self.at(wanted_top()))
 
     def advance(self, near: int) -> int | None:
         """Work on the unsettled message nearest to an index and return its own, if there is one."""
@@ -135,9 +141,12 @@ class MessageStack:
         for distance in range(self._near_settled, max(near, len(self.layouts) - near) + 1):
             for index in {near + distance, near - distance}:
                 if 0 <= index < len(self.layouts) and not self.layouts[index].is_settled:
+                    self._live.add(self.layouts[index])
                     self.layouts[index].advance()
                     self.sync(index)
                     self._near_settled = distance
+                    if distance > KEPT:
+                        self._release_far_from(near)
                     return index
         return None
 
@@ -174,6 +183,7 @@ class MessageStack:
         return TranscriptStatistics(
             num_messages=len(self.layouts),
             num_settled=sum(layout.is_settled for layout in self.layouts),
+            num_parsed=sum(bool(layout.rows) for layout in self.layouts),
             num_layouts=len(self._kit.cache),
             is_idle=is_idle,
         )
@@ -182,10 +192,20 @@ class MessageStack:
         changed = False
         for index in self.visible(top, height):
             layout, y = self.layouts[index], self.top(index)
+            self._live.add(layout)
             if layout.settle(top - y, top + height - y):
                 self.sync(index)
                 changed = True
         return changed
+
+    def _release_far_from(self, near: int) -> None:
+        """Keep what was made for messages near an index only: memory stays small."""
+        for layout in list(self._live):
+            index = self._index.get(layout.item.key)
+            if index is None or abs(index - near) > KEPT:
+                layout.release()
+                if index is None or layout.is_settled:
+                    self._live.discard(layout)
 
     def _make_layout(self, item: TranscriptItem) -> MessageLayout:
         if item.role is Role.USER:

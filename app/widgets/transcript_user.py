@@ -8,13 +8,14 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor
 from typing_extensions import override
 
-from app.theme.tokens import Radius, Space
+from app.theme.tokens import Radius, Size, Space, Type
 from app.viewmodels.markdown import normalized
 from app.viewmodels.transcript import TranscriptItem
 from app.widgets.transcript_actions import no_actions, user_actions
 from app.widgets.transcript_body import Kit, MarkdownRows, RowsFrom, estimate_text, plain_rows
-from app.widgets.transcript_message import BODY, MessageLayout, MessagePaint
+from app.widgets.transcript_message import MessageLayout
 from app.widgets.transcript_notes import LinkRow
+from app.widgets.transcript_places import BODY, MessagePaint
 from app.widgets.transcript_rows import Action, Paint, Row, Target, TextRow
 
 FOLD_LINES = 12
@@ -98,9 +99,14 @@ class UserLayout(MessageLayout):
     @override
     def estimate(self, width: int) -> int:
         look = self._kit.look
-        lines = look.px(FOLD_LINES * 24)
+        lines = FOLD_LINES * look.face(Type.BODY).line
         text = estimate_text(look, self._text[:_FOLD_TEXT], max(1, int(width * SHARE)))
-        return min(text, lines) + look.px(2 * Space.M + Space.HAIR) + look.px(28)
+        return min(text, lines) + look.px(2 * Space.M + Space.HAIR + Size.CONTROL)
+
+    @property
+    @override
+    def can_release(self) -> bool:
+        return not self.item.editing
 
     @property
     def _max_width(self) -> int:
@@ -108,10 +114,11 @@ class UserLayout(MessageLayout):
         return max(1, int(self.width * SHARE) - 2 * self._kit.look.px(Space.L))
 
     def _drop_text(self) -> None:
-        self._forget_rows()
-        self._dirty = True
+        self._forget_text()
+        self._change()
 
-    def _forget_rows(self) -> None:
+    @override
+    def _forget_text(self) -> None:
         self._markdown = None
         self._plain = []
 
@@ -151,7 +158,7 @@ class UserLayout(MessageLayout):
         self._is_long = len(head) < len(self._text)
         rows: list[Row] = []
         room = FOLD_LINES
-        self._forget_rows()
+        self._forget_text()
         for row in self._text_rows(head).rows:
             if room <= 0:
                 self._is_long = True

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
+from PySide6.QtTest import QTest
 
 from app.theme.palette import Theme
 from app.viewmodels.blocks import Mark, Span
@@ -12,8 +14,9 @@ from app.viewmodels.transcript import StateKind, StateLine
 from app.widgets.transcript_body import MAX_ROW_TEXT, split_spans
 from app.widgets.transcript_code import CodeLines
 from app.widgets.transcript_rows import MAX_LAYOUTS
+from app.widgets.transcript_stack import KEPT
 from tests.fakes.transcript_samples import GUIDE, answer, conversation, question
-from tests.fakes.transcript_stage import HEIGHT, TranscriptStage
+from tests.fakes.transcript_stage import HEIGHT, LEFT, TranscriptStage
 
 
 def test_opening_a_long_conversation_lays_out_what_is_visible(transcript: TranscriptStage) -> None:
@@ -30,6 +33,35 @@ def test_layouts_are_dropped_as_one_scrolls_on(transcript: TranscriptStage) -> N
         transcript.view.verticalScrollBar().setValue(value)
         transcript.view.viewport().repaint()
     assert transcript.view.statistics().num_layouts == MAX_LAYOUTS
+
+
+def test_what_is_far_away_keeps_its_height_alone(transcript: TranscriptStage) -> None:
+    view = transcript.view
+    transcript.show(conversation(100, "Some text\n\n- and a list"))
+    assert view.statistics().num_settled == 200
+    assert view.statistics().num_parsed < 2 * KEPT
+    end, top = transcript.end, transcript.end // 2
+    view.verticalScrollBar().setValue(top)
+    before = transcript.picture()
+    for value in (0, transcript.end, top):
+        view.verticalScrollBar().setValue(value)
+        transcript.settle()
+    assert transcript.picture() == before
+    assert transcript.end == end
+    assert view.statistics().num_parsed <= 2 * KEPT + 10
+
+
+def test_text_that_was_released_can_be_copied(transcript: TranscriptStage) -> None:
+    transcript.show(conversation(60, "First **block**\n\nSecond"))
+    view = transcript.view
+    view.verticalScrollBar().setValue(0)
+    QTest.mouseClick(view.viewport(), LEFT, pos=QPoint(700, 48))
+    view.jump_to_latest()
+    transcript.settle()
+    shift = Qt.KeyboardModifier.ShiftModifier
+    QTest.mouseClick(view.viewport(), LEFT, shift, QPoint(700, 500))
+    view.copy_selection()
+    assert transcript.clipboard().count("First **block**") == 60
 
 
 def test_an_empty_conversation_is_fine(transcript: TranscriptStage) -> None:

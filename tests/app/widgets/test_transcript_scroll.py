@@ -8,6 +8,7 @@ from PySide6.QtGui import QGuiApplication, QWheelEvent
 from PySide6.QtTest import QTest
 
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem, Version
+from app.widgets.transcript import TranscriptView
 from app.widgets.transcript_jump import JumpButton
 from app.widgets.transcript_rows import Action
 from app.widgets.transcript_scroll import Follow, Follower
@@ -34,6 +35,11 @@ def wheel(stage: TranscriptStage, notches: int) -> None:
         False,
     )
     QGuiApplication.sendEvent(view.viewport(), event)
+
+
+def scroll_by(view: TranscriptView, pixels: int) -> None:
+    bar = view.verticalScrollBar()
+    bar.setValue(bar.value() + pixels)
 
 
 def write(stage: TranscriptStage, text: str) -> None:
@@ -106,7 +112,7 @@ def test_any_scrolling_upwards_lets_go(writing: TranscriptStage, release: str) -
     elif release == "key":
         QTest.keyClick(writing.view, Qt.Key.Key_Up)
     else:
-        writing.view.scroll_by(-1)
+        scroll_by(writing.view, -1)
     stays = writing.top
     write(writing, PARAGRAPH * 5)
     assert writing.top == stays < writing.end
@@ -140,7 +146,7 @@ def test_what_is_visible_moves_by_what_was_scrolled(transcript: TranscriptStage)
     step = 90
     for _ in range(40):  # upwards, into messages whose heights are not known yet
         before = transcript.picture().copy(0, 0, 500, 400)
-        view.scroll_by(-step)
+        scroll_by(view, -step)
         after = transcript.picture().copy(0, step, 500, 400)
         assert after == before
 
@@ -154,6 +160,12 @@ def test_pixels_that_are_moved_are_those_that_would_be_painted(
     for _ in range(30):
         view.append("s", Channel.ANSWER, PARAGRAPH)
         view.flush()
+        transcript.qtbot.wait(5)
+        moved = view.screen().grabWindow(view.winId()).toImage()
+        view.viewport().repaint()
+        assert view.screen().grabWindow(view.winId()).toImage() == moved
+    for pixels in (-40, -400, 25, 333, -7):  # the jump button lies over the text
+        scroll_by(view, pixels)
         transcript.qtbot.wait(5)
         moved = view.screen().grabWindow(view.winId()).toImage()
         view.viewport().repaint()

@@ -14,6 +14,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Millis
 from app.viewmodels.transcript import ItemStatus, StateKind, StateLine, TranscriptItem
 from app.widgets.transcript_flush import Delta, DeltaBuffer
+from app.widgets.transcript_rows import Action
 from engine.types import Channel, Role
 from tests.fakes.transcript_samples import ANSWERS, CODE, GUIDE, answer, conversation, question
 from tests.fakes.transcript_stage import TranscriptStage
@@ -90,6 +91,27 @@ def test_an_answer_goes_on_after_another_conversation_was_shown(
     view.append("a0", Channel.ANSWER, "three")
     view.finish(replace(STREAMING, text="one two three", status=ItemStatus.COMPLETE))
     assert view.text_of("a0") == "one two three"
+
+
+def test_a_stopped_answer_can_go_on(transcript: TranscriptStage) -> None:
+    stopped = replace(STREAMING, text="one ", status=ItemStatus.STOPPED)
+    transcript.show([question(0), stopped])
+    transcript.view.begin(replace(stopped, status=ItemStatus.STREAMING))
+    transcript.view.append("a0", Channel.ANSWER, "two")
+    transcript.view.flush()
+    assert transcript.view.text_of("a0") == "one two"
+
+
+def test_a_late_link_definition_reaches_back_at_the_end(transcript: TranscriptStage) -> None:
+    text = "[a link with a long name]\n\nmore\n\n[a link with a long name]: https://example.org\n"
+    transcript.show([STREAMING])
+    for character in text:
+        transcript.view.append("a0", Channel.ANSWER, character)
+        transcript.view.flush()
+    assert not transcript.has(Action.OPEN_LINK)
+    transcript.view.finish(replace(STREAMING, text=text, status=ItemStatus.COMPLETE))
+    transcript.settle()
+    assert transcript.has(Action.OPEN_LINK)
 
 
 def test_begin_adds_the_answer(transcript: TranscriptStage) -> None:
