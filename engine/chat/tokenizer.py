@@ -45,7 +45,6 @@ class ChatTokenizer:
         longest_first = sorted(added.values(), key=len, reverse=True)
         self._control = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         # A conversation is rendered anew for every request: each of its runs is encoded once.
-        self._cached_has_control = lru_cache(maxsize=8192)(self._has_control)
         self._cached_template = lru_cache(maxsize=8192)(self._encode_template)
         self._cached_text = lru_cache(maxsize=1024)(self._encode_text)
         self._cached_run = lru_cache(maxsize=8192)(self._encode_run)
@@ -56,7 +55,7 @@ class ChatTokenizer:
 
     def has_control(self, text: str) -> bool:
         """Whether encoding text as a template would yield control tokens."""
-        return self._cached_has_control(text)
+        return self._control.search(text) is not None
 
     def split_control(self, text: str) -> list[str]:
         """Cut template text before every control token, so that each part starts with one.
@@ -115,9 +114,6 @@ class ChatTokenizer:
 
     def step_stream(self, stream: DecodeStream, token_id: int) -> str:
         return stream.step(self._backend, token_id) or ""
-
-    def _has_control(self, text: str) -> bool:
-        return self._control.search(text) is not None
 
     def _encode_template(self, text: str) -> tuple[int, ...]:
         return tuple(self._backend.encode(text, add_special_tokens=False).ids)
