@@ -35,6 +35,8 @@ soak: setup
 
 bench: setup
 	$(PY) -m tests.benchmarks.ttft
+	$(PY) -m tests.benchmarks.eviction
+	$(PY) -m tests.benchmarks.memory
 	$(QT) $(PY) -m tests.benchmarks.bench_window
 	$(QT) $(PY) -m tests.benchmarks.bench_transcript
 

@@ -45,6 +45,7 @@ class Settings:
     inspector_visible: bool = False
     selected_conversation: ConversationId | None = None
     text_zoom: int = 100  # per cent
+    read_ahead: bool = True  # while the engine is idle
     unknown: Mapping[str, object] = field(default_factory=dict[str, object])  # a newer version's
 
 
@@ -115,6 +116,7 @@ def _to_json(settings: Settings) -> dict[str, object]:
         "inspector_visible": settings.inspector_visible,
         "selected_conversation": settings.selected_conversation,
         "text_zoom": settings.text_zoom,
+        "read_ahead": settings.read_ahead,
     }
 
 
@@ -132,6 +134,7 @@ def _from_json(parsed: dict[str, object]) -> Settings:
         inspector_visible=_typed(parsed.get("inspector_visible"), bool, False),
         selected_conversation=None if conversation is None else ConversationId(conversation),
         text_zoom=min(max(zoom, ZOOM_MIN), ZOOM_MAX),
+        read_ahead=_typed(parsed.get("read_ahead"), bool, True),
         unknown={key: value for key, value in parsed.items() if key not in known},
     )
 

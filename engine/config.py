@@ -9,14 +9,41 @@ from dataclasses import dataclass
 class EngineConfig:
     """How the engine uses the machine."""
 
-    # Bytes the prefix cache may hold; None: what the device reports, less weights and head room.
+    # Bytes the prefix cache may hold, whatever happens; None: what the device has to spare, and less
+    # while the machine is short of memory.
     cache_budget_bytes: int | None = None
+    # Bytes that all of the engine may use; None: what the device recommends.
+    device_bytes: int | None = None
+    # Not the cache's: a pass's own arrays, buffers that MLX keeps after use, a reply that grows.
+    head_room_bytes: int = 2 << 30
+    # A pass over a whole cell: the logits of 64 positions for 250,000 tokens, one layer's activations.
+    pass_bytes: int = 512 << 20
+    # A machine with little to spare still keeps a few conversations.
+    least_budget_bytes: int = 256 << 20
+    # The machine's memory is looked at this often: soon enough for a person who opens another program.
+    memory_check_s: float = 5.0
+    # With a smaller share available than this macOS has begun to compress and soon swaps.
+    scarce_memory: float = 0.1
+    # From this share on the budget grows again; well above, so that it does not swing.
+    ample_memory: float = 0.2
+    # By this share of the whole a look: all of it is back after a minute and a half.
+    regrowth: float = 1 / 16
     # Prompts are cut at multiples of this many tokens, so that a hit and a cold run are cut alike.
     cell_len: int = 512
     # In long prefills a snapshot is kept this often: an edit inside a document re-reads at most this.
     stride_len: int = 2048
     # Live caches kept per conversation. More cost only head room; the byte budget binds first.
     max_hot: int = 16
+    # Read ahead while nobody waits; SetIdleWork changes it later.
+    idle_work: bool = True
+    # After work, this long since the last time, a stored point is computed anew and compared: rarely
+    # enough that nobody hears the fan for it, and only up to a length that takes seconds.
+    audit_every_s: float = 600.0
+    audit_max_tokens: int = 4096
+    # On battery only for the conversation that is shown, and no drafts.
+    saves_battery: bool = True
+    # Bits of quantised attention K/V (4 or 8); None: as the model computes them.
+    kv_bits: int | None = None
     # False on Linux when results must be bit-exact: the reference BLAS sums in one order.
     use_openblas: bool = True
 
@@ -24,3 +51,5 @@ class EngineConfig:
         assert self.cell_len > 0
         assert self.stride_len % self.cell_len == 0
         assert self.max_hot > 0
+        assert 0 <= self.scarce_memory <= self.ample_memory <= 1
+        assert self.kv_bits in (None, 4, 8)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -16,14 +16,9 @@ import mlx.core as mx
 
 from engine.cache.prefix_cache import PrefixCache
 from engine.config import EngineConfig
-from engine.errors import (
-    BugError,
-    EngineError,
-    NoModelError,
-    OutOfMemoryError,
-    is_out_of_memory,
-)
+from engine.errors import CancelledWaitingError, NoModelError, is_out_of_memory, problem_of
 from engine.events import (
+    AwaitIdle,
     Cancel,
     Command,
     Event,
@@ -36,11 +31,15 @@ from engine.events import (
     ModelLoaded,
     ModelLoading,
     ModelUnloaded,
+    Pin,
+    Prewarm,
     ReportStatistics,
     RequestFailed,
     RequestFinished,
     RequestQueued,
     RequestStarted,
+    SetIdleWork,
+    Show,
     Shutdown,
     StatisticsReported,
     Submit,
@@ -48,17 +47,18 @@ from engine.events import (
     Verified,
     Verify,
 )
-from engine.memory import cache_budget, limit_freed_buffers, wire_weights
+from engine.idle import Idler
+from engine.memory import MemoryWatch, cache_budget, limit_memory, wire_weights
 from engine.models.loader import LoadedModel, load_model, namespace_of
-from engine.oracle import Record, check, failed_check
+from engine.power import Battery
+from engine.records import Records
+from engine.runner.history import History
+from engine.runner.plan import log_line
 from engine.runner.runner import Runner
 from engine.runner.sequence import Sequence
-from engine.types import NOTHING_CACHED, FinishReason, Problem, RequestId
+from engine.types import NOTHING_CACHED, ConversationId, FinishReason, Problem, RequestId
 
 log = logging.getLogger(__name__)
-
-# Finished requests whose logits are kept for Verify; more than anyone has in flight.
-_MAX_RECORDS = 64
 
 
 class _LoadGivenUpError(Exception):
@@ -95,9 +95,16 @@ class EngineCore:
         self.model: LoadedModel | None = None
         self._runner: Runner | None = None
         self._namespace = ""
-        self._records: OrderedDict[RequestId, Record] = OrderedDict()
+        self._records = Records()
         self._retried: RequestId | None = None
+        self._history = History()
+        on_battery = Battery().in_use if config.saves_battery else lambda: False
+        self._idler = Idler(
+            emit, on_battery, enabled=config.idle_work, audit_every_s=config.audit_every_s
+        )
         self._stopping = False
+        self._pinned: set[ConversationId] = set()
+        self._watch: MemoryWatch | None = None  # of a budget that was not configured
         self.cache: PrefixCache | None = None
 
     def run(self) -> None:
@@ -115,16 +122,18 @@ class EngineCore:
         Returns:
             Whether anything was done.
         """
-        is_idle = self._running is None and not self._waiting
+        is_idle = self._running is None and not self._waiting and not self._idler.has_work
         worked = self._drain(wait=wait and is_idle)
         if self._stopping:
             return worked
-        if self._running is None and self._waiting:
-            self._start(self._waiting.popleft())
-        elif self._running is not None:
+        self._mind_memory()
+        if self._running is not None:
             self._advance(self._running)
+        elif self._waiting:
+            self._idler.pause()
+            self._start(self._waiting.popleft())
         else:
-            return worked
+            return self._idler.step() or worked
         return True
 
     # Commands
@@ -143,7 +152,9 @@ class EngineCore:
         if self._deferred:
             return self._deferred.popleft()
         try:
-            return self._commands.get(block=wait)
+            # Others may need memory while nothing is going on here.
+            timeout = self._config.memory_check_s if self._watch is not None else None
+            return self._commands.get(block=wait, timeout=timeout)
         except Empty:
             return None
 
@@ -166,14 +177,24 @@ class EngineCore:
                 self._drop_cache()
                 self._emit(ModelUnloaded())
             case Verify():
-                self._verify(command)
+                result = self._records.verify(self.model, command)
+                self._emit(Verified(command.request_id, result))
             case Shutdown():
                 self._stopping = True
+            case Pin():
+                self._pin(command)
+            case Prewarm() | Show() | SetIdleWork() | AwaitIdle():
+                self._idler.obey(command)
             case _:
                 self._obey_cache(command)
 
     def _obey_cache(self, command: Command) -> None:
         cache = self.cache
+        if isinstance(command, Forget):
+            self._idler.drop(command.conversation_id)
+            self._history.forget(command.conversation_id)
+        elif isinstance(command, Evict):
+            self._idler.pause()
         if cache is None:
             self._emit(StatisticsReported(NOTHING_CACHED))
             return
@@ -192,6 +213,24 @@ class EngineCore:
                 raise AssertionError(command)
         self._emit(StatisticsReported(cache.statistics()))
 
+    def _pin(self, command: Pin) -> None:
+        """Remembered for the next model too."""
+        change = self._pinned.add if command.pinned else self._pinned.discard
+        change(command.conversation_id)
+        if self.cache is not None:
+            self.cache.pin(command.conversation_id, pinned=command.pinned)
+
+    def _mind_memory(self) -> None:
+        """Hold less while the machine is short of memory."""
+        cache, watch = self.cache, self._watch
+        if cache is None or watch is None:
+            return
+        budget = watch.look(lambda: cache.ledger().total_bytes)
+        if budget is not None:
+            log.info("the cache may hold %.2f GB", budget / 1e9)
+            cache.set_budget(budget)
+            mx.clear_cache()
+
     def _enqueue(self, submit: Submit) -> None:
         self._waiting.append(submit)
         ahead = len(self._waiting) - 1 + (self._running is not None)
@@ -206,7 +245,8 @@ class EngineCore:
         for submit in list(self._waiting):
             if submit.request.request_id == request_id:
                 self._waiting.remove(submit)
-                self._fail(request_id, _CANCELLED_WAITING)
+                error = CancelledWaitingError("It was still waiting for its turn.")
+                self._emit(RequestFailed(request_id, error.problem))
 
     # Work
 
@@ -219,8 +259,9 @@ class EngineCore:
         try:
             self._running = self._runner.start(request, submit.submitted_at)
         except Exception as error:  # noqa: BLE001 — one request's error ends that request alone
-            self._fail(request.request_id, _problem_of(error))
+            self._fail(request.request_id, problem_of(error))
             return
+        log.info("%s", log_line(self._running.plan))
         clock = self._running.clock
         restore_ms = (clock.restored - clock.rendered) * 1e3
         self._emit(RequestStarted(request.request_id, self._running.plan, restore_ms))
@@ -248,23 +289,18 @@ class EngineCore:
     def _settle(self, sequence: Sequence) -> None:
         assert self._runner is not None
         self._running = None
-        request = sequence.request
-        if request.record_logits:
-            self._records[request.request_id] = Record(
-                prompt_ids=sequence.prompt.token_ids,
-                output_ids=tuple(sequence.reply.token_ids),
-                rows=tuple(sequence.recorded),
-                sampling=request.sampling,
-                is_forced=request.forced is not None,
-                thinking=request.thinking,
-            )
-            while len(self._records) > _MAX_RECORDS:
-                self._records.popitem(last=False)
+        self._records.keep(sequence)
         try:
-            self._runner.settle(sequence)
+            upcoming = self._runner.settle(sequence)
         except Exception:
-            log.exception("state of %s is lost", request.conversation_id)
+            log.exception("state of %s is lost", sequence.request.conversation_id)
             self._runner.abandon(sequence)
+            return
+        if sequence.num_output and not sequence.lease.side:
+            # What was asked for before this turn is out of date.
+            self._idler.drop(sequence.request.conversation_id)
+        if upcoming is not None:
+            self._idler.put(upcoming)
 
     def _fail_or_retry(self, sequence: Sequence, error: Exception) -> None:
         """Out of memory before anything was delivered: give up cached state and try once more."""
@@ -277,35 +313,27 @@ class EngineCore:
             _free_memory()
             self._waiting.appendleft(Submit(request, submitted))
         else:
-            self._fail(request.request_id, _problem_of(error))
+            self._fail(request.request_id, problem_of(error))
 
     def _fail(self, request_id: RequestId, problem: Problem) -> None:
         log.warning("request %s: %s", request_id, problem)
         self._emit(RequestFailed(request_id, problem))
-
-    def _verify(self, command: Verify) -> None:
-        record = self._records.pop(command.request_id, None)
-        if self.model is None or record is None:
-            result = failed_check("nothing was recorded for this request")
-        else:
-            try:
-                result = check(self.model, record, command.messages)
-            except Exception as error:
-                log.exception("the check failed")
-                result = failed_check(repr(error))
-        self._emit(Verified(command.request_id, result))
 
     # Models
 
     def _load(self, path: Path) -> None:
         """Requests wait meanwhile. The cached state stays if it is the same model again."""
         self._unload()
-        limit_freed_buffers()
+        limit_memory()
         try:
-            namespace = namespace_of(path)
+            namespace = namespace_of(path, self._config.kv_bits)
             if namespace != self._namespace:
                 self._drop_cache()
-            model = load_model(path, lambda done, total: self._report_loading(path, done, total))
+            model = load_model(
+                path,
+                lambda done, total: self._report_loading(path, done, total),
+                kv_bits=self._config.kv_bits,
+            )
             self._adopt(model, namespace)
         except _LoadGivenUpError:
             log.info("loading %s was given up", path)
@@ -313,20 +341,25 @@ class EngineCore:
             return
         except Exception as error:
             log.warning("loading %s failed", path, exc_info=True)
-            self._emit(ModelFailed(str(path), _problem_of(error)))
-            self.model = self._runner = None
+            self._emit(ModelFailed(str(path), problem_of(error)))
+            self.model = self._runner = self._idler.worker = None
             return
         self._emit(ModelLoaded(model.facts))
 
     def _adopt(self, model: LoadedModel, namespace: str) -> None:
         if self.cache is None:
+            budget = cache_budget(self._config, model.facts.weight_bytes)
+            if self._config.cache_budget_bytes is None:
+                self._watch = MemoryWatch(self._config, budget)
             self.cache = PrefixCache(
                 model.layout,
-                budget_bytes=cache_budget(self._config, model.facts.weight_bytes),
+                budget_bytes=budget,
                 max_hot=self._config.max_hot,
             )
+            for conversation_id in self._pinned:
+                self.cache.pin(conversation_id, pinned=True)
         self.model, self._namespace = model, namespace
-        self._runner = Runner(model, self.cache, self._config)
+        self._idler.worker = self._runner = Runner(model, self.cache, self._history, self._config)
         wire_weights()
 
     def _report_loading(self, path: Path, done: int, total: int) -> None:
@@ -344,31 +377,21 @@ class EngineCore:
     def _unload(self) -> None:
         if self._running is not None:
             self._finish(self._running, FinishReason.CANCELLED)
-        self.model = self._runner = None
+        self._idler.pause()
+        self.model = self._runner = self._idler.worker = None
         self._records.clear()
         _free_memory()
 
     def _drop_cache(self) -> None:
+        if self.cache is not None:
+            self._idler.clear()
         self.cache = None
+        self._history.forget_model()
         _free_memory()
 
     def _close(self) -> None:
         self._unload()
         self._drop_cache()
-
-
-_CANCELLED_WAITING = Problem(
-    title="This answer was cancelled before it began.", cause="", advice=""
-)
-
-
-def _problem_of(error: Exception) -> Problem:
-    if isinstance(error, EngineError):
-        return error.problem
-    if is_out_of_memory(error):
-        return OutOfMemoryError("The device had none left.", details=repr(error)).problem
-    log.error("unexpected", exc_info=error)
-    return BugError(f"{type(error).__name__}: {error}.", details=repr(error)).problem
 
 
 def _free_memory() -> None:

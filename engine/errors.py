@@ -6,20 +6,25 @@ EngineError
 │   ├── UntrustedCodeError      the folder wants its own code to run
 │   ├── TemplateError           the chat template refused the conversation
 │   ├── ContextFullError        the prompt does not fit the context
+│   ├── MemoryFullError         the prompt does not fit the machine's memory
 │   ├── DiskError               disk full, file not writable
 │   ├── GgufError               a GGUF file that cannot be imported
 │   └── LibraryError            the installation is broken
 ├── TryAgainError           try again
 │   ├── OutOfMemoryError        the device had no memory left
-│   └── NoModelError            no model is loaded
+│   ├── NoModelError            no model is loaded
+│   └── CancelledWaitingError   taken back before it began
 └── BugError                our bug
 """
 
 from __future__ import annotations
 
+import logging
 from typing import ClassVar, Self
 
 from engine.types import Problem
+
+log = logging.getLogger(__name__)
 
 
 class EngineError(Exception):
@@ -77,6 +82,15 @@ class ContextFullError(UserFixableError):
     advice = "Edit an earlier message to branch off a shorter conversation, or start a new chat."
 
 
+class MemoryFullError(UserFixableError):
+    """The prompt needs more memory than the machine has left beside the model."""
+
+    title = "There is not enough memory to read this conversation."
+    advice = (
+        "Edit an earlier message to branch off a shorter conversation, or choose a smaller model."
+    )
+
+
 class DiskError(UserFixableError):
     """A file could not be written."""
 
@@ -116,6 +130,13 @@ class NoModelError(TryAgainError):
     advice = "Choose a model first."
 
 
+class CancelledWaitingError(TryAgainError):
+    """A request was cancelled before its turn came."""
+
+    title = "This answer was cancelled before it began."
+    advice = "Send the message again."
+
+
 class BugError(EngineError):
     """An invariant of ours failed."""
 
@@ -127,3 +148,13 @@ def is_out_of_memory(error: Exception) -> bool:
     """Whether an error of Python or of MLX means that memory ran out."""
     words = str(error).lower()
     return isinstance(error, MemoryError) or "malloc" in words or "out of memory" in words
+
+
+def problem_of(error: Exception) -> Problem:
+    """What a person is told; whatever nobody foresaw is logged as our bug."""
+    if isinstance(error, EngineError):
+        return error.problem
+    if is_out_of_memory(error):
+        return OutOfMemoryError("The device had none left.", details=repr(error)).problem
+    log.error("unexpected", exc_info=error)
+    return BugError(f"{type(error).__name__}: {error}.", details=repr(error)).problem

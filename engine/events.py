@@ -62,6 +62,48 @@ class Forget(Command):
     conversation_id: ConversationId
 
 
+@dataclass(frozen=True, slots=True)
+class Pin(Command):
+    """Keep a conversation's state (or no longer): it is given up after everything unpinned."""
+
+    conversation_id: ConversationId
+    pinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Show(Command):
+    """Which conversation the person looks at; idle work for it comes first."""
+
+    conversation_id: ConversationId | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prewarm(Command):
+    """Read ahead for a conversation while idle; a newer one for it takes the older one's place.
+
+    messages end with a reply (what the next turn's prompt will begin with is read), or with a user
+    message that is still being typed (is_draft: read as far as further typing can't change it).
+    """
+
+    conversation_id: ConversationId
+    messages: tuple[Message, ...]
+    is_draft: bool = False
+    thinking: bool | None = None
+    keep_thinking: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetIdleWork(Command):
+    """Switch idle work on or off; what is running stops within one prefill chunk."""
+
+    enabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitIdle(Command):
+    """Ask for IdleReached once nothing waits, runs or is left to be read ahead."""
+
+
 class EvictWhat(StrEnum):
     """Which part of the prefix cache to give up."""
 
@@ -198,6 +240,34 @@ class RequestFailed(Event):
 
     request_id: RequestId
     problem: Problem
+
+
+class IdleKind(StrEnum):
+    """What the engine does while nobody waits."""
+
+    READ_AHEAD = "read_ahead"  # the beginning of a conversation's next prompt
+    DRAFT = "draft"  # a message that is still being typed
+    AUDIT = "audit"  # a stored point is computed anew and compared
+
+
+@dataclass(frozen=True, slots=True)
+class IdleWorking(Event):
+    """Idle work goes on: done of total tokens are fed."""
+
+    conversation_id: ConversationId | None
+    kind: IdleKind
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class IdleStopped(Event):
+    """No idle work is running any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdleReached(Event):
+    """The answer to AwaitIdle."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,23 @@
-"""How much memory the device gives, and MLX's own limits. Engine thread only."""
+"""How much memory there is: the device's, MLX's own limits, the machine's. Engine thread only."""
 
 from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Protocol
 
 import mlx.core as mx
 import psutil
 
 from engine.config import EngineConfig
 
-# Left to macOS, the other apps and the working set of a forward pass.
-_HEAD_ROOM = 2 << 30
-# A small machine still keeps a few conversations.
-_LEAST_BUDGET = 256 << 20
-# Freed buffers that MLX may keep for itself.
+log = logging.getLogger(__name__)
+
+# Freed buffers that MLX may keep for itself: a pass finds the last one's. Part of the head room.
 _MLX_CACHE = 1 << 30
 
-
-def cache_budget(config: EngineConfig, weight_bytes: int) -> int:
-    """Bytes for cached conversations: the configured ones, else what the device has to spare."""
-    if config.cache_budget_bytes is not None:
-        return config.cache_budget_bytes
-    return max(_LEAST_BUDGET, working_set_bytes() - weight_bytes - _HEAD_ROOM)
+MACHINE = "this Mac" if mx.metal.is_available() else "this computer"
 
 
 def working_set_bytes() -> int:
@@ -29,12 +27,90 @@ def working_set_bytes() -> int:
     return psutil.virtual_memory().total // 2
 
 
-def limit_freed_buffers() -> None:
-    """Before loading: what MLX frees is given back beyond this much."""
+def spare_bytes(config: EngineConfig, weight_bytes: int) -> int:
+    """What the device can give beside the weights, to a request that has it all to itself."""
+    return max(0, (config.device_bytes or working_set_bytes()) - weight_bytes)
+
+
+def cache_budget(config: EngineConfig, weight_bytes: int) -> int:
+    """Bytes for cached conversations: the configured ones, else what the device has to spare."""
+    if config.cache_budget_bytes is not None:
+        return config.cache_budget_bytes
+    spare = spare_bytes(config, weight_bytes) - config.head_room_bytes
+    return max(config.least_budget_bytes, spare)
+
+
+def limit_memory() -> None:
+    """Before loading: what MLX frees is given back beyond so much, and passes wait for each other's.
+
+    Without a limit of its own MLX goes half as far again as the GPU recommends before it waits.
+    """
     mx.set_cache_limit(_MLX_CACHE)
+    if mx.metal.is_available():
+        mx.set_memory_limit(working_set_bytes())
 
 
 def wire_weights() -> None:
     """After loading: the weights stay resident."""
     if mx.metal.is_available():
         mx.set_wired_limit(working_set_bytes())
+
+
+class _MachineMemory(Protocol):
+    """Of psutil's figures, in bytes."""
+
+    total: int
+    available: int
+
+
+def _machine_memory() -> _MachineMemory:
+    return psutil.virtual_memory()
+
+
+class MemoryWatch:
+    """The cache's budget while other programs come and go.
+
+    What the machine is short of is given back at once; it grows again in small steps.
+    """
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        full_bytes: int,
+        *,
+        machine: Callable[[], _MachineMemory] = _machine_memory,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._config = config
+        self._full_bytes = full_bytes
+        self._budget_bytes = full_bytes
+        self._machine = machine
+        self._clock = clock
+        self._next_look = clock() + config.memory_check_s
+
+    def look(self, held_bytes: Callable[[], int]) -> int | None:
+        """The new budget, if it is time to look and there is one.
+
+        Args:
+            held_bytes: counts what the cache holds; asked only if need be.
+        """
+        now = self._clock()
+        if now < self._next_look:
+            return None
+        self._next_look = now + self._config.memory_check_s
+        budget = self._fitting(self._machine(), held_bytes)
+        if budget == self._budget_bytes:
+            return None
+        self._budget_bytes = budget
+        return budget
+
+    def _fitting(self, machine: _MachineMemory, held_bytes: Callable[[], int]) -> int:
+        config = self._config
+        missing = int(machine.total * config.scarce_memory) - machine.available
+        if missing > 0:
+            least = min(config.least_budget_bytes, self._full_bytes)
+            return max(least, min(self._budget_bytes, held_bytes()) - missing)
+        if machine.available >= machine.total * config.ample_memory:
+            grown = self._budget_bytes + int(self._full_bytes * config.regrowth)
+            return min(self._full_bytes, grown)
+        return self._budget_bytes

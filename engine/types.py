@@ -21,6 +21,7 @@ class Role(StrEnum):
     SYSTEM = "system"
     USER = "user"
     ASSISTANT = "assistant"
+    TOOL = "tool"  # what a tool that the assistant called gave back
 
 
 class Channel(StrEnum):
@@ -102,21 +103,52 @@ class Request:
     sampling: SamplingParams = field(default_factory=SamplingParams)
     max_tokens: int = 4096
     thinking: bool | None = None  # None: the template's own default
+    keep_thinking: bool = False  # earlier thoughts stay in the prompt, if the template can
     forced: ForcedReply | None = None
     stop_after: int | None = None  # cancel after this many delivered tokens
     record_logits: bool = False  # keep the logits before every token for Verify
     side: bool = False  # titles and the like: publishes nothing, evicts nothing
 
 
+class ReasonKind(StrEnum):
+    """Why tokens of a prompt were not restored."""
+
+    NEW_CONVERSATION = "new_conversation"  # nothing was known of it
+    NEW_MESSAGE = "new_message"  # the message that this step adds
+    EDITED_MESSAGE = "edited_message"  # a message reads differently than before
+    SYSTEM_CHANGED = "system_changed"
+    OPTIONS_CHANGED = "options_changed"  # thinking switched, or kept or dropped thoughts
+    REASONING_DROPPED = "reasoning_dropped"  # the template leaves thoughts out of earlier replies
+    REPLY_RENDERED = "reply_rendered"  # a reply reads otherwise than it was written
+    SNAPSHOT_EVICTED = "snapshot_evicted"  # K/V is there, the state had to make room
+    STATE_EVICTED = "state_evicted"  # all of it had to make room
+    MODEL_RELOADED = "model_reloaded"  # another model was loaded meanwhile
+    FAULT = "fault"  # a stored point was not what it said, and was dropped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why num_tokens of a prompt, from token `at` on, had to be fed. text is the sentence."""
+
+    kind: ReasonKind
+    num_tokens: int
+    at: int
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptPlan:
-    """Where the tokens of a prompt come from: restored + replayed + read = prompt_tokens."""
+    """Where the tokens of a prompt come from: restored + replayed + read = prompt_tokens.
+
+    matched tokens were known, usable or not: matched >= restored.
+    """
 
     prompt_tokens: int
     restored: int
     replayed: int
     read: int
-    reasons: tuple[str, ...] = ()
+    matched: int = 0
+    reasons: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +180,7 @@ class ModelFacts:
     context_len: int
     weight_bytes: int
     has_thinking: bool
+    can_keep_thinking: bool  # the template has a switch that leaves earlier thoughts in the prompt
     tokenizer_hash: str
     template_hash: str
     kv_bytes_per_token: int
@@ -171,6 +204,8 @@ class CacheStatistics:
     evictions: int
     restore_faults: int
     copied_bytes: int
+    audits: int  # stored points that were computed anew and compared
+    audit_faults: int  # those that differed, and were dropped
 
 
 NOTHING_CACHED = CacheStatistics(
@@ -186,19 +221,24 @@ NOTHING_CACHED = CacheStatistics(
     evictions=0,
     restore_faults=0,
     copied_bytes=0,
+    audits=0,
+    audit_faults=0,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """A finished request held to a fresh run of the bare model (Verify).
+    """A finished request held to fresh runs of the bare model (Verify).
 
-    max_difference is max |engine - naive| over all logits, relative to their standard deviation.
+    max_difference is max |engine - naive| over all logits, relative to their standard deviation,
+    where naive reads the prompt in one go; replay_difference is the same against a cold run by the
+    same passes, whose every bit is to be the same.
     """
 
     prompt_equal: bool
     equal: bool
     max_difference: float
+    replay_difference: float
     first_difference: int | None
     detail: str = ""
 

@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QTimer
 from PySide6.QtWidgets import QApplication
 
@@ -21,6 +22,10 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ["LC_ALL"] = "C.UTF-8"
 locale.setlocale(locale.LC_ALL, "C.UTF-8")
 QLocale.setDefault(QLocale.c())
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 JOIN_S = 2.0
 

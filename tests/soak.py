@@ -1,7 +1,8 @@
-"""The long runs: `python -m tests.soak [promise] [starts] [kills]`, all of them by default.
+"""The long runs: `python -m tests.soak [promise] [templates] [starts] [kills]`, all by default.
 
 promise  the full promise script (8 chats x 4 turns and what follows) on every tiny model and on the
          starter model, each step held to the bare model
+templates  8 chats x 6 turns behind every real Qwen template, without and with idle work
 starts   fifty starts and ends of the engine in every state
 kills    thirty kill -9 of the app while it streams an answer
 """
@@ -21,6 +22,7 @@ from tests.e2e.test_kill import kill_often
 from tests.engine.test_engine import PROGRAM
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
 from tests.oracle.scripts import promise_script
+from tests.oracle.template_table import template_table
 
 STATES = ("starting", "loading", "answering", "finished")
 
@@ -89,7 +91,12 @@ def kills(folder: Path) -> bool:
 
 
 def main() -> int:
-    runs: dict[str, Callable[[Path], bool]] = {"promise": promise, "starts": starts, "kills": kills}
+    runs: dict[str, Callable[[Path], bool]] = {
+        "promise": promise,
+        "templates": template_table,
+        "starts": starts,
+        "kills": kills,
+    }
     held = True
     for name in sys.argv[1:] or runs:
         with tempfile.TemporaryDirectory() as folder:

@@ -17,6 +17,9 @@ from app.bridge.coalesce import merge_deltas
 from engine.events import (
     Command,
     Event,
+    IdleReached,
+    IdleStopped,
+    IdleWorking,
     ModelFailed,
     ModelLoaded,
     ModelLoading,
@@ -26,6 +29,7 @@ from engine.events import (
 )
 
 ModelEvent = ModelLoading | ModelLoaded | ModelFailed | ModelUnloaded
+IdleEvent = IdleWorking | IdleStopped
 
 
 class EnginePort(Protocol):
@@ -44,6 +48,7 @@ class EngineBridge(QObject):
 
     model_changed = Signal(object)  # ModelEvent
     request_changed = Signal(object)  # an event that carries a request_id
+    idle_changed = Signal(object)  # IdleEvent
     _woken = Signal()
 
     def __init__(self, make_engine: EngineFactory, parent: QObject | None = None) -> None:
@@ -82,7 +87,9 @@ class EngineBridge(QObject):
             match event:
                 case ModelLoading() | ModelLoaded() | ModelFailed() | ModelUnloaded():
                     self.model_changed.emit(event)
-                case StatisticsReported() | Verified():
+                case IdleWorking() | IdleStopped():
+                    self.idle_changed.emit(event)
+                case StatisticsReported() | Verified() | IdleReached():
                     pass  # asked for by the command line and the benchmarks only
                 case _:
                     self.request_changed.emit(event)

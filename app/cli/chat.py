@@ -10,7 +10,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from app.cli.client import EngineClient, ProblemError, ThreadedClient, load_model
+from app.cli.client import (
+    EngineClient,
+    ProblemError,
+    ThreadedClient,
+    add_kv_bits,
+    load_model,
+)
 from app.conversation.actions import Turn, TurnIds, plan_send
 from app.conversation.tree import (
     Conversation,
@@ -34,6 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--thinking", action="store_true", default=None, help="let the model think first"
     )
     parser.add_argument("--no-thinking", dest="thinking", action="store_false")
+    add_kv_bits(parser)
     parser.add_argument("--stats", action="store_true", help="say what each answer cost, on stderr")
 
 
@@ -48,7 +55,7 @@ def run(args: Namespace, model: Path) -> int:
     """Answer every message with the model."""
     conv = new_conversation(ConversationId("terminal"), now=time.time())
     conv = set_system_prompt(conv, args.system)
-    with ThreadedClient(EngineConfig()) as client:
+    with ThreadedClient(EngineConfig(kv_bits=args.kv_bits)) as client:
         facts = load_model(client, model, lambda _: None)
         for number, text in enumerate(_messages(args)):
             ids = TurnIds(user=NodeId(f"u{number}"), reply=NodeId(f"r{number}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
@@ -54,6 +55,12 @@ class ThreadedClient:
         trace: TracebackType | None,
     ) -> None:
         self._engine.close()
+
+
+def add_kv_bits(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--kv-bits", type=int, choices=(4, 8), help="keep attention K/V quantised (default: not)"
+    )
 
 
 def load_model(

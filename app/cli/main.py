@@ -11,6 +11,7 @@ from pathlib import Path
 from app.cli import bench, chat, models
 from app.cli.client import ProblemError
 from app.cli.script import ScriptError
+from app.cli.tree.command import add_arguments as add_tree_arguments, run_tree
 from app.local_models import LocalModels
 from app.paths import make_paths
 from app.settings import load_settings
@@ -41,7 +42,9 @@ def _dispatch(args: argparse.Namespace) -> int:
     if args.command == "models":
         return models.run(args, local, folders)
     model: Path = args.model or _choose(local, folders)
-    return chat.run(args, model) if args.command == "chat" else bench.run_script(args, model)
+    if args.command == "chat":
+        return chat.run(args, model)
+    return bench.run_script(args, model) if args.kind == "script" else run_tree(args, model)
 
 
 def _choose(local: LocalModels, folders: tuple[str, ...]) -> Path:
@@ -63,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     models.add_arguments(commands.add_parser("models", parents=common, help="list local models"))
     kinds = commands.add_parser("bench", help="measure").add_subparsers(dest="kind", required=True)
     bench.add_arguments(kinds.add_parser("script", parents=common, help="play a script"))
+    add_tree_arguments(kinds.add_parser("tree", parents=common, help="edit, branch, stop, return"))
     return parser
 
 

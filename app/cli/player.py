@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from app.cli.client import EngineClient, ProblemError, load_model
+from app.cli.processed import ProcessedTokens
 from app.cli.script import (
     Edit,
     EvictState,
@@ -38,11 +39,14 @@ from app.conversation.tree import (
     versions,
 )
 from engine.events import (
+    AwaitIdle,
     Event,
     Evict,
     Forget,
+    IdleReached,
     RequestFailed,
     RequestFinished,
+    SetIdleWork,
     StatisticsReported,
     Submit,
     Verified,
@@ -52,6 +56,7 @@ from engine.types import (
     CheckResult,
     ConversationId,
     Message,
+    Reason,
     Request,
     RequestId,
     Role,
@@ -61,7 +66,7 @@ from engine.types import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepReport:
-    """What one generating step did. The first four token counts: see engine.types.PromptPlan.
+    """What one generating step did. Token counts up to replayed: see engine.types.PromptPlan.
 
     redo counts fed tokens whose whole prefix the engine had processed before.
     """
@@ -71,6 +76,7 @@ class StepReport:
     text: str
     finish_reason: str
     prompt_tokens: int
+    matched: int
     restored: int
     read: int
     replayed: int
@@ -81,7 +87,7 @@ class StepReport:
     total_ms: float
     decode_tok_s: float
     cache_bytes: int
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...]
     check: CheckResult | None = None
 
     @property
@@ -92,23 +98,6 @@ class StepReport:
         values = asdict(self)
         check = values.pop("check")
         return values | (check or {})
-
-
-@dataclass(slots=True)
-class ProcessedTokens:
-    """Every token sequence that the engine has processed, as prompt or as output."""
-
-    _edges: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
-
-    def add(self, token_ids: tuple[int, ...]) -> list[bool]:
-        """For each token, whether it was processed before after the same tokens; now it is."""
-        node = 0
-        known: list[bool] = []
-        for token_id in token_ids:
-            edge = (node, token_id)
-            known.append(edge in self._edges)
-            node = self._edges.setdefault(edge, len(self._edges) + 1)
-        return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +139,18 @@ class ScriptPlayer:
             case ForgetChat(chat=chat):
                 yield from self.join()
                 self._client.send(Forget(ConversationId(chat)))
-                self._wait_statistics()
+                self._wait_for(StatisticsReported)
             case EvictState(what=what):
                 yield from self.join()
                 self._client.send(Evict(what))
-                self._wait_statistics()
+                self._wait_for(StatisticsReported)
             case Plain.RELOAD:
                 yield from self.join()
                 load_model(self._client, self._model, lambda _: None)
-            case Plain.IDLE | Plain.JOIN:
+            case Plain.IDLE:
+                yield from self.join()
+                self._work_idly()
+            case Plain.JOIN:
                 yield from self.join()
 
     def _chat(self, name: str) -> Conversation:
@@ -179,6 +171,7 @@ class ScriptPlayer:
             ),
             max_tokens=generate.max_tokens,
             thinking=generate.thinking,
+            keep_thinking=generate.keep_thinking,
             forced=generate.reply,
             stop_after=generate.stop_after,
             record_logits=self._check,
@@ -240,10 +233,11 @@ class ScriptPlayer:
             text=finished.content,
             finish_reason=finished.reason.value,
             prompt_tokens=plan.prompt_tokens,
+            matched=plan.matched,
             restored=plan.restored,
             read=plan.read,
             replayed=plan.replayed,
-            redo=sum(known[plan.restored : plan.prompt_tokens]),
+            redo=max(0, min(known, plan.prompt_tokens) - plan.restored),
             output_tokens=usage.output_tokens,
             restore_ms=round(usage.restore_ms, 3),
             ttft_ms=round(usage.ttft_ms, 3),
@@ -263,8 +257,15 @@ class ScriptPlayer:
                 case event:
                     self._held.append(event)
 
-    def _wait_statistics(self) -> None:
-        while not isinstance(self._client.next_event(), StatisticsReported):
+    def _work_idly(self) -> None:
+        """Let the engine read ahead until nothing is left."""
+        self._client.send(SetIdleWork(enabled=True))
+        self._client.send(AwaitIdle())
+        self._wait_for(IdleReached)
+        self._client.send(SetIdleWork(enabled=False))
+
+    def _wait_for(self, kind: type[Event]) -> None:
+        while not isinstance(self._client.next_event(), kind):
             pass
 
     def _new_id(self) -> str:
@@ -276,7 +277,8 @@ def visible_messages(conv: Conversation, user_id: NodeId) -> tuple[Message, ...]
     """What a person sees above a reply, read off the tree without the code that sends it."""
     shown: list[Message] = []
     for node in path_to(conv, user_id):
-        tokens = node.reply.token_ids if node.reply else ()
+        reply = node.reply and node.reply.unpack()
+        tokens = reply.token_ids if reply else ()
         is_nothing = not (node.content or node.reasoning or tokens)
         if node.role is Role.ASSISTANT and node.status is not MessageStatus.COMPLETE and is_nothing:
             continue
@@ -284,9 +286,7 @@ def visible_messages(conv: Conversation, user_id: NodeId) -> tuple[Message, ...]
             joined = f"{shown.pop().content}\n\n{node.content}"
             node = replace(node, content=joined)
         shown.append(
-            Message(
-                role=node.role, content=node.content, reasoning=node.reasoning, reply=node.reply
-            )
+            Message(role=node.role, content=node.content, reasoning=node.reasoning, reply=reply)
         )
     if conv.system_prompt:
         shown.insert(0, Message(role=Role.SYSTEM, content=conv.system_prompt))

@@ -41,6 +41,7 @@ class Generate:
     temperature: float = 0.0
     seed: int = 0
     thinking: bool | None = None
+    keep_thinking: bool = False
     stop_after: int | None = None
     reply: ForcedReply | None = None
     wait: bool = True
@@ -179,6 +180,7 @@ def _generate(fields: _Fields) -> Generate:
         temperature=fields.take_or("temperature", float, 0.0),
         seed=fields.take_or("seed", int, 0),
         thinking=fields.optional("thinking", bool),
+        keep_thinking=fields.take_or("keep_thinking", bool, default=False),
         stop_after=fields.optional("stop_after", int),
         reply=_forced(fields),
         wait=fields.take_or("wait", bool, default=True),

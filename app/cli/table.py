@@ -6,7 +6,7 @@ from app.cli.player import StepReport
 
 HEADER = (
     f"{'op':<10} {'chat':<6} {'prompt':>7} {'restored':>8} {'read':>6} {'replayed':>8} {'redo':>5}"
-    f" {'out':>5} {'ttft ms':>9} {'tok/s':>7}  check"
+    f" {'out':>5} {'ttft ms':>9} {'tok/s':>7}  {'why':<17} check"
 )
 
 
@@ -20,8 +20,9 @@ def row(report: StepReport) -> str:
     else:
         at = "" if check.first_difference is None else f" from token {check.first_difference}"
         verdict = f"DIFFERS{at} ({check.max_difference:.1e}) {check.detail}"
+    why = report.reasons[0].kind if report.reasons else ""
     return (
         f"{report.op:<10} {report.chat:<6.6} {report.prompt_tokens:>7} {report.restored:>8}"
         f" {report.read:>6} {report.replayed:>8} {report.redo:>5} {report.output_tokens:>5}"
-        f" {report.ttft_ms:>9.1f} {report.decode_tok_s:>7.1f}  {verdict}"
+        f" {report.ttft_ms:>9.1f} {report.decode_tok_s:>7.1f}  {why:<17} {verdict}"
     )

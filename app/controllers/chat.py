@@ -34,6 +34,8 @@ class ChatController(QObject):
     """Each action says whether it was taken. refused says why not, with the text to give back, if any."""
 
     refused = Signal(object)  # Refusal
+    next_turn_changed = Signal(object)  # ConversationId: other messages or options come before it
+    draft_saved = Signal(object)  # ConversationId
 
     def __init__(self, desk: Desk, turns: Turns, models: ModelsController, origin: Origin) -> None:
         super().__init__()
@@ -78,15 +80,19 @@ class ChatController(QObject):
         index = siblings.index(node_id) + step
         if 0 <= index < len(siblings):
             self._desk.put(show_version(conversation, siblings[index]))
+            self.next_turn_changed.emit(conversation_id)
 
     def set_system_prompt(self, conversation_id: ConversationId, text: str) -> None:
         self._desk.put(set_system_prompt(self._desk.get(conversation_id), text))
+        self.next_turn_changed.emit(conversation_id)
 
     def set_setup(self, conversation_id: ConversationId, setup: Setup) -> None:
         self._desk.put(replace(self._desk.get(conversation_id), setup=setup))
+        self.next_turn_changed.emit(conversation_id)
 
     def save_draft(self, conversation_id: ConversationId, draft: str) -> None:
         self._desk.put_draft(conversation_id, draft)
+        self.draft_saved.emit(conversation_id)
 
     def _begin(self, conversation_id: ConversationId, text: str, plan: Plan) -> bool:
         if self._turns.live_in(conversation_id) is not None:

@@ -16,10 +16,12 @@ from app.bridge.store_lane import StoreLane
 from app.bridge.tasks import TaskLane
 from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
+from app.controllers.idle import Idle
 from app.controllers.library import LibraryController
 from app.controllers.models import Catalog, ModelsController
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
+from app.controllers.read_ahead import ReadAhead
 from app.controllers.turns import Turns
 from app.settings import Settings
 from app.store.conversations import OpenedStore
@@ -58,6 +60,10 @@ class Core(QObject):
         self.library = LibraryController(
             self.store, self.desk, self.turns, self.preferences, seams.origin
         )
+        self.idle = Idle(self.bridge, self.preferences)
+        self.read_ahead = ReadAhead(
+            self.bridge, self.desk, self.turns, self.models, self.library, self.chat
+        )
         for source in (self.store, self.desk, self.models, self.library, self.preferences):
             source.failed.connect(self.failed)
 
@@ -74,7 +80,9 @@ class Core(QObject):
     def close(self) -> None:
         """Stop what runs, keep what is written, join every thread."""
         self.models.stop()
+        self.read_ahead.stop()
         self.bridge.close()
+        self.idle.stop()
         self.turns.close()
         self.desk.close()
         self.preferences.flush()

@@ -137,6 +137,7 @@ class Desk(QObject):
             title_is_manual=value.title_is_manual,
             system_prompt=value.system_prompt,
             setup=value.setup,
+            keep_ready=value.keep_ready,
             draft=join_texts(held.text, value.draft),
         )
 

@@ -62,6 +62,11 @@ class LibraryController(QObject):
         """Conversations with an answer that nobody has looked at."""
         return frozenset(self._unseen)
 
+    @property
+    def kept_ready(self) -> frozenset[ConversationId]:
+        """Conversations whose state is to make room last."""
+        return frozenset(one.conversation_id for one in self._summaries.values() if one.keep_ready)
+
     def is_listed(self, conversation_id: ConversationId) -> bool:
         """Whether there is anything of it to delete."""
         return conversation_id in self._summaries
@@ -94,6 +99,17 @@ class LibraryController(QObject):
             return
         self._store.run(
             lambda store: store.rename(conversation_id, title),
+            lambda _none: self._reread(),
+            self._on_failed,
+        )
+
+    def keep_ready(self, conversation_id: ConversationId, keep: bool) -> None:  # noqa: FBT001 (the value)
+        """Keep a conversation's state when others make room, or no longer."""
+        if conversation_id in self._desk:
+            self._desk.put(replace(self._desk.get(conversation_id), keep_ready=keep))
+            return
+        self._store.run(
+            lambda store: store.set_keep_ready(conversation_id, keep),
             lambda _none: self._reread(),
             self._on_failed,
         )

@@ -46,6 +46,9 @@ class Preferences(QObject):
     def toggle_inspector(self) -> None:
         self.set(replace(self._value, inspector_visible=not self._value.inspector_visible))
 
+    def toggle_read_ahead(self) -> None:
+        self.set(replace(self._value, read_ahead=not self._value.read_ahead))
+
     def zoom_in(self) -> None:
         self._set_zoom(self._value.text_zoom + ZOOM_STEP)
 

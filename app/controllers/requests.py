@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.conversation.actions import Turn
-from app.conversation.tree import Generation, Setup
+from app.conversation.actions import Turn, messages_ahead
+from app.conversation.tree import Conversation, Generation, Setup
 from app.viewmodels.models import ModelStatus
 from engine.errors import NoModelError
-from engine.types import ModelFacts, Problem, Request, RequestId
+from engine.events import Prewarm
+from engine.types import ModelFacts, Problem, Request, RequestId, Role
 
 MAX_TOKENS = 4096
+LONG_DRAFT = 400  # characters; a shorter one is read before anyone could see that it is
 
 
 def make_request(
@@ -24,8 +26,32 @@ def make_request(
         new_messages=turn.new_messages,
         sampling=setup.sampling(replace(facts.default_sampling, seed=seed)),
         max_tokens=setup.max_tokens or MAX_TOKENS,
-        thinking=setup.thinking if facts.has_thinking else None,
+        thinking=_thinking(setup, facts),
+        keep_thinking=_keep_thinking(setup, facts),
     )
+
+
+def make_prewarm(conversation: Conversation, facts: ModelFacts) -> Prewarm | None:
+    """How the next turn begins, a long draft included; None when nothing of it is known."""
+    draft = conversation.draft if len(conversation.draft) >= LONG_DRAFT else ""
+    messages = messages_ahead(conversation, draft)
+    if not messages or messages[-1].role is Role.SYSTEM:
+        return None
+    return Prewarm(
+        conversation_id=conversation.conversation_id,
+        messages=messages,
+        is_draft=messages[-1].role is Role.USER,
+        thinking=_thinking(conversation.setup, facts),
+        keep_thinking=_keep_thinking(conversation.setup, facts),
+    )
+
+
+def _thinking(setup: Setup, facts: ModelFacts) -> bool | None:
+    return setup.thinking if facts.has_thinking else None
+
+
+def _keep_thinking(setup: Setup, facts: ModelFacts) -> bool:
+    return setup.keep_thinking and facts.can_keep_thinking
 
 
 def generation_of(request: Request, facts: ModelFacts) -> Generation:

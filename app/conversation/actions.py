@@ -97,6 +97,14 @@ def plan_regenerate(
     return _plan(conv, user, _reply_node(new_id, user, now, generation))
 
 
+def messages_ahead(conv: Conversation, draft: str = "") -> tuple[Message, ...]:
+    """What the next send will begin with: the messages on show, and its own as far as it is typed."""
+    messages = _messages(conv.system_prompt, shown_path(conv))
+    if draft.strip():
+        _add_user(messages, message_text(draft))
+    return tuple(messages)
+
+
 def _user_node(text: str, node_id: NodeId, parent: NodeId | None, *, now: float) -> Node:
     if not text.strip():
         raise EmptyMessageError("")
@@ -120,7 +128,7 @@ def _reply_node(node_id: NodeId, user: Node, now: float, generation: Generation 
 def _plan(conv: Conversation, user: Node, reply: Node) -> Turn:
     is_new = user.node_id not in conv.nodes
     grown = add_nodes(conv, user, reply) if is_new else add_nodes(conv, reply)
-    messages = _messages(conv.system_prompt, path_to(grown, user.node_id))
+    messages = tuple(_messages(conv.system_prompt, path_to(grown, user.node_id)))
     new_messages = {len(messages) - 1} if is_new else set[int]()
     if messages[0].role is Role.SYSTEM and conv.system_prompt != conv.read_system_prompt:
         new_messages.add(0)
@@ -140,7 +148,7 @@ def _plan(conv: Conversation, user: Node, reply: Node) -> Turn:
     )
 
 
-def _messages(system_prompt: str, path: Iterable[Node]) -> tuple[Message, ...]:
+def _messages(system_prompt: str, path: Iterable[Node]) -> list[Message]:
     """The messages of a branch as the model gets them.
 
     A reply that holds nothing (it failed, or was stopped before its first token) is left out. Many chat
@@ -155,23 +163,29 @@ def _messages(system_prompt: str, path: Iterable[Node]) -> tuple[Message, ...]:
             assert node.status is not MessageStatus.STREAMING, "the reply before must end first"
             if _holds_something(node):
                 messages.append(_reply_message(node))
-        elif messages and messages[-1].role is Role.USER:
-            joined = f"{messages[-1].content}\n\n{node.content}"
-            messages[-1] = Message(role=Role.USER, content=joined)
         else:
-            messages.append(Message(role=Role.USER, content=node.content))
-    return tuple(messages)
+            _add_user(messages, node.content)
+    return messages
+
+
+def _add_user(messages: list[Message], content: str) -> None:
+    if messages and messages[-1].role is Role.USER:
+        content = f"{messages.pop().content}\n\n{content}"
+    messages.append(Message(role=Role.USER, content=content))
 
 
 def _reply_message(node: Node) -> Message:
     return Message(
-        role=Role.ASSISTANT, content=node.content, reasoning=node.reasoning, reply=node.reply
+        role=Role.ASSISTANT,
+        content=node.content,
+        reasoning=node.reasoning,
+        reply=node.reply and node.reply.unpack(),
     )
 
 
 def _holds_something(reply: Node) -> bool:
     # Tokens without text count (half a character was generated), and so does an answer that the model itself left
     # empty: the engine holds the state after both.
-    has_tokens = reply.reply is not None and bool(reply.reply.token_ids)
+    has_tokens = reply.reply is not None and bool(reply.reply.token_bytes)
     is_answer = reply.status is MessageStatus.COMPLETE
     return is_answer or has_tokens or bool(reply.content or reply.reasoning)

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NewType, TypeVar
 
+from app.conversation.packed_reply import PackedReply
 from app.conversation.text import clean_text, title_from
 from engine.events import RequestFinished
 from engine.types import (
     ConversationId,
     FinishReason,
     Problem,
-    ReplyTokens,
     Role,
     SamplingParams,
     Usage,
@@ -64,6 +64,7 @@ class Setup:
     seed: int | None = None
     max_tokens: int | None = None
     thinking: bool | None = None
+    keep_thinking: bool = False  # earlier thoughts stay in the prompt
 
     def sampling(self, defaults: SamplingParams) -> SamplingParams:
         return replace(
@@ -87,7 +88,7 @@ class Node:
     content: str
     created_at: float
     reasoning: str = ""
-    reply: ReplyTokens | None = None
+    reply: PackedReply | None = None
     status: MessageStatus = MessageStatus.COMPLETE
     generation: Generation | None = None
     problem: Problem | None = None
@@ -100,6 +101,7 @@ class ConversationSummary:
     conversation_id: ConversationId
     title: str
     updated_at: float
+    keep_ready: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +120,7 @@ class Conversation:
     title_is_manual: bool = False
     system_prompt: str = ""
     read_system_prompt: str | None = None  # what the last turn sent; None before the first
+    keep_ready: bool = False  # its state makes room last
     setup: Setup = field(default_factory=Setup)
     draft: str = ""
     deleted_at: float | None = None
@@ -148,7 +151,10 @@ def new_conversation(conversation_id: ConversationId, *, now: float) -> Conversa
 
 def summary_of(conv: Conversation) -> ConversationSummary:
     return ConversationSummary(
-        conversation_id=conv.conversation_id, title=conv.title, updated_at=conv.updated_at
+        conversation_id=conv.conversation_id,
+        title=conv.title,
+        updated_at=conv.updated_at,
+        keep_ready=conv.keep_ready,
     )
 
 
@@ -230,7 +236,7 @@ def finish_reply(conv: Conversation, reply_id: NodeId, finished: RequestFinished
         node,
         content=finished.content,
         reasoning=finished.reasoning,
-        reply=finished.reply,
+        reply=PackedReply.pack(finished.reply),
         status=_status_after(finished.reason),
         generation=generation,
     )

@@ -24,6 +24,7 @@ class ConversationRow(NamedTuple):
     system_prompt: str
     read_system_prompt: str | None
     draft: str
+    keep_ready: int
 
 
 class SummaryRow(NamedTuple):
@@ -32,6 +33,7 @@ class SummaryRow(NamedTuple):
     conversation_id: str
     title: str
     updated_at: float
+    keep_ready: int
 
 
 class ShownRow(NamedTuple):
@@ -54,6 +56,7 @@ def conversation_row(conv: Conversation) -> ConversationRow:
         system_prompt=conv.system_prompt,
         read_system_prompt=conv.read_system_prompt,
         draft=conv.draft,
+        keep_ready=conv.keep_ready,
     )
 
 
@@ -70,6 +73,7 @@ def conversation_from(row: ConversationRow) -> Conversation:
         system_prompt=row.system_prompt,
         read_system_prompt=row.read_system_prompt,
         draft=row.draft,
+        keep_ready=bool(row.keep_ready),
     )
 
 
@@ -78,6 +82,7 @@ def summary_from(row: SummaryRow) -> ConversationSummary:
         conversation_id=ConversationId(row.conversation_id),
         title=row.title,
         updated_at=row.updated_at,
+        keep_ready=bool(row.keep_ready),
     )
 
 

@@ -118,6 +118,10 @@ class ConversationStore:
         conv = self.load(conversation_id)
         self.save(set_title(conv, title), since=conv)
 
+    def set_keep_ready(self, conversation_id: ConversationId, keep_ready: bool) -> None:  # noqa: FBT001 (the value)
+        """Write it for a conversation that is not in memory."""
+        self._database.run(statements.SET_KEEP_READY, (keep_ready, conversation_id))
+
     def delete(self, conversation_id: ConversationId, *, now: float) -> None:
         """Take a conversation out of the list; for 30 days restore brings it back."""
         self._database.run(statements.SET_DELETED_AT, (now, conversation_id))

@@ -7,11 +7,11 @@ What most replies share (model, sampling) is JSON, parsed once.
 from __future__ import annotations
 
 import json
-import struct
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import lru_cache
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
+from app.conversation.packed_reply import PackedReply
 from app.conversation.tree import Generation, MessageStatus, Node, NodeId
 from app.store.codec import from_json_or_none, to_json
 from app.store.database import Value
@@ -20,12 +20,10 @@ from engine.types import (
     FinishReason,
     Problem,
     PromptPlan,
-    ReplyTokens,
+    Reason,
     Role,
     Usage,
 )
-
-_TOKEN_BYTES = 4
 
 
 class MessageRow(NamedTuple):
@@ -37,7 +35,8 @@ class MessageRow(NamedTuple):
     role: str
     status: str
     created_at: float
-    generation: str | None  # without usage and finish reason
+    generation: str | None  # without seed, usage and finish reason
+    seed: int | None
     finish_reason: str | None
     problem: str | None
     content: str
@@ -59,7 +58,7 @@ class UsageRow(NamedTuple):
     restored: int
     replayed: int
     read: int
-    reasons: str  # a JSON list
+    reasons: str  # a JSON list of objects
     output_tokens: int
     queue_ms: float
     render_ms: float
@@ -90,7 +89,8 @@ def message_values(conversation_id: ConversationId, node: Node) -> tuple[Value, 
         role=node.role,
         status=node.status,
         created_at=node.created_at,
-        generation=how and to_json(replace(how, usage=None, finish_reason=None)),
+        generation=how and to_json(_shared(how)),
+        seed=how and how.sampling.seed,
         finish_reason=how and how.finish_reason,
         problem=node.problem and to_json(node.problem),
         content=node.content,
@@ -118,38 +118,50 @@ def node_from(values: tuple[Value, ...]) -> Node:
     )
 
 
+def _shared(how: Generation) -> Generation:
+    """What most replies have in common."""
+    sampling = replace(how.sampling, seed=0)
+    return replace(how, sampling=sampling, usage=None, finish_reason=None)
+
+
 def _generation(row: MessageRow, usage: tuple[Value, ...]) -> Generation | None:
-    how = None if row.generation is None else _planned(row.generation)
-    if how is None or row.finish_reason is None:
-        return how
+    how = None if row.generation is None else _read_shared(row.generation)
+    if how is None:
+        return None
     # SQLite makes NULL of a figure that is no number: such a cost is not known either.
     known = None if None in usage else _usage(UsageRow._make(usage))
-    return replace(how, usage=known, finish_reason=FinishReason(row.finish_reason))
+    return replace(
+        how,
+        sampling=replace(how.sampling, seed=row.seed or 0),
+        usage=known,
+        finish_reason=None if row.finish_reason is None else FinishReason(row.finish_reason),
+    )
 
 
 @lru_cache(maxsize=16)
-def _planned(text: str) -> Generation | None:
+def _read_shared(text: str) -> Generation | None:
     return from_json_or_none(Generation, text)
 
 
 @lru_cache(maxsize=64)
-def _reasons(text: str) -> tuple[str, ...]:
-    return tuple(cast("list[str]", json.loads(text)))
+def _reasons(text: str) -> tuple[Reason, ...]:
+    # The first versions wrote sentences: those are not worth a form of their own.
+    if not text.startswith("[{"):
+        return ()
+    return from_json_or_none(tuple[Reason, ...], text) or ()
 
 
-def _reply(row: TokensRow) -> ReplyTokens:
-    num_tokens = len(row.token_ids) // _TOKEN_BYTES
-    return ReplyTokens(
-        token_ids=struct.unpack(f"<{num_tokens}I", row.token_ids),
+def _reply(row: TokensRow) -> PackedReply:
+    return PackedReply(
+        token_bytes=row.token_ids,
         answer_start=row.answer_start,
         tokenizer_hash=row.tokenizer_hash,
     )
 
 
-def _tokens_row(reply: ReplyTokens) -> TokensRow:
-    # Unsigned 32 bit, little endian on every machine: data folders move.
+def _tokens_row(reply: PackedReply) -> TokensRow:
     return TokensRow(
-        token_ids=struct.pack(f"<{len(reply.token_ids)}I", *reply.token_ids),
+        token_ids=reply.token_bytes,
         answer_start=reply.answer_start,
         tokenizer_hash=reply.tokenizer_hash,
     )
@@ -161,6 +173,7 @@ def _usage(row: UsageRow) -> Usage:
         restored=row.restored,
         replayed=row.replayed,
         read=row.read,
+        matched=row.restored,  # at least; what more was known only the reasons say
         reasons=_reasons(row.reasons),
     )
     return Usage(
@@ -184,7 +197,7 @@ def _usage_row(usage: Usage) -> UsageRow:
         restored=plan.restored,
         replayed=plan.replayed,
         read=plan.read,
-        reasons=json.dumps(plan.reasons),
+        reasons=json.dumps([asdict(reason) for reason in plan.reasons], separators=(",", ":")),
         output_tokens=usage.output_tokens,
         queue_ms=usage.queue_ms,
         render_ms=usage.render_ms,

@@ -71,4 +71,16 @@ _M001: Migration = (
     """,
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_M001,)
+# Every answer draws with its own seed: with the seed among what replies share, nothing was shared.
+_M002: Migration = (
+    "ALTER TABLE conversations ADD COLUMN keep_ready INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE messages ADD COLUMN seed INTEGER",
+    """
+    UPDATE messages
+    SET seed = json_extract(generation, '$.sampling.seed'),
+        generation = json_set(generation, '$.sampling.seed', 0)
+    WHERE CASE WHEN json_valid(generation) THEN json_type(generation, '$.sampling.seed') = 'integer' END
+    """,
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_M001, _M002)

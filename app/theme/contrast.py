@@ -58,6 +58,7 @@ TRANSCRIPT_PAIRS = (
 CONTROL_PAIRS = (
     Pair("text", "raised"),
     Pair("text", "selected"),
+    Pair("secondary", "selected"),
     Pair("tertiary", "raised"),
     Pair("error.ink", "raised"),
     Pair("error.ink", "canvas"),

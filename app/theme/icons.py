@@ -44,6 +44,7 @@ class Icon(StrEnum):
     WARNING = "warning"
     GEAR = "gear"
     MODEL = "model"
+    PIN = "pin"
 
 
 class Icons:

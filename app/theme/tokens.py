@@ -209,7 +209,7 @@ class Millis:
     EXPAND = 120
     FLUSH = 33
     FLUSH_INACTIVE = 100
-    DRAFT_SAVE = 500
+    DRAFT_SAVE = 400
     UNDO = 8000
     COPIED = 1200
     STATE_LINE = 4000

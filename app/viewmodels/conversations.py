@@ -52,10 +52,15 @@ class ConversationRow:
     title: str
     activity: str = ""
     unseen: bool = False
+    keep_ready: bool = False
 
     @property
     def spoken(self) -> str:
-        notes = ("answering" if self.activity else "", "new answer" if self.unseen else "")
+        notes = (
+            "answering" if self.activity else "",
+            "new answer" if self.unseen else "",
+            "kept ready" if self.keep_ready else "",
+        )
         return ", ".join(part for part in (self.title, *notes) if part)
 
 
@@ -95,6 +100,7 @@ def make_rows(
                 summary.title,
                 activity(summary.conversation_id),
                 summary.conversation_id in unseen,
+                summary.keep_ready,
             )
         )
     return rows

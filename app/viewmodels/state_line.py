@@ -100,12 +100,15 @@ def _reading(phase: Reading) -> StateLine:
 
 def _planned(phase: Planned) -> StateLine:
     plan = phase.plan
+    why = tuple(reason.text for reason in plan.reasons)
     took = "" if phase.prefill_ms is None else f" in {figures.milliseconds(phase.prefill_ms)}"
     if plan.replayed > 0:
         text = f"Replayed {figures.tokens(plan.replayed)} · read {figures.count(plan.read)}{took}"
-        return StateLine(StateKind.REPLAYED, text)
+        return StateLine(StateKind.REPLAYED, text, details=why)
     if plan.restored > 0:
         restored = figures.tokens(plan.restored)
         speed = figures.milliseconds(phase.restore_ms)
-        return StateLine(StateKind.INSTANT, f"Restored {restored} in {speed}, nothing re-read")
-    return StateLine(StateKind.MUST_READ, f"Read {figures.tokens(plan.read)}{took}")
+        text = f"Restored {restored} in {speed}, nothing re-read"
+        return StateLine(StateKind.INSTANT, text, details=why)
+    text = f"Read {figures.tokens(plan.read)}{took}"
+    return StateLine(StateKind.MUST_READ, text, details=why)

@@ -35,11 +35,17 @@ class StateKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StateLine:
-    """One line above an answer. fraction, 0 to 1, adds a progress bar."""
+    """One line above an answer. fraction, 0 to 1, adds a progress bar; details are sentences."""
 
     kind: StateKind
     text: str
     fraction: float | None = None
+    details: tuple[str, ...] = ()
+
+    @property
+    def explained(self) -> str:
+        """All that can be said, a sentence a line."""
+        return "\n".join((self.text, *self.details))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ Shows the library's current conversation and keeps its draft. Turns go on when a
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
@@ -14,6 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from app.controllers.core import Core
 from app.controllers.desk import join_texts
 from app.controllers.turns import Refusal
+from app.conversation.tree import Setup
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Space
 from app.viewmodels import figures
@@ -95,7 +95,7 @@ class ChatPane(QWidget):
         composer.stop_requested.connect(self.stop)
         composer.edit_last_requested.connect(self.transcript.edit_last)
         composer.text_changed.connect(self._draft_timer.start)
-        composer.thinking_chosen.connect(self._set_thinking)
+        composer.setup_changed.connect(self._set_setup)
         composer.refused.connect(self.said)
         self.question.choose_requested.connect(self.choose_model_requested)
         self.recent.chosen.connect(core.library.select)
@@ -123,9 +123,8 @@ class ChatPane(QWidget):
         self._draft_timer.stop()
         self._core.chat.save_draft(self._shown, self.composer.text)
 
-    def _set_thinking(self, thinking: bool | None) -> None:  # noqa: FBT001 (a slot)
-        setup = self._core.desk.get(self._shown).setup
-        self._core.chat.set_setup(self._shown, replace(setup, thinking=thinking))
+    def _set_setup(self, setup: Setup) -> None:
+        self._core.chat.set_setup(self._shown, setup)
 
     def _on_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._shown:
@@ -185,11 +184,8 @@ class ChatPane(QWidget):
         self.composer.set_answering(live is not None, note)
 
     def _refresh_setup(self) -> None:
-        facts = self._core.models.status.facts
-        self.composer.show_thinking(
-            thinking=self._core.desk.get(self._shown).setup.thinking,
-            available=facts is not None and facts.has_thinking,
-        )
+        setup = self._core.desk.get(self._shown).setup
+        self.composer.thinking.show_setup(setup, self._core.models.status.facts)
 
     def _refresh_words(self) -> None:
         """The empty chat's words, and the line below the composer."""

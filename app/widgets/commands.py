@@ -38,9 +38,11 @@ class CommandId(StrEnum):
     PREVIOUS_VERSION = "previous-version"
     NEXT_VERSION = "next-version"
     RENAME = "rename"
+    KEEP_READY = "keep-ready"
     DELETE = "delete"
     CHOOSE_MODEL = "choose-model"
     ADD_FOLDER = "add-folder"
+    READ_AHEAD = "read-ahead"
     MINIMISE = "minimise"
     ABOUT = "about"
 
@@ -71,6 +73,7 @@ class Command:
 
     id: CommandId
     text: str
+    hint: str = ""  # a sentence for what the text does not say
     menu: MenuName
     keys: QKeySequence.StandardKey | str | None = None
     list_key: bool = False
@@ -165,6 +168,13 @@ COMMANDS = (
         separated=True,
     ),
     Command(
+        id=CommandId.KEEP_READY,
+        text="Keep Ready",
+        hint="Other chats make room first, so that this one goes on at once",
+        menu=MenuName.CHAT,
+        checkable=True,
+    ),
+    Command(
         id=CommandId.DELETE,
         text="Delete",
         menu=MenuName.CHAT,
@@ -173,6 +183,14 @@ COMMANDS = (
     ),
     Command(id=CommandId.CHOOSE_MODEL, text="Choose Model…", menu=MenuName.MODEL, keys="Ctrl+L"),
     Command(id=CommandId.ADD_FOLDER, text="Add Model Folder…", menu=MenuName.MODEL),
+    Command(
+        id=CommandId.READ_AHEAD,
+        text="Read Ahead While Idle",
+        hint="While nothing is being answered, read the open chat and long drafts before you send",
+        menu=MenuName.MODEL,
+        checkable=True,
+        separated=True,
+    ),
     Command(id=CommandId.MINIMISE, text="Minimize", menu=MenuName.WINDOW, keys="Ctrl+M"),
     Command(id=CommandId.ABOUT, text="About Rejoinder", menu=MenuName.HELP, role=Role.AboutRole),
 )
@@ -189,6 +207,8 @@ def make_actions(parent: QWidget, slots: Mapping[CommandId, Callable[[], object]
         action.setObjectName(command.id)
         action.setMenuRole(command.role)
         action.setCheckable(command.checkable)
+        if command.hint:
+            action.setToolTip(command.hint)
         keys = key_sequences(command)
         if keys and not command.list_key:
             action.setShortcuts(keys)
@@ -207,6 +227,7 @@ def fill_menu_bar(bar: QMenuBar, actions: Actions) -> None:
     for command in COMMANDS:
         if command.menu not in menus:
             menus[command.menu] = bar.addMenu(command.menu)
+            menus[command.menu].setToolTipsVisible(True)
         menu = menus[command.menu]
         if command.separated:
             menu.addSeparator()

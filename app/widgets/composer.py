@@ -22,7 +22,7 @@ class Composer(QWidget):
     send_requested = Signal(str)
     stop_requested = Signal()
     text_changed = Signal()
-    thinking_chosen = Signal(object)  # bool | None
+    setup_changed = Signal(object)  # Setup
     edit_last_requested = Signal()
     refused = Signal(str)  # a sentence
 
@@ -50,11 +50,6 @@ class Composer(QWidget):
         self._queue_label.setText(note)
         self._refresh()
 
-    def show_thinking(self, *, thinking: bool | None, available: bool) -> None:
-        """A model that does not think has no switch for it."""
-        self.thinking.show_choice(thinking)
-        self.thinking.setVisible(available)
-
     @property
     def caption(self) -> str:
         return self._caption.text()
@@ -64,7 +59,6 @@ class Composer(QWidget):
         self._caption.setVisible(bool(text))
 
     def _build(self, theme: Theme) -> None:
-        self.thinking.hide()
         self._queue_label.setProperty("type", "small")
         self._queue_label.setProperty("tone", "secondary")
         self._caption.setProperty("type", "caption")
@@ -97,7 +91,7 @@ class Composer(QWidget):
         self.edit.textChanged.connect(self._on_text_changed)
         self.edit.refused.connect(self.refused)
         self.edit.edit_last_requested.connect(self.edit_last_requested)
-        self.thinking.chosen.connect(self.thinking_chosen)
+        self.thinking.changed.connect(self.setup_changed)
         self.button.clicked.connect(self._on_button_clicked)
 
     def _send(self) -> None:

@@ -7,43 +7,37 @@ from collections.abc import Iterator
 from PySide6.QtCore import QEvent, QMimeData, Qt, Signal
 from PySide6.QtGui import (
     QFocusEvent,
-    QInputMethodEvent,
     QKeyEvent,
     QKeySequence,
     QResizeEvent,
     QTextBlock,
     QTextCursor,
 )
-from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 from typing_extensions import override
 
 from app.theme.tokens import Space
 from app.viewmodels.long_lines import break_long_lines, rejoin_lines
+from app.widgets.message_edit import MessageEdit
 
 MAX_LINES = 10
 IMAGE_REFUSED = "This model reads text only; the image was not added."
 FILE_REFUSED = "Only text can be added here; the file was not."
 
 
-class ComposerEdit(QPlainTextEdit):
+class ComposerEdit(MessageEdit):
     """Keeps to plain text whatever is pasted or dropped."""
 
-    submitted = Signal()
-    cancelled = Signal()
     refused = Signal(str)  # a sentence: this can't be added
     focus_changed = Signal()
     edit_last_requested = Signal()  # Up in an empty field
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
+        super().__init__("Message", parent)
         self.setObjectName("composerEdit")
-        self.setAccessibleName("Message")
         self.setPlaceholderText("Message")
-        self.setTabChangesFocus(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.document().setDocumentMargin(0)
-        self._composing = False
         self.document().documentLayout().documentSizeChanged.connect(self._fit)
         self._fit()
 
@@ -80,26 +74,10 @@ class ComposerEdit(QPlainTextEdit):
 
     @override
     def keyPressEvent(self, e: QKeyEvent) -> None:
-        if e.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not self._composing:
-            breaks = e.modifiers() & (
-                Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.AltModifier
-            )
-            if breaks:
-                self.textCursor().insertBlock()
-                self.ensureCursorVisible()
-            else:
-                self.submitted.emit()
-        elif e.key() == Qt.Key.Key_Escape and not self._composing:
-            self.cancelled.emit()
-        elif e.key() == Qt.Key.Key_Up and self.document().isEmpty() and not self._composing:
+        if e.key() == Qt.Key.Key_Up and self.document().isEmpty() and not self.is_composing:
             self.edit_last_requested.emit()
         else:
             super().keyPressEvent(e)
-
-    @override
-    def inputMethodEvent(self, e: QInputMethodEvent) -> None:
-        self._composing = bool(e.preeditString())
-        super().inputMethodEvent(e)
 
     @override
     def resizeEvent(self, e: QResizeEvent) -> None:

@@ -94,6 +94,12 @@ class ConversationDelegate(QStyledItemDelegate):
             painter.setBrush(QColor(colors.accent))
             painter.drawEllipse(dot)
             return int(dot.left()) - Space.S
+        if row.keep_ready:
+            mark = QRectF(0, 0, Space.M, Space.M)
+            mark.moveCenter(QRectF(rect).center())
+            mark.moveRight(rect.right())
+            self._theme.icons.paint(painter, Icon.PIN, colors.secondary, mark)
+            return int(mark.left()) - Space.S
         return rect.right()
 
     @override

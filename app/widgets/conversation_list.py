@@ -18,6 +18,7 @@ class ConversationList(QListView):
 
     chosen = Signal(object)  # ConversationId
     delete_requested = Signal(object)  # ConversationId
+    keep_ready_requested = Signal(object, bool)  # ConversationId, whether
 
     def __init__(self, theme: Theme, model: ConversationsModel, parent: QWidget) -> None:
         super().__init__(parent)
@@ -55,6 +56,12 @@ class ConversationList(QListView):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction("Rename…", lambda: self.edit(index))
+        keep = menu.addAction("Keep Ready")
+        keep.setCheckable(True)
+        keep.setChecked(row.keep_ready)
+        keep.triggered.connect(
+            lambda: self.keep_ready_requested.emit(row.conversation_id, not row.keep_ready)
+        )
         menu.addAction("Delete", lambda: self.delete_requested.emit(row.conversation_id))
         menu.popup(at)
 

@@ -79,9 +79,7 @@ class Inspector(QWidget):
         self._show_temperature()
         seed = conversation.setup.seed
         self.seed.setText("" if seed is None else str(seed))
-        self.thinking.show_choice(conversation.setup.thinking)
-        has_thinking = facts is not None and facts.has_thinking
-        self.thinking.setVisible(has_thinking)
+        self.thinking.show_setup(conversation.setup, facts)
         for blocker in blocked:
             blocker.unblock()
 
@@ -135,7 +133,7 @@ class Inspector(QWidget):
         self.number.editingFinished.connect(self._on_number)
         self.reset.clicked.connect(lambda: self._change(replace(self._setup, temperature=None)))
         self.seed.editingFinished.connect(self._on_seed)
-        self.thinking.chosen.connect(self._on_thinking)
+        self.thinking.changed.connect(self._change)
 
     def _is_typing(self) -> bool:
         return self._prompt_timer.isActive()
@@ -155,9 +153,6 @@ class Inspector(QWidget):
     def _on_seed(self) -> None:
         text = self.seed.text()
         self._change(replace(self._setup, seed=int(text) if text else None))
-
-    def _on_thinking(self, thinking: bool | None) -> None:  # noqa: FBT001 (a slot)
-        self._change(replace(self._setup, thinking=thinking))
 
     def _change(self, setup: Setup) -> None:
         if setup != self._setup:

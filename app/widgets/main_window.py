@@ -119,6 +119,7 @@ class MainWindow(QMainWindow):
             changed.connect(self._refresh)
         core.desk.changed.connect(self._on_conversation_changed)
         core.turns.activity_changed.connect(self._on_conversation_changed)
+        core.idle.note_changed.connect(self._refresh_model)
         core.preferences.changed.connect(self._apply_preferences)
         self.toolbar.renamed.connect(self._rename)
         self.pane.choose_model_requested.connect(self._choose_model)
@@ -159,9 +160,13 @@ class MainWindow(QMainWindow):
             CommandId.PREVIOUS_VERSION: lambda: transcript.show_last_neighbour(-1),
             CommandId.NEXT_VERSION: lambda: transcript.show_last_neighbour(1),
             CommandId.RENAME: self._edit_title,
+            CommandId.KEEP_READY: lambda: library.keep_ready(
+                library.current, self.commands[CommandId.KEEP_READY].isChecked()
+            ),
             CommandId.DELETE: lambda: library.delete(library.current),
             CommandId.CHOOSE_MODEL: self._choose_model,
             CommandId.ADD_FOLDER: self._add_folder,
+            CommandId.READ_AHEAD: preferences.toggle_read_ahead,
             CommandId.MINIMISE: self.showMinimized,
             CommandId.ABOUT: lambda: show_about(self),
         }
@@ -206,6 +211,7 @@ class MainWindow(QMainWindow):
         self._theme.set_appearance(value.appearance)
         self.commands[APPEARANCES[value.appearance]].setChecked(True)
         self.commands[CommandId.INSPECTOR].setChecked(value.inspector_visible)
+        self.commands[CommandId.READ_AHEAD].setChecked(value.read_ahead)
         self.inspector.setVisible(value.inspector_visible)
         self.pane.view.set_zoom(value.text_zoom / 100)
         self._show_sidebar()
@@ -224,11 +230,14 @@ class MainWindow(QMainWindow):
     def _refresh(self) -> None:
         core = self._core
         conversation = core.desk.get(core.library.current)
-        status = core.models.status
         self.toolbar.set_title(conversation.title)
-        self.toolbar.set_model(shown_name(status, core.models.cards))
-        self.inspector.show_conversation(conversation, status.facts)
+        self._refresh_model()
+        self.inspector.show_conversation(conversation, core.models.status.facts)
         self._refresh_commands()
+
+    def _refresh_model(self) -> None:
+        core = self._core
+        self.toolbar.set_model(shown_name(core.models.status, core.models.cards), core.idle.note)
 
     def _refresh_commands(self) -> None:
         """A command that would do nothing is grey."""
@@ -241,9 +250,12 @@ class MainWindow(QMainWindow):
             (CommandId.EDIT_LAST, transcript.has_messages and not answering),
             (CommandId.PREVIOUS_VERSION, transcript.has_versions),
             (CommandId.NEXT_VERSION, transcript.has_versions),
+            (CommandId.KEEP_READY, listed),
             (CommandId.DELETE, listed),
         ):
             self.commands[command].setEnabled(enabled)
+        kept_ready = core.library.current in core.library.kept_ready
+        self.commands[CommandId.KEEP_READY].setChecked(kept_ready)
 
     def _say(self, text: str) -> None:
         self.toast.say(text)

@@ -40,6 +40,7 @@ class Sidebar(QWidget):
         self.setMaximumWidth(Size.SIDEBAR_MAX)
         self._library = core.library
         self._models = core.models
+        self._idle = core.idle
         self._origin = origin
         self._rows = ConversationsModel(self)
         self.list = ConversationList(theme, self._rows, self)
@@ -78,6 +79,7 @@ class Sidebar(QWidget):
     def _connect(self, turns: Turns, actions: Actions) -> None:
         self.list.chosen.connect(self._library.select)
         self.list.delete_requested.connect(self._library.delete)
+        self.list.keep_ready_requested.connect(self._library.keep_ready)
         self._rows.rename_requested.connect(self._library.rename)
         self._library.list_changed.connect(self._refresh_list)
         self._library.deleted.connect(self._on_deleted)
@@ -85,6 +87,7 @@ class Sidebar(QWidget):
         turns.rate_changed.connect(self._on_activity_changed)
         self._models.status_changed.connect(self._refresh_footer)
         self._models.cards_changed.connect(self._refresh_footer)
+        self._idle.note_changed.connect(self._refresh_footer)
         self.footer.clicked.connect(actions[CommandId.CHOOSE_MODEL].trigger)
 
     def _refresh_list(self) -> None:
@@ -101,7 +104,8 @@ class Sidebar(QWidget):
         status = self._models.status
         fraction = status.fraction if status.will_be_ready else None
         name = shown_name(status, self._models.cards)
-        self.footer.show_model(name, state_word(status), fraction)
+        note = "" if status.will_be_ready else self._idle.note
+        self.footer.show_model(name, note or state_word(status), fraction)
 
     def _on_deleted(self, summary: ConversationSummary) -> None:
         metrics = QFontMetrics(self.toast.font())

@@ -1,4 +1,4 @@
-"""The bottom of the sidebar: which model answers and how far it is. A click opens the picker."""
+"""The bottom of the sidebar: which model answers and what it does. A click opens the picker."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class SidebarFooter(QPushButton):
         self.setObjectName("sidebarFooter")
         self.setFixedHeight(Size.SIDEBAR_FOOTER)
         self._name = ""
+        self._word = ""
         self._name_label = QLabel(self)
         self._word_label = QLabel(self)
         self._bar = QProgressBar(self)
@@ -28,7 +29,7 @@ class SidebarFooter(QPushButton):
     def show_model(self, name: str, word: str, fraction: float | None) -> None:
         """Fraction None: nothing is on its way."""
         self._name = name
-        self._word_label.setText(word)
+        self._word = word
         self._bar.setVisible(fraction is not None)
         if fraction is not None:
             self._bar.setValue(round(fraction * _STEPS))
@@ -54,6 +55,7 @@ class SidebarFooter(QPushButton):
         metrics = QFontMetrics(self._name_label.font())
         room = self.width() - 2 * Space.L
         self._name_label.setText(metrics.elidedText(self._name, Qt.TextElideMode.ElideMiddle, room))
+        self._word_label.setText(metrics.elidedText(self._word, Qt.TextElideMode.ElideRight, room))
         self.setToolTip(f"{self._name}: choose another model")
 
     @override

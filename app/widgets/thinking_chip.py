@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
+
+from app.conversation.tree import Setup
+from engine.types import ModelFacts
 
 CHOICES: tuple[tuple[str, bool | None], ...] = (
     ("default", None),
     ("on", True),
     ("off", False),
 )
+KEEP = "Keep earlier thoughts"
+KEEP_NOTE = "Nothing is read again; the chat fills up sooner"
 
 
 class ThinkingChip(QPushButton):
-    """Three choices: the model's own way, on, off."""
+    """Three choices: the model's own way, on, off. Earlier thoughts are kept where the model can do that."""
 
-    chosen = Signal(object)  # bool | None
+    changed = Signal(object)  # Setup
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        self._setup = Setup()
         self.setProperty("kind", "chip")
         self.setToolTip("Let the model reason before it answers")
         menu = QMenu(self)
@@ -28,15 +36,32 @@ class ThinkingChip(QPushButton):
         for word, value in CHOICES:
             action = menu.addAction(word.capitalize())
             action.setCheckable(True)
-            action.triggered.connect(lambda _checked=False, chosen=value: self.chosen.emit(chosen))
+            action.triggered.connect(lambda _checked=False, chosen=value: self._choose(chosen))
             group.addAction(action)
             self._actions.append(action)
+        self._separator = menu.addSeparator()
+        self._keep = menu.addAction(KEEP)
+        self._keep.setCheckable(True)
+        self._keep.triggered.connect(self._choose_keep)
+        self._note = menu.addAction(KEEP_NOTE)
+        self._note.setEnabled(False)
         self.setMenu(menu)
-        self.show_choice(None)
+        self.show_setup(self._setup, None)
 
-    def show_choice(self, thinking: bool | None) -> None:  # noqa: FBT001 (the value that is shown)
-        values = [value for _word, value in CHOICES]
-        at = values.index(thinking)
+    def show_setup(self, setup: Setup, facts: ModelFacts | None) -> None:
+        """A model that does not think has no such chip."""
+        self._setup = setup
+        at = [value for _word, value in CHOICES].index(setup.thinking)
         self._actions[at].setChecked(True)
+        self._keep.setChecked(setup.keep_thinking)
+        for action in (self._separator, self._keep, self._note):
+            action.setVisible(facts is not None and facts.can_keep_thinking)
         self.setText(f"Thinking: {CHOICES[at][0]}")
         self.setAccessibleName(self.text())
+        self.setVisible(facts is not None and facts.has_thinking)
+
+    def _choose(self, thinking: bool | None) -> None:  # noqa: FBT001 (a slot)
+        self.changed.emit(replace(self._setup, thinking=thinking))
+
+    def _choose_keep(self, keep: bool) -> None:  # noqa: FBT001 (a slot)
+        self.changed.emit(replace(self._setup, keep_thinking=keep))

@@ -53,13 +53,14 @@ class Toolbar(QWidget):
         self._title = title
         self._elide()
 
-    def set_model(self, name: str) -> None:
+    def set_model(self, name: str, note: str = "") -> None:
+        """The note, on what the engine does, is in the tooltip: the sidebar may be hidden."""
         metrics = QFontMetrics(self.model_button.font())
         self.model_button.setText(
             metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, Size.SIDEBAR_MIN)
         )
         self.model_button.setAccessibleName(f"Model: {name}")
-        self.model_button.setToolTip(name)
+        self.model_button.setToolTip(f"{name}\n{note}".strip())
         self._elide()
 
     def set_scrolled(self, scrolled: bool) -> None:  # noqa: FBT001 (a state, not a mode)

@@ -273,16 +273,17 @@ class TranscriptView(QAbstractScrollArea):
                 self.regenerate_requested.emit(key)
             case Action.EDIT:
                 self.edit_requested.emit(key)
-            case Action.PREVIOUS_VERSION:
-                self.version_requested.emit(key, -1)
-            case Action.NEXT_VERSION:
-                self.version_requested.emit(key, 1)
+            case Action.PREVIOUS_VERSION | Action.NEXT_VERSION:
+                step = 1 if target.action is Action.NEXT_VERSION else -1
+                self.version_requested.emit(key, step)
             case Action.RETRY:
                 self.retry_requested.emit(key)
             case Action.OPEN_LINK:
                 self._open_link(target.link)
             case Action.TOGGLE_THINKING | Action.TOGGLE_FOLD:
                 self._toggle(click)
+            case Action.EXPLAIN:
+                pass  # hovering shows it
 
     def _copy(self, text: str, click: Click) -> None:
         QGuiApplication.clipboard().setText(text)

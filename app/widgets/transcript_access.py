@@ -48,6 +48,11 @@ class MessageReader:
         problem = "" if layout.item.problem is None else str(layout.item.problem)
         return "\n".join(part for part in (layout.text, problem) if part)
 
+    def description(self, index: int) -> str:
+        """The text, and where the context of an answer came from."""
+        line = self._stack.layouts[index].item.state_line
+        return "\n".join(part for part in (self.text(index), line and line.explained) if part)
+
     def rect(self, index: int) -> QRect:
         layout = self._stack.layouts[index]
         y = self._stack.top(index) - self._placement.top
@@ -127,8 +132,10 @@ class MessageInterface(QAccessibleInterface):
             return ""
         if t is QAccessible.Text.Name:
             return self._reader.name(self._index)
-        if t in {QAccessible.Text.Value, QAccessible.Text.Description}:
+        if t is QAccessible.Text.Value:
             return self._reader.text(self._index)
+        if t is QAccessible.Text.Description:
+            return self._reader.description(self._index)
         return ""
 
     @override

@@ -42,17 +42,25 @@ class Button:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """A small text, and what is said of it when asked."""
+
+    text: str
+    tip: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class _Placed:
     """A button or a text, and its place."""
 
-    part: Button | str
+    part: Button | Note
     rect: QRectF
 
 
 class ActionsRow(Row):
     """Buttons and small texts side by side. Keeps its height when nothing is shown."""
 
-    def __init__(self, look: Look, parts: tuple[Button | str, ...], side: Side) -> None:
+    def __init__(self, look: Look, parts: tuple[Button | Note, ...], side: Side) -> None:
         self._look = look
         self._parts = parts
         self._side = side
@@ -78,14 +86,14 @@ class ActionsRow(Row):
                 self._paint_button(paint, one.part, one.rect)
             else:
                 painter.setPen(QColor(self._look.colors.tertiary))
-                painter.drawText(one.rect, Qt.AlignmentFlag.AlignCenter, one.part)
+                painter.drawText(one.rect, Qt.AlignmentFlag.AlignCenter, one.part.text)
 
     @override
     def hit(self, x: float, y: float) -> Hit | None:
         for one in self._placed:
-            part = one.part
-            if isinstance(part, Button) and part.enabled and one.rect.contains(x, y):
-                return Hit(Target(part.action), one.rect, part.tip)
+            target = _target(one.part)
+            if target is not None and one.rect.contains(x, y):
+                return Hit(target, one.rect, one.part.tip)
         return None
 
     def _paint_button(self, paint: Paint, button: Button, rect: QRectF) -> None:
@@ -113,9 +121,15 @@ class ActionsRow(Row):
             if isinstance(part, Button):
                 width: float = height
             else:
-                width = metrics.horizontalAdvance(part) + self._look.px(Space.S)
+                width = metrics.horizontalAdvance(part.text) + self._look.px(Space.S)
             yield _Placed(part, QRectF(x, 0, width, height))
             x += width
+
+
+def _target(part: Button | Note) -> Target | None:
+    if isinstance(part, Note):
+        return Target(Action.EXPLAIN) if part.tip else None
+    return Target(part.action) if part.enabled else None
 
 
 def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
@@ -124,8 +138,11 @@ def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
         Button(Action.COPY_MESSAGE, Icon.COPY, "Copy"),
         Button(Action.REGENERATE, Icon.REGENERATE, "Regenerate"),
     )
-    note = "" if item.figures is None else figures_text(item.figures)
-    return ActionsRow(look, (*version_parts(item.version), *buttons, note), Side.LEFT)
+    parts = (*version_parts(item.version), *buttons)
+    if item.figures is not None:
+        tip = "" if item.state_line is None else item.state_line.explained
+        parts = (*parts, Note(figures_text(item.figures), tip))
+    return ActionsRow(look, parts, Side.LEFT)
 
 
 def user_actions(look: Look, item: TranscriptItem) -> ActionsRow:
@@ -142,14 +159,14 @@ def no_actions(look: Look) -> ActionsRow:
     return ActionsRow(look, (), Side.LEFT)
 
 
-def version_parts(version: Version) -> tuple[Button | str, ...]:
+def version_parts(version: Version) -> tuple[Button | Note, ...]:
     """Return the switch between versions; nothing if there is one."""
     number, count = version.number, version.count
     if count < 2:
         return ()
     back = Button(Action.PREVIOUS_VERSION, Icon.CHEVRON_LEFT, "Previous version", number > 1)
     on = Button(Action.NEXT_VERSION, Icon.CHEVRON_RIGHT, "Next version", number < count)
-    return (back, f"{number} / {count}", on)
+    return (back, Note(f"{number} / {count}"), on)
 
 
 def figures_text(reply: ReplyFigures) -> str:

@@ -1,61 +1,24 @@
-"""The editor that takes the place of a user's message. Main thread.
-
-Return saves unless an input method is composing, Shift+Return breaks the line, Esc cancels.
-"""
+"""The editor that takes the place of a user's message. Main thread."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QInputMethodEvent,
-    QKeyEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QResizeEvent,
-    QTextCursor,
-)
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent, QTextCursor
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.theme.tokens import Radius, Size, Space, Type
+from app.widgets.message_edit import MessageEdit
 from app.widgets.transcript_look import Look
 
 MAX_LINES = 14
 _BORDER = 2
 
 
-class EditorText(QPlainTextEdit):
-    """The text field; says when Return or Esc is pressed."""
+class EditorText(MessageEdit):
+    """The text field; says when its width has changed."""
 
-    save_pressed = Signal()
-    cancel_pressed = Signal()
     resized = Signal()
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._composing = False
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setAccessibleName("Edit message")
-        self.setTabChangesFocus(True)
-        self.document().setDocumentMargin(0)
-
-    @override
-    def keyPressEvent(self, e: QKeyEvent) -> None:
-        is_return = e.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
-        if is_return and not e.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            if not self._composing:
-                self.save_pressed.emit()
-        elif e.key() == Qt.Key.Key_Escape and not self._composing:
-            self.cancel_pressed.emit()
-        else:
-            super().keyPressEvent(e)
-
-    @override
-    def inputMethodEvent(self, e: QInputMethodEvent) -> None:
-        self._composing = bool(e.preeditString())
-        super().inputMethodEvent(e)
 
     @override
     def resizeEvent(self, e: QResizeEvent) -> None:
@@ -73,7 +36,7 @@ class MessageEditor(QWidget):
     def __init__(self, look: Look, text: str, parent: QWidget) -> None:
         super().__init__(parent)
         self._look = look
-        self._text = EditorText(self)
+        self._text = EditorText("Edit message", self)
         self._save = QPushButton("Save as new version", self)
         self._cancel = QPushButton("Cancel", self)
         self._build()
@@ -117,8 +80,8 @@ class MessageEditor(QWidget):
     def _connect(self) -> None:
         self._save.clicked.connect(self._submit)
         self._cancel.clicked.connect(self.cancelled)
-        self._text.save_pressed.connect(self._submit)
-        self._text.cancel_pressed.connect(self.cancelled)
+        self._text.submitted.connect(self._submit)
+        self._text.cancelled.connect(self.cancelled)
         self._text.textChanged.connect(self._on_text_changed)
         self._text.resized.connect(self._fit)
         self._text.document().documentLayout().documentSizeChanged.connect(self._fit)

@@ -58,6 +58,16 @@ class StateRow(Row):
         painter.setBrush(QColor(self._ink()))
         painter.drawRoundedRect(track, _BAR / 2, _BAR / 2)
 
+    @override
+    def hit(self, x: float, y: float) -> Hit | None:
+        if not self.line.details:
+            return None
+        face = self._look.face(Type.SMALL)
+        width = min(self._width, QFontMetricsF(face.font).horizontalAdvance(self.line.text))
+        rect = QRectF(0, 0, width, face.line)
+        tip = self.line.explained
+        return Hit(Target(Action.EXPLAIN), rect, tip) if rect.contains(x, y) else None
+
     def _ink(self) -> str:
         colors = self._look.colors
         match self.line.kind:

@@ -38,6 +38,7 @@ class Action(Enum):
     TOGGLE_THINKING = auto()
     TOGGLE_FOLD = auto()
     OPEN_LINK = auto()
+    EXPLAIN = auto()  # the tooltip says it all
 
 
 class Idle(Enum):

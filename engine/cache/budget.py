@@ -1,20 +1,20 @@
-"""How many bytes are held, and what is given up first. Decides only; prefix_cache.py acts.
+"""The bytes that are held and what can be given up of them: the words that a policy decides in.
 
-In this order, the least recently used first within each: stride points, prompt ends of other than
-the newest conversation, whole ends of conversations and parked caches, points inside conversations,
-system prompts.
+The order itself is coverage.py's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 
 from engine.cache.hot import HotCache, KvSpan
-from engine.cache.kv import KvArrays
 from engine.cache.radix import Node
 from engine.cache.snapshot import Snapshot
 from engine.chat.prompt import PointKind
+from engine.types import ConversationId
+
+KvNode = Node[KvSpan, Snapshot]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,66 +31,68 @@ class Ledger:
 
 
 @dataclass(frozen=True, slots=True)
-class DropSnapshot:
-    """Give up a node's snapshot, keep its K/V."""
+class DropLogits:
+    """Give up the logits kept with a prompt's end, keep the state."""
 
-    node: Node[KvSpan, Snapshot]
+    node: KvNode
+
+
+@dataclass(frozen=True, slots=True)
+class DropSnapshot:
+    """Give up a node's snapshot; its K/V stays while something below needs it."""
+
+    node: KvNode
 
 
 @dataclass(frozen=True, slots=True)
 class DropNode:
     """Give up a leaf node altogether."""
 
-    node: Node[KvSpan, Snapshot]
+    node: KvNode
 
 
 @dataclass(frozen=True, slots=True)
 class GiveUpHot:
-    """Give up a parked cache; what lies in it moves to arrays of its own."""
+    """Give up a parked cache; what lies in it and is of use moves to arrays of its own."""
 
     hot: HotCache
 
 
-Victim = DropSnapshot | DropNode | GiveUpHot
+Victim = DropLogits | DropSnapshot | DropNode | GiveUpHot
 
-_LEAF_RANK = 2
-_SNAPSHOT_RANK = {
-    PointKind.STRIDE: 0,
-    PointKind.PROMPT: 1,
-    PointKind.BRANCH: 3,
-    PointKind.TURN: 3,
-    PointKind.TAIL: 3,
-    PointKind.SYSTEM: 4,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holdings:
+    """All that is held after `now` turns."""
+
+    nodes: Sequence[KvNode]  # parents before children
+    parked: Sequence[HotCache]
+    pinned: AbstractSet[ConversationId]
+    needs_snapshot: bool
+    kv_bytes_per_token: int
+    now: int
+
+
+# Names what goes next. Each is given up before the next one is asked for.
+Policy = Callable[[Holdings], Iterator[Victim]]
+
+# How likely a request goes on from a point, next to the end of a reply. Found with
+# tests/benchmarks/eviction.py and flat there: half or double of one changes what is fed by a few percent.
+LIKELIHOOD = {
+    PointKind.STRIDE: 0.2,
+    PointKind.PROMPT: 0.2,
+    PointKind.BRANCH: 1.0,
+    PointKind.TURN: 1.0,
+    PointKind.TAIL: 1.0,
+    PointKind.SYSTEM: 1.0,
 }
 
 
-def next_victim(
-    nodes: Iterable[Node[KvSpan, Snapshot]], parked: Iterable[HotCache]
-) -> Victim | None:
-    """What to give up next, None if requests use all that is left."""
-    unlocked = [node for node in nodes if not node.lock_count]
-    ranked = min(_candidates(unlocked, parked), key=lambda c: (c.rank, c.last_used), default=None)
-    return ranked.victim if ranked else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    rank: int
-    last_used: int
-    victim: Victim
-
-
-def _candidates(
-    nodes: Sequence[Node[KvSpan, Snapshot]], parked: Iterable[HotCache]
-) -> Iterator[_Candidate]:
-    newest = max((node.last_used for node in nodes), default=0)
-    for hot in parked:
-        yield _Candidate(_LEAF_RANK, hot.last_used, GiveUpHot(hot))
-    for node in nodes:
-        if node.snapshot is not None and node.snapshot.nbytes:
-            kind = node.snapshot.kind
-            is_active = kind is PointKind.PROMPT and node.last_used == newest
-            rank = _SNAPSHOT_RANK[PointKind.TURN if is_active else kind]
-            yield _Candidate(rank, node.last_used, DropSnapshot(node))
-        if not node.children and isinstance(node.span, KvArrays):
-            yield _Candidate(_LEAF_RANK, node.last_used, DropNode(node))
+def least_point(points: Sequence[Snapshot]) -> Snapshot | None:
+    """Of a running request's points, in order, all but the newest: the one that covers least."""
+    starts = [0, *(point.n_tokens for point in points)]
+    costs = [
+        LIKELIHOOD[point.kind] * (point.n_tokens - start)
+        for start, point in zip(starts, points[:-1], strict=False)
+    ]
+    return points[costs.index(min(costs))] if costs else None

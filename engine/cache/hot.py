@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.cache import kv
+from engine.cache.feeding import Feed, add_feeds, add_pass, clip
 from engine.cache.kv import KvArrays
-from engine.cache.layout import Counted, Leaves
+from engine.cache.layout import Leaves
+from engine.cache.radix import Run
 from engine.cache.snapshot import Snapshot, capture, restore
 from engine.cache.trees import tree_bytes
 from engine.chat.prompt import PointKind
@@ -25,6 +27,7 @@ class HotCache:
     conversation_id: ConversationId
     caches: list[object]
     token_ids: list[int] = field(default_factory=list[int])
+    feeds: list[Feed] = field(default_factory=list[Feed])
     last_used: int = 0
     leaves: Leaves = field(init=False)
     _empty: Snapshot = field(init=False)
@@ -42,14 +45,27 @@ class HotCache:
         """Bytes of the K/V buffers, spare room included."""
         return sum(tree_bytes((leaf.keys, leaf.values)) for leaf in self.leaves.kv)
 
+    @property
+    def run(self) -> Run:
+        """What is held: tokens and how they were fed."""
+        return Run(tuple(self.token_ids), tuple(self.feeds))
+
     def commit(self, token_ids: Sequence[int]) -> None:
-        """Say that token_ids were fed."""
+        """Say that one pass fed token_ids."""
+        add_pass(self.feeds, self.n_tokens, self.n_tokens + len(token_ids))
         self.token_ids.extend(token_ids)
+
+    def adopt(self, run: Run) -> None:
+        """Say that what follows was copied in, fed as the run says."""
+        assert run.start == self.n_tokens
+        add_feeds(self.feeds, run.feeds)
+        self.token_ids.extend(run.token_ids)
 
     def cut(self, n_tokens: int) -> None:
         """Forget K/V after n_tokens."""
         kv.cut(self.leaves.kv, n_tokens)
         del self.token_ids[n_tokens:]
+        self.feeds[:] = clip(self.feeds, 0, n_tokens)
 
     def set_state(self, snapshot: Snapshot | None) -> None:
         """Put auxiliary state back; None is the state before the first token."""
@@ -64,14 +80,12 @@ class HotCache:
 
     def is_restored(self, n_tokens: int, snapshot: Snapshot | None) -> bool:
         """Whether everything here stands at n_tokens: tokens, K/V, snapshot, other layers' counts."""
-        offsets = {
-            leaf.offset for leaf in self.leaves.aux if isinstance(leaf, Counted) and n_tokens > 0
-        }
+        counts = {leaf.num_tokens for leaf in self.leaves.aux if n_tokens > 0}
         return (
             self.n_tokens == n_tokens
             and self.is_consistent()
             and (snapshot is None or snapshot.n_tokens == n_tokens)
-            and offsets <= {n_tokens}
+            and counts <= {None, n_tokens}
         )
 
 

@@ -17,6 +17,8 @@ from engine.cache.trees import arrays_in, evaluate, map_arrays, tree_bytes
 
 # Buffers grow in steps of this many tokens, mlx-lm's own step.
 STEP = 256
+# From here on a layer's buffers grow one layer at a time, so that only one is there twice.
+_LARGE_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +78,11 @@ def capacity(leaf: KvLeaf) -> int:
     return next((array.shape[-2] for array in arrays_in(leaf.keys)), 0)
 
 
+def roomy(n_tokens: int) -> int:
+    """The capacity of a buffer that is made for n_tokens: an eighth to spare."""
+    return _round_up(n_tokens + n_tokens // 8)
+
+
 def reserve(leaves: Sequence[KvLeaf], n_tokens: int) -> int:
     """Make room for n_tokens in one go, with an eighth to spare.
 
@@ -86,9 +93,11 @@ def reserve(leaves: Sequence[KvLeaf], n_tokens: int) -> int:
     for leaf in leaves:
         if leaf.keys is None or capacity(leaf) >= n_tokens:
             continue
-        room = _round_up(n_tokens + n_tokens // 8)
+        room = roomy(n_tokens)
         copied += tree_bytes((leaf.keys, leaf.values)) * leaf.offset // capacity(leaf)
-        leaf.keys, leaf.values = _with_room((leaf.keys, leaf.values), leaf.offset, room)
+        leaf.keys, leaf.values = _join(read_range([leaf], 0, leaf.offset), leaf.offset, room)
+        if tree_bytes((leaf.keys, leaf.values)) >= _LARGE_BYTES:
+            evaluate(leaf.keys, leaf.values)
     if copied:
         evaluate([(leaf.keys, leaf.values) for leaf in leaves])
     return copied
@@ -105,21 +114,25 @@ def append(
         Bytes written.
     """
     for index, leaf in enumerate(leaves):
-        added = _concatenate([part[index] for part in parts])
+        added = [part[index] for part in parts]
         if capacity(leaf) >= n_tokens:
-            _write((leaf.keys, leaf.values), leaf.offset, n_tokens, added)
+            _write((leaf.keys, leaf.values), leaf.offset, added)
         else:
-            held = [] if leaf.keys is None else [read_range([leaf], 0, leaf.offset)[0]]
-            joined = _concatenate([*held, added])
-            leaf.keys, leaf.values = _with_room(joined, n_tokens, _round_up(max(room, n_tokens)))
+            held = () if leaf.keys is None else read_range([leaf], 0, leaf.offset)
+            capacity_after = _round_up(max(room, n_tokens))
+            leaf.keys, leaf.values = _join([*held, *added], n_tokens, capacity_after)
         leaf.offset = n_tokens
     evaluate([(leaf.keys, leaf.values) for leaf in leaves])
     return sum(tree_bytes(part) for part in parts)
 
 
-def _write(buffers: object, start: int, end: int, added: object) -> None:
-    for target, source in zip(arrays_in(buffers), arrays_in(added), strict=True):
-        target[..., start:end, :] = source
+def _write(buffers: object, start: int, added: Sequence[object]) -> None:
+    for tree in added:
+        end = start
+        for target, source in zip(arrays_in(buffers), arrays_in(tree), strict=True):
+            end = start + source.shape[-2]
+            target[..., start:end, :] = source
+        start = end
 
 
 def _slice(tree: object, start: int, end: int) -> object:
@@ -130,21 +143,14 @@ def _round_up(n_tokens: int) -> int:
     return -(-n_tokens // STEP) * STEP
 
 
-def _with_room(tree: object, n_tokens: int, room: int) -> tuple[object, object]:
-    """tree[..., :n_tokens, :] followed by zeros, `room` tokens in all."""
-
-    def widen(x: mx.array) -> mx.array:
-        *lead, _, dim = x.shape
-        padding = mx.zeros((*lead, room - n_tokens, dim), x.dtype)
-        return mx.concatenate([x[..., :n_tokens, :], padding], axis=-2)
-
-    return cast("tuple[object, object]", map_arrays(widen, tree))
-
-
-def _concatenate(trees: Sequence[object]) -> object:
-    """Trees of the same shape joined along the tokens."""
-    if len(trees) == 1:
-        return trees[0]
+def _join(trees: Sequence[object], n_tokens: int, room: int) -> tuple[object, object]:
+    """Trees of one shape, n_tokens in all, and zeros up to `room`; each byte is copied once."""
     rows = zip(*(arrays_in(tree) for tree in trees), strict=True)
-    joined = (mx.concatenate(list(row), axis=-2) for row in rows)
-    return map_arrays(lambda _: next(joined), trees[0])
+
+    def join(row: Sequence[mx.array]) -> mx.array:
+        *lead, _, dim = row[0].shape
+        padding = mx.zeros((*lead, room - n_tokens, dim), row[0].dtype)
+        return mx.concatenate([*row, padding], axis=-2)
+
+    joined = (join(row) for row in rows)
+    return cast("tuple[object, object]", map_arrays(lambda _: next(joined), trees[0]))

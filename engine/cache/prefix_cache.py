@@ -11,23 +11,44 @@ Life of a request's tokens [0, n):
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import mlx.core as mx
 
 from engine.cache import kv
-from engine.cache.budget import DropNode, DropSnapshot, GiveUpHot, Ledger, Victim, next_victim
+from engine.cache.audit import differs
+from engine.cache.budget import (
+    DropLogits,
+    DropNode,
+    DropSnapshot,
+    GiveUpHot,
+    Holdings,
+    Ledger,
+    Policy,
+    Victim,
+    least_point,
+)
+from engine.cache.coverage import coverage_aware
 from engine.cache.hot import HotCache, KvSpan, LentSpan
 from engine.cache.kv import KvArrays
 from engine.cache.layout import Layout
-from engine.cache.radix import Node, RadixTree, Step, ancestry, common_prefix_len
+from engine.cache.lending import KvNode, KvTree, Lending
+from engine.cache.radix import RadixTree, Run, Step, ancestry, common_end, path_run
 from engine.cache.snapshot import Snapshot, capture
+from engine.cache.trees import evaluate
 from engine.chat.prompt import PointKind
 from engine.types import CacheStatistics, ConversationId
 
-KvNode = Node[KvSpan, Snapshot]
 Path = list[Step[KvSpan, Snapshot]]
+
+log = logging.getLogger(__name__)
+
+# So much of the budget is left free when something has to be given up: a 64th.
+_SLACK_SHARE = 64
+# Stands for whatever comes after known tokens: no model has it.
+_ANOTHER_TOKEN = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +58,10 @@ class Match:
     matched counts tokens whose K/V is there; restored <= matched tokens can be used.
     """
 
-    matched: int
-    restored: int
-    node: KvNode | None
-    snapshot: Snapshot | None
+    matched: int = 0
+    restored: int = 0
+    node: KvNode | None = None
+    snapshot: Snapshot | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -53,6 +74,7 @@ class Lease:
     logits: mx.array | None  # of the prompt's last token, when all of it was restored
     side: bool
     locked: KvNode | None
+    faulted: int = 0  # up to there a stored point was not what it said
     snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
 
 
@@ -64,6 +86,8 @@ class Counters:
     evictions: int = 0
     restore_faults: int = 0
     copied_bytes: int = 0
+    audits: int = 0
+    audit_faults: int = 0
 
 
 class PrefixCache:
@@ -75,14 +99,18 @@ class PrefixCache:
         *,
         budget_bytes: int,
         max_hot: int,
+        policy: Policy = coverage_aware,
     ) -> None:
         self._layout = layout
         self._budget_bytes = budget_bytes
         self._max_hot = max_hot
-        self._tree: RadixTree[KvSpan, Snapshot] = RadixTree()
+        self._policy = policy
+        self._pinned: set[ConversationId] = set()
+        self._tree: KvTree = RadixTree()
         self._parked: dict[ConversationId, HotCache] = {}
+        self._lending = Lending(self._tree, self._parked, needs_snapshot=layout.needs_snapshot)
         self._leases: list[Lease] = []
-        self._clock = 0
+        self._clock = 0  # conversations' turns published
         self.counters = Counters()
 
     def acquire(
@@ -103,8 +131,15 @@ class PrefixCache:
             room: tokens that the caches should hold without growing.
             side: leave no trace: caches of its own, nothing published.
         """
+        faulted = 0
+        hot = self._parked.get(conversation_id)
+        if hot is not None and not hot.is_consistent():
+            self.counters.restore_faults += 1
+            faulted = hot.n_tokens
+            del self._parked[conversation_id]
+            self._lending.withdraw(hot)
         while True:
-            match = self._match(prompt_ids)
+            match = self._match(conversation_id, prompt_ids)
             lease = self._lease(conversation_id, match, new_caches, side=side)
             try:
                 self._restore(lease, prompt_ids, match, room)
@@ -115,21 +150,29 @@ class PrefixCache:
                 break
             # A stored point that is not what it says: drop it, restore from the one before.
             self.counters.restore_faults += 1
-            self.abandon(lease)
+            faulted = max(faulted, match.restored)
+            self._end_lease(lease)
+            self._lending.withdraw(lease.hot)
             assert match.node is not None
             self._tree.remove_subtree(match.node)
         self.counters.matches += match.restored > 0
+        lease.faulted = faulted
         return lease
 
     def capture(self, lease: Lease, kind: PointKind, logits: mx.array | None = None) -> Snapshot:
         """Keep the state at the tokens committed so far; kept for good once published."""
         snapshot = capture(lease.hot.leaves.aux, lease.hot.n_tokens, kind, logits)
         lease.snapshots.append(snapshot)
+        if not lease.side:
+            self._keep_to_budget()
         return snapshot
 
     def reserve(self, lease: Lease, n_tokens: int) -> None:
         """Make room for n_tokens, so that no later step copies the buffers."""
-        self.counters.copied_bytes += kv.reserve(lease.hot.leaves.kv, n_tokens)
+        copied = kv.reserve(lease.hot.leaves.kv, n_tokens)
+        self.counters.copied_bytes += copied
+        if copied and not lease.side:
+            self._keep_to_budget()
 
     def publish(self, lease: Lease) -> None:
         """Share what the lease's caches hold, park them, keep to the budget."""
@@ -137,33 +180,82 @@ class PrefixCache:
         assert not lease.side
         self._end_lease(lease)
         if not hot.token_ids or not hot.is_consistent():
-            self._forget_lender(hot)
+            self._lending.withdraw(hot)
             return
         self._insert(hot, lease.snapshots)
         hot.set_state(None)
-        hot.last_used = self._tick()
+        hot.last_used = self._clock
         self._parked[hot.conversation_id] = hot
+        self._drop_unused()
         self._enforce()
 
     def abandon(self, lease: Lease) -> None:
-        """Drop the lease's caches: what other nodes borrowed from them and nobody else has goes too.
+        """Drop what the request added to the lease's caches; what was restored stays if it can.
 
         Also the way out of a publish that failed half-way.
         """
         self._end_lease(lease)
         if self._parked.get(lease.hot.conversation_id) is lease.hot:
             del self._parked[lease.hot.conversation_id]
-        self._forget_lender(lease.hot)
+        if lease.side or not self._take_back(lease.hot, lease.restored):
+            self._lending.withdraw(lease.hot)
+        self._drop_unused()
+
+    def _take_back(self, hot: HotCache, restored: int) -> bool:
+        """Park what a cache held before its request failed, if that is still there."""
+        n_tokens = min(restored, hot.n_tokens)
+        if not n_tokens or any(leaf.offset < n_tokens for leaf in hot.leaves.kv):
+            return False
+        self._lending.drop_beyond(hot, n_tokens)
+        hot.cut(n_tokens)
+        hot.set_state(None)
+        try:
+            evaluate([(leaf.keys, leaf.values) for leaf in hot.leaves.kv])
+        except Exception:
+            log.exception("the live caches of %s are lost", hot.conversation_id)
+            return False
+        self._parked[hot.conversation_id] = hot
+        return True
 
     def forget(self, conversation_id: ConversationId) -> None:
         """Drop what only this conversation uses."""
-        for node in reversed(list(self._tree.nodes())):
+        for node in self._tree.nodes():
             node.users.discard(conversation_id)
-            if not node.users and not node.children and node.lock_count == 0:
-                self._tree.remove(node)
-        hot = self._parked.pop(conversation_id, None)
+        self._drop_unused()
+        hot = self._parked.get(conversation_id)
         if hot is not None:
-            self._materialise(hot, 0)
+            self._give_up(hot)
+
+    def pin(self, conversation_id: ConversationId, *, pinned: bool) -> None:
+        """What a pinned conversation uses is given up after everything unpinned."""
+        if pinned:
+            self._pinned.add(conversation_id)
+        else:
+            self._pinned.discard(conversation_id)
+
+    def set_budget(self, budget_bytes: int) -> None:
+        """Hold at most so many bytes from now on."""
+        self._budget_bytes = budget_bytes
+        self._keep_to_budget()
+
+    def evict(self, victim: Victim) -> int:
+        """Give up what a policy named. Returns the bytes that this freed."""
+        match victim:
+            case GiveUpHot(hot):
+                freed, copied = hot.nbytes, self.counters.copied_bytes
+                self._give_up(hot)
+                for leaf in hot.leaves.kv:
+                    # Who named the victim still holds on to it.
+                    leaf.keys = leaf.values = None
+                return freed - (self.counters.copied_bytes - copied)
+            case DropLogits(node):
+                return self._drop_logits(node)
+            case DropSnapshot(node):
+                return self._drop_snapshot(node) + self._prune(node)
+            case DropNode(node):
+                freed = self._drop_snapshot(node) + node.span.nbytes
+                self._tree.remove(node)
+                return freed + self._prune(node.parent)
 
     def evict_hot(self) -> None:
         """Give up all parked caches; their tokens stay in the tree."""
@@ -181,21 +273,35 @@ class PrefixCache:
         """Give up everything that no request is using."""
         for hot in list(self._parked.values()):
             del self._parked[hot.conversation_id]
-            self._forget_lender(hot)
+            self._lending.withdraw(hot)
         for node in reversed(list(self._tree.nodes())):
             if not node.children and node.lock_count == 0:
                 self._tree.remove(node)
 
     def ledger(self) -> Ledger:
         """Bytes held, counted anew: there is no running total that could drift."""
+        kv_bytes = snapshot_bytes = 0
+        for node in self._tree.nodes():
+            kv_bytes += node.span.nbytes
+            if node.snapshot is not None:
+                snapshot_bytes += node.snapshot.nbytes
         hot = [*self._parked.values(), *(lease.hot for lease in self._leases)]
-        nodes = list(self._tree.nodes())
         pending = [snapshot for lease in self._leases for snapshot in lease.snapshots]
         return Ledger(
-            kv_bytes=sum(node.span.nbytes for node in nodes),
-            snapshot_bytes=sum(node.snapshot.nbytes for node in nodes if node.snapshot)
-            + sum(snapshot.nbytes for snapshot in pending),
+            kv_bytes=kv_bytes,
+            snapshot_bytes=snapshot_bytes + sum(snapshot.nbytes for snapshot in pending),
             hot_bytes=sum(cache.nbytes for cache in hot),
+        )
+
+    def holdings(self) -> Holdings:
+        """What a policy decides on."""
+        return Holdings(
+            nodes=tuple(self._tree.nodes()),
+            parked=tuple(self._parked.values()),
+            pinned=self._pinned,
+            needs_snapshot=self._layout.needs_snapshot,
+            kv_bytes_per_token=self._layout.kv_bytes_per_token,
+            now=self._clock,
         )
 
     def statistics(self) -> CacheStatistics:
@@ -214,6 +320,8 @@ class PrefixCache:
             evictions=self.counters.evictions,
             restore_faults=self.counters.restore_faults,
             copied_bytes=self.counters.copied_bytes,
+            audits=self.counters.audits,
+            audit_faults=self.counters.audit_faults,
         )
 
     def nodes(self) -> Iterator[KvNode]:
@@ -234,24 +342,106 @@ class PrefixCache:
                 assert node.snapshot.n_tokens == node.end
             if isinstance(node.span, LentSpan):
                 assert id(node.span.hot) in known
-                lent = node.span.hot.token_ids[node.span.start : node.span.end]
                 assert (node.start, node.end) == (node.span.start, node.span.end)
-                assert tuple(lent) == node.token_ids
+                assert node.span.hot.run.part(node.start, node.end) == node.run
         for conversation_id, hot in self._parked.items():
             assert hot.conversation_id == conversation_id
             assert hot.is_consistent()
         if not self._leases:
-            assert all(node.lock_count == 0 for node in self._tree.nodes())
+            assert all(node.lock_count == 0 and node.users for node in self._tree.nodes())
             within = self.ledger().total_bytes <= self._budget_bytes
-            assert within or next_victim(self._tree.nodes(), self._parked.values()) is None
+            assert within or next(self._policy(self.holdings()), None) is None
+
+    # Audits
+
+    def start_audit(
+        self, new_caches: Callable[[], list[object]], max_tokens: int
+    ) -> tuple[KvNode, Lease] | None:
+        """The point of at most max_tokens checked least recently, with empty caches to repeat it on."""
+        points = [node for node in self._tree.nodes() if self._is_point(node)]
+        fitting = [node for node in points if node.end <= max_tokens and not node.lock_count]
+        if not fitting:
+            return None
+        node = min(fitting, key=lambda node: node.checked)
+        node.checked = self.counters.audits + 1
+        nothing = Match(node=node)
+        return node, self._lease(ConversationId(""), nothing, new_caches, side=True)
+
+    def end_audit(self, node: KvNode, lease: Lease) -> bool:
+        """Compare the point with the lease's caches; one that differs is dropped with all below it.
+
+        Returns:
+            Whether it agreed.
+        """
+        agrees = not differs(node, lease.hot.leaves)
+        self.abandon(lease)
+        self.counters.audits += 1
+        if not agrees:
+            self.counters.audit_faults += 1
+            self._tree.remove_subtree(node)
+        return agrees
+
+    def _is_point(self, node: KvNode) -> bool:
+        """Whether a request could go on from a node's end."""
+        return node.snapshot is not None or not self._layout.needs_snapshot
+
+    # Reading ahead
+
+    def look_ahead(self, conversation_id: ConversationId, token_ids: Sequence[int]) -> Match:
+        """What a longer prompt that begins with token_ids would find."""
+        return self._match(conversation_id, (*token_ids, _ANOTHER_TOKEN))
+
+    def has_room(
+        self,
+        conversation_id: ConversationId,
+        token_ids: Sequence[int],
+        num_points: int,
+        *,
+        displaces: bool,
+    ) -> bool:
+        """Whether token_ids and num_points on the way to their end fit beside all that is kept.
+
+        displaces: beside what the conversation's own live caches hold; the rest may make room.
+        """
+        hot = self._parked.get(conversation_id)
+        capacity = abandoned = 0
+        if hot is not None:
+            match = self._match(conversation_id, token_ids)
+            wanted = path_run(match.node).part(0, match.restored)
+            abandoned = max(0, self._usable_end(hot) - common_end(wanted, hot.run))
+            capacity = min(map(kv.capacity, hot.leaves.kv), default=0)
+        grown = kv.roomy(len(token_ids)) - capacity if len(token_ids) > capacity else 0
+        needed = (grown + abandoned) * self._layout.kv_bytes_per_token
+        needed += num_points * self._layout.snapshot_bytes
+        own = hot.nbytes if hot is not None else 0
+        kept = own if displaces else self.ledger().total_bytes
+        return needed <= self._budget_bytes - kept
+
+    def _usable_end(self, hot: HotCache) -> int:
+        """How much of a parked cache the tree keeps if it is cut: what lies beyond is a dead end."""
+        nodes = [step.node for step in self._tree.match(hot.run)]
+        used = [node for node in nodes if self._is_point(node) or len(node.children) > 1]
+        return max((node.end for node in used), default=0)
 
     # Matching and restoring
 
-    def _match(self, prompt_ids: Sequence[int]) -> Match:
-        path = self._tree.match(prompt_ids)
-        matched = sum(step.n_matched for step in path)
-        last = path[-1].node if path else None
-        if last is not None and matched == len(prompt_ids) == last.end:
+    def _match(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> Match:
+        """The deepest usable point; among equals the one that the conversation's own caches hold."""
+        matches = [self._match_path(path, prompt_ids) for path in self._tree.paths(prompt_ids)]
+        if len(matches) <= 1:
+            return matches[0] if matches else Match()
+        hot = self._parked.get(conversation_id)
+        held = hot.run if hot else Run((), ())
+
+        def rank(match: Match) -> tuple[int, int]:
+            return match.restored, common_end(path_run(match.node).part(0, match.restored), held)
+
+        return replace(max(matches, key=rank), matched=max(match.matched for match in matches))
+
+    def _match_path(self, path: Path, prompt_ids: Sequence[int]) -> Match:
+        last = path[-1].node
+        matched = path[-1].end
+        if matched == len(prompt_ids) == last.end:
             snapshot = last.snapshot
             if snapshot is not None and snapshot.logits is not None:
                 return Match(matched, matched, last, snapshot)
@@ -262,7 +452,7 @@ class PrefixCache:
         for step in reversed(path):
             if step.is_whole and step.node.end <= limit and step.node.snapshot is not None:
                 return Match(matched, step.node.end, step.node, step.node.snapshot)
-        return Match(matched, 0, None, None)
+        return Match(matched)
 
     def _lease(
         self,
@@ -289,54 +479,54 @@ class PrefixCache:
 
     def _restore(self, lease: Lease, prompt_ids: Sequence[int], match: Match, room: int) -> None:
         hot = lease.hot
-        kept = min(common_prefix_len(hot.token_ids, prompt_ids), match.restored)
-        self._materialise(hot, kept)
+        wanted = path_run(match.node).part(0, match.restored)
+        kept = common_end(wanted, hot.run)
+        self._copy_out(hot, kept)
         hot.cut(kept)
-        self._fill(hot, prompt_ids, match.restored, room)
+        self._fill(hot, match, room)
         hot.set_state(match.snapshot)
         if match.snapshot is not None and match.restored == len(prompt_ids):
             lease.logits = match.snapshot.logits
-        if not lease.side:
-            tick = self._tick()
-            for node in ancestry(match.node):
-                node.last_used = tick
+        if match.node is not None and not lease.side:
+            # Not those above: that they are passed by says nothing of how often they are asked for.
+            match.node.last_used = self._clock
 
-    def _fill(self, hot: HotCache, prompt_ids: Sequence[int], n_tokens: int, room: int) -> None:
-        """Copy the tree's K/V of [hot.n_tokens, n_tokens) behind what hot holds."""
-        start = hot.n_tokens
-        if start == n_tokens:
+    def _fill(self, hot: HotCache, match: Match, room: int) -> None:
+        """Copy the tree's K/V of [hot.n_tokens, match.restored) behind what hot holds."""
+        start, end = hot.n_tokens, match.restored
+        if start == end:
             return
         parts: list[tuple[object, ...]] = []
-        for step in self._tree.match(prompt_ids[:n_tokens]):
-            node = step.node
-            first, end = max(start, node.start), node.start + step.n_matched
-            if first < end:
-                parts.append(node.span.range(first - node.start, end - node.start))
-        self.counters.copied_bytes += kv.append(hot.leaves.kv, parts, n_tokens, room)
-        hot.commit(prompt_ids[start:n_tokens])
+        for node in reversed(list(ancestry(match.node))):
+            first, last = max(start, node.start), min(end, node.end)
+            if first < last:
+                parts.append(node.span.range(first - node.start, last - node.start))
+        self.counters.copied_bytes += kv.append(hot.leaves.kv, parts, end, room)
+        hot.adopt(path_run(match.node).part(start, end))
 
     # Publishing
 
     def _insert(self, hot: HotCache, snapshots: Sequence[Snapshot]) -> None:
-        path = self._tree.match(hot.token_ids)
-        matched = sum(step.n_matched for step in path)
+        self._clock += 1
+        run = hot.run
+        path = self._tree.match(run)
+        matched = path[-1].end if path else 0
         parent = self._tree.node_ending_at(path, matched)
-        if matched < hot.n_tokens:
-            rest = hot.token_ids[matched:]
-            self._tree.append(parent, rest, LentSpan(hot, matched, hot.n_tokens))
+        if matched < run.end:
+            self._tree.append(parent, run.part(matched, run.end), LentSpan(hot, matched, run.end))
         for snapshot in snapshots:
             if self._layout.needs_snapshot or snapshot.logits is not None:
-                path = self._tree.match(hot.token_ids)
-                node = self._tree.node_ending_at(path, snapshot.n_tokens)
+                node = self._tree.node_ending_at(self._tree.match(run), snapshot.n_tokens)
                 assert node is not None
                 self._attach(node, snapshot)
-        tick = self._tick()
-        for step in self._tree.match(hot.token_ids):
+                node.last_used = self._clock
+        for step in self._tree.match(run):
             node = step.node
-            node.last_used = tick
+            if node.end > matched:
+                node.last_used = self._clock
             node.users.add(hot.conversation_id)
             # Tokens that this cache holds too need no arrays of their own.
-            if step.is_whole and isinstance(node.span, KvArrays):
+            if isinstance(node.span, KvArrays):
                 node.span = LentSpan(hot, node.start, node.end)
 
     def _attach(self, node: KvNode, snapshot: Snapshot) -> None:
@@ -347,70 +537,29 @@ class PrefixCache:
         elif known.kind in (PointKind.STRIDE, PointKind.BRANCH):
             known.kind = snapshot.kind
 
+    def _drop_unused(self) -> None:
+        """What only forgotten conversations used goes, once no request is using it."""
+        for node in reversed(list(self._tree.nodes())):
+            if not node.users and not node.children and node.lock_count == 0:
+                self._tree.remove(node)
+
     def _prune_all(self) -> None:
         for node in reversed(list(self._tree.nodes())):
             if self._is_useless(node):
                 self._tree.remove(node)
 
     def _is_useless(self, node: KvNode) -> bool:
-        return self._is_dead_end(node) and isinstance(node.span, KvArrays)
-
-    def _is_dead_end(self, node: KvNode) -> bool:
-        """Whether nothing can be restored from a node or below it."""
-        return (
-            self._layout.needs_snapshot
-            and node.snapshot is None
-            and not node.children
-            and node.lock_count == 0
-        )
-
-    # Lending
-
-    def _materialise(self, hot: HotCache, n_tokens: int) -> None:
-        """Copy out what nodes borrow from hot beyond n_tokens, before it is overwritten."""
-        if n_tokens == hot.n_tokens:
-            return
-        path = self._tree.match(hot.token_ids)
-        if n_tokens > 0:
-            self._tree.node_ending_at(path, n_tokens)
-            path = self._tree.match(hot.token_ids)
-        for step in reversed(path):
-            node = step.node
-            span = node.span
-            if not isinstance(span, LentSpan) or span.hot is not hot or node.end <= n_tokens:
-                continue
-            if self._is_dead_end(node):
-                self._tree.remove(node)
-            elif (elsewhere := self._lent_elsewhere(node, hot)) is not None:
-                node.span = elsewhere
-            else:
-                node.span = span.copied()
-                self.counters.copied_bytes += node.span.nbytes
-
-    def _give_up(self, hot: HotCache) -> None:
-        del self._parked[hot.conversation_id]
-        self._materialise(hot, 0)
-
-    def _forget_lender(self, hot: HotCache) -> None:
-        """Remove the nodes that borrow from hot, with all below them, unless another cache has them."""
-        for step in self._tree.match(hot.token_ids):
-            node = step.node
-            if isinstance(node.span, LentSpan) and node.span.hot is hot:
-                elsewhere = self._lent_elsewhere(node, hot)
-                if elsewhere is None:
-                    self._tree.remove_subtree(node)
-                    return
-                node.span = elsewhere
-
-    def _lent_elsewhere(self, node: KvNode, hot: HotCache) -> LentSpan | None:
-        """The same tokens in another parked cache."""
-        path = hot.token_ids[: node.end]
-        for other in self._parked.values():
-            if other is not hot and common_prefix_len(path, other.token_ids) == node.end:
-                return LentSpan(other, node.start, node.end)
-        return None
+        return self._lending.is_dead_end(node) and isinstance(node.span, KvArrays)
 
     # Leases and budget
+
+    def _copy_out(self, hot: HotCache, n_tokens: int) -> None:
+        self.counters.copied_bytes += self._lending.copy_out(hot, n_tokens)
+
+    def _give_up(self, hot: HotCache) -> None:
+        # In this order: if the copy fails, nothing has changed hands.
+        self._copy_out(hot, 0)
+        del self._parked[hot.conversation_id]
 
     def _end_lease(self, lease: Lease) -> None:
         """Idempotent."""
@@ -419,27 +568,54 @@ class PrefixCache:
             self._tree.unlock(lease.locked)
 
     def _enforce(self) -> None:
-        """Give up what matters least until the budget holds."""
         while len(self._parked) > self._max_hot:
             self._give_up(min(self._parked.values(), key=lambda hot: hot.last_used))
-        while self.ledger().total_bytes > self._budget_bytes:
-            victim = next_victim(self._tree.nodes(), self._parked.values())
-            if victim is None:
-                break
-            self._evict(victim)
+        self._keep_to_budget()
+
+    def _keep_to_budget(self) -> None:
+        """Give up what matters least until the budget holds."""
+        excess = self.ledger().total_bytes - self._held_twice() - self._budget_bytes
+        if excess <= 0:
+            return
+        # A little more than need be: to rank all of a large tree takes longer than to give up a part.
+        excess += self._budget_bytes // _SLACK_SHARE
+        for victim in self._policy(self.holdings()):
+            excess -= self.evict(victim)
             self.counters.evictions += 1
+            if excess <= 0:
+                return
+        for lease in self._leases:
+            # All that is left are the points of the running request itself.
+            while excess > 0 and (point := least_point(lease.snapshots)) is not None:
+                lease.snapshots.remove(point)
+                self.counters.evictions += 1
+                excess -= point.nbytes
 
-    def _evict(self, victim: Victim) -> None:
-        match victim:
-            case GiveUpHot(hot):
-                self._give_up(hot)
-            case DropNode(node):
-                self._tree.remove(node)
-            case DropSnapshot(node):
-                node.snapshot = None
-                if self._is_useless(node):
-                    self._tree.remove(node)
+    def _held_twice(self) -> int:
+        """Bytes of K/V that running requests copied out of the tree: lent to it when they end."""
+        return sum(
+            node.span.nbytes
+            for lease in self._leases
+            for node in ancestry(lease.locked)
+            if node.end <= lease.restored
+        )
 
-    def _tick(self) -> int:
-        self._clock += 1
-        return self._clock
+    def _drop_logits(self, node: KvNode) -> int:
+        assert node.snapshot is not None
+        freed = node.snapshot.nbytes
+        node.snapshot = replace(node.snapshot, logits=None) if node.snapshot.states else None
+        return freed - (node.snapshot.nbytes if node.snapshot else 0)
+
+    def _drop_snapshot(self, node: KvNode) -> int:
+        freed = node.snapshot.nbytes if node.snapshot else 0
+        node.snapshot = None
+        return freed
+
+    def _prune(self, node: KvNode | None) -> int:
+        """Remove a leaf that is of no use any more, then what it was that led there."""
+        freed = 0
+        while node is not None and self._is_useless(node):
+            freed += node.span.nbytes
+            self._tree.remove(node)
+            node = node.parent
+        return freed

@@ -1,8 +1,10 @@
-"""A radix tree over token ids. It decides nothing and knows no arrays: nodes carry opaque spans.
+"""A radix tree over fed tokens. It decides nothing and knows no arrays: nodes carry opaque spans.
 
-A node stands for a run of tokens after its parent's. Its span holds (or borrows) their K/V; its
-snapshot, if it has one, is valid exactly at its end. Splitting a node puts a new node above it, so
-a node keeps its identity, its end and its snapshot for as long as it lives.
+A node stands for a run of tokens after its parent's, fed in a certain way (feeding.py): the same
+tokens fed otherwise are another branch, so that a path is always what one run of passes gave. Its
+span holds (or borrows) their K/V; its snapshot, if it has one, is valid exactly at its end.
+Splitting a node puts a new node above it, so a node keeps its identity, its end and its snapshot
+for as long as it lives.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
+from engine.cache.feeding import Feed, add_feeds, clip, common_feeding_end
 from engine.types import ConversationId
 
 
@@ -30,37 +33,70 @@ S = TypeVar("S", bound=Span)
 P = TypeVar("P")
 
 
-class Node(Generic[S, P]):
-    """A run of tokens [start, end) of every conversation that passes here."""
+# What tells two children apart: their first token's id and the pass that computed it.
+_Symbol = tuple[int, tuple[int, int]]
 
-    __slots__ = (
-        "children",
-        "last_used",
-        "lock_count",
-        "parent",
-        "snapshot",
-        "span",
-        "start",
-        "token_ids",
-        "users",
-    )
 
-    def __init__(
-        self, token_ids: tuple[int, ...], start: int, span: S, parent: Node[S, P] | None
-    ) -> None:
-        self.token_ids = token_ids
-        self.start = start
-        self.span = span
-        self.parent = parent
-        self.children: dict[int, Node[S, P]] = {}
-        self.snapshot: P | None = None
-        self.lock_count = 0
-        self.last_used = 0
-        self.users: set[ConversationId] = set()
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Fed tokens from position start on."""
+
+    token_ids: tuple[int, ...]
+    feeds: tuple[Feed, ...]
+    start: int = 0
 
     @property
     def end(self) -> int:
         return self.start + len(self.token_ids)
+
+    def part(self, start: int, end: int) -> Run:
+        """Tokens [start, end), counted from token 0."""
+        tokens = self.token_ids[start - self.start : end - self.start]
+        return Run(tokens, tuple(clip(self.feeds, start, end)), start)
+
+    def symbol_at(self, position: int) -> _Symbol:
+        """A token's id and the pass that computed it."""
+        feed = next(clip(self.feeds, position, position + 1))
+        return self.token_ids[position - self.start], feed.pass_of(position)
+
+
+class Node(Generic[S, P]):
+    """A run of tokens [start, end) of every conversation that passes here."""
+
+    __slots__ = (
+        "checked",
+        "children",
+        "last_used",
+        "lock_count",
+        "parent",
+        "run",
+        "snapshot",
+        "span",
+        "users",
+    )
+
+    def __init__(self, run: Run, span: S, parent: Node[S, P] | None) -> None:
+        self.run = run
+        self.span = span
+        self.parent = parent
+        self.children: dict[_Symbol, Node[S, P]] = {}
+        self.snapshot: P | None = None
+        self.lock_count = 0
+        self.last_used = 0
+        self.checked = 0  # when an audit last looked at it
+        self.users: set[ConversationId] = set()
+
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        return self.run.token_ids
+
+    @property
+    def start(self) -> int:
+        return self.run.start
+
+    @property
+    def end(self) -> int:
+        return self.run.end
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +107,11 @@ class Step(Generic[S, P]):
     n_matched: int
 
     @property
+    def end(self) -> int:
+        """Tokens matched up to here, from token 0 on."""
+        return self.node.start + self.n_matched
+
+    @property
     def is_whole(self) -> bool:
         return self.n_matched == len(self.node.token_ids)
 
@@ -79,48 +120,61 @@ class RadixTree(Generic[S, P]):
     """Token sequences sharing their common prefixes. Owned by the engine thread."""
 
     def __init__(self) -> None:
-        self._roots: dict[int, Node[S, P]] = {}
+        self._roots: dict[_Symbol, Node[S, P]] = {}
 
-    def match(self, token_ids: Sequence[int]) -> list[Step[S, P]]:
-        """The path of nodes that agrees longest with token_ids."""
+    def paths(self, token_ids: Sequence[int]) -> Iterator[list[Step[S, P]]]:
+        """The paths that agree with token_ids, however they were fed, none the beginning of another."""
+        pending: list[list[Step[S, P]]] = [[]]
+        while pending:
+            path = pending.pop()
+            end = path[-1].end if path else 0
+            ends_here = bool(path) and not path[-1].is_whole
+            going_on = [] if ends_here else self._children_with(path, token_ids[end : end + 1])
+            for child in going_on:
+                step = Step(child, common_prefix_len(child.token_ids, token_ids, end))
+                pending.append([*path, step])
+            if path and not going_on:
+                yield path
+
+    def match(self, run: Run) -> list[Step[S, P]]:
+        """The path that agrees longest with a run from token 0, in tokens and in feeding."""
         path: list[Step[S, P]] = []
         children = self._roots
         position = 0
-        while position < len(token_ids) and (node := children.get(token_ids[position])):
-            n_matched = common_prefix_len(node.token_ids, token_ids, position)
-            path.append(Step(node, n_matched))
-            position += n_matched
-            if n_matched < len(node.token_ids):
+        while position < run.end and (node := children.get(run.symbol_at(position))):
+            end = common_end(node.run, run)
+            path.append(Step(node, end - position))
+            position = end
+            if end < node.end:
                 break
             children = node.children
         return path
 
-    def append(self, parent: Node[S, P] | None, token_ids: Sequence[int], span: S) -> Node[S, P]:
+    def append(self, parent: Node[S, P] | None, run: Run, span: S) -> Node[S, P]:
         """A new leaf below parent (None: at the root)."""
-        start = parent.end if parent else 0
         siblings = parent.children if parent else self._roots
-        assert token_ids
-        assert token_ids[0] not in siblings
-        assert span.n_tokens == len(token_ids)
-        node: Node[S, P] = Node(tuple(token_ids), start, span, parent)
-        siblings[node.token_ids[0]] = node
+        symbol = run.symbol_at(run.start)
+        assert run.start == (parent.end if parent else 0)
+        assert symbol not in siblings
+        assert span.n_tokens == len(run.token_ids)
+        node = siblings[symbol] = Node(run, span, parent)
         return node
 
     def split(self, node: Node[S, P], at: int) -> Node[S, P]:
         """Cut a node before its token number `at`; returns the new node above it."""
         assert 0 < at < len(node.token_ids)
+        middle = node.start + at
+        tail_run = node.run.part(middle, node.end)
         head_span, tail_span = node.span.split(at)
-        head: Node[S, P] = Node(node.token_ids[:at], node.start, head_span, node.parent)
+        head: Node[S, P] = Node(node.run.part(node.start, middle), head_span, node.parent)
         head.lock_count, head.last_used, head.users = (
             node.lock_count,
             node.last_used,
             set(node.users),
         )
-        siblings = node.parent.children if node.parent else self._roots
-        siblings[head.token_ids[0]] = head
-        node.token_ids, node.start = node.token_ids[at:], node.start + at
-        node.span, node.parent = tail_span, head
-        head.children[node.token_ids[0]] = node
+        self._siblings(node)[_symbol(head)] = head
+        node.run, node.span, node.parent = tail_run, tail_span, head
+        head.children[_symbol(node)] = node
         return head
 
     def node_ending_at(self, path: Sequence[Step[S, P]], n_tokens: int) -> Node[S, P] | None:
@@ -137,14 +191,13 @@ class RadixTree(Generic[S, P]):
         """Take an unlocked leaf out."""
         assert not node.children
         assert node.lock_count == 0
-        siblings = node.parent.children if node.parent else self._roots
-        del siblings[node.token_ids[0]]
+        del self._siblings(node)[_symbol(node)]
 
     def remove_subtree(self, node: Node[S, P]) -> None:
         """Take a node out with all below it. Whoever has locked it may still unlock it."""
-        siblings = node.parent.children if node.parent else self._roots
-        if siblings.get(node.token_ids[0]) is node:
-            del siblings[node.token_ids[0]]
+        siblings = self._siblings(node)
+        if siblings.get(_symbol(node)) is node:
+            del siblings[_symbol(node)]
 
     def lock(self, node: Node[S, P] | None) -> None:
         for ancestor in ancestry(node):
@@ -163,16 +216,29 @@ class RadixTree(Generic[S, P]):
             yield node
             pending.extend(node.children.values())
 
+    def _children_with(self, path: Sequence[Step[S, P]], first: Sequence[int]) -> list[Node[S, P]]:
+        """Whatever goes on from a whole path (none: from the root) with a token."""
+        children = path[-1].node.children if path else self._roots
+        return [child for (token_id, _), child in children.items() if token_id in first]
+
+    def _siblings(self, node: Node[S, P]) -> dict[_Symbol, Node[S, P]]:
+        return node.parent.children if node.parent else self._roots
+
     def check_invariants(self) -> None:
         for node in self.nodes():
             assert node.token_ids
             assert node.span.n_tokens == len(node.token_ids)
             assert node.start == (node.parent.end if node.parent else 0)
             assert node.lock_count >= max((c.lock_count for c in node.children.values()), default=0)
-            for first, child in node.children.items():
-                assert first == child.token_ids[0]
+            assert node.run.feeds == tuple(clip(node.run.feeds, node.start, node.end))
+            for symbol, child in node.children.items():
+                assert symbol == _symbol(child)
                 assert child.parent is node
                 assert child.users <= node.users
+
+
+def _symbol(node: Node[S, P]) -> _Symbol:
+    return node.run.symbol_at(node.start)
 
 
 def ancestry(node: Node[S, P] | None) -> Iterator[Node[S, P]]:
@@ -180,6 +246,22 @@ def ancestry(node: Node[S, P] | None) -> Iterator[Node[S, P]]:
     while node is not None:
         yield node
         node = node.parent
+
+
+def path_run(node: Node[S, P] | None) -> Run:
+    """Everything from token 0 to a node's end."""
+    token_ids: list[int] = []
+    feeds: list[Feed] = []
+    for ancestor in reversed(list(ancestry(node))):
+        token_ids.extend(ancestor.token_ids)
+        add_feeds(feeds, ancestor.run.feeds)
+    return Run(tuple(token_ids), tuple(feeds))
+
+
+def common_end(a: Run, b: Run) -> int:
+    """How far b, which starts no later than a, agrees with a from a's start on, fed alike."""
+    same_tokens = common_prefix_len(a.token_ids, b.token_ids, a.start - b.start)
+    return common_feeding_end(a.feeds, b.feeds, a.start, a.start + same_tokens)
 
 
 def common_prefix_len(a: Sequence[int], b: Sequence[int], b_start: int = 0) -> int:

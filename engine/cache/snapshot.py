@@ -45,16 +45,11 @@ def capture(
 def restore(leaves: Sequence[AuxLeaf], states: Sequence[object]) -> None:
     """Put a captured state back; the snapshot stays usable."""
     for leaf, state in zip(leaves, states, strict=True):
-        leaf.state = map_arrays(_copy if _writes_in_place(leaf) else _same, state)
+        leaf.state = map_arrays(_copy if leaf.writes_in_place else _same, state)
 
 
 def _detached(leaf: AuxLeaf) -> object:
-    return map_arrays(_copy if _writes_in_place(leaf) else _own, leaf.state)
-
-
-def _writes_in_place(leaf: AuxLeaf) -> bool:
-    replaces_entries = hasattr(leaf, "__setitem__") and not hasattr(leaf, "update_and_fetch")
-    return not replaces_entries
+    return map_arrays(_copy if leaf.writes_in_place else _own, leaf.state)
 
 
 # map_arrays builds new containers, so that a list of arrays is never shared with a live cache.

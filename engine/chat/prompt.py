@@ -6,26 +6,39 @@ positions count from the start of the prompt.
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import lru_cache, partial
+from functools import lru_cache
 
-from engine.chat.splice import splice_reply
-from engine.chat.template import Renderer, Segment, dummy_turn, render_segments
+from engine.chat.runs import Runs, common_len
+from engine.chat.splice import Splicer
+from engine.chat.template import ChatTemplate, Renderer, Segment, Thoughts, render_segments
 from engine.chat.tokenizer import ChatTokenizer
+from engine.errors import TemplateError
 from engine.types import Message, ReplyTokens, Role
+
+log = logging.getLogger(__name__)
+
+# Any next message of a person or a tool: of its text nothing is used.
+_ANYTHING = Message(role=Role.USER, content="x")
+_ANY_RESULT = Message(role=Role.TOOL, content="x")
+# The word that is being typed; where words are not set apart, the last few characters.
+_UNFINISHED = re.compile(r"\s*\S{1,24}\Z")
+_UNFINISHED_LEN = 64
 
 
 class PointKind(StrEnum):
     """Why a snapshot is taken, which also says how soon it may be given up."""
 
     SYSTEM = "system"  # where the first user message's text begins
-    TURN = "turn"  # where a later user message's text begins, or the next turn's prompt may diverge
+    TURN = "turn"  # where a later text of a person or a tool begins, or the next turn may diverge
     PROMPT = "prompt"  # the end of the prompt, with its logits
     TAIL = "tail"  # after a reply, where the next user message's text will begin
     BRANCH = "branch"  # where a match went on in K/V but not in snapshots
-    STRIDE = "stride"  # every so often in a long prefill
+    STRIDE = "stride"  # every so often in a long prefill, and where a draft or idle work ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,65 +51,44 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A rendered and tokenised conversation.
+    """A rendered and tokenised conversation, or the part of it that is known ahead.
 
     message_starts[i] is where the tokens of message i begin (with the template's text before it);
-    the last entry is where the generation tail begins.
+    the last entry is where the generation tail begins. points are in order. thoughtless are the
+    messages whose reasoning the template left out.
     """
 
     token_ids: tuple[int, ...]
     message_starts: tuple[int, ...]
     points: tuple[Point, ...]
-    in_reasoning: bool
+    in_reasoning: bool = False
+    thoughtless: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
-class _Ids:
-    """Token ids under construction, run by run: a control token of the template and what follows it.
+class _Tokenized:
+    """Messages as ids. starts holds one position more than there are messages.
 
-    Tokenizers do not reach across a control token. What people typed never starts a run.
+    points are where the texts of people and tools begin.
     """
 
-    tokenizer: ChatTokenizer
-    token_ids: list[int] = field(default_factory=list[int])
-    _control: str = ""
-    _text: str = ""
+    runs: Runs
+    starts: list[int] = field(default_factory=list[int])
+    points: list[Point] = field(default_factory=list[Point])
 
-    def add_template(self, text: str) -> None:
-        for part in self.tokenizer.split_control(text):
-            control = self.tokenizer.control_prefix(part)
-            if control:
-                self.end_run()
-                self._control = control
-            self._text += part.removeprefix(control)
+    def end(self, num_messages: int) -> None:
+        """Nothing more comes."""
+        self.runs.end_run()
+        self.starts += [len(self.runs.token_ids)] * (num_messages + 1 - len(self.starts))
 
-    def add_content(self, text: str) -> None:
-        self._text += text
-
-    def add_ids(self, token_ids: Sequence[int]) -> None:
-        self.end_run()
-        self.token_ids.extend(token_ids)
-
-    def boundary(self) -> int:
-        """The last position that no letter or digit which follows can change.
-
-        Blank lines could: the app takes them off the front of a message.
-        """
-        before = self._encode()
-        probes = (self._encode("a"), self._encode("1"))
-        return len(self.token_ids) + min(_common_len(before, probe) for probe in probes)
-
-    def end_run(self) -> None:
-        self.token_ids.extend(self._encode())
-        self._control = self._text = ""
-
-    def _encode(self, probe: str = "") -> tuple[int, ...]:
-        return self.tokenizer.encode_run(self._control, self._text + probe)
-
-
-def _common_len(a: Sequence[int], b: Sequence[int]) -> int:
-    pairs = enumerate(zip(a, b, strict=False))
-    return next((i for i, (x, y) in pairs if x != y), min(len(a), len(b)))
+    def cut(self, end: int, kind: PointKind, num_messages: int) -> Prompt:
+        """What lies before end, which is a point of its own."""
+        inside = [point for point in self.points if 0 < point.n_tokens < end]
+        return Prompt(
+            token_ids=tuple(self.runs.token_ids[:end]),
+            message_starts=tuple(min(start, end) for start in self.starts[: num_messages + 1]),
+            points=(*inside, Point(end, kind)) if end else (),
+        )
 
 
 class PromptBuilder:
@@ -104,125 +96,180 @@ class PromptBuilder:
 
     def __init__(self, tokenizer: ChatTokenizer, renderer: Renderer) -> None:
         self.tokenizer = tokenizer
-        self.renderer = renderer
-        self._tail_lens: dict[bool | None, int] = {}
-        # Every request renders all earlier replies again.
-        self._splice = lru_cache(maxsize=4096)(partial(splice_reply, tokenizer))
+        self.template = ChatTemplate(renderer)
+        self._splicer = Splicer(tokenizer)
+        self._passing_len = lru_cache(maxsize=64)(self._find_passing_len)
 
-    def build(self, messages: Sequence[Message], *, thinking: bool | None) -> Prompt:
+    def build(
+        self, messages: Sequence[Message], *, thinking: bool | None, keep_thinking: bool
+    ) -> Prompt:
         """The prompt for the assistant's next reply.
 
         Raises:
             TemplateError: see render_segments.
         """
-        segments = render_segments(self.renderer, messages, thinking=thinking, reply_follows=True)
-        token_ids, starts, points = self._tokenize(segments, messages)
-        stable = len(token_ids) - self._tail_len(thinking=thinking)
-        if stable >= starts[-1]:
-            points.append(Point(stable, PointKind.TURN))
-        points.append(Point(len(token_ids), PointKind.PROMPT))
+        thoughts = Thoughts(thinking, keep_thinking)
+        segments = render_segments(self.template, messages, thoughts, reply_follows=True)
+        shown = {segment.message for segment in segments if segment.is_reasoning}
+        tokens = self._tokenize(segments, messages)
+        tokens.end(len(messages))
+        token_ids = tuple(tokens.runs.token_ids)
+        stable = len(token_ids) - self._passing_len(_since_last_user(messages), thoughts)
+        # In a tool loop both: its next step goes on from the end, what a person says next may make
+        # the template drop all the thoughts of the loop.
+        turns = {max(0, stable), max(stable, tokens.starts[-1])}
+        points = [
+            *tokens.points,
+            *(Point(n_tokens, PointKind.TURN) for n_tokens in turns),
+            Point(len(token_ids), PointKind.PROMPT),
+        ]
+        by_place = {point.n_tokens: point for point in points if point.n_tokens}
         return Prompt(
-            token_ids=tuple(token_ids),
-            message_starts=tuple(starts),
-            points=tuple({point.n_tokens: point for point in points}.values()),
+            token_ids=token_ids,
+            message_starts=tuple(tokens.starts),
+            points=tuple(by_place[n_tokens] for n_tokens in sorted(by_place)),
             in_reasoning=self._ends_in_reasoning(token_ids),
+            thoughtless=frozenset(i for i, m in enumerate(messages) if m.reasoning) - shown,
         )
 
-    def next_turn_ids(
-        self, messages: Sequence[Message], reply: Message, *, thinking: bool | None
-    ) -> tuple[int, ...]:
-        """How the prompt of the turn after reply will begin, up to the user's own text."""
-        _, user = dummy_turn()
-        turn = [*messages, reply, user]
-        segments = render_segments(self.renderer, turn, thinking=thinking, reply_follows=False)
-        token_ids, _, points = self._tokenize(segments, turn)
-        last = max((point.n_tokens for point in points), default=0)
-        return tuple(token_ids[:last])
+    def build_ahead(
+        self,
+        messages: Sequence[Message],
+        *,
+        thinking: bool | None,
+        keep_thinking: bool,
+        is_draft: bool,
+    ) -> Prompt:
+        """What the next prompt of a conversation is known to begin with.
+
+        Args:
+            messages: ending with a reply, or with a user message that is still being typed.
+            thinking: as the next request will have it.
+            keep_thinking: as the next request will have it.
+            is_draft: the last message is being typed; it is used as far as further typing can't
+                reach. Otherwise the prompt ends where the next message's text will begin.
+
+        Raises:
+            TemplateError: see render_segments.
+        """
+        thoughts = Thoughts(thinking, keep_thinking)
+        return (self._draft if is_draft else self._next_turn)(messages, thoughts)
 
     def forced_ids(self, text: str, reasoning: str, *, in_reasoning: bool) -> tuple[int, ...]:
-        """The ids of a reply written by hand, its end marker not included."""
-        markers = self.tokenizer.markers
-        thought: tuple[int, ...] = ()
+        """The ids of a reply written by hand, its end marker not included.
+
+        Control tokens of the answer are such (a tool call is), unless they would end the reply.
+        """
+        tokenizer, markers = self.tokenizer, self.tokenizer.markers
+        token_ids: list[int] = []
         if markers.think_end and (reasoning or in_reasoning):
-            opened = () if in_reasoning else (*markers.think_start, *self._encode("\n"))
-            thought = (*opened, *self._encode(f"{reasoning}\n"), *markers.think_end)
+            opened = () if in_reasoning else (*markers.think_start, *tokenizer.encode_text("\n"))
+            token_ids += (*opened, *tokenizer.encode_text(f"{reasoning}\n"), *markers.think_end)
             text = f"\n\n{text}"
-        return (*thought, *self._encode(text))
+        for part in tokenizer.split_control(text):
+            control = tokenizer.control_prefix(part)
+            ends = markers.eos_ids & set(tokenizer.encode_template(control))
+            encode = tokenizer.encode_text if ends else tokenizer.encode_template
+            token_ids += (*encode(control), *tokenizer.encode_text(part.removeprefix(control)))
+        return tuple(token_ids)
 
-    def _encode(self, text: str) -> tuple[int, ...]:
-        return self.tokenizer.encode_text(text) if text else ()
+    def _find_passing_len(self, messages: tuple[Message, ...], thoughts: Thoughts) -> int:
+        """Tokens at the end of a prompt that the prompt after the next user message won't repeat.
 
-    def _tokenize(
-        self, segments: Sequence[Segment], messages: Sequence[Message]
-    ) -> tuple[list[int], list[int], list[Point]]:
-        """-> token ids, the start of each message and of what follows, points before user texts."""
-        ids = _Ids(self.tokenizer)
-        starts = [0] * (len(messages) + 1)
-        points: list[Point] = []
-        seen = -1
-        for segment in segments:
-            if segment.message > seen:
-                start = self._message_start(ids, segment)
-                starts[seen + 1 : segment.message + 1] = [start] * (segment.message - seen)
-                seen = segment.message
-            self._add_segment(ids, segment, messages, points)
-        ids.end_run()
-        starts[seen + 1 :] = [len(ids.token_ids)] * (len(messages) - seen)
-        return ids.token_ids, starts, points
+        Found by rendering both; no template is known by name. Qwen3.5's `<think>` that opens a
+        reply is such an end, and in a tool loop all that follows the first thought.
+        """
+        try:
+            now = self._tokens_of(messages, thoughts, reply_follows=True).runs.token_ids
+            reply = self._any_reply(in_reasoning=self._ends_in_reasoning(now))
+            later = self._next_turn([*messages, reply], thoughts).token_ids
+        except TemplateError:
+            # What comes next may be refused; the prompt itself was not.
+            return 0
+        return len(now) - common_len(now, later)
 
-    def _message_start(self, ids: _Ids, segment: Segment) -> int:
+    def _any_reply(self, *, in_reasoning: bool) -> Message:
+        """Some reply that the model could give."""
+        reasoning = "x" if in_reasoning else ""
+        token_ids = self.forced_ids("x", reasoning, in_reasoning=in_reasoning)
+        tokens = ReplyTokens(
+            token_ids=token_ids,
+            answer_start=len(token_ids) - 1,
+            tokenizer_hash=self.tokenizer.tokenizer_hash,
+        )
+        return Message(role=Role.ASSISTANT, content="x", reasoning=reasoning, reply=tokens)
+
+    def _next_turn(self, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
+        """Up to where the text of the message after a reply begins."""
+        if self._calls_tool(messages[-1]):
+            try:
+                return self._up_to(_ANY_RESULT, messages, thoughts)
+            except TemplateError:
+                log.debug("the template knows no tools")
+        return self._up_to(_ANYTHING, messages, thoughts)
+
+    def _up_to(self, following: Message, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
+        tokens = self._tokens_of([*messages, following], thoughts, reply_follows=False)
+        end = tokens.points[-1].n_tokens if tokens.points else 0
+        if following.role is Role.TOOL:
+            # A person may answer instead.
+            tokens.points.append(Point(tokens.starts[len(messages)], PointKind.TAIL))
+        return tokens.cut(end, PointKind.TAIL, len(messages))
+
+    def _calls_tool(self, reply: Message) -> bool:
+        """Whether a reply most likely calls a tool: its answer holds control tokens of its own."""
+        own = reply.reply.token_ids[reply.reply.answer_start :] if reply.reply else ()
+        return self.tokenizer.count_control(own) > 0
+
+    def _draft(self, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
+        """Up to where further typing of the last message can't change anything."""
+        typed = messages[-1].content.rstrip()
+        ending = _UNFINISHED.sub("", typed[-_UNFINISHED_LEN:])
+        settled = f"{typed[:-_UNFINISHED_LEN]}{ending}".rstrip()
+        turn = [*messages[:-1], replace(_ANYTHING, content=settled or "x")]
+        segments = render_segments(self.template, turn, thoughts, reply_follows=True)
+        while segments and not segments[-1].is_content:
+            segments.pop()
+        tokens = self._tokenize(segments, turn)
+        begin = tokens.points[-1].n_tokens if tokens.points else 0
+        end = tokens.runs.boundary([typed[len(settled) :]]) - 1
+        tokens.end(len(turn))
+        if settled and end > begin:
+            return tokens.cut(end, PointKind.STRIDE, len(messages))
+        return tokens.cut(begin, PointKind.TURN, len(messages))
+
+    def _tokens_of(
+        self, messages: Sequence[Message], thoughts: Thoughts, *, reply_follows: bool
+    ) -> _Tokenized:
+        segments = render_segments(self.template, messages, thoughts, reply_follows=reply_follows)
+        tokens = self._tokenize(segments, messages)
+        tokens.end(len(messages))
+        return tokens
+
+    def _tokenize(self, segments: Sequence[Segment], messages: Sequence[Message]) -> _Tokenized:
+        """The ids of segments; their last run is left open."""
+        runs = Runs(self.tokenizer)
+        tokens = _Tokenized(runs)
+        for segment in self._splicer.splice(segments, messages):
+            missing = segment.message + 1 - len(tokens.starts)
+            if missing > 0:
+                tokens.starts += [self._message_start(runs, segment)] * missing
+            if segment.token_ids:
+                runs.add_ids(segment.token_ids)
+            elif not segment.is_content:
+                runs.add_template(segment.text)
+            else:
+                if messages[segment.message].role in (Role.USER, Role.TOOL):
+                    kind = PointKind.TURN if tokens.points else PointKind.SYSTEM
+                    tokens.points.append(Point(runs.boundary(), kind))
+                runs.add_content(segment.text)
+        return tokens
+
+    def _message_start(self, runs: Runs, segment: Segment) -> int:
         """Where a message begins: at its first control token if it has one, else at the next run."""
         if segment.is_content or self.tokenizer.control_prefix(segment.text):
-            ids.end_run()
-        return ids.boundary()
-
-    def _add_segment(
-        self, ids: _Ids, segment: Segment, messages: Sequence[Message], points: list[Point]
-    ) -> None:
-        if not segment.is_content:
-            ids.add_template(segment.text)
-            return
-        message = messages[segment.message]
-        if message.role is Role.USER:
-            kind = PointKind.TURN if points else PointKind.SYSTEM
-            points.append(Point(ids.boundary(), kind))
-        spliced = None
-        if message.reply is not None and not segment.is_reasoning:
-            spliced = self._splice(message.reply, segment.text)
-        if spliced is None:
-            ids.add_content(segment.text)
-        else:
-            ids.add_ids(spliced)
-
-    def _tail_len(self, *, thinking: bool | None) -> int:
-        """Tokens at the end of a prompt that the next turn's prompt will not repeat.
-
-        Found by rendering a one-message conversation and its next turn; no template is known by
-        name. Qwen3.5's `<think>` that opens a reply is such a tail.
-        """
-        if thinking not in self._tail_lens:
-            reply, user = dummy_turn()
-            marked = Message(
-                role=Role.ASSISTANT,
-                content=reply.content,
-                reply=ReplyTokens(
-                    token_ids=self.tokenizer.encode_text(reply.content),
-                    answer_start=0,
-                    tokenizer_hash=self.tokenizer.tokenizer_hash,
-                ),
-            )
-            now = self._ids_of([user], thinking=thinking, reply_follows=True)
-            later = self._ids_of([user, marked, user], thinking=thinking, reply_follows=False)
-            self._tail_lens[thinking] = len(now) - _common_len(now, later)
-        return self._tail_lens[thinking]
-
-    def _ids_of(
-        self, messages: Sequence[Message], *, thinking: bool | None, reply_follows: bool
-    ) -> list[int]:
-        segments = render_segments(
-            self.renderer, messages, thinking=thinking, reply_follows=reply_follows
-        )
-        return self._tokenize(segments, messages)[0]
+            runs.end_run()
+        return runs.boundary()
 
     def _ends_in_reasoning(self, token_ids: Sequence[int]) -> bool:
         """Whether the prompt leaves a reasoning block open, so that the reply starts inside it."""
@@ -231,6 +278,12 @@ class PromptBuilder:
             return False
         tail = tuple(token_ids[-16:])
         return _find_last(tail, markers.think_start) > _find_last(tail, markers.think_end)
+
+
+def _since_last_user(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The last user message, whatever it says, and what follows it."""
+    users = [i for i, message in enumerate(messages) if message.role is Role.USER]
+    return (_ANYTHING, *messages[users[-1] + 1 if users else 0 :])
 
 
 def _find_last(token_ids: tuple[int, ...], marker: tuple[int, ...]) -> int:

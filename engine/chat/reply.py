@@ -40,10 +40,9 @@ class ReplyStream:
             self._drop_tail(markers.think_end, pieces)
             self._switch_to(Channel.ANSWER)
             self._answer_start = len(self.token_ids)
-        elif len(self.token_ids) == len(markers.think_start) and self._ends_with(
-            markers.think_start
-        ):
+        elif self._opens_thought(markers.think_start):
             self._drop_tail(markers.think_start, pieces)
+            self._parts[Channel.ANSWER].clear()
             self._switch_to(Channel.REASONING)
         return [piece for piece in pieces if piece.text]
 
@@ -78,6 +77,12 @@ class ReplyStream:
             return []
         self._parts[self._channel].append(text)
         return [TextPiece(self._channel, text)]
+
+    def _opens_thought(self, marker: tuple[int, ...]) -> bool:
+        """Whether the reply begins with the marker, blanks aside."""
+        if self._answer_start or self._channel is Channel.REASONING or not self._ends_with(marker):
+            return False
+        return not self._tokenizer.decode(self.token_ids[: -len(marker)]).strip()
 
     def _ends_with(self, marker: tuple[int, ...]) -> bool:
         return bool(marker) and tuple(self.token_ids[-len(marker) :]) == marker

@@ -1,44 +1,135 @@
-"""The stored ids of a reply, cut to the part of its text that a rendering shows."""
+"""The stored ids of replies in place of their text, as far as a rendering shows it."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import groupby
+
+from engine.chat.runs import common_len
+from engine.chat.template import Segment
 from engine.chat.tokenizer import ChatTokenizer
-from engine.types import ReplyTokens
+from engine.types import Message, ReplyTokens
 
 
-def splice_reply(
-    tokenizer: ChatTokenizer, reply: ReplyTokens, shown: str
-) -> tuple[int, ...] | None:
-    """Ids for the text shown, made of the reply's own ids wherever whole tokens lie inside it.
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """Ids that are exactly the characters [start, end) of a text."""
 
-    Re-tokenising a reply often yields other ids than the model produced, and then nothing after
-    the first difference could be restored. Only what a template trimmed inside a token is encoded
-    anew. None: the ids are another tokenizer's, or the text is not theirs.
+    start: int
+    end: int
+    token_ids: tuple[int, ...]
+
+    def moved(self, by: int) -> _Fit:
+        return replace(self, start=self.start + by, end=self.end + by)
+
+
+class Splicer:
+    """Puts the ids that the model produced where their text is. Used on the engine thread.
+
+    Re-tokenising a reply often yields other ids, and then nothing after the first difference could
+    be restored. What a template trimmed inside a token is left to be encoded anew.
     """
-    if reply.tokenizer_hash != tokenizer.tokenizer_hash:
+
+    def __init__(self, tokenizer: ChatTokenizer) -> None:
+        self._tokenizer = tokenizer
+        # Every request renders all earlier replies again.
+        self._fit_whole = lru_cache(maxsize=4096)(self._find_whole)
+        self._fit_part = lru_cache(maxsize=4096)(self._find_part)
+
+    def splice(self, segments: Sequence[Segment], messages: Sequence[Message]) -> list[Segment]:
+        """The same text, with ids where it is a reply's own. Another tokenizer's ids are not used."""
+        fits: list[_Fit] = []
+        position = next_index = 0
+        for message, group in groupby(segments, lambda segment: segment.message):
+            own = list(group)
+            next_index += len(own)
+            reply = messages[message].reply if message < len(messages) else None
+            if reply is not None and reply.tokenizer_hash == self._tokenizer.tokenizer_hash:
+                following = _literal(segments[next_index : next_index + 1])
+                fits += [fit.moved(position) for fit in self._fits(reply, own, following)]
+            position += sum(len(segment.text) for segment in own)
+        return list(_insert(fits, segments))
+
+    def _fits(self, reply: ReplyTokens, own: Sequence[Segment], following: str) -> list[_Fit]:
+        """Where ids belong, counted from the beginning of a reply's own segments."""
+        lead = _literal(own[:1])
+        shown = "".join(segment.text for segment in own)[len(lead) :]
+        whole = self._fit_whole(reply, lead, shown, following)
+        if whole is not None:
+            return [whole]
+        parts: list[_Fit] = []
+        position = 0
+        for segment in own:
+            if segment.is_content:
+                part = self._fit_part(reply, segment.text, is_reasoning=segment.is_reasoning)
+                parts += [part.moved(position)] if part else []
+            position += len(segment.text)
+        return parts
+
+    def _find_whole(self, reply: ReplyTokens, lead: str, shown: str, following: str) -> _Fit | None:
+        """All of a reply as one run: its thoughts, the marker that ends them, its answer.
+
+        It may begin inside the template's text before it (a model that opens its thoughts itself),
+        and reach into the text after it. At the end it may be trimmed.
+        """
+        text = self._tokenizer.decode(reply.token_ids)
+        starts = range(len(lead) + 1)
+        start = next((i for i in starts if text.startswith(lead[i:] + shown)), None)
+        if start is None:
+            return None
+        agreed = common_len(text, lead[start:] + shown + following)
+        return self._whole_tokens(reply.token_ids, 0, agreed, shift=start)
+
+    def _find_part(self, reply: ReplyTokens, shown: str, *, is_reasoning: bool) -> _Fit | None:
+        """The thoughts or the answer alone, or what is left of them."""
+        cut = reply.answer_start
+        likeliest = reply.token_ids[:cut] if is_reasoning else reply.token_ids[cut:]
+        for token_ids in (likeliest, reply.token_ids):
+            at = self._tokenizer.decode(token_ids).find(shown)
+            if at >= 0 and shown:
+                return self._whole_tokens(token_ids, at, at + len(shown), shift=-at)
         return None
-    for token_ids in (reply.token_ids[reply.answer_start :], reply.token_ids):
-        spliced = _cut(tokenizer, token_ids, shown)
-        if spliced is not None:
-            return spliced
-    return None
+
+    def _whole_tokens(
+        self, token_ids: tuple[int, ...], start: int, end: int, *, shift: int
+    ) -> _Fit | None:
+        """The tokens that lie in [start, end) of their text, which is found at shift elsewhere."""
+        ends = self._tokenizer.text_ends(token_ids)
+        starts = [0, *ends[:-1]]
+        first = bisect_left(starts, start)
+        # A token that ends inside a character has the end of the one before: it does not belong.
+        reached = max((at for at in ends if at <= end), default=0)
+        last = len(ends) if reached == ends[-1] else bisect_left(ends, reached) + 1
+        inside = token_ids[first:last]
+        if not inside:
+            return None
+        span = slice(starts[first], ends[last - 1])
+        if self._tokenizer.decode(inside) != self._tokenizer.decode(token_ids)[span]:
+            return None
+        return _Fit(span.start + shift, span.stop + shift, inside)
 
 
-def _cut(
-    tokenizer: ChatTokenizer, token_ids: tuple[int, ...], shown: str
-) -> tuple[int, ...] | None:
-    text = tokenizer.decode(token_ids)
-    if text == shown:
-        return token_ids
-    start = text.find(shown)
-    if start < 0 or not shown:
-        return None
-    end = start + len(shown)
-    ends = tokenizer.text_ends(token_ids)
-    starts = [0, *ends[:-1]]
-    first = next((i for i, at in enumerate(starts) if at >= start), len(token_ids))
-    last = next((i for i in range(len(ends), first, -1) if ends[i - 1] <= end), first)
-    if first == last:
-        return None
-    head, tail = text[start : starts[first]], text[ends[last - 1] : end]
-    return (*tokenizer.encode_text(head), *token_ids[first:last], *tokenizer.encode_text(tail))
+def _literal(segments: Sequence[Segment]) -> str:
+    """The template's text that segments begin with."""
+    return "" if not segments or segments[0].is_content else segments[0].text
+
+
+def _insert(fits: Iterable[_Fit], segments: Sequence[Segment]) -> Iterator[Segment]:
+    """Segments cut where ids take their place."""
+    waiting = deque(fits)
+    done = start = 0
+    for segment in segments:
+        end = start + len(segment.text)
+        while waiting and waiting[0].start < end:
+            fit = waiting.popleft()
+            yield replace(segment, text=segment.text[done - start : fit.start - start])
+            yield Segment("", segment.message, is_content=True, token_ids=fit.token_ids)
+            done = fit.end
+        if done < end:
+            yield replace(segment, text=segment.text[done - start :])
+            done = end
+        start = end

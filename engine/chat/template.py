@@ -6,8 +6,9 @@ that text written by people can be told from text written by the template.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from typing import Protocol
 
@@ -19,14 +20,37 @@ class Renderer(Protocol):
     """Runs a chat template in a sandbox."""
 
     def render(
-        self, messages: Sequence[Message], *, thinking: bool | None, reply_follows: bool
+        self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
     ) -> str:
         """The prompt text; with reply_follows it ends where the assistant's reply begins.
+
+        options are passed to the template by name; it ignores those that it doesn't know.
 
         Raises:
             TemplateError: the template refused these messages.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Thoughts:
+    """What a request asks of a template about reasoning: see Request.thinking and keep_thinking."""
+
+    wanted: bool | None = None
+    keep: bool = False
+
+
+# What templates call the option that leaves the thoughts of earlier replies in the prompt.
+_KEEP_SWITCHES: tuple[Mapping[str, bool], ...] = (
+    {"preserve_thinking": True},
+    {"clear_thinking": False},
+    {"truncate_history_thinking": False},
+    {"drop_thinking": False},
+    {"keep_past_thinking": True},
+    {"keep_thinking": True},
+)
+_NO_SWITCH: Mapping[str, bool] = {}
+_THOUGHT = "reasoning of an earlier reply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +65,7 @@ class Segment:
     message: int
     is_content: bool
     is_reasoning: bool = False
+    token_ids: tuple[int, ...] = ()  # a reply's own ids, which stand for the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +78,51 @@ class _Slot:
     is_reasoning: bool
 
 
+class ChatTemplate:
+    """A renderer, and the names under which it takes what we ask of it. Engine thread only."""
+
+    def __init__(self, renderer: Renderer) -> None:
+        self._renderer = renderer
+
+    @cached_property
+    def can_keep_thinking(self) -> bool:
+        """Whether a switch of the template leaves thoughts in the prompt that it drops otherwise."""
+        return bool(self._keep_switch)
+
+    def render(
+        self, messages: Sequence[Message], thoughts: Thoughts, *, reply_follows: bool
+    ) -> str:
+        """The prompt text; see Renderer."""
+        options = dict(self._keep_switch) if thoughts.keep else {}
+        if thoughts.wanted is not None:
+            options["enable_thinking"] = thoughts.wanted
+        return self._renderer.render(messages, options=options, reply_follows=reply_follows)
+
+    @cached_property
+    def _keep_switch(self) -> Mapping[str, bool]:
+        """The option that makes an earlier reply's reasoning appear; empty if none does or need be."""
+        user = Message(role=Role.USER, content="x")
+        thought = Message(role=Role.ASSISTANT, content="x", reasoning=_THOUGHT)
+
+        def shows(options: Mapping[str, bool]) -> bool:
+            try:
+                text = self._renderer.render(
+                    [user, thought, user], options=options, reply_follows=True
+                )
+            except TemplateError:
+                return False
+            return _THOUGHT in text
+
+        if shows(_NO_SWITCH):
+            return _NO_SWITCH
+        return next((switch for switch in _KEEP_SWITCHES if shows(switch)), _NO_SWITCH)
+
+
 def render_segments(
-    renderer: Renderer,
+    template: ChatTemplate,
     messages: Sequence[Message],
+    thoughts: Thoughts,
     *,
-    thinking: bool | None,
     reply_follows: bool,
 ) -> list[Segment]:
     """Render messages and say where each message's own text went.
@@ -69,9 +134,9 @@ def render_segments(
         TemplateError: the template refused, or rewrites text so that people's text can't be told
             from its own while it holds control tokens.
     """
-    rendered = renderer.render(messages, thinking=thinking, reply_follows=reply_follows)
+    rendered = template.render(messages, thoughts, reply_follows=reply_follows)
     marked, slots = _mark(messages)
-    skeleton = renderer.render(marked, thinking=thinking, reply_follows=reply_follows)
+    skeleton = template.render(marked, thoughts, reply_follows=reply_follows)
     return _align(rendered, skeleton, slots, messages)
 
 
@@ -143,8 +208,3 @@ def _rewrites(message: int) -> TemplateError:
     return TemplateError(
         f"It rewrites message {message + 1}, so what was typed can't be told from control text."
     )
-
-
-def dummy_turn() -> tuple[Message, Message]:
-    """A reply and a further message, to see how the next turn will be rendered."""
-    return Message(role=Role.ASSISTANT, content="x"), Message(role=Role.USER, content="x")

@@ -86,9 +86,12 @@ class ChatTokenizer:
         encode = self._encode_run if len(text) > _LONGEST_CACHED else self._cached_run
         return encode(control, text)
 
+    def is_control(self, token_id: int) -> bool:
+        return token_id in self._control_ids
+
     def count_control(self, token_ids: Sequence[int]) -> int:
         """How many of the ids are control tokens."""
-        return sum(token_id in self._control_ids for token_id in token_ids)
+        return sum(map(self.is_control, token_ids))
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """The exact text of token ids, control tokens included."""

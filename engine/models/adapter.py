@@ -10,17 +10,20 @@ from mlx import nn
 from mlx_lm.models.cache import make_prompt_cache
 
 from engine.cache.trees import tree_bytes
+from engine.models.quantised_kv import KvQuantisation, quantise
 
 
 class ModelAdapter:
     """A loaded model of any architecture that mlx-lm builds."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: nn.Module, quantisation: KvQuantisation | None = None) -> None:
         self._model: Any = model
+        self._quantisation = quantisation
 
     def new_caches(self) -> list[object]:
-        """One empty cache object a layer, as the model wants them."""
-        return cast("list[object]", make_prompt_cache(self._model))
+        """One empty cache object a layer, as the model wants them; K/V quantised where that is on."""
+        caches = cast("list[object]", make_prompt_cache(self._model))
+        return quantise(caches, self._quantisation) if self._quantisation else caches
 
     def forward(self, token_ids: Sequence[int], caches: list[object]) -> mx.array:
         """Feed token_ids after what caches hold; lazy.

@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,9 +20,10 @@ from mlx import nn
 from mlx.utils import tree_flatten, tree_map
 from mlx_lm.tokenizer_utils import TokenizerWrapper, load as load_wrapper
 from mlx_lm.utils import dequantize_model, load_config, load_model as build_model
+from transformers import PreTrainedConfig
 
-from engine.cache.layout import Layout, measure_layout
-from engine.cache.trees import evaluate, tree_bytes
+from engine.cache.layout import Layout
+from engine.cache.trees import evaluate
 from engine.catalog.card import ModelCard, Source
 from engine.catalog.inspect import read_card
 from engine.chat.prompt import PromptBuilder
@@ -29,6 +31,7 @@ from engine.chat.template import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
 from engine.errors import EngineError, ModelFolderError, OutOfMemoryError, is_out_of_memory
 from engine.models.adapter import ModelAdapter
+from engine.models.probe import StateError, find_quantisation, probe
 from engine.models.renderer import FunctionRenderer, JinjaRenderer
 from engine.types import ModelFacts, SamplingParams
 
@@ -38,6 +41,7 @@ log = logging.getLogger(__name__)
 _NO_LIMIT = 1 << 20
 # Parameters evaluated between two progress reports.
 _GROUP_BYTES = 64 << 20
+_ANOTHER_MODEL = "Choose another model, or look for a newer Rejoinder."
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +55,15 @@ class LoadedModel:
     vocab_size: int
 
 
-def load_model(path: Path, progress: Callable[[int, int], None]) -> LoadedModel:
+def load_model(
+    path: Path, progress: Callable[[int, int], None], *, kv_bits: int | None = None
+) -> LoadedModel:
     """Load the model folder at path.
 
     Args:
         path: a folder in mlx-lm's format.
         progress: called with (loaded bytes, all bytes); what it raises ends the loading.
+        kv_bits: keep attention K/V quantised in the layers that can; None: as they are computed.
 
     Raises:
         ModelFolderError: the folder is broken, incomplete, unsupported or wants to run code.
@@ -69,8 +76,14 @@ def load_model(path: Path, progress: Callable[[int, int], None]) -> LoadedModel:
         if mx.default_device() == mx.Device(mx.cpu):
             model = _as_float32(model)
         _evaluate(model, progress)
-        adapter = ModelAdapter(model)
-        layout = _probe(adapter)
+        adapter = ModelAdapter(model, find_quantisation(model, kv_bits) if kv_bits else None)
+        layout = probe(adapter)
+    except StateError as error:
+        raise ModelFolderError(
+            f"{card.name} can't go on from what it has read as if it had just read it.",
+            advice=_ANOTHER_MODEL,
+            details=str(error),
+        ) from error
     except _FOLDER_ERRORS as error:
         raise _load_error(path, error) from error
     wrapper = _load_tokenizer(path, config)
@@ -101,14 +114,20 @@ def _load_error(path: Path, error: Exception) -> EngineError:
             advice="Choose a smaller model, or close other apps and try again.",
             details=repr(error),
         )
+    if "No Metal back-end" in str(error):
+        return ModelFolderError(f"{path.name} runs only on a Mac's GPU.", advice=_ANOTHER_MODEL)
     return ModelFolderError(f"The files of {path.name} don't fit together.", details=repr(error))
 
 
 def _load_tokenizer(path: Path, config: dict[str, Any]) -> TokenizerWrapper:
+    load = partial(load_wrapper, path, eos_token_ids=config.get("eos_token_id"))
     try:
-        return load_wrapper(
-            path, {"trust_remote_code": False}, eos_token_ids=config.get("eos_token_id")
-        )
+        return load({"trust_remote_code": False})
+    except Exception as error:  # noqa: BLE001 — whatever transformers raises
+        # It judges config.json too, and refuses some that mlx-lm understands.
+        log.info("transformers: %r", error)
+    try:
+        return load({"trust_remote_code": False, "config": PreTrainedConfig()})
     except Exception as error:
         raise ModelFolderError(
             f"The tokenizer of {path.name} is broken or unknown.", details=repr(error)
@@ -168,14 +187,6 @@ def _renderer(path: Path, wrapper: Any) -> Renderer:
     raise ModelFolderError(f"{path.name} has no chat template.", advice="Choose a chat model.")
 
 
-def _probe(adapter: ModelAdapter) -> Layout:
-    """What the model's caches hold, seen after three tokens."""
-    caches = adapter.new_caches()
-    logits = adapter.forward([0, 0, 0], caches)
-    evaluate(logits)
-    return measure_layout(caches, 3, tree_bytes)
-
-
 def _facts(
     card: ModelCard,
     wrapper: TokenizerWrapper,
@@ -190,6 +201,7 @@ def _facts(
         context_len=card.context_len or _NO_LIMIT,
         weight_bytes=adapter.weight_bytes,
         has_thinking=bool(prompts.tokenizer.markers.think_end),
+        can_keep_thinking=prompts.template.can_keep_thinking,
         tokenizer_hash=prompts.tokenizer.tokenizer_hash,
         template_hash=_digest(str(cast("Any", wrapper).chat_template)),
         kv_bytes_per_token=layout.kv_bytes_per_token,
@@ -222,9 +234,13 @@ def _default_sampling(path: Path) -> SamplingParams:
     )
 
 
-def namespace_of(path: Path) -> str:
-    """What cached state belongs to: the folder, its configuration and its weight files."""
+def namespace_of(path: Path, kv_bits: int | None) -> str:
+    """What cached state belongs to: the model's files, and how its K/V are kept here.
+
+    The device decides the type in which K/V are computed, with the configuration.
+    """
     parts = [str(path.resolve()), json.dumps(load_config(path), sort_keys=True, default=str)]
+    parts += [str(mx.default_device()), f"K/V bits: {kv_bits}"]
     for file in sorted(path.glob("*.safetensors")):
         status = file.stat()
         parts.append(f"{file.name} {status.st_size} {status.st_mtime_ns}")

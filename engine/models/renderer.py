@@ -37,10 +37,8 @@ class JinjaRenderer:
         self._run = partial(_render, chat_template=template, **special_tokens)
 
     def render(
-        self, messages: Sequence[Message], *, thinking: bool | None, reply_follows: bool
+        self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
     ) -> str:
-        options = {} if thinking is None else {"enable_thinking": thinking}
-
         def run(rows: list[dict[str, str]]) -> str:
             rendered, _ = self._run(
                 conversations=[rows], add_generation_prompt=reply_follows, **options
@@ -57,10 +55,8 @@ class FunctionRenderer:
         self._apply = apply
 
     def render(
-        self, messages: Sequence[Message], *, thinking: bool | None, reply_follows: bool
+        self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
     ) -> str:
-        options = {} if thinking is None else {"enable_thinking": thinking}
-
         def run(rows: list[dict[str, str]]) -> str:
             return self._apply(rows, tokenize=False, add_generation_prompt=reply_follows, **options)
 

@@ -1,41 +1,50 @@
-"""Where the tokens of a prompt come from, in the words that people are shown. Pure."""
+"""Where the tokens of a prompt come from. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
+from collections import Counter
 
 from engine.chat.prompt import Prompt
-from engine.types import PromptPlan
+from engine.runner.explain import Found, explain
+from engine.runner.history import Known
+from engine.types import PromptPlan, Request
 
 
-def plan_prompt(
-    prompt: Prompt, restored: int, matched: int, new_messages: AbstractSet[int]
-) -> PromptPlan:
-    """Split prompt tokens into restored, read (new to the chat) and replayed (the rest).
+def plan_prompt(request: Request, prompt: Prompt, found: Found, known: Known | None) -> PromptPlan:
+    """Split a prompt's tokens into restored, read (new to the chat) and replayed (the rest).
+
+    Messages that the request adds or changes are read, and so is the generation tail.
 
     Args:
+        request: says which messages are new.
         prompt: the tokens and where each message starts.
-        restored: tokens whose state came from the cache.
-        matched: tokens that were known, usable or not.
-        new_messages: messages that this step adds or changes; the generation tail counts as new.
+        found: what the prefix cache had of it.
+        known: what the conversation fed of it before.
     """
     ends = [*prompt.message_starts[1:], len(prompt.token_ids)]
-    new = {*new_messages, len(prompt.message_starts) - 1}
+    new = {*request.new_messages, len(prompt.message_starts) - 1}
     read = sum(
-        max(0, end - max(start, restored))
+        max(0, end - max(start, found.restored))
         for index, (start, end) in enumerate(zip(prompt.message_starts, ends, strict=True))
         if index in new
     )
-    replayed = len(prompt.token_ids) - restored - read
-    reasons: list[str] = []
-    if matched > restored and replayed > 0:
-        reasons.append(f"no state was kept between token {restored:,} and {matched:,}")
-    elif replayed > 0:
-        reasons.append(f"the prompt differs from what was kept at token {matched:,}")
     return PromptPlan(
         prompt_tokens=len(prompt.token_ids),
-        restored=restored,
-        replayed=replayed,
+        restored=found.restored,
+        replayed=len(prompt.token_ids) - found.restored - read,
         read=read,
-        reasons=tuple(reasons),
+        matched=found.matched,
+        reasons=explain(request, prompt, found, known),
+    )
+
+
+def log_line(plan: PromptPlan) -> str:
+    """A plan in counts and kinds: nothing of what anybody wrote."""
+    counts = Counter[str]()
+    for reason in plan.reasons:
+        counts[reason.kind] += reason.num_tokens
+    why = ", ".join(f"{kind} {num_tokens}" for kind, num_tokens in counts.items())
+    return (
+        f"prompt of {plan.prompt_tokens} tokens: matched {plan.matched}, restored {plan.restored}, "
+        f"replayed {plan.replayed}, read {plan.read} ({why or 'nothing fed'})"
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
+from functools import partial
 
 import mlx.core as mx
 
@@ -18,14 +19,21 @@ from engine.chat.prompt import Point, PointKind, Prompt
 from engine.chat.reply import ReplyStream, TextPiece
 from engine.config import EngineConfig
 from engine.errors import ContextFullError, EngineError
-from engine.events import Event, PrefillProgress, RequestFinished, TextDelta
+from engine.events import Event, PrefillProgress, Prewarm, RequestFinished, TextDelta
+from engine.memory import spare_bytes
 from engine.models.filters import make_filter
 from engine.models.loader import LoadedModel
+from engine.runner.audit import AuditJob
 from engine.runner.chunks import Chunk, plan_chunks
+from engine.runner.explain import Found
+from engine.runner.history import History
 from engine.runner.plan import plan_prompt
+from engine.runner.prefill import Prefill
+from engine.runner.read_ahead import ReadAheadJob
+from engine.runner.request_memory import RequestMemory
 from engine.runner.sequence import Clock, Sequence
 from engine.sampling.draw import draw
-from engine.types import FinishReason, Message, Request, Role, Usage
+from engine.types import FinishReason, PromptPlan, Request, Usage
 
 log = logging.getLogger(__name__)
 
@@ -36,10 +44,16 @@ _REPLY_ROOM = 512
 class Runner:
     """Takes requests through one loaded model and its prefix cache. Engine thread only."""
 
-    def __init__(self, model: LoadedModel, cache: PrefixCache, config: EngineConfig) -> None:
+    def __init__(
+        self, model: LoadedModel, cache: PrefixCache, history: History, config: EngineConfig
+    ) -> None:
         self._model = model
         self._cache = cache
+        self._history = history
         self._config = config
+        self._memory = RequestMemory(
+            model.layout, config, spare_bytes(config, model.facts.weight_bytes)
+        )
 
     def start(self, request: Request, submitted: float) -> Sequence:
         """Render, tokenise, restore.
@@ -47,10 +61,15 @@ class Runner:
         Raises:
             TemplateError: the template refused the messages.
             ContextFullError: the prompt leaves no room for a reply.
+            MemoryFullError: the device cannot hold it, even with nothing else.
         """
         clock = Clock(submitted=submitted, started=time.perf_counter())
-        prompt = self._model.prompts.build(request.messages, thinking=request.thinking)
+        prompt = self._model.prompts.build(
+            request.messages, thinking=request.thinking, keep_thinking=request.keep_thinking
+        )
+        room = len(prompt.token_ids) + min(request.max_tokens, _REPLY_ROOM)
         self._check_fits(prompt)
+        self._memory.check_fits(len(prompt.token_ids), room)
         clock.rendered = time.perf_counter()
         logits_filter = make_filter(request.sampling, self._model.vocab_size)
         forced_ids = self._forced_ids(request, prompt)
@@ -58,17 +77,16 @@ class Runner:
             request.conversation_id,
             prompt.token_ids,
             self._model.adapter.new_caches,
-            room=len(prompt.token_ids) + min(request.max_tokens, _REPLY_ROOM),
+            room=room,
             side=request.side,
         )
         clock.restored = time.perf_counter()
         return Sequence(
             request=request,
             prompt=prompt,
-            plan=plan_prompt(prompt, lease.restored, lease.matched, request.new_messages),
-            lease=lease,
+            plan=self._plan(request, prompt, lease),
+            prefill=self._feed(prompt, lease),
             reply=ReplyStream(self._model.prompts.tokenizer, in_reasoning=prompt.in_reasoning),
-            chunks=self._chunks(prompt, lease),
             filter=logits_filter,
             forced_ids=forced_ids,
             clock=clock,
@@ -95,32 +113,76 @@ class Runner:
         )
         return [*events, finished]
 
-    def settle(self, sequence: Sequence) -> None:
+    def settle(self, sequence: Sequence) -> Prewarm | None:
         """After the reply: go on to where the next message's text will begin, then publish.
 
         The person is reading meanwhile, and the next turn finds everything but its own text fed.
+
+        Returns:
+            What remains to be read ahead: the reply, where the template renders it differently.
         """
         lease = sequence.lease
+        is_ahead = True
         if lease.side:
             self._cache.abandon(lease)
-            return
+            return None
         if sequence.logits is None:
             # Stopped while the prompt was being read: what is read stays read.
-            if sequence.fed > lease.restored:
-                self._capture(lease, PointKind.BRANCH)
+            sequence.prefill.cut(PointKind.BRANCH)
         elif sequence.num_output:
             try:
-                self._feed_closing(sequence)
+                is_ahead = self._feed_closing(sequence)
             except EngineError as error:
                 # The template refuses what may come next; what is fed is kept all the same.
                 log.info("nothing fed ahead: %s", error)
-        self._cache.publish(lease)
+        shown = sequence.upcoming if sequence.num_output else sequence.request
+        self._publish(shown, sequence.prompt, lease)
+        return None if is_ahead else sequence.upcoming
 
     def abandon(self, sequence: Sequence) -> None:
         """After an error: nothing of the request is kept."""
         self._cache.abandon(sequence.lease)
 
+    def audit(self) -> AuditJob | None:
+        """What would check a stored point, None if there is none."""
+        return AuditJob.start(self._model.adapter, self._cache, self._config.audit_max_tokens)
+
+    def read_ahead(self, task: Prewarm, *, displaces: bool) -> ReadAheadJob | None:
+        """What would feed the next prompt of a conversation as far as it is known.
+
+        None if all of it is there, or if it does not fit: beside what is kept, or (displaces) at all.
+
+        Raises:
+            TemplateError: the template refused the messages.
+            ContextFullError: they fill the context.
+        """
+        prompt = self._build_ahead(task)
+        self._check_fits(prompt)
+        name, token_ids = task.conversation_id, prompt.token_ids
+        match = self._cache.look_ahead(name, token_ids)
+        if match.restored == len(token_ids):
+            return None
+        chunks = self._chunks(prompt, match.restored, match.matched)
+        num_points = sum(chunk.kind is not None for chunk in chunks)
+        if not self._cache.has_room(name, token_ids, num_points, displaces=displaces):
+            log.info("no room to read ahead: %s", name)
+            return None
+        lease = self._cache.acquire(
+            name, token_ids, self._model.adapter.new_caches, room=len(token_ids), side=False
+        )
+        prefill, publish = self._feed(prompt, lease), partial(self._publish, task, prompt)
+        return ReadAheadJob(task, self._cache, prefill, publish)
+
     # Prefill
+
+    def _plan(self, request: Request, prompt: Prompt, lease: Lease) -> PromptPlan:
+        found = Found(
+            restored=lease.restored,
+            matched=lease.matched,
+            faulted=lease.faulted,
+            needs_points=self._model.layout.needs_snapshot,
+        )
+        return plan_prompt(request, prompt, found, self._history.recall(request, prompt))
 
     def _check_fits(self, prompt: Prompt) -> None:
         limit = self._model.facts.context_len
@@ -130,13 +192,18 @@ class Runner:
                 f"It needs {needed:,} tokens and {self._model.facts.name} reads at most {limit:,}."
             )
 
-    def _chunks(self, prompt: Prompt, lease: Lease) -> list[Chunk]:
+    def _feed(self, prompt: Prompt, lease: Lease) -> Prefill:
+        """What is left to be fed of a prompt."""
+        chunks = self._chunks(prompt, lease.hot.n_tokens, lease.matched)
+        return Prefill(self._model, self._cache, lease, prompt.token_ids, chunks)
+
+    def _chunks(self, prompt: Prompt, start: int, matched: int) -> list[Chunk]:
         points = list(prompt.points)
-        if self._model.layout.needs_snapshot and lease.matched > lease.restored:
+        if self._model.layout.needs_snapshot and start < matched < len(prompt.token_ids):
             # Known tokens without a state: the second edit at this place shall find one.
-            points.insert(0, Point(min(lease.matched, len(prompt.token_ids) - 1), PointKind.BRANCH))
+            points.insert(0, Point(matched, PointKind.BRANCH))
         return plan_chunks(
-            lease.restored,
+            start,
             points,
             n_tokens=len(prompt.token_ids),
             cell_len=self._config.cell_len,
@@ -144,27 +211,13 @@ class Runner:
         )
 
     def _prefill(self, sequence: Sequence) -> list[Event]:
-        chunk = sequence.chunks.pop(0)
-        lease = sequence.lease
-        token_ids = sequence.prompt.token_ids[sequence.fed : chunk.end]
-        logits = self._model.adapter.forward(token_ids, lease.hot.caches)
-        lease.hot.commit(token_ids)
-        # A new conversation has no buffers before its first chunk.
-        self._reserve(sequence)
-        is_last = not sequence.chunks
-        if chunk.kind is not None:
-            self._capture(lease, chunk.kind, logits if is_last else None)
-        self._evaluate(lease, logits if is_last else None)
-        if is_last:
-            sequence.logits = logits
-            return []
-        return [self._progress(sequence)]
+        sequence.logits = sequence.prefill.step(self._room(sequence))
+        return [] if sequence.logits is not None else [self._progress(sequence)]
 
-    def _reserve(self, sequence: Sequence) -> None:
-        """Room for the prompt and a usual reply, or for one more token of a longer one."""
+    def _room(self, sequence: Sequence) -> int:
+        """Tokens of the prompt and a usual reply, or one more of a longer one."""
         room = min(sequence.request.max_tokens, _REPLY_ROOM)
-        needed = max(len(sequence.prompt.token_ids) + room, sequence.fed + 1)
-        self._cache.reserve(sequence.lease, needed)
+        return max(len(sequence.prompt.token_ids) + room, sequence.fed + 1)
 
     def _progress(self, sequence: Sequence) -> PrefillProgress:
         plan = sequence.plan
@@ -175,23 +228,12 @@ class Runner:
             sequence.request.request_id, done, total, eta_s=elapsed / done * (total - done)
         )
 
-    def _capture(self, lease: Lease, kind: PointKind, logits: mx.array | None = None) -> None:
-        if self._model.layout.needs_snapshot or logits is not None:
-            self._cache.capture(lease, kind, logits)
-
-    def _evaluate(self, lease: Lease, logits: mx.array | None) -> None:
-        leaves = lease.hot.leaves
-        live = [(leaf.keys, leaf.values) for leaf in leaves.kv], [leaf.state for leaf in leaves.aux]
-        # A kept point is evaluated with the rest, else it would hold on to all it is computed from.
-        kept = (lease.snapshots[-1].states, lease.snapshots[-1].logits) if lease.snapshots else ()
-        evaluate(live, kept, logits)
-
     # Decode
 
     def _decode(self, sequence: Sequence) -> list[Event]:
         assert sequence.logits is not None
         if sequence.num_output:
-            self._reserve(sequence)
+            self._cache.reserve(sequence.lease, self._room(sequence))
             newest = sequence.reply.token_ids[-1:]
             sequence.logits = self._model.adapter.forward(newest, sequence.lease.hot.caches)
             sequence.lease.hot.commit(newest)
@@ -228,7 +270,8 @@ class Runner:
         num_tokens = len(sequence.prompt.token_ids) + sequence.num_output
         if request.stop_after is not None and sequence.num_output >= request.stop_after:
             return FinishReason.CANCELLED
-        if sequence.num_output >= request.max_tokens or num_tokens >= self._model.facts.context_len:
+        is_full = num_tokens >= self._model.facts.context_len or not self._memory.holds(num_tokens)
+        if sequence.num_output >= request.max_tokens or is_full:
             return FinishReason.LENGTH
         return None
 
@@ -248,32 +291,34 @@ class Runner:
 
     # After the reply
 
-    def _feed_closing(self, sequence: Sequence) -> None:
+    def _publish(self, shown: Request | Prewarm, prompt: Prompt, lease: Lease) -> None:
+        points = [snapshot.n_tokens for snapshot in lease.snapshots]
+        self._history.remember(shown, prompt, lease.hot.token_ids, points)
+        self._cache.publish(lease)
+
+    def _feed_closing(self, sequence: Sequence) -> bool:
         """Feed the reply's last token and the template's text up to the next message, if it fits.
 
         Where the template will render the reply differently (thoughts dropped) nothing is fed: the
-        next turn goes on from before the reply.
+        next turn goes on from before the reply. False then.
         """
-        lease, request = sequence.lease, sequence.request
-        reply = sequence.reply.tokens()
-        message = Message(
-            role=Role.ASSISTANT,
-            content=sequence.reply.content,
-            reasoning=sequence.reply.reasoning,
-            reply=reply,
+        upcoming = self._build_ahead(sequence.upcoming)
+        held = [*sequence.prompt.token_ids, *sequence.reply.token_ids]
+        if common_prefix_len(held, upcoming.token_ids) < len(held):
+            return False
+        if len(upcoming.token_ids) <= self._model.facts.context_len:
+            closing = self._feed(upcoming, sequence.lease)
+            while closing.chunks:
+                closing.step(closing.end)
+        return True
+
+    def _build_ahead(self, task: Prewarm) -> Prompt:
+        return self._model.prompts.build_ahead(
+            task.messages,
+            thinking=task.thinking,
+            keep_thinking=task.keep_thinking,
+            is_draft=task.is_draft,
         )
-        upcoming = self._model.prompts.next_turn_ids(
-            request.messages, message, thinking=request.thinking
-        )
-        held = [*sequence.prompt.token_ids, *reply.token_ids]
-        closing = upcoming[sequence.fed :]
-        room = self._model.facts.context_len - sequence.fed
-        if common_prefix_len(held, upcoming) < len(held) or not 0 < len(closing) <= room:
-            return
-        self._model.adapter.forward(closing, lease.hot.caches)
-        lease.hot.commit(closing)
-        self._capture(lease, PointKind.TAIL)
-        self._evaluate(lease, None)
 
     def _usage(self, sequence: Sequence) -> Usage:
         clock = sequence.clock

@@ -9,9 +9,10 @@ import mlx.core as mx
 from engine.cache.prefix_cache import Lease
 from engine.chat.prompt import Prompt
 from engine.chat.reply import ReplyStream
+from engine.events import Prewarm
 from engine.models.filters import LogitsFilter
-from engine.runner.chunks import Chunk
-from engine.types import PromptPlan, Request
+from engine.runner.prefill import Prefill
+from engine.types import Message, PromptPlan, Request, Role
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,9 +38,8 @@ class Sequence:
     request: Request
     prompt: Prompt
     plan: PromptPlan
-    lease: Lease
+    prefill: Prefill
     reply: ReplyStream
-    chunks: list[Chunk]  # prefill chunks still to be fed, in order
     filter: LogitsFilter
     forced_ids: tuple[int, ...] | None
     clock: Clock
@@ -47,10 +47,35 @@ class Sequence:
     recorded: list[mx.array] = field(default_factory=list[mx.array])
 
     @property
+    def lease(self) -> Lease:
+        return self.prefill.lease
+
+    @property
     def fed(self) -> int:
         """Tokens in the caches."""
-        return self.lease.hot.n_tokens
+        return self.prefill.fed
 
     @property
     def num_output(self) -> int:
         return len(self.reply.token_ids)
+
+    @property
+    def message(self) -> Message:
+        """The reply so far, as later requests will bring it."""
+        return Message(
+            role=Role.ASSISTANT,
+            content=self.reply.content,
+            reasoning=self.reply.reasoning,
+            reply=self.reply.tokens(),
+        )
+
+    @property
+    def upcoming(self) -> Prewarm:
+        """What can be read ahead after this reply."""
+        request = self.request
+        return Prewarm(
+            conversation_id=request.conversation_id,
+            messages=(*request.messages, self.message),
+            thinking=request.thinking,
+            keep_thinking=request.keep_thinking,
+        )

@@ -20,6 +20,7 @@ CHANGED = Settings(
     inspector_visible=True,
     selected_conversation=ConversationId("A"),
     text_zoom=120,
+    read_ahead=False,
 )
 
 
@@ -80,6 +81,7 @@ def test_values_that_make_no_sense_are_defaults(tmp_path: Path) -> None:
         "inspector_visible": "yes",
         "selected_conversation": [],
         "text_zoom": True,
+        "read_ahead": "off",
     }
     path.write_text(json.dumps(senseless))
 

@@ -115,7 +115,9 @@ def test_a_waiting_request_can_be_cancelled(open_tiny: OpenTiny) -> None:
     client.send(Cancel(RequestId("second")))
     events = client.run_until_idle()
 
-    assert [e.request_id for e in events if isinstance(e, RequestFailed)] == ["second"]
+    (failed,) = [event for event in events if isinstance(event, RequestFailed)]
+    assert failed.request_id == "second"
+    assert all((failed.problem.title, failed.problem.cause, failed.problem.advice))
     assert [e.request_id for e in events if isinstance(e, RequestFinished)] == ["first"]
 
 

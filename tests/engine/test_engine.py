@@ -16,17 +16,24 @@ PROGRAM = """
 import sys, threading, time
 from engine.config import EngineConfig
 from engine.engine import Engine
-from engine.events import LoadModel, ModelLoaded, ModelLoading, RequestFinished, Submit, TextDelta
+from engine.events import (
+    IdleWorking, LoadModel, ModelLoaded, ModelLoading, Prewarm, RequestFinished, Submit, TextDelta,
+)
 from engine.types import ConversationId, ForcedReply, Message, Request, RequestId, Role
 
 assert "mlx.core" not in sys.modules
 state, model = sys.argv[1:]
 reached = threading.Event()
-wanted = {"loading": ModelLoading, "answering": TextDelta, "finished": RequestFinished}.get(state)
+wanted = {
+    "loading": ModelLoading,
+    "answering": TextDelta,
+    "finished": RequestFinished,
+    "reading ahead": IdleWorking,
+}.get(state)
 
 def on_event(event):
     if isinstance(event, ModelLoaded):
-        engine.send(Submit(request, time.perf_counter()))
+        engine.send(prewarm if state == "reading ahead" else Submit(request, time.perf_counter()))
     if wanted and isinstance(event, wanted) and getattr(event, "path", "x"):
         reached.set()
 
@@ -37,6 +44,13 @@ request = Request(
     new_messages=frozenset({0}),
     max_tokens=400 if state == "answering" else 4,
     forced=ForcedReply(text="boat " * 300),
+)
+prewarm = Prewarm(
+    conversation_id=ConversationId("c"),
+    messages=(
+        Message(role=Role.USER, content="boat " * 3000),
+        Message(role=Role.ASSISTANT, content="yes"),
+    ),
 )
 engine = Engine(EngineConfig(use_openblas=False), on_event)
 engine.start()
@@ -50,7 +64,7 @@ assert not [t for t in threading.enumerate() if t.name == "engine"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("state", ["starting", "loading", "answering", "finished"])
+@pytest.mark.parametrize("state", ["starting", "loading", "answering", "finished", "reading ahead"])
 def test_the_process_ends_with_status_0(tiny_model: TinyModel, state: str) -> None:
     model: Path = tiny_model("lfm2", Template.KEEPING)
     ended = subprocess.run(

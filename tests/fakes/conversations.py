@@ -15,6 +15,8 @@ from engine.types import (
     ConversationId,
     FinishReason,
     PromptPlan,
+    Reason,
+    ReasonKind,
     ReplyTokens,
     RequestId,
     SamplingParams,
@@ -30,8 +32,13 @@ GENERATION = Generation(
     max_tokens=64,
 )
 
+REPLAYED = Reason(kind=ReasonKind.FAULT, num_tokens=1, at=8, text="A saved state was wrong.")
+READ = Reason(kind=ReasonKind.NEW_MESSAGE, num_tokens=3, at=9, text="Message 3 is new: 3 tokens.")
+
 USAGE = Usage(
-    plan=PromptPlan(prompt_tokens=12, restored=8, replayed=1, read=3, reasons=("hot", "tail")),
+    plan=PromptPlan(
+        prompt_tokens=12, restored=8, replayed=1, read=3, matched=8, reasons=(REPLAYED, READ)
+    ),
     output_tokens=3,
     queue_ms=0.25,
     render_ms=0.5,

@@ -41,10 +41,17 @@ def open_tiny(tiny_model: TinyModel) -> OpenTiny:
         *,
         cache_bytes: int = 1 << 30,
         max_hot: int = 16,
+        idle_work: bool = False,
         client_type: type[InlineClient] = InlineClient,
     ) -> InlineClient:
         client = client_type(
-            EngineConfig(use_openblas=False, cache_budget_bytes=cache_bytes, max_hot=max_hot)
+            EngineConfig(
+                use_openblas=False,
+                cache_budget_bytes=cache_bytes,
+                max_hot=max_hot,
+                idle_work=idle_work,
+                saves_battery=False,
+            )
         )
         load_model(client, tiny_model(name, template), lambda _: None)
         return client

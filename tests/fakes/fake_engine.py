@@ -15,6 +15,9 @@ from engine.events import (
     Cancel,
     Command,
     Event,
+    IdleKind,
+    IdleStopped,
+    IdleWorking,
     LoadModel,
     LoadStage,
     ModelFailed,
@@ -22,6 +25,7 @@ from engine.events import (
     ModelLoading,
     ModelUnloaded,
     PrefillProgress,
+    Prewarm,
     RequestFailed,
     RequestFinished,
     RequestQueued,
@@ -50,6 +54,7 @@ FACTS = ModelFacts(
     context_len=32768,
     weight_bytes=5_200_000_000,
     has_thinking=True,
+    can_keep_thinking=True,
     tokenizer_hash="tok-1",
     template_hash="tmpl-1",
     kv_bytes_per_token=32768,
@@ -120,6 +125,10 @@ class FakeEngine:
         return [command.request for command in self.commands if isinstance(command, Submit)]
 
     @property
+    def prewarmed(self) -> list[Prewarm]:
+        return [command for command in self.commands if isinstance(command, Prewarm)]
+
+    @property
     def running(self) -> Request | None:
         return None if self._running is None else self._running.request
 
@@ -159,6 +168,12 @@ class FakeEngine:
     def write(self, text: str) -> None:
         self._current.content += text
         self._emit(Channel.ANSWER, text)
+
+    def work_idly(self, done: int, total: int, kind: IdleKind = IdleKind.READ_AHEAD) -> None:
+        self.on_event(IdleWorking(None, kind, done, total))
+
+    def stop_idle_work(self) -> None:
+        self.on_event(IdleStopped())
 
     def finish(self, reason: FinishReason = FinishReason.STOP) -> None:
         running = self._current
@@ -237,7 +252,10 @@ def _plan_of(request: Request) -> PromptPlan:
     """Roughly four characters a token; what is not new was kept."""
     costs = [len(message.content) // 4 + 4 for message in request.messages]
     read = sum(cost for index, cost in enumerate(costs) if index in request.new_messages)
-    return PromptPlan(prompt_tokens=sum(costs), restored=sum(costs) - read, replayed=0, read=read)
+    restored = sum(costs) - read
+    return PromptPlan(
+        prompt_tokens=sum(costs), restored=restored, replayed=0, read=read, matched=restored
+    )
 
 
 def _usage(running: _Running) -> Usage:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from engine.chat.prompt import PromptBuilder
+from engine.chat.prompt import Prompt, PromptBuilder
+from engine.chat.reply import ReplyStream
 from engine.chat.tokenizer import ChatTokenizer, Markers
-from engine.types import Message
+from engine.types import Message, Role
 from tests.fakes.tiny_model import TEMPLATES, Template, train_tokenizer
 
 
@@ -33,14 +34,13 @@ class StringRenderer:
         self._template = ImmutableSandboxedEnvironment().from_string(template)
 
     def render(
-        self, messages: Sequence[Message], *, thinking: bool | None, reply_follows: bool
+        self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
     ) -> str:
         rows = [
             {"role": m.role.value, "content": m.content}
             | ({"reasoning_content": m.reasoning} if m.reasoning else {})
             for m in messages
         ]
-        options = {} if thinking is None else {"enable_thinking": thinking}
         return self._template.render(messages=rows, add_generation_prompt=reply_follows, **options)
 
 
@@ -51,9 +51,31 @@ class FunctionRenderer:
         self._render = render
 
     def render(
-        self, messages: Sequence[Message], *, thinking: bool | None, reply_follows: bool
+        self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
     ) -> str:
         return self._render(messages, reply_follows)
+
+
+def written_reply(
+    builder: PromptBuilder, prompt: Prompt, text: str, reasoning: str = ""
+) -> Message:
+    """What the engine makes of a reply whose ids are those of a text written by hand."""
+    token_ids = builder.forced_ids(text, reasoning, in_reasoning=prompt.in_reasoning)
+    return reply_of(builder, prompt, token_ids)
+
+
+def reply_of(builder: PromptBuilder, prompt: Prompt, token_ids: Iterable[int]) -> Message:
+    """What the engine makes of the ids that a model produces after a prompt."""
+    stream = ReplyStream(builder.tokenizer, in_reasoning=prompt.in_reasoning)
+    for token_id in token_ids:
+        stream.add(token_id)
+    stream.flush()
+    return Message(
+        role=Role.ASSISTANT,
+        content=stream.content,
+        reasoning=stream.reasoning,
+        reply=stream.tokens(),
+    )
 
 
 def prompt_builder(template: Template) -> PromptBuilder:

@@ -11,9 +11,11 @@ the prompt and drops the thoughts of earlier turns, as Qwen3.5's does.
 
 from __future__ import annotations
 
+import copy
 import importlib
 import json
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,10 @@ from tokenizers import (
     pre_tokenizers,
     trainers,
 )
+
+from engine.catalog.architectures import installed_architectures
+
+Config = dict[str, Any]
 
 
 class Template(StrEnum):
@@ -61,6 +67,9 @@ _CORPUS = [
 ]
 _SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 _MARKERS = ["<think>", "</think>"]
+
+# Other names under which types keep the size of a vocabulary.
+_VOCABULARIES = {"num_vocab", "embedding_size", "vocab_size_per_layer_input"}
 
 _ATTENTION = {
     "hidden_size": 64,
@@ -105,7 +114,7 @@ _EXPERTS = {
     "decoder_sparse_step": 1,
 }
 
-CONFIGS: dict[str, dict[str, Any]] = {
+CONFIGS: dict[str, Config] = {
     "qwen3_5": {
         "model_type": "qwen3_5",
         "architectures": ["Qwen3_5ForConditionalGeneration"],
@@ -195,29 +204,29 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }
 
 
-def build_tiny(name: str, out: Path, template: Template = Template.KEEPING) -> Path:
-    """Write the model folder `out` and return it. The same name gives the same weights."""
+def build_tiny(
+    name: str,
+    out: Path,
+    template: Template = Template.KEEPING,
+    configs: Mapping[str, Config] = CONFIGS,
+) -> Path:
+    """Write the model folder `out` and return it. The same configuration gives the same weights."""
+    return write_model(out, configs[name], train_tokenizer(), TEMPLATES[template])
+
+
+def write_model(out: Path, config: Config, tokenizer: Tokenizer, template: str) -> Path:
+    """Write the model folder `out` for a configuration, which is completed, and return it."""
     out.mkdir(parents=True, exist_ok=True)
-    tokenizer = train_tokenizer()
     tokenizer.save(str(out / "tokenizer.json"))
-    vocab_size, eos = tokenizer.get_vocab_size(), tokenizer.token_to_id("<|im_end|>")
-    config = json.loads(json.dumps(CONFIGS[name]))
-    for part in (config, config.get("text_config", {})):
-        part.update(vocab_size=vocab_size, eos_token_id=eos)
-    architecture = importlib.import_module(f"mlx_lm.models.{config['model_type']}")
+    config = _complete(config, tokenizer)
     mx.random.seed(7)
-    model = architecture.Model(architecture.ModelArgs.from_dict(json.loads(json.dumps(config))))
-
-    def spread(path: str, array: mx.array) -> mx.array:
-        # Wider than the default: the logits differ enough that rounding decides nothing.
-        return array * 3.0 if path.endswith("weight") and array.ndim == 2 else array
-
-    model.update(tree_map_with_path(spread, model.parameters()))
+    model = make_model(config)
+    model.update(tree_map_with_path(_drawn, model.parameters()))
     weights = dict(tree_flatten(model.parameters()))
     mx.save_safetensors(str(out / "model.safetensors"), weights, metadata={"format": "mlx"})
     _write_json(out / "config.json", config)
-    _write_json(out / "generation_config.json", {"eos_token_id": eos})
-    (out / "chat_template.jinja").write_text(TEMPLATES[template], encoding="utf-8")
+    _write_json(out / "generation_config.json", {"eos_token_id": config["eos_token_id"]})
+    (out / "chat_template.jinja").write_text(template, encoding="utf-8")
     _write_json(
         out / "tokenizer_config.json",
         {
@@ -230,6 +239,37 @@ def build_tiny(name: str, out: Path, template: Template = Template.KEEPING) -> P
         },
     )
     return out
+
+
+def make_model(config: Config) -> Any:
+    """mlx-lm's own class for a complete configuration, with the weights that it begins with."""
+    classes = tuple(config.get("architectures", ()))
+    module = installed_architectures().module(config["model_type"], classes)
+    architecture = importlib.import_module(f"mlx_lm.models.{module}")
+    # The classes change what they are given.
+    return architecture.Model(architecture.ModelArgs.from_dict(copy.deepcopy(config)))
+
+
+def _complete(config: Config, tokenizer: Tokenizer) -> Config:
+    """A copy of config for the tokenizer; a vocabulary that config gives itself stays."""
+    config = copy.deepcopy(config)
+    for part in (config, config.get("text_config", {})):
+        part["eos_token_id"] = tokenizer.token_to_id("<|im_end|>")
+        part.setdefault("vocab_size", tokenizer.get_vocab_size())
+        for key in _VOCABULARIES & part.keys():
+            part[key] = part["vocab_size"]
+    return config
+
+
+def _drawn(path: str, array: mx.array) -> mx.array:
+    """A weight as it is wanted in a random model."""
+    if array.ndim >= 2 and not mx.any(array).item():
+        # Classes leave what is always loaded at zero: parts of the model would do nothing.
+        if array.dtype == mx.uint32:
+            return mx.random.randint(0, 1 << 31, array.shape, array.dtype)
+        return mx.random.normal(array.shape, scale=0.1).astype(array.dtype)
+    # Wider than the default: the logits differ enough that rounding decides nothing.
+    return array * 3.0 if path.endswith("weight") and array.ndim == 2 else array
 
 
 def train_tokenizer() -> Tokenizer:

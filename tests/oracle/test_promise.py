@@ -43,6 +43,8 @@ def test_script_is_equal_and_redoes_nothing(
     assert len(reports) == 2 * (2 + 7)
     for report in reports:
         assert report.holds, report
+        assert report.check is not None
+        assert report.check.replay_difference == 0.0, report
         assert report.restored + report.read + report.replayed == report.prompt_tokens
     seen: set[str] = set()
     for step, report in zip([step for step in steps if "max_tokens" in step], reports, strict=True):

@@ -17,19 +17,22 @@ os.environ.setdefault("QT_SCALE_FACTOR", "2")
 
 from PySide6.QtCore import QEventLoop, QPoint, QTimer
 from PySide6.QtGui import QPainter, QPixmap
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
+from app.controllers.idle import HOLD_MS
 from app.conversation.tree import Setup
 from app.settings import Appearance, Settings
 from app.theme.palette import Theme
 from app.theme.tokens import Space
 from app.viewmodels.models import ModelPhase
+from app.widgets.commands import MenuName
 from app.widgets.main_window import MainWindow
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
 from engine.types import FinishReason, PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Rig, card
 
 DAY = 24 * 3600.0
+MENU_PLACE = QPoint(64, 400)  # in the conversation
 SIZES = {"normal": (1180, 780), "small": (640, 480), "large": (1600, 1000)}
 QUESTION = (
     "Why can the state of a linear-attention layer not be trimmed like a KV cache, and what do we"
@@ -220,6 +223,33 @@ def inspector(stage: Stage) -> None:
     stage.wait()
 
 
+def reading_ahead(stage: Stage) -> None:
+    """An idle engine reads ahead in a chat that is kept ready; two others are kept as well."""
+    stage.conversation()
+    library = stage.rig.library
+    for summary in library.summaries[::2]:
+        library.keep_ready(summary.conversation_id, True)
+    stage.rig.engine.work_idly(512, 1840)
+    stage.wait(HOLD_MS + 200)
+
+
+def thinking_menu(stage: Stage) -> None:
+    stage.conversation()
+    current = stage.rig.library.current
+    stage.rig.chat.set_setup(current, Setup(thinking=True, keep_thinking=True))
+    stage.window.pane.composer.thinking.menu().popup(QPoint(0, 0))
+    stage.wait()
+
+
+def chat_menu(stage: Stage) -> None:
+    stage.conversation()
+    stage.rig.library.keep_ready(stage.rig.library.current, True)
+    chosen = (action.menu() for action in stage.window.menuBar().actions())
+    menus = [menu for menu in chosen if isinstance(menu, QMenu)]
+    next(menu for menu in menus if menu.title() == MenuName.CHAT).popup(QPoint(0, 0))
+    stage.wait()
+
+
 def other_model(stage: Stage) -> None:
     stage.conversation()
     stage.rig.models.choose(MODELS[1].path)
@@ -281,6 +311,9 @@ SCENES = {
     "editing": Scene(editing),
     "deleted": Scene(deleted),
     "inspector": Scene(inspector, ("normal", "small")),
+    "reading-ahead": Scene(reading_ahead, ("normal", "small")),
+    "thinking-menu": Scene(thinking_menu),
+    "chat-menu": Scene(chat_menu),
     "other-model": Scene(other_model),
     "picker": Scene(picker, ("normal", "small")),
     "empty": Scene(empty, ("normal", "small", "large")),
@@ -310,20 +343,26 @@ def shoot(app: QApplication, scene: Scene, appearance: Appearance, size: str) ->
         scene.play(stage)
         picture = window.grab()
         if window.picker.isVisible():
-            _paste(picture, window)
-            window.picker.hide()
+            _paste(picture, window.picker, _below(window.toolbar.model_button, window))
+        menu = QApplication.activePopupWidget()
+        if isinstance(menu, QMenu):
+            _paste(picture, menu, window.pane.mapTo(window, MENU_PLACE))
         _end(rig, window)
         theme.deleteLater()
     return picture
 
 
-def _paste(picture: QPixmap, window: MainWindow) -> None:
-    """Put the popover where a real screen would have it; the offscreen one is too small."""
-    anchor, picker = window.toolbar.model_button, window.picker
+def _below(anchor: QWidget, window: MainWindow) -> QPoint:
     corner = anchor.mapTo(window, QPoint(anchor.width(), anchor.height() + Space.XS))
+    return corner - QPoint(window.picker.width(), 0)
+
+
+def _paste(picture: QPixmap, popup: QWidget, place: QPoint) -> None:
+    """Put a popup into the picture; where Qt puts it depends on the screen, and the offscreen one is small."""
     painter = QPainter(picture)
-    painter.drawPixmap(corner - QPoint(picker.width(), 0), picker.grab())
+    painter.drawPixmap(place, popup.grab())
     painter.end()
+    popup.hide()
 
 
 def _end(rig: Rig, window: MainWindow) -> None:

@@ -5,6 +5,7 @@ import pytest
 from app.conversation.actions import (
     EmptyMessageError,
     Turn,
+    messages_ahead,
     plan_edit,
     plan_regenerate,
     plan_send,
@@ -71,6 +72,42 @@ def test_later_turns_send_the_shown_branch_with_ids_and_reasoning() -> None:
         Message(role=Role.USER, content="two"),
     )
     assert turn.new_messages == {2}
+
+
+def test_what_is_known_of_the_next_turn_is_how_it_begins() -> None:
+    person = Person()
+    assert messages_ahead(person.conv) == ()
+    person.conv = set_system_prompt(person.conv, "Be brief.")
+    person.send("one", "1")
+
+    ahead = messages_ahead(person.conv)
+    with_draft = messages_ahead(person.conv, "\n\n two")
+    sent = person.send("\n\n two and more").messages
+
+    assert ahead == sent[:-1]
+    assert ahead[-1].role is Role.ASSISTANT
+    assert with_draft[:-1] == ahead
+    assert (with_draft[-1].role, with_draft[-1].content) == (Role.USER, " two")
+    assert sent[-1].content.startswith(with_draft[-1].content)
+
+
+def test_an_unanswered_message_begins_the_next_one() -> None:
+    person = Person()
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0)
+    person.conv = fail_reply(turn.conversation, turn.reply_id, FAILURE, content="", reasoning="")
+
+    ahead = messages_ahead(person.conv)
+    with_draft = messages_ahead(person.conv, "two")
+
+    assert ahead == (Message(role=Role.USER, content="one"),)
+    assert with_draft == person.send("two").messages
+
+
+def test_a_blank_draft_is_none() -> None:
+    person = Person()
+    person.send("one", "1")
+
+    assert messages_ahead(person.conv, "  \n") == messages_ahead(person.conv)
 
 
 def test_an_edit_sends_the_branch_above_it_and_the_new_version() -> None:

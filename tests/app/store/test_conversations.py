@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -26,7 +27,7 @@ from app.store.conversations import DELETED_KEPT_S, ConversationStore, open_stor
 from app.store.database import Database, open_database
 from app.store.errors import ConversationMissingError, DatabaseFullError, DatabaseLockedError
 from engine.types import ConversationId, Problem
-from tests.fakes.conversations import GENERATION, Person, finished
+from tests.fakes.conversations import GENERATION, USAGE, Person, finished
 
 PROBLEM = Problem(title="No memory.", cause="9 of 8 GB.", advice="Close something.", details="x")
 
@@ -307,3 +308,21 @@ def test_names_that_are_no_text_are_stored(store: ConversationStore) -> None:
     store.create(turn.conversation)
 
     assert store.load(person.conv.conversation_id) == turn.conversation
+
+
+def test_reasons_that_cannot_be_read_are_left_out(
+    store: ConversationStore, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    person = Person()
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=GENERATION)
+    conv = finish_reply(turn.conversation, turn.reply_id, finished("1"))
+    store.create(conv)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE messages SET reasons = replace(reasons, 'fault', 'from_later')")
+        connection.commit()
+
+    with caplog.at_level(logging.ERROR):  # a warning is expected
+        loaded = store.load(conv.conversation_id).nodes[turn.reply_id]
+
+    assert loaded.generation is not None
+    assert loaded.generation.usage == replace(USAGE, plan=replace(USAGE.plan, reasons=()))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,16 +15,19 @@ from engine.types import ConversationId
 from tests.fakes.conversations import GENERATION, USAGE
 
 FORMATS = Path(__file__).parent / "formats"
+# The first format kept reasons as words of the engine's own.
+WITHOUT_REASONS = replace(USAGE, plan=replace(USAGE.plan, reasons=()))
 
 
-def _make_v1(path: Path) -> None:
+def _make(path: Path, number: int) -> None:
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript((FORMATS / "v1.sql").read_text())
+        connection.executescript((FORMATS / f"v{number}.sql").read_text())
 
 
-def test_a_database_of_the_first_format_opens(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", range(1, len(MIGRATIONS) + 1))
+def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
     path = tmp_path / "conversations.db"
-    _make_v1(path)
+    _make(path, number)
 
     with closing(open_store(path, now=0.0).store) as store:
         conv = store.load(ConversationId("A"))
@@ -43,13 +47,27 @@ def test_a_database_of_the_first_format_opens(tmp_path: Path) -> None:
     assert path_shown[-1].status is MessageStatus.STOPPED, "it was being written"
     reply = path_shown[3]
     assert reply.reply is not None
-    assert reply.reply.token_ids == (5, 300, 4_000_000_000)
+    assert reply.reply.unpack().token_ids == (5, 300, 4_000_000_000)
     assert reply.generation is not None
-    assert reply.generation.usage == USAGE
+    assert reply.generation.usage == (USAGE if number > 1 else WITHOUT_REASONS)
     assert reply.generation.sampling == GENERATION.sampling
     assert path_shown[5].problem is not None
     assert conv.setup == Setup(temperature=0.5, max_tokens=9, thinking=False)
     assert (conv.title, conv.draft, conv.read_system_prompt) == ("By hand", "five", "Be brief.")
+    assert conv.keep_ready is (number >= 2)
+
+
+def test_how_a_reply_was_made_need_not_be_readable_to_migrate(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.db"
+    _make(path, 1)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE messages SET generation = '{' WHERE finish_reason = 'stop'")
+        connection.commit()
+
+    with closing(open_store(path, now=0.0).store) as store:
+        reply = shown_path(store.load(ConversationId("A")))[3]
+
+    assert (reply.content, reply.generation) == ("2", None)
 
 
 @pytest.mark.parametrize("number", range(1, len(MIGRATIONS) + 1))
@@ -57,8 +75,7 @@ def test_a_released_migration_makes_the_tables_that_it_made_then(
     tmp_path: Path, number: int
 ) -> None:
     then = tmp_path / "then.db"
-    with closing(sqlite3.connect(then)) as connection:
-        connection.executescript((FORMATS / f"v{number}.sql").read_text())
+    _make(then, number)
     with closing(Database(tmp_path / "now.db", busy_timeout_s=0.0)) as now:
         migrate(now, MIGRATIONS[:number], since=0)
 

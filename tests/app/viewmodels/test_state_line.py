@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.viewmodels.state_line import (
@@ -13,7 +15,7 @@ from app.viewmodels.state_line import (
     state_line,
 )
 from app.viewmodels.transcript import StateKind, StateLine
-from engine.types import PromptPlan
+from engine.types import PromptPlan, Reason, ReasonKind
 
 
 def planned(
@@ -93,3 +95,15 @@ def test_nothing_re_read_is_said_only_when_nothing_was(
     line = state_line(planned(restored=restored, replayed=replayed, read=read))
     assert ("nothing re-read" in line.text) == (replayed == 0 and restored > 0)
     assert (line.kind is StateKind.INSTANT) == (replayed == 0 and restored > 0)
+
+
+@pytest.mark.parametrize(("restored", "replayed"), [(0, 0), (9, 0), (9, 5)])
+def test_the_line_stays_short_and_its_details_say_why(restored: int, replayed: int) -> None:
+    reasons = [
+        Reason(kind=ReasonKind.NEW_MESSAGE, num_tokens=24, at=at, text=f"Message {at} is new.")
+        for at in (3, 4)
+    ]
+    plain = planned(restored=restored, replayed=replayed, read=24)
+    line = state_line(replace(plain, plan=replace(plain.plan, reasons=tuple(reasons))))
+    assert replace(line, details=()) == state_line(plain)
+    assert line.explained == f"{line.text}\nMessage 3 is new.\nMessage 4 is new."

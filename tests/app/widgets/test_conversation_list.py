@@ -29,9 +29,9 @@ def test_the_button_of_a_row_opens_its_menu_and_selects_nothing(stage: Stage) ->
     stage.chat("One", "1")
     stage.run(CommandId.NEW_CHAT)
     menu = open_menu(stage, 1)
-    assert [action.text() for action in menu.actions()] == ["Rename…", "Delete"]
+    assert [action.text() for action in menu.actions()] == ["Rename…", "Keep Ready", "Delete"]
     assert stage.pane.question.isVisible(), "the new chat is still on show"
-    menu.actions()[1].trigger()
+    menu.actions()[2].trigger()
     menu.close()
     stage.settle()
     assert stage.rows == []
@@ -49,6 +49,19 @@ def test_rename_from_the_menu(stage: Stage) -> None:
     QTest.keyClick(editor, Key.Key_Return)
     stage.settle()
     assert stage.rows == ["TODAY", "Uno"]
+
+
+def test_keep_ready_from_the_menu_marks_the_row(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.run(CommandId.NEW_CHAT)
+    for keep in (True, False):
+        menu = open_menu(stage, 1)
+        assert menu.actions()[1].isChecked() is not keep
+        menu.actions()[1].trigger()
+        menu.close()
+        stage.settle()
+        assert stage.row("One").keep_ready is keep
+        assert ("kept ready" in stage.row("One").spoken) is keep
 
 
 def test_arrow_keys_go_through_the_chats(stage: Stage) -> None:
@@ -70,6 +83,7 @@ def test_arrow_keys_go_through_the_chats(stage: Stage) -> None:
 def test_a_row_paints_in_every_state(stage: Stage) -> None:
     """Painting is Python: an error in it would be caught as one of the event loop."""
     stage.chat("One " * 40, "1")
+    stage.run(CommandId.KEEP_READY)
     stage.send("Two")
     stage.run(CommandId.NEW_CHAT)
     stage.answer("2")

@@ -102,7 +102,7 @@ def test_a_model_that_fails_to_load_says_why(make_stage: MakeStage) -> None:
 def test_the_demo_model_is_called_what_it_is(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=(BROKEN,), starter=DEMO))
     assert loads(stage) == [str(DEMO.path)]
-    assert stage.pane.question.sentence.text() == f"{STARTER_NOTE}."
+    stage.qtbot.waitUntil(lambda: stage.pane.question.sentence.text() == f"{STARTER_NOTE}.")
     stage.run(CommandId.CHOOSE_MODEL)
     suggestion = stage.window.picker.suggestion
     assert suggestion.isVisible()

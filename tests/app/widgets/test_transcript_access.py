@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtGui import QAccessible, QAccessibleInterface
 
-from app.viewmodels.transcript import ItemStatus, Version
+from app.viewmodels.transcript import ItemStatus, StateKind, StateLine, Version
 from app.widgets.transcript_access import install_accessibility
 from engine.types import Problem
 from tests.fakes.transcript_samples import answer, conversation, question
@@ -46,6 +46,15 @@ def test_every_message_is_an_item_of_a_list(transcript: TranscriptStage) -> None
     assert items[1].text(VALUE) == "The **answer**"
     assert items[2].text(VALUE) == "so far\nIt failed. No memory. Try again."
     assert items[0].parent().role() is QAccessible.Role.List
+
+
+def test_a_description_says_where_the_context_came_from(transcript: TranscriptStage) -> None:
+    line = StateLine(StateKind.INSTANT, "Restored 9 tokens", details=("Message 3 is new.",))
+    transcript.show([question(0, "What?"), replace(answer(0, "That."), state_line=line)])
+    items = nodes(transcript, QAccessible.Role.ListItem)
+    described = [item.text(QAccessible.Text.Description) for item in items]
+    assert described == ["What?", "That.\nRestored 9 tokens\nMessage 3 is new."]
+    assert items[1].text(VALUE) == "That."
 
 
 def test_items_are_where_the_messages_are(transcript: TranscriptStage) -> None:

@@ -3,10 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QEvent, QPoint
+from PySide6.QtGui import QHelpEvent
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QToolTip
 
-from app.viewmodels.transcript import ItemStatus, Version
+from app.viewmodels.transcript import ItemStatus, StateKind, StateLine, Version
 from app.widgets.transcript_rows import Action
 from engine.types import Problem
 from tests.fakes.transcript_samples import CODE, answer, question
@@ -138,3 +140,26 @@ def test_one_long_paragraph_folds_too(transcript: TranscriptStage) -> None:
     transcript.show([question(0, "many words " * 400)])
     assert transcript.end == 0
     assert transcript.has(Action.TOGGLE_FOLD)
+
+
+@pytest.mark.qt_log_ignore("^This plugin does not support raise")
+def test_the_state_line_says_why_when_pointed_at(transcript: TranscriptStage) -> None:
+    line = StateLine(StateKind.INSTANT, "Restored 9 tokens", details=("Message 3 is new.", "<b>"))
+    old, new = (replace(answer(number, "x"), state_line=line) for number in (0, 1))
+    transcript.show([old, new])
+    viewport = transcript.view.viewport()
+    for which in range(3):  # the older answer's figures, the line itself, the newest's figures
+        point = transcript.find(Action.EXPLAIN, which)
+        QTest.mouseMove(viewport, point)
+        help_event = QHelpEvent(QEvent.Type.ToolTip, point, viewport.mapToGlobal(point))
+        QApplication.sendEvent(viewport, help_event)
+        assert QToolTip.text() == "Restored 9 tokens\nMessage 3 is new.\n%3Cb>"
+        QTest.mouseClick(viewport, LEFT, pos=point)
+    QToolTip.hideText()
+    assert transcript.asked == []
+
+
+def test_what_has_no_reasons_explains_nothing(transcript: TranscriptStage) -> None:
+    waiting = StateLine(StateKind.WAITING, "Waiting")
+    transcript.show([replace(answer(0, "x"), state_line=waiting, figures=None)])
+    assert not transcript.has(Action.EXPLAIN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 import weakref
+from typing import cast
 
 import mlx.core as mx
 import pytest
@@ -19,49 +20,12 @@ from engine.events import (
     ModelLoaded,
     ModelLoading,
     RequestFailed,
-    RequestFinished,
     Submit,
 )
-from engine.types import ConversationId, Message, Request, RequestId, Role, SamplingParams
+from engine.types import ConversationId, Message, Request, RequestId, Role
+from tests.fakes.asking import ask, cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
-from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import Template
-
-
-def user(text: str) -> Message:
-    return Message(role=Role.USER, content=text)
-
-
-def reply_of(finished: RequestFinished) -> Message:
-    return Message(
-        role=Role.ASSISTANT,
-        content=finished.content,
-        reasoning=finished.reasoning,
-        reply=finished.reply,
-    )
-
-
-def ask(
-    client: InlineClient, *messages: Message, chat: str = "A", side: bool = False
-) -> RequestFinished:
-    request = Request(
-        request_id=RequestId("r"),
-        conversation_id=ConversationId(chat),
-        messages=messages,
-        new_messages=frozenset({len(messages) - 1}),
-        sampling=SamplingParams(temperature=0.0),
-        max_tokens=6,
-        side=side,
-    )
-    client.send(Submit(request, time.perf_counter()))
-    finished = client.run_until_idle()[-1]
-    assert isinstance(finished, RequestFinished), finished
-    return finished
-
-
-def cache_of(client: InlineClient) -> PrefixCache:
-    assert client.core.cache is not None
-    return client.core.cache
 
 
 def test_continuing_and_switching_copy_nothing(open_tiny: OpenTiny) -> None:
@@ -172,7 +136,7 @@ def test_a_point_that_is_not_what_it_says_is_dropped(open_tiny: OpenTiny) -> Non
         if node.snapshot is not None:
             # The offset of a rotating window no longer agrees with the tokens.
             node.snapshot.states = tuple(
-                (*state[:2], state[2] + 1, *state[3:])  # type: ignore[index]
+                cast("dict[str, object]", state) | {"offset": node.end + 1}
                 for state in node.snapshot.states
             )
     answered = ask(client, *turn)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from hypothesis import given, settings, strategies as st
 
-from engine.cache.radix import RadixTree, Step, common_prefix_len
+from engine.cache.feeding import Feed, add_pass, clip
+from engine.cache.radix import RadixTree, Run, Step, common_end, common_prefix_len, path_run
 
 
 @dataclass(frozen=True)
@@ -32,32 +33,67 @@ Tree = RadixTree[TextSpan, int]
 tokens = st.lists(st.integers(0, 2), min_size=1, max_size=12).map(tuple)
 
 
-def insert(tree: Tree, token_ids: tuple[int, ...]) -> None:
-    path = tree.match(token_ids)
-    matched = matched_len(path)
+@st.composite
+def runs(draw: st.DrawFn) -> Run:
+    """Tokens fed in passes of one to four."""
+    token_ids = draw(tokens)
+    feeds: list[Feed] = []
+    end = 0
+    while end < len(token_ids):
+        start, end = end, end + draw(st.integers(1, 4))
+        add_pass(feeds, start, end)
+    return Run(token_ids, tuple(clip(feeds, 0, len(token_ids))))
+
+
+def one_pass(*token_ids: int) -> Run:
+    feeds: list[Feed] = []
+    add_pass(feeds, 0, len(token_ids))
+    return Run(token_ids, tuple(feeds))
+
+
+def insert(tree: Tree, run: Run) -> None:
+    path = tree.match(run)
+    matched = end_of(path)
     parent = tree.node_ending_at(path, matched)
-    if matched < len(token_ids):
-        tree.append(parent, token_ids[matched:], TextSpan(token_ids[matched:]))
+    if matched < run.end:
+        tree.append(parent, run.part(matched, run.end), TextSpan(run.token_ids[matched:]))
 
 
-def matched_len(path: list[Step[TextSpan, int]]) -> int:
-    return sum(step.n_matched for step in path)
+def end_of(path: list[Step[TextSpan, int]]) -> int:
+    return path[-1].end if path else 0
 
 
 @settings(deadline=None)
-@given(st.lists(tokens, max_size=12), tokens)
-def test_match_is_the_longest_common_prefix(
-    stored: list[tuple[int, ...]], wanted: tuple[int, ...]
-) -> None:
+@given(st.lists(runs(), max_size=12), runs())
+def test_matches_are_the_longest_common_prefixes(stored: list[Run], wanted: Run) -> None:
     tree: Tree = RadixTree()
-    for token_ids in stored:
-        insert(tree, token_ids)
+    for run in stored:
+        insert(tree, run)
     tree.check_invariants()
-    expected = max((common_prefix_len(s, wanted) for s in stored), default=0)
+    fed_alike = max((common_end(s, wanted) for s in stored), default=0)
+    any_feeding = max((common_prefix_len(s.token_ids, wanted.token_ids) for s in stored), default=0)
+    paths = list(tree.paths(wanted.token_ids))
 
-    assert matched_len(tree.match(wanted)) == expected
+    assert end_of(tree.match(wanted)) == fed_alike
+    assert max(map(end_of, paths), default=0) == any_feeding
+    for path in paths:
+        run = path_run(path[-1].node).part(0, end_of(path))
+        assert any(common_end(run, s) == run.end for s in stored)
     for node in tree.nodes():
         assert node.span.token_ids == node.token_ids
+
+
+def test_the_same_tokens_fed_otherwise_are_another_branch() -> None:
+    tree: Tree = RadixTree()
+    in_one, in_two = one_pass(1, 2, 3, 4), one_pass(1, 2)
+    feeds = list(in_two.feeds)
+    add_pass(feeds, 2, 4)
+    in_two = Run((1, 2, 3, 4), tuple(feeds))
+    insert(tree, in_one)
+    insert(tree, in_two)
+
+    assert [end_of(path) for path in tree.paths((1, 2, 3, 4))] == [4, 4]
+    assert {path_run(path[-1].node) for path in tree.paths((1, 2, 3, 4))} == {in_one, in_two}
 
 
 @given(tokens, st.lists(st.integers(0, 2), max_size=12))
@@ -79,7 +115,7 @@ def test_common_prefix_len_of_long_sequences() -> None:
 
 def test_split_keeps_the_node_and_its_snapshot_below() -> None:
     tree: Tree = RadixTree()
-    insert(tree, (1, 2, 3, 4))
+    insert(tree, one_pass(1, 2, 3, 4))
     (node,) = tree.nodes()
     node.snapshot = 4
     tree.lock(node)

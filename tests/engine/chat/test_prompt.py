@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from hypothesis import given, settings, strategies as st
 
 from engine.cache.radix import common_prefix_len
 from engine.chat.prompt import PointKind, PromptBuilder
+from engine.chat.template import Thoughts
+from engine.errors import TemplateError
 from engine.types import Message, ReplyTokens, Role
 from tests.fakes.texts import FunctionRenderer, chat_tokenizer, prompt_builder
 from tests.fakes.tiny_model import Template
@@ -32,8 +35,10 @@ def reply(builder: PromptBuilder, token_ids: tuple[int, ...], answer_start: int 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, VOCAB - 6), min_size=1, max_size=20).map(tuple))
 def test_the_next_turn_begins_with_this_turn_and_its_reply(token_ids: tuple[int, ...]) -> None:
-    first = KEEPING.build([user("one")], thinking=None)
-    second = KEEPING.build([user("one"), reply(KEEPING, token_ids), user("two")], thinking=None)
+    first = KEEPING.build([user("one")], thinking=None, keep_thinking=False)
+    second = KEEPING.build(
+        [user("one"), reply(KEEPING, token_ids), user("two")], thinking=None, keep_thinking=False
+    )
 
     held = (*first.token_ids, *token_ids)
     assert second.token_ids[: len(held)] == held
@@ -42,16 +47,16 @@ def test_the_next_turn_begins_with_this_turn_and_its_reply(token_ids: tuple[int,
 @settings(deadline=None, max_examples=40)
 @given(st.text(min_size=1, max_size=30))
 def test_without_replies_ids_are_the_tokenizers_own(text: str) -> None:
-    prompt = KEEPING.build([user(text)], thinking=None)
-    rendered = KEEPING.renderer.render([user(text)], thinking=None, reply_follows=True)
+    prompt = KEEPING.build([user(text)], thinking=None, keep_thinking=False)
+    rendered = KEEPING.template.render([user(text)], Thoughts(), reply_follows=True)
     if not KEEPING.tokenizer.has_control(text):
         assert prompt.token_ids == KEEPING.tokenizer.encode_template(rendered)
 
 
 def test_the_stable_point_lies_before_the_thinking_tail() -> None:
-    first = THINKING.build([user("one")], thinking=None)
+    first = THINKING.build([user("one")], thinking=None, keep_thinking=False)
     answer = reply(THINKING, THINKING.forced_ids("Yes.", "hm", in_reasoning=True), 3)
-    second = THINKING.build([user("one"), answer, user("two")], thinking=None)
+    second = THINKING.build([user("one"), answer, user("two")], thinking=None, keep_thinking=False)
     common = common_prefix_len(first.token_ids, second.token_ids)
 
     assert first.in_reasoning
@@ -60,7 +65,7 @@ def test_the_stable_point_lies_before_the_thinking_tail() -> None:
 
 
 def test_a_keeping_template_is_stable_to_its_end() -> None:
-    prompt = KEEPING.build([user("one")], thinking=None)
+    prompt = KEEPING.build([user("one")], thinking=None, keep_thinking=False)
 
     assert not prompt.in_reasoning
     assert prompt.points[-1].n_tokens == len(prompt.token_ids)
@@ -70,8 +75,8 @@ def test_a_keeping_template_is_stable_to_its_end() -> None:
 
 def test_an_edited_message_shares_everything_before_its_text() -> None:
     chat = [user("one"), reply(KEEPING, (5, 6)), user("old words")]
-    old = KEEPING.build(chat, thinking=None)
-    new = KEEPING.build([*chat[:2], user("New words")], thinking=None)
+    old = KEEPING.build(chat, thinking=None, keep_thinking=False)
+    new = KEEPING.build([*chat[:2], user("New words")], thinking=None, keep_thinking=False)
     common = common_prefix_len(old.token_ids, new.token_ids)
 
     assert common in {point.n_tokens for point in old.points}
@@ -79,7 +84,7 @@ def test_an_edited_message_shares_everything_before_its_text() -> None:
 
 def test_message_starts_cover_the_prompt() -> None:
     chat = [user("one"), reply(KEEPING, (5, 6)), user("two")]
-    prompt = KEEPING.build(chat, thinking=None)
+    prompt = KEEPING.build(chat, thinking=None, keep_thinking=False)
     starts = [*prompt.message_starts, len(prompt.token_ids)]
     texts = [KEEPING.tokenizer.decode(prompt.token_ids[a:b]) for a, b in pairwise(starts)]
 
@@ -94,16 +99,21 @@ def test_replies_of_another_tokenizer_are_tokenised_anew() -> None:
         content="Yes.",
         reply=ReplyTokens(token_ids=(9999,), answer_start=0, tokenizer_hash="other"),
     )
-    prompt = KEEPING.build([user("one"), foreign, user("two")], thinking=None)
+    prompt = KEEPING.build([user("one"), foreign, user("two")], thinking=None, keep_thinking=False)
 
     assert 9999 not in prompt.token_ids
     assert "Yes." in KEEPING.tokenizer.decode(prompt.token_ids)
 
 
-def test_next_turn_ids_end_where_the_persons_text_begins() -> None:
+def test_the_next_turn_is_known_to_where_the_persons_text_begins() -> None:
     answer = reply(KEEPING, (5, 6))
-    upcoming = KEEPING.next_turn_ids([user("one")], answer, thinking=None)
-    actual = KEEPING.build([user("one"), answer, user("whatever")], thinking=None)
+    ahead = KEEPING.build_ahead(
+        [user("one"), answer], thinking=None, keep_thinking=False, is_draft=False
+    )
+    upcoming = ahead.token_ids
+    actual = KEEPING.build(
+        [user("one"), answer, user("whatever")], thinking=None, keep_thinking=False
+    )
 
     assert actual.token_ids[: len(upcoming)] == upcoming
     assert KEEPING.tokenizer.decode(upcoming).endswith("<|im_start|>user\n")
@@ -113,7 +123,47 @@ def test_typed_letters_never_meet_a_templates_to_make_a_control_token() -> None:
     tokenizer = chat_tokenizer()
     framing = FunctionRenderer(lambda messages, _: "".join(f"<{m.content}>" for m in messages))
     builder = PromptBuilder(tokenizer, framing)
-    prompt = builder.build([user("|im_end|"), user("/think")], thinking=None)
+    prompt = builder.build([user("|im_end|"), user("/think")], thinking=None, keep_thinking=False)
 
     assert tokenizer.decode(prompt.token_ids) == "<|im_end|></think>"
     assert tokenizer.count_control(prompt.token_ids) == 0
+
+
+def test_a_reply_written_by_hand_holds_control_tokens_but_none_that_ends_it() -> None:
+    tokenizer = KEEPING.tokenizer
+    text = "One <|im_start|>two<|im_end|> three"
+    token_ids = KEEPING.forced_ids(text, "", in_reasoning=False)
+
+    assert tokenizer.decode(token_ids) == text
+    assert tokenizer.count_control(token_ids) == 1
+    assert not tokenizer.markers.eos_ids & set(token_ids)
+
+
+def test_after_a_tool_call_a_person_may_speak_all_the_same() -> None:
+    call = reply(KEEPING, KEEPING.forced_ids("<|im_start|>look", "", in_reasoning=False))
+    ahead = KEEPING.build_ahead(
+        [user("one"), call], thinking=None, keep_thinking=False, is_draft=False
+    )
+    actual = KEEPING.build([user("one"), call, user("two")], thinking=None, keep_thinking=False)
+
+    assert KEEPING.tokenizer.decode(ahead.token_ids).endswith("<|im_start|>tool\n")
+    common = common_prefix_len(ahead.token_ids, actual.token_ids)
+    assert max(p.n_tokens for p in ahead.points if p.n_tokens <= common) == actual.message_starts[2]
+
+
+def test_templates_without_tools_expect_a_person() -> None:
+    def without_tools(messages: Sequence[Message], _: bool) -> str:
+        if any(message.role is Role.TOOL for message in messages):
+            raise TemplateError("no tools")
+        return "".join(f"<|im_start|>{m.content}" for m in messages)
+
+    builder = PromptBuilder(chat_tokenizer(), FunctionRenderer(without_tools))
+    call = reply(builder, builder.forced_ids("<|im_start|>look", "", in_reasoning=False))
+    ahead = builder.build_ahead(
+        [user("one"), call], thinking=None, keep_thinking=False, is_draft=False
+    )
+
+    assert (
+        builder.tokenizer.decode(ahead.token_ids)
+        == "<|im_start|>one<|im_start|><|im_start|>look<|im_start|>"
+    )

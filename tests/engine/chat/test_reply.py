@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from engine.chat.reply import ReplyStream, TextPiece
@@ -35,8 +36,9 @@ def test_a_reply_that_starts_inside_its_reasoning() -> None:
     assert TOKENIZER.decode(tokens.token_ids[tokens.answer_start :]) == "\n\nYes, of course."
 
 
-def test_a_reply_that_opens_its_reasoning_itself() -> None:
-    token_ids = TOKENIZER.encode_template("<think>\nhm\n</think>\n\nYes.")
+@pytest.mark.parametrize("blank", ["", "\n", " \n\n"])
+def test_a_reply_that_opens_its_reasoning_itself(blank: str) -> None:
+    token_ids = TOKENIZER.encode_template(f"{blank}<think>\nhm\n</think>\n\nYes.")
     reply, pieces = stream(token_ids, in_reasoning=False)
 
     assert (reply.reasoning, reply.content) == ("hm", "Yes.")
@@ -49,6 +51,13 @@ def test_a_reply_stopped_inside_its_reasoning_has_no_answer() -> None:
 
     assert reply.content == ""
     assert reply.tokens().answer_start == len(token_ids)
+
+
+def test_a_thought_does_not_begin_inside_an_answer() -> None:
+    token_ids = TOKENIZER.encode_template("Say <think> and </think>.")
+    reply, _ = stream(token_ids, in_reasoning=False)
+
+    assert (reply.reasoning, reply.content) == ("", "Say <think> and </think>.")
 
 
 def test_a_leading_space_is_kept() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.chat.template import render_segments
+from engine.chat.template import ChatTemplate, Thoughts, render_segments
 from engine.errors import TemplateError
 from engine.types import Message, Role
 from tests.fakes.texts import FunctionRenderer, StringRenderer
@@ -18,11 +18,11 @@ CHAT = [
 ]
 
 
-@pytest.mark.parametrize("template", list(Template))
-def test_segments_join_to_the_rendering(template: Template) -> None:
-    renderer = StringRenderer(TEMPLATES[template])
-    segments = render_segments(renderer, CHAT, thinking=None, reply_follows=True)
-    rendered = renderer.render(CHAT, thinking=None, reply_follows=True)
+@pytest.mark.parametrize("name", list(Template))
+def test_segments_join_to_the_rendering(name: Template) -> None:
+    template = ChatTemplate(StringRenderer(TEMPLATES[name]))
+    segments = render_segments(template, CHAT, Thoughts(), reply_follows=True)
+    rendered = template.render(CHAT, Thoughts(), reply_follows=True)
 
     assert "".join(segment.text for segment in segments) == rendered
     contents = {s.message: s.text for s in segments if s.is_content}
@@ -32,34 +32,64 @@ def test_segments_join_to_the_rendering(template: Template) -> None:
 
 
 def test_a_template_that_rewrites_what_people_wrote_is_refused() -> None:
-    changing = FunctionRenderer(
-        lambda messages, _: "".join(m.content.replace("x", "y") for m in messages)
+    changing = ChatTemplate(
+        FunctionRenderer(lambda messages, _: "".join(m.content.replace("x", "y") for m in messages))
     )
 
     with pytest.raises(TemplateError, match="rewrites message 1"):
         render_segments(
-            changing, [Message(role=Role.USER, content="x y")], thinking=None, reply_follows=True
+            changing, [Message(role=Role.USER, content="x y")], Thoughts(), reply_follows=True
         )
 
 
 def test_a_template_that_says_other_things_for_other_texts_is_refused() -> None:
-    moody = FunctionRenderer(
-        lambda messages, _: (
-            "".join(m.content for m in messages) + ("!" if "x" in messages[0].content else "")
+    moody = ChatTemplate(
+        FunctionRenderer(
+            lambda messages, _: (
+                "".join(m.content for m in messages) + ("!" if "x" in messages[0].content else "")
+            )
         )
     )
 
     with pytest.raises(TemplateError, match="depending on what a message says"):
         render_segments(
-            moody, [Message(role=Role.USER, content="x")], thinking=None, reply_follows=True
+            moody, [Message(role=Role.USER, content="x")], Thoughts(), reply_follows=True
         )
 
 
 def test_a_template_may_cut_a_reply() -> None:
-    cutting = FunctionRenderer(
-        lambda messages, _: "".join(f"[{m.content.split('</think>')[-1]}]" for m in messages)
+    cutting = ChatTemplate(
+        FunctionRenderer(
+            lambda messages, _: "".join(f"[{m.content.split('</think>')[-1]}]" for m in messages)
+        )
     )
     reply = Message(role=Role.ASSISTANT, content="hm</think>No.")
-    segments = render_segments(cutting, [CHAT[3], reply], thinking=None, reply_follows=False)
+    segments = render_segments(cutting, [CHAT[3], reply], Thoughts(), reply_follows=False)
 
     assert [s.text for s in segments if s.is_content] == ["Why?", "No."]
+
+
+DROPPING = "{% for m in messages %}[{% if SWITCH %}{{ m.reasoning_content }}{% endif %}{{ m.content }}]{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("switch", "options"),
+    [
+        ("preserve_thinking is defined and preserve_thinking", {"preserve_thinking": True}),
+        ("not clear_thinking | default(true)", {"clear_thinking": False}),
+        ("not truncate_history_thinking | default(true)", {"truncate_history_thinking": False}),
+        ("false", {}),  # nothing makes them appear
+        ("true", {}),  # nothing is needed
+    ],
+)
+def test_the_switch_that_keeps_thoughts_is_found(switch: str, options: dict[str, bool]) -> None:
+    renderer = StringRenderer(DROPPING.replace("SWITCH", switch))
+    template = ChatTemplate(renderer)
+
+    assert template.can_keep_thinking is bool(options)
+    kept = template.render(CHAT, Thoughts(keep=True), reply_follows=True)
+    assert kept == renderer.render(CHAT, options=options, reply_follows=True)
+    assert ("[hmNo.]" in kept) is (switch != "false")
+    assert ("[hmNo.]" in template.render(CHAT, Thoughts(), reply_follows=True)) is (
+        switch == "true"
+    )

@@ -1,0 +1,54 @@
+"""What the engine does while nobody waits: whether it may, and a word on it that does not flicker. Main thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.bridge.engine_bridge import EngineBridge, IdleEvent
+from app.controllers.preferences import Preferences
+from app.viewmodels.idle_note import idle_note
+from engine.events import IdleWorking, SetIdleWork
+
+HOLD_MS = 500  # shorter work, and shorter pauses in it, are not shown
+
+
+class Idle(QObject):
+    """note is empty while there is nothing to say."""
+
+    note_changed = Signal()
+
+    def __init__(self, bridge: EngineBridge, preferences: Preferences) -> None:
+        super().__init__()
+        self._bridge = bridge
+        self._preferences = preferences
+        self._is_enabled: bool | None = None
+        self._working: IdleWorking | None = None
+        self.note = ""
+        self.hold = QTimer(self, singleShot=True, interval=HOLD_MS)
+        self.hold.timeout.connect(self._refresh)
+        bridge.idle_changed.connect(self._on_idle_changed)
+        preferences.changed.connect(self._send_switch)
+        self._send_switch()
+
+    def stop(self) -> None:
+        self.hold.stop()
+
+    def _send_switch(self) -> None:
+        enabled = self._preferences.value.read_ahead
+        if enabled != self._is_enabled:
+            self._is_enabled = enabled
+            self._bridge.send(SetIdleWork(enabled))
+
+    def _on_idle_changed(self, event: IdleEvent) -> None:
+        self._working = event if isinstance(event, IdleWorking) else None
+        if bool(self.note) == (self._working is not None):
+            self.hold.stop()
+            self._refresh()
+        elif not self.hold.isActive():
+            self.hold.start()
+
+    def _refresh(self) -> None:
+        note = "" if self._working is None else idle_note(self._working)
+        if note != self.note:
+            self.note = note
+            self.note_changed.emit()

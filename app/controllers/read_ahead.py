@@ -1,0 +1,106 @@
+"""Tells the engine what comes next: the chat on show, how its next turn begins, which chats to keep ready. Main thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QTimer
+
+from app.bridge.engine_bridge import EngineBridge
+from app.controllers.chat import ChatController
+from app.controllers.desk import Desk
+from app.controllers.library import LibraryController
+from app.controllers.models import ModelsController
+from app.controllers.requests import LONG_DRAFT, make_prewarm
+from app.controllers.turns import Turns
+from engine.events import Pin, Prewarm, Show
+from engine.types import ConversationId, ModelFacts
+
+STAY_MS = 400  # who leafs through chats does not stay this long
+
+
+class ReadAhead(QObject):
+    """Says how things are, then what changes. After a turn the engine reads ahead by itself."""
+
+    def __init__(
+        self,
+        bridge: EngineBridge,
+        desk: Desk,
+        turns: Turns,
+        models: ModelsController,
+        library: LibraryController,
+        chat: ChatController,
+    ) -> None:
+        super().__init__()
+        self._bridge = bridge
+        self._desk = desk
+        self._turns = turns
+        self._models = models
+        self._library = library
+        self._facts: ModelFacts | None = None
+        self._sent: Prewarm | None = None
+        self._is_put_off = False  # until the turn on show has ended
+        self._is_over = False
+        self._kept_ready: frozenset[ConversationId] = frozenset()
+        self._stay = QTimer(self, singleShot=True, interval=STAY_MS)
+        self._stay.timeout.connect(self._prewarm)
+        library.current_changed.connect(self._on_shown)
+        library.list_changed.connect(self._send_pins)
+        models.status_changed.connect(self._on_status_changed)
+        turns.activity_changed.connect(self._on_activity_changed)
+        chat.next_turn_changed.connect(self._on_next_turn_changed)
+        chat.draft_saved.connect(self._on_draft_saved)
+        self._on_shown()
+
+    def stop(self) -> None:
+        """Nothing comes next: the app ends."""
+        self._is_over = True
+        self._stay.stop()
+
+    def _on_shown(self) -> None:
+        self._bridge.send(Show(self._library.current))
+        self._wait()
+
+    def _on_status_changed(self) -> None:
+        facts = self._models.status.facts
+        if facts is self._facts:
+            return
+        self._facts = facts
+        if facts is not None:  # a model that has read nothing yet and keeps nothing
+            self._sent, self._kept_ready = None, frozenset()
+            self._send_pins()
+            self._wait()
+
+    def _on_next_turn_changed(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._library.current:
+            self._wait()
+
+    def _on_draft_saved(self, conversation_id: ConversationId) -> None:
+        """The person has paused already."""
+        if conversation_id == self._library.current:
+            was_draft = self._sent is not None and self._sent.is_draft
+            if was_draft or len(self._desk.get(conversation_id).draft) >= LONG_DRAFT:
+                self._prewarm()
+
+    def _on_activity_changed(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._library.current and self._is_put_off:
+            self._prewarm()
+
+    def _wait(self) -> None:
+        if not self._is_over:
+            self._stay.start()
+
+    def _prewarm(self) -> None:
+        self._stay.stop()
+        current = self._library.current
+        self._is_put_off = self._turns.live_in(current) is not None
+        if self._facts is None or self._is_put_off or self._is_over:
+            return
+        prewarm = make_prewarm(self._desk.get(current), self._facts)
+        if prewarm is not None and prewarm != self._sent:
+            self._sent = prewarm
+            self._bridge.send(prewarm)
+
+    def _send_pins(self) -> None:
+        kept_ready = self._library.kept_ready
+        for conversation_id in kept_ready ^ self._kept_ready:
+            self._bridge.send(Pin(conversation_id, conversation_id in kept_ready))
+        self._kept_ready = kept_ready

@@ -1,0 +1,139 @@
+"""Whether a prompt's ids are right, judged without the code that made them.
+
+Used by the oracle. Slow and obvious: the text must be the template's own rendering, control tokens
+must come from the template and from replies that hold some, and once the replies' own ids are cut
+out, the rest must be what the tokenizer makes of its text.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from engine.chat.template import ChatTemplate, Thoughts
+from engine.chat.tokenizer import ChatTokenizer
+from engine.types import Message
+
+Ids = tuple[int, ...]
+
+
+def prompt_fault(
+    template: ChatTemplate,
+    tokenizer: ChatTokenizer,
+    prompt_ids: Ids,
+    messages: Sequence[Message],
+    thoughts: Thoughts,
+) -> str:
+    """What is wrong with the ids of a prompt for messages; an empty string if nothing is."""
+    text = template.render(messages, thoughts, reply_follows=True)
+    decoded = tokenizer.decode(prompt_ids)
+    if decoded not in (text, unicodedata.normalize("NFC", text)):
+        at = next((i for i, (a, b) in enumerate(zip(decoded, text, strict=False)) if a != b), -1)
+        return f"the prompt reads {decoded[at:][:40]!r} where the messages read {text[at:][:40]!r}"
+    neutral = [_neutral(tokenizer, message) for message in messages]
+    rendered = template.render(neutral, thoughts, reply_follows=True)
+    wanted = _controls(tokenizer, tokenizer.encode_template(rendered))
+    found = _controls(tokenizer, prompt_ids)
+    if found != wanted:
+        return (
+            f"its control tokens are {tokenizer.decode(found)!r}, not {tokenizer.decode(wanted)!r}"
+        )
+    return _ids_fault(tokenizer, prompt_ids, messages)
+
+
+def _neutral(tokenizer: ChatTokenizer, message: Message) -> Message:
+    """A message about nothing: of its texts only the control tokens that a model produced."""
+    thought, answer = _reply_parts(tokenizer, message)
+
+    def about_nothing(text: str, token_ids: Ids) -> str:
+        return text and f"x{tokenizer.decode(_controls(tokenizer, token_ids))}x"
+
+    return replace(
+        message,
+        content=about_nothing(message.content, answer),
+        reasoning=about_nothing(message.reasoning, thought),
+    )
+
+
+def _controls(tokenizer: ChatTokenizer, token_ids: Ids) -> Ids:
+    return tuple(token_id for token_id in token_ids if tokenizer.is_control(token_id))
+
+
+def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Message]) -> str:
+    position = 0
+    for message in messages:
+        thought, answer = _reply_parts(tokenizer, message)
+        if message.reply is None or not (thought or answer):
+            continue
+        for wanted in (*_shown(tokenizer, message.reply.token_ids), *_shown(tokenizer, answer)):
+            at = _find(prompt_ids, wanted, position)
+            if at >= 0:
+                break
+        else:
+            return f"the ids of the reply {message.content[:40]!r} are not in the prompt"
+        if wanted and not _is_plain_around(tokenizer, prompt_ids[position:at], thought):
+            return f"the text before the reply {message.content[:40]!r} is tokenised differently"
+        position = at + len(wanted)
+    return "" if _is_plain(tokenizer, prompt_ids[position:]) else "the last message's ids differ"
+
+
+def _reply_parts(tokenizer: ChatTokenizer, message: Message) -> tuple[Ids, Ids]:
+    """The ids of a reply's thought, its markers left out, and of its answer."""
+    reply = message.reply
+    if reply is None or reply.tokenizer_hash != tokenizer.tokenizer_hash:
+        return (), ()
+    thought = reply.token_ids[: reply.answer_start]
+    start, end = tokenizer.markers.think_start, tokenizer.markers.think_end
+    if start and thought[: len(start)] == start:
+        thought = thought[len(start) :]
+    if end and thought[-len(end) :] == end:
+        thought = thought[: -len(end)]
+    return thought, reply.token_ids[reply.answer_start :]
+
+
+def _is_plain_around(tokenizer: ChatTokenizer, token_ids: Ids, thought: Ids) -> bool:
+    """Whether ids are the tokenizer's own, or are so around a thought's."""
+    for wanted in _shown(tokenizer, thought):
+        at = _find(token_ids, wanted, 0) if wanted else -1
+        if at >= 0:
+            before, after = token_ids[:at], token_ids[at + len(wanted) :]
+            return _is_plain(tokenizer, before) and _is_plain(tokenizer, after)
+    return _is_plain(tokenizer, token_ids)
+
+
+def _is_plain(tokenizer: ChatTokenizer, token_ids: Ids) -> bool:
+    """Whether every run of ids is what the tokenizer makes of its text, typed control text included."""
+    return all(
+        tokenizer.encode_run(tokenizer.decode(control), tokenizer.decode(rest)) == control + rest
+        for control, rest in _runs(tokenizer, token_ids)
+    )
+
+
+def _runs(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[tuple[Ids, Ids]]:
+    """A control token (or none) and the ids up to the next one."""
+    starts = [i for i, token_id in enumerate(token_ids) if tokenizer.is_control(token_id)]
+    yield (), token_ids[: starts[0] if starts else len(token_ids)]
+    for start, end in pairwise([*starts, len(token_ids)]):
+        yield token_ids[start : start + 1], token_ids[start + 1 : end]
+
+
+def _shown(tokenizer: ChatTokenizer, token_ids: Ids) -> tuple[Ids, Ids]:
+    """What a prompt may hold of a reply's ids: all, or all but what a template may have trimmed."""
+
+    def is_edge(token_id: int) -> bool:
+        text = tokenizer.decode([token_id])
+        return text != text.strip()
+
+    start, end = 0, len(token_ids)
+    while start < end and is_edge(token_ids[start]):
+        start += 1
+    while start < end and is_edge(token_ids[end - 1]):
+        end -= 1
+    return token_ids, token_ids[start:end]
+
+
+def _find(token_ids: Ids, wanted: Ids, start: int) -> int:
+    ends = range(start, len(token_ids) - len(wanted) + 1)
+    return next((i for i in ends if token_ids[i : i + len(wanted)] == wanted), -1)

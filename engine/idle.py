@@ -1,0 +1,259 @@
+"""What the engine does while nobody waits: what comes first, when it stops, what it says.
+
+Engine thread, but no mlx: jobs are made by who owns the model (runner/).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from engine.errors import EngineError
+from engine.events import (
+    AwaitIdle,
+    Event,
+    IdleKind,
+    IdleReached,
+    IdleStopped,
+    IdleWorking,
+    Prewarm,
+    SetIdleWork,
+    Show,
+)
+from engine.types import ConversationId
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Who has not come back while this many other conversations went on can wait as well.
+_MAX_TASKS = 32
+
+
+class IdleJob(Protocol):
+    """Work in bounded pieces, to be given up between any two of them. done of total tokens are fed."""
+
+    @property
+    def conversation_id(self) -> ConversationId | None: ...
+
+    @property
+    def kind(self) -> IdleKind: ...
+
+    @property
+    def done(self) -> int: ...
+
+    @property
+    def total(self) -> int: ...
+
+    def step(self) -> bool:
+        """One piece. False once nothing is left to do or to hold."""
+        ...
+
+    def stop(self) -> None:
+        """Put away what is done; nothing more comes."""
+        ...
+
+
+class IdleWorker(Protocol):
+    """Makes jobs for the model that is loaded."""
+
+    def read_ahead(self, task: Prewarm, *, displaces: bool) -> IdleJob | None:
+        """None if all of it is there, or if there is no room.
+
+        displaces: what matters less than this conversation may make room.
+        """
+        ...
+
+    def audit(self) -> IdleJob | None:
+        """Check a stored point; None if there is none."""
+        ...
+
+
+class IdleQueue:
+    """What is to be read ahead: one task a conversation, the newest."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[ConversationId, Prewarm] = {}
+
+    def put(self, task: Prewarm) -> None:
+        self._tasks.pop(task.conversation_id, None)
+        self._tasks[task.conversation_id] = task
+        if len(self._tasks) > _MAX_TASKS:
+            del self._tasks[next(iter(self._tasks))]
+
+    def drop(self, conversation_id: ConversationId) -> None:
+        self._tasks.pop(conversation_id, None)
+
+    def clear(self) -> None:
+        self._tasks.clear()
+
+    def first(self, shown: ConversationId | None, *, on_battery: bool) -> Prewarm | None:
+        """The shown conversation's task, else the newest; on battery no other and no draft."""
+        task = self._tasks.get(shown) if shown is not None else None
+        if on_battery:
+            return None if task is None or task.is_draft else task
+        return task or next(reversed(self._tasks.values()), None)
+
+
+class Idler:
+    """Runs one idle job at a time. It is asked for a step whenever no request waits or runs."""
+
+    def __init__(
+        self,
+        emit: Callable[[Event], None],
+        on_battery: Callable[[], bool],
+        *,
+        enabled: bool,
+        audit_every_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._emit = emit
+        self._on_battery = on_battery
+        self._enabled = enabled
+        self._audit_every_s = audit_every_s
+        self._clock = clock
+        self._audited_at = clock()
+        self._queue = IdleQueue()
+        self._shown: ConversationId | None = None
+        self._job: IdleJob | None = None
+        self._task: Prewarm | None = None  # what the job is for
+        self._is_said = False  # an IdleWorking awaits its IdleStopped
+        self._num_awaiting = 0
+        self.worker: IdleWorker | None = None  # None while no model is loaded
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a step would do anything."""
+        has_to_speak = self._is_said or self._num_awaiting > 0
+        is_working = self._job is not None or self._next() is not None
+        return has_to_speak or is_working or self._is_audit_due()
+
+    def obey(self, command: Prewarm | Show | SetIdleWork | AwaitIdle) -> None:
+        match command:
+            case Prewarm():
+                self.put(command)
+            case Show(conversation_id):
+                self._shown = conversation_id
+            case SetIdleWork(enabled):
+                self._enabled = enabled
+                if not enabled:
+                    self.pause()
+            case AwaitIdle():
+                self._num_awaiting += 1
+
+    def put(self, task: Prewarm) -> None:
+        """Queue a read-ahead in place of an older one for the same conversation."""
+        if task == self._task:
+            return
+        if task.is_draft and self._on_battery():
+            # It would take the place of the reply's read-ahead, which is done on battery too.
+            return
+        self._end_job_of(task.conversation_id)
+        self._queue.put(task)
+
+    def pause(self) -> None:
+        """Something else comes first. What is fed stays; the rest waits in the queue."""
+        if self._task is not None:
+            self._queue.put(self._task)
+        self._end_job()
+        self._say_stopped()
+
+    def drop(self, conversation_id: ConversationId) -> None:
+        """Read nothing ahead for a conversation any more."""
+        self._queue.drop(conversation_id)
+        self._end_job_of(conversation_id)
+
+    def clear(self) -> None:
+        """Read nothing ahead any more."""
+        self._queue.clear()
+        self._end_job()
+        self._say_stopped()
+
+    def step(self) -> bool:
+        """One piece of idle work. False if there was none."""
+        task = self._next()
+        if self._job is None:
+            if task is None:
+                return self._say_stopped() or self._say_reached() or self._start_audit()
+            self._start(task)
+        elif task is not None and (self._task is None or task.conversation_id == self._shown):
+            # Reading comes before an audit, what the person looks at before what is being read.
+            self.pause()
+        else:
+            self._advance(self._job)
+        return True
+
+    def _next(self) -> Prewarm | None:
+        if not self._enabled or self.worker is None:
+            return None
+        return self._queue.first(self._shown, on_battery=self._on_battery())
+
+    def _start(self, task: Prewarm) -> None:
+        assert self.worker is not None
+        worker = self.worker
+        displaces = task.conversation_id == self._shown
+        self._queue.drop(task.conversation_id)
+        self._job = _guarded(lambda: worker.read_ahead(task, displaces=displaces))
+        if self._job is not None:
+            self._task = task
+            self._say_working(self._job)
+
+    def _is_audit_due(self) -> bool:
+        """Now and then, after other work: nothing wakes a sleeping engine for it."""
+        may_work = self._enabled and self.worker is not None and not self._on_battery()
+        return may_work and self._clock() - self._audited_at >= self._audit_every_s
+
+    def _start_audit(self) -> bool:
+        if not self._is_audit_due():
+            return False
+        assert self.worker is not None
+        self._audited_at = self._clock()
+        self._job = _guarded(self.worker.audit)
+        if self._job is not None:
+            self._say_working(self._job)
+        return True
+
+    def _advance(self, job: IdleJob) -> None:
+        if _guarded(job.step):
+            self._say_working(job)
+        else:
+            self._job = self._task = None
+
+    def _end_job_of(self, conversation_id: ConversationId) -> None:
+        if self._task is not None and self._task.conversation_id == conversation_id:
+            self._end_job()
+
+    def _end_job(self) -> None:
+        if self._job is not None:
+            _guarded(self._job.stop)
+        self._job = self._task = None
+
+    def _say_working(self, job: IdleJob) -> None:
+        self._emit(IdleWorking(job.conversation_id, job.kind, job.done, job.total))
+        self._is_said = True
+
+    def _say_stopped(self) -> bool:
+        was_said = self._is_said
+        if was_said:
+            self._emit(IdleStopped())
+        self._is_said = False
+        return was_said
+
+    def _say_reached(self) -> bool:
+        num_awaiting, self._num_awaiting = self._num_awaiting, 0
+        for _ in range(num_awaiting):
+            self._emit(IdleReached())
+        return num_awaiting > 0
+
+
+def _guarded(work: Callable[[], T]) -> T | None:
+    """Nobody asked for idle work: an error in it ends it and is told to the log alone."""
+    try:
+        return work()
+    except EngineError as error:
+        log.info("idle work given up: %s", error)
+    except Exception:
+        log.exception("idle work failed")
+    return None

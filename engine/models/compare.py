@@ -1,0 +1,24 @@
+"""How far two runs of a model are apart. Engine thread only."""
+
+from __future__ import annotations
+
+import mlx.core as mx
+
+
+def relative_difference(ours: mx.array, wanted: mx.array) -> float:
+    """The largest |ours - wanted| over wanted's standard deviation; 0 only if they are the same.
+
+    Some models forbid tokens by logits of minus infinity: what is no number must be the same.
+    """
+    is_number = mx.isfinite(wanted)
+    ours, wanted = ours.astype(mx.float32), wanted.astype(mx.float32)
+    others = (mx.where(is_number, 0.0, array) for array in (ours, wanted))
+    if not mx.array_equal(*others, equal_nan=True).item():
+        return float("inf")
+    count = mx.sum(is_number)
+    mean = mx.sum(mx.where(is_number, wanted, 0.0)) / count
+    variance = mx.sum(mx.where(is_number, mx.square(wanted - mean), 0.0)) / count
+    largest = mx.max(mx.where(is_number, mx.abs(ours - wanted), 0.0))
+    value = mx.where(largest == 0.0, 0.0, largest / mx.sqrt(variance)).item()
+    assert isinstance(value, float)
+    return value if value == value else float("inf")  # ours alone is no number somewhere

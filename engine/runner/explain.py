@@ -1,0 +1,235 @@
+"""Why tokens of a prompt had to be fed: every one that was not restored gets a reason. Pure.
+
+A fed token was lost (this conversation fed it once, a point after it was kept, and that is gone),
+is new, or follows what changed since the conversation fed something like it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from engine.chat.prompt import Prompt
+from engine.runner.history import FedPath, Known, marks_of
+from engine.types import Reason, ReasonKind, Request, Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the prefix cache had of a prompt.
+
+    restored tokens could be used, matched were known. faulted: up to there a stored point was
+    not what it said. A model that needs no points goes on from any token.
+    """
+
+    restored: int
+    matched: int
+    faulted: int = 0
+    needs_points: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """A reason before it is counted; what is given besides its kind depends on that.
+
+    Messages are counted from 1 without the system prompt, as people see them; 0 is that prompt.
+    """
+
+    kind: ReasonKind
+    message: int = 0
+    is_new: bool = True  # of a message: this step adds it
+    place: int = 0  # the token at which something changed, or up to which there was state
+    num_dropped: int = 0  # tokens of reasoning
+
+
+def explain(
+    request: Request, prompt: Prompt, found: Found, known: Known | None
+) -> tuple[Reason, ...]:
+    """Reasons for all tokens after found.restored, in order: their counts add up to the tokens fed.
+
+    Args:
+        request: whose prompt it is.
+        prompt: the tokens and where each message starts.
+        found: what the cache had.
+        known: what this conversation fed of the same prompt, at any time.
+    """
+    case = _Case(request, prompt, found, known)
+    stretches: list[tuple[int, Why]] = []
+    for start in case.starts():
+        why = case.why(start, stretches[-1][1] if stretches else None)
+        if not stretches or stretches[-1][1] != why:
+            stretches.append((start, why))
+    bounds = [*(start for start, _ in stretches), len(prompt.token_ids)]
+    return tuple(
+        Reason(kind=why.kind, num_tokens=end - start, at=start, text=sentence(why, end - start))
+        for (_, why), (start, end) in zip(stretches, pairwise(bounds), strict=True)
+    )
+
+
+def sentence(why: Why, num_tokens: int) -> str:
+    """A reason as people read it."""
+    subject = f"Message {why.message}" if why.message else "The system prompt"
+    return _SENTENCES[why.kind].format(
+        count=_count(num_tokens, "token"),
+        subject=subject,
+        message=why.message,
+        place=f"{why.place:,}",
+        is_so="is new" if why.is_new else "was not saved to its end",
+        dropped=_count(why.num_dropped, "reasoning token"),
+    )
+
+
+def _count(number: int, thing: str) -> str:
+    return f"1 {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+_SENTENCES = {
+    ReasonKind.NEW_CONVERSATION: "This conversation had not been read yet: {count}.",
+    ReasonKind.NEW_MESSAGE: "{subject} {is_so}: {count}.",
+    ReasonKind.EDITED_MESSAGE: "{subject} changed at token {place}: {count} read.",
+    ReasonKind.SYSTEM_CHANGED: "The system prompt changed at token {place}: {count} read.",
+    ReasonKind.OPTIONS_CHANGED: (
+        "The thinking options changed the prompt at token {place}: {count} read."
+    ),
+    ReasonKind.REASONING_DROPPED: (
+        "The template dropped {dropped}, so the answer after them was read again: {count}."
+    ),
+    ReasonKind.REPLY_RENDERED: (
+        "The template writes message {message} differently than before: {count} read again."
+    ),
+    ReasonKind.SNAPSHOT_EVICTED: (
+        "The saved state at token {place} had to make room: {count} read again."
+    ),
+    ReasonKind.STATE_EVICTED: (
+        "What was saved after token {place} had to make room: {count} read again."
+    ),
+    ReasonKind.MODEL_RELOADED: "The model was loaded again: {count} read again.",
+    ReasonKind.FAULT: (
+        "A saved state was not what it should be and was dropped: {count} read again."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One request; token positions in, reasons out."""
+
+    request: Request
+    prompt: Prompt
+    found: Found
+    known: Known | None
+
+    def starts(self) -> list[int]:
+        """Tokens at which another reason may begin."""
+        first, end = self.found.restored, len(self.prompt.token_ids)
+        places = {first, self.lost_end, self.found.matched, *self.prompt.message_starts}
+        return sorted(place for place in places if first <= place < end)
+
+    def why(self, start: int, before: Why | None) -> Why:
+        """Why the token at start is fed; before is why the one before it is."""
+        if start < self.lost_end:
+            return self._why_lost(start)
+        index = self._message_at(start)
+        if index == len(self.request.messages):
+            # The generation tail is fed with what stands before it, or for itself alone.
+            if before is not None:
+                return before
+            index -= 1
+        return self._why_message(index)
+
+    @cached_property
+    def lost_end(self) -> int:
+        """Where this request would go on from if nothing had been given up."""
+        if self.known is None:
+            return self.found.faulted
+        path, agreed = self.known.path, self.known.num_tokens
+        points = [point for point in path.points if point <= agreed]
+        if not self.found.needs_points:
+            points.append(min(agreed, len(self.prompt.token_ids) - 1))
+        usable = agreed if path.is_unloaded else max(points, default=0)
+        return max(self.found.faulted, usable)
+
+    @cached_property
+    def change(self) -> Why:
+        """What differs from all that this conversation fed before."""
+        assert self.known is not None
+        path, place = self.known.path, self.known.num_tokens
+        index, messages = self._changed_message, self.request.messages
+        if index == len(messages):
+            return self._why_tail()
+        before, now = path.marks[index], marks_of(messages)[index]
+        if before == now:
+            return self._why_rendered(path, index, place)
+        is_system = Role.SYSTEM in (before.role, now.role)
+        kind = ReasonKind.SYSTEM_CHANGED if is_system else ReasonKind.EDITED_MESSAGE
+        return Why(kind=kind, message=self._number(index), place=place)
+
+    def _why_lost(self, start: int) -> Why:
+        if self.found.faulted:
+            return Why(kind=ReasonKind.FAULT)
+        assert self.known is not None
+        if self.known.path.is_unloaded:
+            return Why(kind=ReasonKind.MODEL_RELOADED)
+        if start < self.found.matched:
+            return Why(kind=ReasonKind.SNAPSHOT_EVICTED, place=self.lost_end)
+        return Why(kind=ReasonKind.STATE_EVICTED, place=self.found.matched)
+
+    def _why_message(self, index: int) -> Why:
+        """Why a message is fed of which nothing was lost."""
+        known, new_messages = self.known, self.request.new_messages
+        is_new = index in new_messages
+        if known is None and (not is_new or len(new_messages) == len(self.request.messages)):
+            return Why(kind=ReasonKind.NEW_CONVERSATION)
+        is_changed = known is not None and not self._goes_on
+        if not is_changed or (is_new and index != self._changed_message):
+            return Why(kind=ReasonKind.NEW_MESSAGE, message=self._number(index), is_new=is_new)
+        return self.change
+
+    def _why_rendered(self, path: FedPath, index: int, place: int) -> Why:
+        """Why a message that is the same has other tokens."""
+        messages, thoughtless = self.request.messages, self.prompt.thoughtless
+        switched_off = path.keep_thinking and not self.request.keep_thinking
+        if index in thoughtless and not switched_off:
+            replies = [messages[one].reply for one in thoughtless if index <= one < len(path.marks)]
+            num_dropped = sum(reply.answer_start for reply in replies if reply is not None)
+            return Why(kind=ReasonKind.REASONING_DROPPED, num_dropped=num_dropped)
+        if self._options_differ(path):
+            return Why(kind=ReasonKind.OPTIONS_CHANGED, place=place)
+        if messages[index].role is Role.SYSTEM:
+            return Why(kind=ReasonKind.SYSTEM_CHANGED, place=place)
+        return Why(kind=ReasonKind.REPLY_RENDERED, message=self._number(index))
+
+    def _why_tail(self) -> Why:
+        """Why the generation tail is fed alone."""
+        assert self.known is not None
+        if self._options_differ(self.known.path):
+            return Why(kind=ReasonKind.OPTIONS_CHANGED, place=self.found.restored)
+        # The path shows a reply to this prompt, so there was state at its end.
+        return Why(kind=ReasonKind.SNAPSHOT_EVICTED, place=len(self.prompt.token_ids))
+
+    def _options_differ(self, path: FedPath) -> bool:
+        now = (self.request.thinking, self.request.keep_thinking)
+        return now != (path.thinking, path.keep_thinking)
+
+    @cached_property
+    def _goes_on(self) -> bool:
+        """Whether the prompt goes on where all that was fed ends."""
+        assert self.known is not None
+        path, agreed = self.known.path, self.known.num_tokens
+        if not path.is_unloaded and agreed == len(path.token_ids):
+            return True
+        return len(path.marks) <= self._changed_message < len(self.request.messages)
+
+    @cached_property
+    def _changed_message(self) -> int:
+        assert self.known is not None
+        return self._message_at(self.known.num_tokens)
+
+    def _message_at(self, place: int) -> int:
+        """The message that a token belongs to; the number of messages for the generation tail."""
+        return max(0, bisect_right(self.prompt.message_starts, place) - 1)
+
+    def _number(self, index: int) -> int:
+        return sum(one.role is not Role.SYSTEM for one in self.request.messages[: index + 1])

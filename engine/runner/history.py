@@ -1,0 +1,146 @@
+"""What each conversation fed, as far as it takes to say why a prompt was not restored. Pure.
+
+Kept apart from the prefix cache, for it tells what the cache has given up. Token ids, digests of
+messages and positions; no text, no arrays of the device.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from engine.chat.prompt import Prompt
+from engine.events import Prewarm
+from engine.types import ConversationId, Message, Request, Role
+
+_MAX_CONVERSATIONS = 256
+_MAX_PATHS = 8  # branches of one conversation
+_MAX_TOKENS = 1 << 20  # of all paths together: 4 MiB
+
+_NO_IDS = array("I")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A message, to be told from others."""
+
+    role: Role
+    digest: int
+
+
+def marks_of(messages: Iterable[Message]) -> tuple[Mark, ...]:
+    return tuple(Mark(m.role, hash((m.content, m.reasoning))) for m in messages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FedPath:
+    """A branch of a conversation: the tokens fed, the messages they show, where state was kept.
+
+    Once the model is unloaded only the messages count: another model has other ids for them.
+    """
+
+    token_ids: array[int]
+    marks: tuple[Mark, ...]
+    points: frozenset[int]
+    thinking: bool | None
+    keep_thinking: bool
+    is_unloaded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The path that agrees longest with a prompt: on its first num_tokens tokens."""
+
+    path: FedPath
+    num_tokens: int
+
+
+class History:
+    """The paths of the conversations used last. Engine thread only."""
+
+    def __init__(self) -> None:
+        self._paths: OrderedDict[ConversationId, list[FedPath]] = OrderedDict()
+
+    def recall(self, request: Request, prompt: Prompt) -> Known | None:
+        """What the request's conversation fed of this prompt; the newest of equal paths."""
+        token_ids = array("I", prompt.token_ids)
+        marks = marks_of(request.messages)
+        known = [
+            Known(path, prompt.message_starts[_common_len(path.marks, marks)])
+            if path.is_unloaded
+            else Known(path, _common_len(path.token_ids, token_ids))
+            for path in reversed(self._paths.get(request.conversation_id, []))
+        ]
+        return max(known, key=lambda one: one.num_tokens, default=None)
+
+    def remember(
+        self,
+        shown: Request | Prewarm,
+        prompt: Prompt,
+        token_ids: Iterable[int],
+        points: Iterable[int],
+    ) -> None:
+        """Take what was fed in place of the paths that it goes on from.
+
+        Args:
+            shown: the messages that the tokens show, and how they were rendered.
+            prompt: what was being fed; a reply may have followed.
+            token_ids: all tokens fed, from the first.
+            points: where state was kept this time.
+        """
+        fed = array("I", token_ids)
+        is_draft = isinstance(shown, Prewarm) and shown.is_draft
+        said = shown.messages[:-1] if is_draft else shown.messages
+        marks = marks_of(said[: bisect_left(prompt.message_starts, len(fed))])
+        kept = set(points)
+        others: list[FedPath] = []
+        for path in self._paths.pop(shown.conversation_id, []):
+            agreed = _common_len(path.token_ids, fed)
+            kept |= {point for point in path.points if point <= agreed}
+            goes_on = marks[: len(path.marks)] == path.marks
+            if not goes_on and (path.is_unloaded or agreed < len(path.token_ids)):
+                others.append(path)
+        newest = FedPath(
+            token_ids=fed,
+            marks=marks,
+            points=frozenset(kept),
+            thinking=shown.thinking,
+            keep_thinking=shown.keep_thinking,
+        )
+        self._paths[shown.conversation_id] = [*others[1 - _MAX_PATHS :], newest]
+        self._keep_small()
+
+    def forget(self, conversation_id: ConversationId) -> None:
+        self._paths.pop(conversation_id, None)
+
+    def forget_model(self) -> None:
+        """The model's cached state is gone."""
+        for paths in self._paths.values():
+            paths[:] = [
+                replace(path, token_ids=_NO_IDS, points=frozenset(), is_unloaded=True)
+                for path in paths
+            ]
+
+    def _keep_small(self) -> None:
+        while len(self._paths) > _MAX_CONVERSATIONS or (
+            len(self._paths) > 1 and self._num_tokens() > _MAX_TOKENS
+        ):
+            self._paths.popitem(last=False)
+
+    def _num_tokens(self) -> int:
+        return sum(len(path.token_ids) for paths in self._paths.values() for path in paths)
+
+
+def _common_len(a: Sequence[object], b: Sequence[object]) -> int:
+    """How many items agree from the first on. Halves, for slices are compared far faster than items."""
+    known, end = 0, min(len(a), len(b))
+    while known < end:
+        middle = (known + end + 1) // 2
+        if a[known:middle] == b[known:middle]:
+            known = middle
+        else:
+            end = middle - 1
+    return known

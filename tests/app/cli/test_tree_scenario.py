@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from app.cli.tree.scenario import Action, Scenario, chat_tree
+
+
+def replies(scenario: Scenario) -> dict[str, str]:
+    return {step.name: step.reply.text for step in scenario.steps}
+
+
+def test_does_what_people_do_with_a_tree_of_chats() -> None:
+    steps = chat_tree("x").steps
+
+    assert [step.target for step in steps if step.action is Action.EDIT] == [
+        *("turn 7", "turn 5", "turn 3", "turn 1"),
+        "turn 5",
+    ]
+    assert [step.target for step in steps if step.action is Action.REGENERATE] == ["turn 6"]
+    assert {step.chat for step in steps} == {"A", "B"}
+    assert [step.name for step in steps if step.stops] == ["stop"]
+    assert {step.thinking for step in steps} == {True, False}
+
+
+def test_a_step_follows_only_what_came_before_and_sends_go_on_at_an_end() -> None:
+    seen: set[str | None] = {None, ""}
+    followed: set[str | None] = set()
+    for step in chat_tree("x").steps:
+        assert {step.after, step.target} <= seen
+        assert step.name not in seen
+        if step.action is Action.SEND and step.after is not None:
+            assert step.after not in followed
+        seen.add(step.name)
+        followed.add(step.after)
+
+
+def test_the_system_prompt_has_the_words_asked_for_and_the_run_first() -> None:
+    long, short = chat_tree("x"), chat_tree("x", size=0.5)
+
+    assert 700 <= len(long.system.split()) < 740
+    assert 350 <= len(short.system.split()) < 390
+    assert long.system.startswith("Run x.")
+    assert chat_tree("x") == long
+
+
+def test_messages_are_the_branch_that_a_step_continues() -> None:
+    scenario = chat_tree("x")
+    steps = {step.name: step for step in scenario.steps}
+
+    branch = scenario.messages(steps["branch"], replies(scenario))
+    regenerate = scenario.messages(steps["regenerate"], replies(scenario))
+
+    asked = [message.content for message in branch if message.role == "user"]
+    names = ["turn 1", "turn 2", "turn 3", "turn 4", "edit 5", "branch"]
+    assert asked == [steps[name].user for name in names]
+    assert branch[-2].content == steps["edit 5"].reply.text
+    assert regenerate == scenario.messages(steps["turn 6"], replies(scenario))
+
+
+def test_no_two_messages_begin_alike() -> None:
+    steps = [step for step in chat_tree("x").steps if step.action is not Action.REGENERATE]
+
+    assert len({step.user[0] for step in steps}) == len(steps)

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.controllers.idle import Idle
+from engine.events import IdleKind
+from tests.fakes.rig import Rig
+
+NEVER_MS = 60_000
+
+
+@pytest.fixture
+def rig(tmp_path: Path, qtbot: QtBot) -> Iterator[Rig]:
+    rig = Rig(tmp_path)
+    yield rig
+    rig.close()
+
+
+def heard(idle: Idle) -> list[str]:
+    notes: list[str] = []
+    idle.note_changed.connect(lambda: notes.append(idle.note))
+    return notes
+
+
+def test_work_that_lasts_is_told_with_its_progress(rig: Rig, qtbot: QtBot) -> None:
+    idle = rig.core.idle
+    idle.hold.setInterval(0)
+    notes = heard(idle)
+    rig.engine.work_idly(0, 1840)
+    qtbot.waitUntil(lambda: bool(notes))
+    rig.engine.work_idly(512, 1840)
+    qtbot.waitUntil(lambda: len(notes) == 2)
+    rig.engine.work_idly(0, 0, IdleKind.AUDIT)
+    qtbot.waitUntil(lambda: len(notes) == 3)
+    rig.engine.stop_idle_work()
+    qtbot.waitUntil(lambda: len(notes) == 4)
+    assert notes == [
+        "Reading ahead · 0 of 1,840 tokens",
+        "Reading ahead · 512 of 1,840 tokens",
+        "Checking stored state",
+        "",
+    ]
+
+
+def test_work_that_is_over_soon_is_never_told(rig: Rig, qtbot: QtBot) -> None:
+    idle = rig.core.idle
+    idle.hold.setInterval(NEVER_MS)
+    notes = heard(idle)
+    rig.engine.work_idly(0, 1840)
+    qtbot.waitUntil(idle.hold.isActive)
+    rig.engine.stop_idle_work()
+    qtbot.waitUntil(lambda: not idle.hold.isActive())
+    assert notes == []
+
+
+def test_a_short_pause_between_two_works_is_not_told(rig: Rig, qtbot: QtBot) -> None:
+    idle = rig.core.idle
+    idle.hold.setInterval(0)
+    notes = heard(idle)
+    rig.engine.work_idly(0, 1840)
+    qtbot.waitUntil(lambda: bool(notes))
+    idle.hold.setInterval(NEVER_MS)
+    rig.engine.stop_idle_work()
+    qtbot.waitUntil(idle.hold.isActive)
+    rig.engine.work_idly(0, 600, IdleKind.DRAFT)
+    qtbot.waitUntil(lambda: not idle.hold.isActive())
+    assert notes == ["Reading ahead · 0 of 1,840 tokens", "Reading draft · 0 of 600 tokens"]

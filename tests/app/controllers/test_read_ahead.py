@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.controllers import read_ahead
+from app.controllers.requests import LONG_DRAFT
+from app.conversation.tree import Setup
+from app.settings import Settings
+from app.viewmodels.models import ModelPhase
+from engine.events import Command, LoadModel, Pin, Prewarm, SetIdleWork, Show
+from engine.types import Role
+from tests.fakes.rig import Rig
+
+MakeRig = Callable[..., Rig]
+LONG = "words " * LONG_DRAFT
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_ahead, "STAY_MS", 0)
+
+
+@pytest.fixture
+def make_rig(tmp_path: Path, qtbot: QtBot) -> Iterator[MakeRig]:
+    """The app started again and again on one data folder."""
+    rigs: list[Rig] = []
+
+    def make(*, settings: Settings | None = None, hold_load: bool = False) -> Rig:
+        if rigs:
+            rigs[-1].close()
+        rig = Rig(tmp_path, settings=settings)
+        rigs.append(rig)
+        rig.engine.hold_load = hold_load
+        rig.start()
+        wanted = ModelPhase.IMPORTING if hold_load else ModelPhase.READY
+        qtbot.waitUntil(lambda: rig.models.status.phase is wanted)
+        return rig
+
+    yield make
+    rigs[-1].close()
+
+
+@pytest.fixture
+def rig(make_rig: MakeRig) -> Rig:
+    return make_rig()
+
+
+def begin(rig: Rig, qtbot: QtBot, text: str) -> None:
+    assert rig.chat.send(rig.library.current, text)
+    qtbot.waitUntil(lambda: rig.engine.running is not None)
+
+
+def end(rig: Rig, qtbot: QtBot, reply: str) -> None:
+    rig.engine.write(reply)
+    rig.engine.finish()
+    qtbot.waitUntil(lambda: not rig.turns.live)
+
+
+def chat(rig: Rig, qtbot: QtBot, text: str, reply: str) -> None:
+    begin(rig, qtbot, text)
+    end(rig, qtbot, reply)
+
+
+def restarted(make_rig: MakeRig, rig: Rig, *, hold_load: bool = False) -> Rig:
+    """The same app on the same conversation after a restart."""
+    last = Settings(selected_conversation=rig.library.current)
+    return make_rig(settings=last, hold_load=hold_load)
+
+
+def prewarmed(rig: Rig, qtbot: QtBot, number: int) -> Prewarm:
+    """The number-th read-ahead that was asked for, from 1, and the last one so far."""
+    qtbot.waitUntil(lambda: len(rig.engine.prewarmed) >= number)
+    assert len(rig.engine.prewarmed) == number
+    return rig.engine.prewarmed[-1]
+
+
+def sent(rig: Rig, *kinds: type[Command]) -> list[Command]:
+    return [command for command in rig.engine.commands if isinstance(command, kinds)]
+
+
+def test_the_engine_knows_which_chat_is_on_show(rig: Rig, qtbot: QtBot) -> None:
+    first = rig.library.current
+    chat(rig, qtbot, "One", "1")
+    rig.library.new_chat()
+    second = rig.library.current
+    rig.library.select(first)
+    assert sent(rig, Show) == [Show(first), Show(second), Show(first)]
+
+
+def test_after_a_restart_the_chat_is_read_ahead(make_rig: MakeRig, qtbot: QtBot) -> None:
+    before = make_rig()
+    before.chat.set_system_prompt(before.library.current, "Be brief.")
+    before.chat.set_setup(before.library.current, Setup(thinking=True))
+    chat(before, qtbot, "One", "1")
+    rig = restarted(make_rig, before)
+
+    ahead = prewarmed(rig, qtbot, 1)
+    assert (ahead.conversation_id, ahead.is_draft) == (rig.library.current, False)
+    chat(rig, qtbot, "Two", "2")
+
+    request = rig.engine.submitted[0]
+    assert ahead.messages == request.messages[:-1]
+    assert ahead.messages[-1].role is Role.ASSISTANT
+    assert (ahead.thinking, ahead.keep_thinking) == (request.thinking, request.keep_thinking)
+
+
+def test_it_waits_for_the_model_and_begins_anew_with_another(
+    make_rig: MakeRig, qtbot: QtBot
+) -> None:
+    before = make_rig()
+    chat(before, qtbot, "One", "1")
+    rig = restarted(make_rig, before, hold_load=True)
+    qtbot.waitUntil(lambda: len(rig.path) == 2)
+    assert rig.engine.prewarmed == []
+    rig.engine.finish_load()
+    first = prewarmed(rig, qtbot, 1)
+    rig.models.choose(Path("/models/other"))
+    rig.engine.finish_load()
+    assert prewarmed(rig, qtbot, 2) == first
+
+
+def test_nothing_is_asked_for_while_an_answer_comes(rig: Rig, qtbot: QtBot) -> None:
+    begin(rig, qtbot, "One")
+    rig.chat.set_setup(rig.library.current, Setup(thinking=True))
+    rig.chat.save_draft(rig.library.current, LONG)
+    end(rig, qtbot, "1")
+    ahead = prewarmed(rig, qtbot, 1)
+    assert ahead.is_draft
+    assert [message.content for message in ahead.messages] == ["One", "1", LONG]
+
+
+def test_a_turn_needs_no_word_from_here(rig: Rig, qtbot: QtBot) -> None:
+    chat(rig, qtbot, "One", "1")
+    chat(rig, qtbot, "Two", "2")
+    rig.chat.set_setup(rig.library.current, Setup(thinking=True))
+    ahead = prewarmed(rig, qtbot, 1)
+    assert [message.content for message in ahead.messages] == ["One", "1", "Two", "2"]
+
+
+def test_a_long_draft_is_read_and_a_short_one_is_not(rig: Rig, qtbot: QtBot) -> None:
+    current = rig.library.current
+    rig.chat.save_draft(current, LONG[: LONG_DRAFT - 1])
+    rig.chat.save_draft(current, LONG)
+    ahead = prewarmed(rig, qtbot, 1)
+    assert ahead.is_draft
+    assert [message.content for message in ahead.messages] == [LONG]
+    rig.chat.save_draft(current, LONG + "more")
+    assert prewarmed(rig, qtbot, 2).messages[-1].content == LONG + "more"
+
+
+def test_a_draft_that_is_gone_leaves_the_reply_to_be_read(rig: Rig, qtbot: QtBot) -> None:
+    chat(rig, qtbot, "One", "1")
+    rig.chat.save_draft(rig.library.current, LONG)
+    assert prewarmed(rig, qtbot, 1).is_draft
+    rig.chat.save_draft(rig.library.current, "")
+    ahead = prewarmed(rig, qtbot, 2)
+    assert not ahead.is_draft
+    assert [message.content for message in ahead.messages] == ["One", "1"]
+
+
+def test_a_draft_of_another_chat_waits_until_it_is_shown(rig: Rig, qtbot: QtBot) -> None:
+    first = rig.library.current
+    chat(rig, qtbot, "One", "1")
+    rig.library.new_chat()
+    rig.chat.save_draft(first, LONG)
+    rig.library.select(first)
+    assert prewarmed(rig, qtbot, 1).is_draft
+
+
+def test_what_changes_the_next_prompt_is_read_and_nothing_else(rig: Rig, qtbot: QtBot) -> None:
+    current = rig.library.current
+    chat(rig, qtbot, "One", "1")
+    assert rig.chat.regenerate(current, rig.path[-1].node_id)
+    end(rig, qtbot, "1b")
+    rig.chat.show_neighbour(current, rig.path[-1].node_id, -1)
+    assert prewarmed(rig, qtbot, 1).messages[-1].content == "1"
+    rig.chat.set_setup(current, Setup(temperature=1.0))
+    qtbot.wait(1)
+    rig.chat.set_setup(current, Setup(temperature=1.0, thinking=False))
+    assert prewarmed(rig, qtbot, 2).thinking is False
+    rig.chat.set_system_prompt(current, "Be brief.")
+    assert prewarmed(rig, qtbot, 3).messages[0].content == "Be brief."
+
+
+def test_thoughts_are_kept_where_the_model_can(rig: Rig, qtbot: QtBot) -> None:
+    chat(rig, qtbot, "One", "1")
+    rig.chat.set_setup(rig.library.current, Setup(keep_thinking=True))
+    assert prewarmed(rig, qtbot, 1).keep_thinking
+    chat(rig, qtbot, "Two", "2")
+    assert [one.keep_thinking for one in rig.engine.submitted] == [False, True]
+    rig.engine.facts = replace(rig.engine.facts, can_keep_thinking=False)
+    rig.models.choose(Path("/models/other"))
+    assert not prewarmed(rig, qtbot, 2).keep_thinking
+    chat(rig, qtbot, "Three", "3")
+    assert not rig.engine.submitted[-1].keep_thinking
+
+
+def test_chats_are_kept_ready_over_a_restart(make_rig: MakeRig, qtbot: QtBot) -> None:
+    rig = make_rig()
+    first = rig.library.current
+    chat(rig, qtbot, "One", "1")
+    rig.library.new_chat()
+    chat(rig, qtbot, "Two", "2")
+    rig.library.keep_ready(first, True)
+    assert sent(rig, Pin) == [Pin(first, pinned=True)]
+    again = restarted(make_rig, rig)
+    qtbot.waitUntil(lambda: Pin(first, pinned=True) in again.engine.commands)
+    assert first not in again.desk
+    again.library.keep_ready(first, False)
+    qtbot.waitUntil(lambda: again.engine.commands[-1] == Pin(first, pinned=False))
+    last = restarted(make_rig, again)
+    qtbot.waitUntil(lambda: bool(last.library.summaries))
+    assert sent(last, Pin) == []
+
+
+def test_another_model_is_told_again_what_to_keep(rig: Rig, qtbot: QtBot) -> None:
+    current = rig.library.current
+    chat(rig, qtbot, "One", "1")
+    rig.library.keep_ready(current, True)
+    rig.models.choose(Path("/models/other"))
+    qtbot.waitUntil(lambda: rig.models.status.phase is ModelPhase.READY)
+    loaded = max(at for at, one in enumerate(rig.engine.commands) if isinstance(one, LoadModel))
+    assert Pin(current, pinned=True) in rig.engine.commands[loaded:]
+
+
+def test_a_deleted_chat_is_not_kept_ready_until_it_comes_back(rig: Rig, qtbot: QtBot) -> None:
+    first = rig.library.current
+    chat(rig, qtbot, "One", "1")
+    rig.library.keep_ready(first, True)
+    rig.library.delete(first)
+    rig.library.undo_delete()
+    assert [command.pinned for command in sent(rig, Pin) if isinstance(command, Pin)] == [
+        True,
+        False,
+        True,
+    ]
+
+
+def test_a_chat_stays_kept_while_its_first_message_is_refused(rig: Rig, qtbot: QtBot) -> None:
+    chat(rig, qtbot, "One", "1")
+    rig.engine.hold_start = True
+    rig.chat.send(rig.library.current, "Two")
+    rig.library.keep_ready(rig.library.current, True)
+    rig.chat.stop(rig.library.current)
+    qtbot.waitUntil(lambda: not rig.turns.live)
+    assert rig.current.keep_ready
+    assert rig.stored(lambda store: store.load(rig.library.current)).keep_ready
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_switch_is_told_at_the_start_and_when_it_changes(
+    make_rig: MakeRig, enabled: bool
+) -> None:
+    rig = make_rig(settings=Settings(read_ahead=enabled))
+    rig.core.preferences.zoom_in()
+    rig.core.preferences.toggle_read_ahead()
+    assert sent(rig, SetIdleWork) == [SetIdleWork(enabled), SetIdleWork(not enabled)]
+
+
+def test_the_end_of_the_app_asks_for_nothing(rig: Rig, qtbot: QtBot) -> None:
+    begin(rig, qtbot, "One")
+    rig.chat.save_draft(rig.library.current, LONG)
+    rig.close()
+    qtbot.wait(1)
+    assert rig.engine.prewarmed == []

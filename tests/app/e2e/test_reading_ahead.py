@@ -1,0 +1,162 @@
+"""What a person does and sees of reading ahead, of chats kept ready and of thoughts kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel
+
+from app.conversation.tree import Setup
+from app.settings import Settings
+from app.theme.tokens import Millis
+from app.widgets.commands import CommandId
+from engine.events import IdleKind, Pin, Prewarm, SetIdleWork, Show
+from tests.app.conftest import MakeStage
+from tests.fakes.stage import CTRL, Key, Stage
+
+NEVER_MS = 60_000
+
+
+def footer_words(stage: Stage) -> list[str]:
+    return [label.text() for label in stage.window.sidebar.footer.findChildren(QLabel)]
+
+
+def drafts(stage: Stage) -> list[Prewarm]:
+    return [ahead for ahead in stage.engine.prewarmed if ahead.is_draft]
+
+
+def paste(stage: Stage, text: str) -> None:
+    mime = QMimeData()
+    mime.setText(text)
+    QApplication.clipboard().setMimeData(mime)
+    QTest.keyClick(stage.edit, Key.Key_V, CTRL)
+    QApplication.clipboard().clear()
+
+
+def test_a_paste_is_read_before_it_is_sent(
+    make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Millis, "DRAFT_SAVE", NEVER_MS)
+    stage = make_stage()
+    stage.chat("Hello", "Hi")
+    paste(stage, "word " * 200)
+    stage.type("x")
+    assert drafts(stage) == [], "nothing is asked for while keys are pressed"
+    stage.window.flush()
+    (ahead,) = drafts(stage)
+    assert [message.content for message in ahead.messages] == ["Hello", "Hi", "word " * 200 + "x"]
+    QTest.keyClick(stage.edit, Key.Key_Return)
+    stage.settle()
+    assert stage.engine.submitted[-1].messages == ahead.messages
+
+
+def test_two_megabytes_are_asked_for_as_they_are(stage: Stage) -> None:
+    text = "word " * 400_000
+    paste(stage, text)
+    stage.qtbot.waitUntil(lambda: len(drafts(stage)) == 1)
+    assert drafts(stage)[0].messages[-1].content == text
+
+
+def test_an_opened_chat_is_read_ahead_after_a_restart(make_stage: MakeStage) -> None:
+    first = make_stage()
+    first.chat("One", "1")
+    first.close()
+    stage = make_stage()
+    stage.qtbot.waitUntil(lambda: stage.rows == ["TODAY", "One"])
+    stage.click_row("One")
+    stage.qtbot.waitUntil(lambda: len(stage.engine.prewarmed) == 1)
+    ahead = stage.engine.prewarmed[0]
+    assert [message.content for message in ahead.messages] == ["One", "1"]
+    shows = [command for command in stage.engine.commands if isinstance(command, Show)]
+    assert shows[-1] == Show(ahead.conversation_id)
+
+
+def test_the_switch_is_in_the_menu_and_is_remembered(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    action = stage.window.commands[CommandId.READ_AHEAD]
+    assert action.isChecked()
+    assert action.toolTip() != action.text(), "it says what it does"
+    stage.run(CommandId.READ_AHEAD)
+    assert not action.isChecked()
+    assert stage.engine.commands[-1] == SetIdleWork(enabled=False)
+    stage.close()
+    again = make_stage(settings=Settings(read_ahead=False))
+    assert not again.window.commands[CommandId.READ_AHEAD].isChecked()
+
+
+def test_what_the_idle_engine_does_stands_below_the_model(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.rig.core.idle.hold.setInterval(0)
+    before = (stage.pane.view.geometry(), stage.window.sidebar.list.geometry())
+    stage.engine.work_idly(512, 1840)
+    stage.qtbot.waitUntil(lambda: "Reading ahead" in footer_words(stage)[1])
+    assert "512 of 1,840 tokens" in stage.window.sidebar.footer.accessibleName()
+    assert "512 of 1,840 tokens" in stage.window.toolbar.model_button.toolTip()
+    assert stage.edit.hasFocus()
+    assert (stage.pane.view.geometry(), stage.window.sidebar.list.geometry()) == before
+    stage.engine.work_idly(0, 0, IdleKind.AUDIT)
+    stage.qtbot.waitUntil(lambda: footer_words(stage)[1] == "Checking stored state")
+    stage.engine.stop_idle_work()
+    stage.qtbot.waitUntil(lambda: footer_words(stage)[1] == "Ready")
+
+
+def test_a_model_on_its_way_comes_before_what_the_last_one_did(stage: Stage) -> None:
+    stage.rig.core.idle.hold.setInterval(0)
+    stage.engine.work_idly(512, 1840)
+    stage.qtbot.waitUntil(lambda: "Reading ahead" in footer_words(stage)[1])
+    stage.engine.hold_load = True
+    stage.rig.models.choose(Path("/models/other"))
+    assert footer_words(stage)[1] == "Loading 0%"
+
+
+def test_short_idle_work_is_not_shown(stage: Stage) -> None:
+    idle = stage.rig.core.idle
+    idle.hold.setInterval(NEVER_MS)
+    stage.engine.work_idly(512, 1840)
+    stage.qtbot.waitUntil(idle.hold.isActive)
+    assert footer_words(stage)[1] == "Ready"
+    stage.engine.stop_idle_work()
+    stage.qtbot.waitUntil(lambda: not idle.hold.isActive())
+
+
+def test_a_long_note_is_shortened_to_the_sidebar(stage: Stage) -> None:
+    stage.rig.core.idle.hold.setInterval(0)
+    stage.window.sidebar.setFixedWidth(200)
+    stage.engine.work_idly(123_456, 1_234_567)
+    stage.qtbot.waitUntil(lambda: footer_words(stage)[1].endswith("…"))
+    assert "1,234,567 tokens" in stage.window.sidebar.footer.accessibleName()
+
+
+def test_a_chat_is_kept_ready_by_command(stage: Stage) -> None:
+    action = stage.window.commands[CommandId.KEEP_READY]
+    assert not action.isEnabled(), "there is nothing of it yet"
+    stage.chat("One", "1")
+    one = stage.current
+    stage.run(CommandId.KEEP_READY)
+    assert stage.engine.commands[-1] == Pin(one, pinned=True)
+    assert stage.row("One").keep_ready
+    stage.run(CommandId.NEW_CHAT)
+    assert not action.isChecked()
+    stage.click_row("One")
+    assert action.isChecked()
+    stage.run(CommandId.KEEP_READY)
+    assert stage.engine.commands[-1] == Pin(one, pinned=False)
+    assert not stage.row("One").keep_ready
+
+
+@pytest.mark.parametrize("place", ["composer", "inspector"])
+def test_thoughts_are_kept_from_both_chips(make_stage: MakeStage, place: str) -> None:
+    stage = make_stage(settings=Settings(inspector_visible=True))
+    parts = {"composer": stage.composer, "inspector": stage.window.inspector}
+    keep = parts[place].thinking.menu().actions()[-2]
+    keep.trigger()
+    assert stage.rig.current.setup == Setup(keep_thinking=True)
+    assert all(part.thinking.menu().actions()[-2].isChecked() for part in parts.values())
+    stage.chat("One", "1")
+    assert stage.engine.submitted[0].keep_thinking
+    keep.trigger()
+    stage.chat("Two", "2")
+    assert not stage.engine.submitted[1].keep_thinking

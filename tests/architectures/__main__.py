@@ -1,0 +1,81 @@
+"""Hold every model type of the installed mlx-lm to the promise, and write the table of it.
+
+    python -m tests.architectures [--out FILE] [TYPE ...]
+
+Each type has a process of its own, so that one that ends its process is a row and not the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.architectures.modules import model_modules
+from tests.architectures.outcome import Outcome, Verdict
+from tests.architectures.table import render
+from tests.architectures.trial import run_trial
+
+_README = Path(__file__).with_name("README.md")
+_KV_BITS = (8, 4)
+_MAX_S = 1200
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="TYPE", help="these alone; nothing is written")
+    parser.add_argument("--out", type=Path, default=_README)
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.worker:
+        for outcome in _outcomes(args.names[0]):
+            print(outcome.as_json(), flush=True)
+        return 0
+    names = args.names or model_modules()
+    outcomes: list[Outcome] = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for found in pool.map(in_process, names):
+            outcomes += found
+            for outcome in found:
+                print(outcome.as_json(), file=sys.stderr, flush=True)
+    if args.names:
+        return int(any(outcome.verdict is not Verdict.EXACT for outcome in outcomes))
+    args.out.write_text(render(outcomes), encoding="utf-8")
+    return 0
+
+
+def _outcomes(name: str) -> Iterator[Outcome]:
+    """A type as it is, then with quantised K/V where it has any that can be."""
+    with tempfile.TemporaryDirectory() as folder:
+        plain = run_trial(name, Path(folder))
+        yield plain
+        if plain.num_kv:
+            for kv_bits in _KV_BITS:
+                yield run_trial(name, Path(folder), kv_bits=kv_bits)
+
+
+def in_process(name: str) -> list[Outcome]:
+    command = [sys.executable, "-m", "tests.architectures", "--worker", name]
+    environment = os.environ | {"TRANSFORMERS_VERBOSITY": "error"}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            printed = process.communicate(timeout=_MAX_S)[0]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            printed = process.communicate()[0]
+    lines = [line for line in printed.splitlines() if line.startswith("{")]
+    outcomes = [Outcome.from_json(line) for line in lines]
+    if process.returncode:
+        reason = f"its process ended with status {process.returncode}"
+        kv_bits = (None, *_KV_BITS)[len(outcomes) :][:1]
+        outcomes += [Outcome(name=name, kv_bits=bits, reason=reason) for bits in kv_bits]
+    return outcomes
+
+
+if __name__ == "__main__":
+    sys.exit(main())

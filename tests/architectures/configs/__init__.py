@@ -1,0 +1,1 @@
+"""Tiny configurations of mlx-lm's model types, by family."""

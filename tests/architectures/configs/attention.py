@@ -1,0 +1,133 @@
+"""Dense models in which every layer attends to all tokens."""
+
+from __future__ import annotations
+
+from tests.architectures.configs.shared import ATTENTION, Config
+
+_MULTIPLIERS: Config = {
+    "logits_scaling": 8.0,
+    "attention_multiplier": 0.2,
+    "embedding_multiplier": 12.0,
+    "residual_multiplier": 0.3,
+}
+_GPT: Config = {
+    "n_ctx": 2048,
+    "n_positions": 2048,
+    "n_embd": 64,
+    "n_head": 2,
+    "n_layer": 2,
+    "n_inner": 96,
+    "layer_norm_epsilon": 1e-5,
+}
+
+CONFIGS: dict[str, Config] = {
+    "afm7": {
+        "hidden_dim": 64,
+        "num_layers": 4,
+        "num_kv_reuse_layers": 2,
+        "num_heads": 2,
+        "num_kv_heads": 1,
+    },
+    "apertus": {**ATTENTION, "post_norm": False, "qk_norm": True},
+    "bitnet": ATTENTION,
+    "cohere": {**ATTENTION, "logit_scale": 1.0},
+    "ernie4_5": {**ATTENTION, "use_bias": False},
+    "exaone": {**ATTENTION, "num_layers": 2, "layer_norm_epsilon": 1e-5},
+    "gemma": ATTENTION,
+    "gemma2": {**ATTENTION, "query_pre_attn_scalar": 32},
+    "glm": ATTENTION,
+    "glm4": {**ATTENTION, "partial_rotary_factor": 0.5},
+    "gpt2": _GPT,
+    "gpt_bigcode": _GPT,
+    "gpt_neox": {
+        **ATTENTION,
+        "num_key_value_heads": 2,
+        "layer_norm_eps": 1e-5,
+        "rotary_emb_base": 10000,
+        "rotary_pct": 0.5,
+    },
+    "gptj": {**_GPT, "rotary_dim": 16},
+    "granite": {**ATTENTION, **_MULTIPLIERS},
+    "helium": ATTENTION,
+    "hunyuan_v1_dense": {
+        **ATTENTION,
+        "rope_scaling": {"alpha": 1000.0, "factor": 1.0, "type": "dynamic"},
+    },
+    "internlm2": {**ATTENTION, "bias": False},
+    "internlm3": {**ATTENTION, "bias": False},
+    "lille-130m": {
+        "block_size": 32768,
+        "layer_norm_eps": 1e-5,
+        "n_embd": 64,
+        "n_head": 2,
+        "n_kv_heads": 1,
+        "n_layer": 2,
+        "rope_theta": 10000.0,
+    },
+    "llama": ATTENTION,
+    "llama4_text": {
+        **ATTENTION,
+        "intermediate_size_mlp": 96,
+        "no_rope_layers": [1, 0],
+        "use_qk_norm": True,
+    },
+    "mimo": {**ATTENTION, "num_nextn_predict_layers": 1},
+    "minicpm": {**ATTENTION, "dim_model_base": 32, "scale_depth": 1.4, "scale_emb": 12.0},
+    "nanbeige": {**ATTENTION, "num_loops": 2},
+    "nanochat": {**ATTENTION, "num_key_value_heads": 2},
+    "nemotron": {**ATTENTION, "hidden_act": "relu2", "norm_eps": 1e-5},
+    "nemotron-nas": {
+        **ATTENTION,
+        "num_hidden_layers": 3,
+        "block_configs": [
+            {"attention": {"n_heads_in_group": 2}, "ffn": {"ffn_mult": 1.5}},
+            {"attention": {"no_op": True}, "ffn": {"ffn_mult": 1.0}},
+            {"attention": {"n_heads_in_group": 1}, "ffn": {"ffn_mult": 1.5}},
+        ],
+    },
+    "olmo": {
+        "d_model": 64,
+        "n_layers": 2,
+        "mlp_hidden_size": 96,
+        "n_heads": 2,
+        "embedding_size": 0,
+    },
+    "olmo2": ATTENTION,
+    "openelm": {
+        "head_dim": 32,
+        "num_transformer_layers": 2,
+        "model_dim": 64,
+        "ffn_dim_divisor": 32,
+        "num_query_heads": [2, 4],
+        "num_kv_heads": [1, 2],
+        "ffn_multipliers": [1.0, 2.0],
+    },
+    "phi": {**ATTENTION, "partial_rotary_factor": 0.5},
+    "phi3": ATTENTION,
+    "phi3small": {
+        **ATTENTION,
+        "vocab_size": 100352,  # it writes to logits up to there
+        "dense_attention_every_n_layers": 2,
+        "ff_intermediate_size": 96,
+        "gegelu_limit": 20.0,
+        "layer_norm_epsilon": 1e-5,
+        "blocksparse_block_size": 32,
+        "blocksparse_num_local_blocks": 2,
+        "blocksparse_vert_stride": 2,
+    },
+    "plamo": {**ATTENTION, "n_shared_head": 2},
+    "qwen": {**ATTENTION, "kv_channels": 32, "intermediate_size": 192},
+    "qwen2": ATTENTION,
+    "qwen3": ATTENTION,
+    "seed_oss": ATTENTION,
+    "smollm3": {**ATTENTION, "no_rope_layer_interval": 2},
+    "stablelm": {
+        **ATTENTION,
+        "use_qkv_bias": False,
+        "partial_rotary_factor": 0.5,
+        "layer_norm_eps": 1e-5,
+    },
+    "starcoder2": ATTENTION,
+    "talkie": ATTENTION,
+    "telechat3": ATTENTION,
+}

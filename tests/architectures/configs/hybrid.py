@@ -1,0 +1,213 @@
+"""Models with recurrent layers or short convolutions, alone or beside attention."""
+
+from __future__ import annotations
+
+from tests.architectures.configs.shared import (
+    ATTENTION,
+    DELTA_NET,
+    EXPERTS,
+    LATENT,
+    WINDOW,
+    Config,
+)
+
+_MOE: Config = {**ATTENTION, **EXPERTS}
+_KIMI: Config = {
+    **LATENT,
+    **EXPERTS,
+    "linear_attn_config": {
+        "kda_layers": [1],
+        "full_attn_layers": [2],
+        "num_heads": 2,
+        "head_dim": 32,
+        "short_conv_kernel_size": 4,
+    },
+    "num_experts_per_token": 2,
+    "mla_use_nope": True,
+}
+_BAILING: Config = {
+    **_MOE,
+    "layer_group_size": 2,
+    "group_norm_size": 2,
+    "score_function": "sigmoid",
+    "moe_router_enable_expert_bias": True,
+}
+_QWEN: Config = {
+    **ATTENTION,
+    **DELTA_NET,
+    "rope_parameters": {
+        "rope_type": "default",
+        "rope_theta": 10000000,
+        "partial_rotary_factor": 0.25,
+        "mrope_section": [2, 1, 1],
+        "mrope_interleaved": True,
+    },
+}
+_LFM2: Config = {
+    **ATTENTION,
+    "norm_eps": 1e-5,
+    "conv_bias": False,
+    "conv_L_cache": 3,
+    "layer_types": ["conv", "full_attention"],
+}
+
+CONFIGS: dict[str, Config] = {
+    "baichuan_m1": {
+        **ATTENTION,
+        "sliding_window": WINDOW,
+        "sliding_window_layers": [1],
+        "conv_window": 2,
+    },
+    "bailing_hybrid": {**LATENT, **_BAILING, "num_key_value_heads": 2},
+    "bailing_moe_linear": {**_BAILING, "num_key_value_heads": 2},
+    "bailing_moe_v3": {
+        **LATENT,
+        **EXPERTS,
+        "model_type": "bailing_hybrid",
+        "architectures": ["BailingMoeV3ForCausalLM"],
+        "moe_shared_expert_intermediate_size": 32,
+        "layer_group_size": 2,
+    },
+    "falcon_h1": {
+        **ATTENTION,
+        "mamba_d_ssm": 64,
+        "mamba_d_head": 16,
+        "mamba_n_heads": 4,
+        "mamba_d_state": 16,
+        "tie_word_embeddings": True,
+    },
+    "gear": {
+        **ATTENTION,
+        "num_hidden_layers": 3,
+        "layer_types": ["conv_mixer", "sliding_attention", "full_attention"],
+        "sliding_window": WINDOW,
+    },
+    "granitemoehybrid": {
+        **_MOE,
+        "embedding_multiplier": 12.0,
+        "attention_multiplier": 0.2,
+        "logits_scaling": 8.0,
+        "residual_multiplier": 0.3,
+        "layer_types": ["mamba", "attention"],
+        "shared_intermediate_size": 32,
+        "mamba_n_heads": 4,
+        "mamba_d_head": 32,
+        "mamba_proj_bias": False,
+        "mamba_d_state": 16,
+        "mamba_d_conv": 4,
+        "mamba_n_groups": 1,
+        "mamba_conv_bias": True,
+    },
+    "jamba": {
+        **_MOE,
+        "attn_layer_offset": 1,
+        "attn_layer_period": 2,
+        "expert_layer_offset": 1,
+        "expert_layer_period": 2,
+        "mamba_d_conv": 4,
+        "mamba_d_state": 16,
+        "mamba_expand": 2,
+    },
+    "kimi_k3": {
+        "text_config": {
+            **_KIMI,
+            "activation_situ_beta": 1.0,
+            "activation_situ_linear_beta": 1.0,
+            "attn_res_block_size": 1,
+        }
+    },
+    "kimi_linear": {**_KIMI, "model_max_length": 32768},
+    "lfm2": {
+        **_LFM2,
+        "block_dim": 64,
+        "block_ff_dim": 96,
+        "block_multiple_of": 32,
+        "block_ffn_dim_multiplier": 1.0,
+        "block_auto_adjust_ff_dim": False,
+    },
+    "lfm2_moe": {**_LFM2, **EXPERTS, "use_expert_bias": True, "num_dense_layers": 1},
+    "mamba": {
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "state_size": 16,
+        "num_hidden_layers": 2,
+        "conv_kernel": 4,
+        "use_bias": False,
+        "use_conv_bias": True,
+        "time_step_rank": 4,
+    },
+    "mamba2": {
+        "num_heads": 4,
+        "head_dim": 32,
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "state_size": 16,
+        "num_hidden_layers": 2,
+        "layer_norm_epsilon": 1e-5,
+        "conv_kernel": 4,
+        "n_groups": 1,
+        "use_bias": False,
+        "use_conv_bias": True,
+        "tie_word_embeddings": True,
+        "time_step_limit": [0.001, 0.1],  # else it forgets within a few tokens
+        "time_step_rank": 4,
+    },
+    "nemotron_h": {
+        **_MOE,
+        "mamba_num_heads": 4,
+        "mamba_head_dim": 16,
+        "mamba_proj_bias": False,
+        "ssm_state_size": 16,
+        "conv_kernel": 4,
+        "n_groups": 1,
+        "layer_norm_epsilon": 1e-5,
+        "use_bias": False,
+        "use_conv_bias": True,
+        "hybrid_override_pattern": ["M", "*", "-", "E"],
+        "moe_shared_expert_intermediate_size": 32,
+    },
+    "olmo_hybrid": {
+        **ATTENTION,
+        **DELTA_NET,
+        "linear_allow_neg_eigval": True,
+        "layer_types": ["linear_attention", "full_attention"],
+    },
+    "plamo2": {
+        **ATTENTION,
+        "hidden_size_per_head": 32,
+        "mamba_d_state": 16,
+        "mamba_num_heads": 2,
+        "full_attention_idx": [1],
+    },
+    "prism_hadamard_qwen35": {
+        "schema_version": 1,
+        "tensor_namespace": "mlx-lm-text",
+        "quantization": {"bits": 2, "group_size": 128, "mode": "affine"},
+        "modules": [
+            {"path": "lm_head", "embedding": False, "block": 0, "dtype": "float16"},
+            {"path": "model.embed_tokens", "embedding": True, "block": 0, "dtype": "float16"},
+        ],
+        "text_config": {**_QWEN, "hidden_size": 128},
+    },
+    "qwen3_5": {"text_config": {"model_type": "qwen3_5_text", **_QWEN}},
+    "qwen3_5_moe": {"text_config": {"model_type": "qwen3_5_moe_text", **_QWEN, **EXPERTS}},
+    "qwen3_next": {**_MOE, **DELTA_NET, "partial_rotary_factor": 0.5},
+    "recurrent_gemma": {
+        **ATTENTION,
+        "conv1d_width": 4,
+        "logits_soft_cap": 30.0,
+        "attention_window_size": WINDOW,
+        "block_types": ["recurrent", "attention"],
+    },
+    "rwkv7": {
+        "hidden_size": 64,
+        "intermediate_size": 96,
+        "norm_eps": 1e-5,
+        "head_dim": 32,
+        "num_hidden_layers": 2,
+        "a_low_rank_dim": 8,
+        "v_low_rank_dim": 8,
+        "gate_low_rank_dim": 8,
+        "decay_low_rank_dim": 8,
+    },
+}

@@ -1,0 +1,33 @@
+"""Which of mlx-lm's modules define a model, read from their source: importing one may end the process."""
+
+from __future__ import annotations
+
+import ast
+import pkgutil
+from pathlib import Path
+
+import mlx_lm.models
+
+
+def model_modules() -> list[str]:
+    """The names of all modules of mlx_lm.models that have a Model, sorted."""
+    folder = Path(mlx_lm.models.__path__[0])
+    names = [module.name for module in pkgutil.iter_modules([str(folder)])]
+    sources = {name: (folder / f"{name}.py").read_text(encoding="utf-8") for name in names}
+    return sorted(name for name, source in sources.items() if _defines_model(source))
+
+
+def _defines_model(source: str) -> bool:
+    for node in ast.parse(source).body:
+        match node:
+            case ast.ClassDef(name="Model"):
+                return True
+            case ast.ImportFrom(names=names):
+                bound = [alias.asname or alias.name for alias in names]
+            case ast.Assign(targets=targets):
+                bound = [target.id for target in targets if isinstance(target, ast.Name)]
+            case _:
+                continue
+        if "Model" in bound:
+            return True
+    return False

@@ -1,0 +1,87 @@
+"""The table names every type of the installed mlx-lm, and what it says of them is so."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.architectures.__main__ import in_process
+from tests.architectures.configs.every import CONFIGS
+from tests.architectures.modules import model_modules
+from tests.architectures.outcome import Outcome, Verdict
+from tests.architectures.table import Row, read_rows, render
+from tests.architectures.trial import run_trial
+
+ROWS = list(read_rows(Path(__file__).with_name("README.md").read_text(encoding="utf-8")))
+
+
+def one_of_each_kind() -> Iterator[str]:
+    """The first exact type with each set of cache classes."""
+    seen: set[frozenset[str]] = set()
+    for row in ROWS:
+        if row.verdict is Verdict.EXACT and row.caches not in seen:
+            seen.add(row.caches)
+            yield row.name
+
+
+def test_the_table_lists_the_types_of_the_installed_mlx_lm() -> None:
+    assert [row.name for row in ROWS] == model_modules()
+
+
+def test_every_type_has_a_tiny_configuration() -> None:
+    assert sorted(CONFIGS) == model_modules()
+
+
+def test_at_least_95_percent_of_what_mlx_lm_runs_are_exact() -> None:
+    verdicts = [row.verdict for row in ROWS if row.verdict is not Verdict.NOT_RUN]
+
+    assert verdicts.count(Verdict.EXACT) >= 0.95 * len(verdicts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(one_of_each_kind()))
+def test_a_type_of_every_kind_of_cache_is_exact(name: str, tmp_path: Path) -> None:
+    outcome = run_trial(name, tmp_path)
+
+    assert outcome.verdict is Verdict.EXACT, outcome.reason
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kv_bits", [4, 8])
+@pytest.mark.parametrize("name", ["llama", "qwen3_5"])
+def test_quantised_kv_is_exact(name: str, kv_bits: int, tmp_path: Path) -> None:
+    outcome = run_trial(name, tmp_path, kv_bits=kv_bits)
+
+    assert outcome.verdict is Verdict.EXACT, outcome.reason
+    assert outcome.num_quantised == outcome.num_kv
+
+
+def test_a_module_that_ends_its_process_is_a_row(tmp_path: Path) -> None:
+    outcome = run_trial("olmo", tmp_path)
+
+    assert outcome.verdict is Verdict.NOT_RUN
+    assert "SystemExit" in outcome.reason
+
+
+def test_a_process_that_dies_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+
+    assert in_process("llama") == [Outcome(name="llama", reason="its process ended with status 1")]
+
+
+def test_the_table_is_read_back_as_it_was_written() -> None:
+    caches = ("KVCache", "CacheList(ArraysCache, KVCache)", "KVCache")
+    exact = Outcome(name="a", verdict=Verdict.EXACT, caches=caches, difference=1e-6)
+    wrong = Outcome(name="b", caches=("Window",), reason="step 2: 1 | 2", cut_difference=0.5)
+    quantised = Outcome(name="a", kv_bits=8, num_kv=2, num_quantised=1)
+    not_run = Outcome(name="c", verdict=Verdict.NOT_RUN, reason="no")
+
+    assert list(read_rows(render([exact, quantised, wrong, not_run]))) == [
+        Row("a", frozenset(caches), Verdict.EXACT),
+        Row("b", frozenset({"Window"}), Verdict.NOT_EXACT),
+        Row("c", frozenset(), Verdict.NOT_RUN),
+    ]
+    assert Outcome.from_json(wrong.as_json()) == wrong

@@ -1,0 +1,223 @@
+"""One model type through mlx-lm's own loop, a script under the oracle, and the planted faults."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import mlx.core as mx
+from mlx import nn
+from mlx_lm.generate import generate_step
+from mlx_lm.models.cache import QuantizedKVCache
+from mlx_lm.utils import (
+    load_model as load_bare,  # pyright: ignore[reportUnknownVariableType] — bare dict in its types
+)
+
+from app.cli.client import ProblemError, load_model
+from app.cli.player import ScriptPlayer, StepReport
+from app.cli.script import parse_step
+from engine.cache.layout import CacheList, Leaves, leaves_of
+from engine.cache.trees import evaluate, tree_bytes
+from engine.config import EngineConfig
+from engine.events import Evict, EvictWhat
+from engine.models.adapter import ModelAdapter
+from engine.models.compare import relative_difference
+from engine.models.probe import find_quantisation
+from tests.architectures.configs.every import CONFIGS
+from tests.architectures.outcome import Outcome, Verdict
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tiny_model import Template, build_tiny
+from tests.oracle.faults import (
+    PLANTS,
+    VISIBLE,
+    ForgetfulClient,
+    play_forgetfully,
+    play_with_fault,
+)
+from tests.oracle.scripts import promise_script
+
+# Longer than every window, and cut so that windows turn over inside a pass and between two.
+_TOKEN_IDS = [(7 * i * i + 3 * i + 1) % 400 for i in range(80)]
+_CUTS = (0, 7, 30, 31, 70, 71, len(_TOKEN_IDS))
+_IN_ONE_GO = (0, len(_TOKEN_IDS))
+_MAX_TOKENS = 5
+_PROMISE = promise_script(chats=2, turns=1, seed=5, reasoning=False, max_tokens=_MAX_TOKENS)
+
+
+def run_trial(name: str, folder: Path, *, kv_bits: int | None = None) -> Outcome:
+    """Everything about one type; whatever goes wrong is in the outcome's reason."""
+    started = time.process_time()
+    outcome = Outcome(name=name, kv_bits=kv_bits)
+    try:
+        # One module ends the process when it is imported without a package that it wants.
+        importlib.import_module(f"mlx_lm.models.{name}")
+        build_tiny(name, folder, Template.KEEPING, CONFIGS)
+        model = _run_bare(folder)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 — whatever the module raises
+        return replace(outcome, verdict=Verdict.NOT_RUN, reason=_words(error))
+    try:
+        outcome = _hold(_measure(outcome, model), folder)
+    except Exception as error:  # noqa: BLE001 — one type's failure is a row, not the end
+        outcome = replace(outcome, reason=_words(error))
+    return replace(outcome, cpu_s=time.process_time() - started)
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, ProblemError):
+        return f"refused: {error.problem.cause} {error.problem.details}".strip()
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def _run_bare(folder: Path) -> nn.Module:
+    """mlx-lm's own generation."""
+    model = cast("tuple[Any, object]", load_bare(folder))[0]
+    for _ in generate_step(mx.array(_TOKEN_IDS), model, max_tokens=4):
+        pass
+    return model
+
+
+def _measure(outcome: Outcome, model: nn.Module) -> Outcome:
+    """How much the bare model's logits depend on cuts and on quantised K/V."""
+    plain = adapter = ModelAdapter(model)
+    if outcome.kv_bits is not None:
+        adapter = ModelAdapter(model, find_quantisation(model, outcome.kv_bits))
+    whole = _logits(adapter, _IN_ONE_GO)
+    return replace(
+        outcome,
+        cut_difference=relative_difference(_logits(adapter, _CUTS), whole),
+        kv_difference=relative_difference(_logits(plain, _IN_ONE_GO), whole),
+    )
+
+
+def _logits(adapter: ModelAdapter, cuts: Sequence[int]) -> mx.array:
+    """After all tokens, fed from cut to cut."""
+    caches = adapter.new_caches()
+    logits = [adapter.forward(_TOKEN_IDS[start:end], caches) for start, end in pairwise(cuts)]
+    evaluate(logits)
+    return logits[-1]
+
+
+def _hold(outcome: Outcome, folder: Path) -> Outcome:
+    client = _open(InlineClient, folder, outcome.kv_bits)
+    assert client.core.model is not None
+    layout, caches = client.core.model.layout, client.core.model.adapter.new_caches()
+    outcome = replace(
+        outcome,
+        caches=tuple(_described(caches)),
+        num_kv=layout.num_kv,
+        num_quantised=sum(isinstance(leaf, QuantizedKVCache) for leaf in leaves_of(caches)),
+        kv_bytes_per_token=layout.kv_bytes_per_token,
+        is_opaque=not layout.num_kv and any(leaf.writes_in_place for leaf in Leaves.of(caches).aux),
+    )
+    if outcome.kv_bits and not outcome.num_quantised:
+        return replace(outcome, verdict=Verdict.EXACT)  # nothing is different from K/V as they are
+    reports = _play(client, folder)
+    assert client.core.cache is not None
+    outcome = replace(
+        outcome,
+        point_bytes=_point_bytes(client),
+        difference=max(report.check.max_difference for report in reports if report.check),
+    )
+    if re_read := _re_read(reports):
+        return replace(outcome, reason=f"{re_read} known tokens were read again")
+    if faults := client.core.cache.statistics().restore_faults:
+        return replace(outcome, reason=f"{faults} points were not what they said")
+    for number, report in enumerate(reports, 1):
+        if fault := _fault_of(report, outcome):
+            return replace(outcome, reason=f"step {number} ({report.op}): {fault}")
+    if not outcome.kv_bits and (unseen := _unseen_fault(client, folder)):
+        return replace(outcome, reason=f"{unseen} went unseen")
+    return replace(outcome, verdict=Verdict.EXACT)
+
+
+def _open(kind: type[InlineClient], folder: Path, kv_bits: int | None) -> InlineClient:
+    client = kind(EngineConfig(use_openblas=False, idle_work=False, kv_bits=kv_bits))
+    load_model(client, folder, lambda _: None)
+    return client
+
+
+def _described(caches: Sequence[object]) -> list[str]:
+    """The class names of caches, lists of them opened."""
+    return [
+        f"{type(cache).__name__}({', '.join(_described(cache.caches))})"
+        if isinstance(cache, CacheList)
+        else type(cache).__name__
+        for cache in caches
+    ]
+
+
+def _script() -> list[dict[str, object]]:
+    """What people do with two chats, then whatever makes the engine forget, and returning."""
+
+    def send(chat: str, text: str) -> dict[str, object]:
+        return {"op": "send", "chat": chat, "text": text, "max_tokens": _MAX_TOKENS}
+
+    return [
+        *_PROMISE,
+        {"op": "evict", "what": "hot"},
+        send("A", "Back again?"),
+        {"op": "evict", "what": "snapshots"},
+        send("B", "And here?"),
+        {"op": "evict", "what": "all"},
+        send("A", "Once more."),
+        {"op": "reload"},
+        send("B", "Still there?"),
+        {"op": "regenerate", "chat": "A", "temperature": 0.8, "seed": 3, "max_tokens": _MAX_TOKENS},
+    ]
+
+
+def _play(client: InlineClient, folder: Path) -> list[StepReport]:
+    player = ScriptPlayer(client, folder, check=True)
+    reports: list[StepReport] = []
+    for step in _script():
+        reports += player.play(parse_step(json.dumps(step)))
+        assert client.core.cache is not None
+        client.core.cache.check_invariants()
+    return reports
+
+
+def _re_read(reports: Sequence[StepReport]) -> int:
+    """Tokens that were fed again in known chats before anything was evicted."""
+    num_steps = sum("max_tokens" in step for step in _PROMISE)
+    first = {report.chat: report for report in reversed(reports)}
+    return sum(r.redo for r in reports[:num_steps] if r is not first[r.chat])
+
+
+def _point_bytes(client: InlineClient) -> int:
+    assert client.core.cache is not None
+    snapshots = (node.snapshot for node in client.core.cache.nodes())
+    return max((tree_bytes(s.states) for s in snapshots if s is not None), default=0)
+
+
+def _fault_of(report: StepReport, outcome: Outcome) -> str:
+    check = report.check
+    assert check is not None
+    if not check.prompt_equal:
+        return check.detail
+    if check.replay_difference:
+        return f"{check.replay_difference:.1e} from the same passes on empty caches"
+    # Quantising makes a whole step of what is rounding before.
+    is_rounding = check.max_difference < outcome.kv_difference
+    if not (check.equal or is_rounding or outcome.depends_on_cuts):
+        return f"{check.max_difference:.1e} from reading in one go"
+    return ""
+
+
+def _unseen_fault(client: InlineClient, folder: Path) -> str:
+    """The planted fault that the check did not report on this type, "" if it reported all."""
+    for plant in PLANTS:
+        client.send(Evict(EvictWhat.ALL))
+        report = play_with_fault(client, plant)
+        assert report.check is not None
+        seen = min(report.check.max_difference, report.check.replay_difference)
+        if report.holds or not seen > VISIBLE:
+            return plant.__name__
+    forgetful = _open(ForgetfulClient, folder, None)
+    assert isinstance(forgetful, ForgetfulClient)
+    return "a message left out" if play_forgetfully(forgetful).holds else ""

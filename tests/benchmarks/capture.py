@@ -1,0 +1,267 @@
+"""What keeping state costs while people chat: capturing, publishing, restoring.
+
+    python -m tests.benchmarks.capture [turns] [decode] [restore] [--model DIR] [--reps 10]
+
+turns    engine time in capture and publish per turn, with 200 and with 8,000 tokens of history
+decode   a 2,000-token answer with captures and without, interleaved; beside it with and with again
+restore  4,000 tokens in the layout of Qwen3.5-4B (8 attention layers, 32 KiB of K/V a token): from
+         the live cache, and from the tree beside one mx.concatenate per array over the same spans
+
+Prints one JSON line a row: medians, and the limits that they are held to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import mlx.core as mx
+from mlx_lm.models.cache import ArraysCache, KVCache
+
+from app.cli.client import load_model
+from engine.cache import kv
+from engine.cache.kv import KvArrays
+from engine.cache.layout import measure_layout
+from engine.cache.prefix_cache import Lease, PrefixCache
+from engine.cache.snapshot import Snapshot
+from engine.cache.trees import arrays_in, evaluate, tree_bytes
+from engine.chat.prompt import PointKind
+from engine.config import EngineConfig
+from engine.events import RequestFailed, RequestFinished, Submit
+from engine.types import ConversationId, ForcedReply, Message, Request, RequestId
+from tests.fakes.asking import cache_of, reply_of, user
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tiny_model import Template, build_tiny
+
+FILLER = "The quick brown fox jumps over the lazy dog, and the dog sleeps on. "
+ANSWER = "Of course. In other words, the function returns the sum of both of its arguments. "
+
+HISTORIES = (200, 8000)
+ANSWER_LEN = 2000
+RESTORED_LEN = 4000
+# As Qwen3.5-4B has them: heads and dimensions of K/V, and one recurrent layer's state.
+NUM_KV, KV_SHAPE = 8, (1, 4, 256)
+NUM_RECURRENT, STATE_SHAPE = 24, (1, 32, 128, 128)
+SPAN_LEN = 100
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Seconds spent in some calls."""
+
+    seconds: float = 0.0
+
+    def around(self, function: Callable[..., object]) -> Callable[..., object]:
+        def timed(*args: object, **options: object) -> object:
+            start = time.perf_counter()
+            result = function(*args, **options)
+            self.seconds += time.perf_counter() - start
+            return result
+
+        return timed
+
+
+@contextmanager
+def replaced(owner: object, **functions: object) -> Generator[None]:
+    """Other functions in place of an object's own, for a while."""
+    before = {name: getattr(owner, name) for name in functions}
+    for name, function in functions.items():
+        setattr(owner, name, function)
+    yield
+    for name, function in before.items():
+        setattr(owner, name, function)
+
+
+class Chat:
+    """One growing conversation with an engine in this thread."""
+
+    def __init__(self, client: InlineClient, name: str) -> None:
+        self._client, self._name = client, name
+        self._messages: list[Message] = []
+        self.num_tokens = 0
+
+    def send(self, text: str, *, num_tokens: int) -> float:
+        """A message and a reply of so many tokens; seconds until the engine is done with both."""
+        self._messages.append(user(text))
+        request = Request(
+            request_id=RequestId(self._name),
+            conversation_id=ConversationId(self._name),
+            messages=tuple(self._messages),
+            new_messages=frozenset({len(self._messages) - 1}),
+            max_tokens=num_tokens,
+            forced=ForcedReply(text=ANSWER * (num_tokens // 8 + 1)),
+        )
+        start = time.perf_counter()
+        self._client.send(Submit(request, start))
+        # The step that ends a request has also settled it.
+        while not isinstance(event := self._client.next_event(), RequestFinished):
+            assert not isinstance(event, RequestFailed), event
+        seconds = time.perf_counter() - start
+        assert event.usage.output_tokens == num_tokens
+        self._messages.append(reply_of(event))
+        self.num_tokens = len(event.prompt_ids) + num_tokens
+        return seconds
+
+
+def time_turns(client: InlineClient, reps: int) -> Iterator[dict[str, object]]:
+    """Short turns behind a short and a long history."""
+    kept_ms: dict[int, float] = {}
+    for history in HISTORIES:
+        chat = Chat(client, f"{history}")
+        while chat.num_tokens < history - 100:
+            chat.send(f"{chat.num_tokens} {FILLER * min(8, history // 100)}", num_tokens=20)
+        rows = [_time_turn(client, chat, rep) for rep in range(reps + 1)][1:]
+        kept_ms[history] = median(kept for kept, _ in rows) * 1e3
+        yield {
+            "history": history,
+            "capture_and_publish_ms": round(kept_ms[history], 3),
+            "turn_ms": round(median(turn for _, turn in rows) * 1e3, 1),
+            "share": round(median(kept / turn for kept, turn in rows), 4),
+            "share_limit": 0.03,
+        }
+    short, long = (kept_ms[history] for history in HISTORIES)
+    yield {"long_to_short": round(long / short, 2), "limit": 1.5}
+
+
+def _time_turn(client: InlineClient, chat: Chat, rep: int) -> tuple[float, float]:
+    cache, watch = cache_of(client), Stopwatch()
+    with replaced(cache, capture=watch.around(cache.capture), publish=watch.around(cache.publish)):
+        turn = chat.send(f"{rep} {ANSWER}", num_tokens=32)
+    return watch.seconds, turn
+
+
+def time_decoding(client: InlineClient, reps: int) -> Iterator[dict[str, object]]:
+    """Triples of the same long answer: with captures, without, with again."""
+    cache = cache_of(client)
+
+    def nothing(lease: Lease, kind: PointKind, logits: mx.array | None = None) -> Snapshot:
+        return Snapshot(lease.hot.n_tokens, kind, ())
+
+    ratios: list[float] = []
+    same: list[float] = []
+    for rep in range(reps + 1):
+        with_captures = Chat(client, f"on {rep}").send("Go on.", num_tokens=ANSWER_LEN)
+        with replaced(cache, capture=nothing):
+            without = Chat(client, f"off {rep}").send("Go on.", num_tokens=ANSWER_LEN)
+        again = Chat(client, f"again {rep}").send("Go on.", num_tokens=ANSWER_LEN)
+        if rep:
+            ratios.append(without / with_captures)
+            same.append(again / with_captures)
+    yield {
+        "answer": ANSWER_LEN,
+        "rate_with_to_without": round(median(ratios), 3),
+        "limit": 0.97,
+        "rate_with_to_with": round(median(same), 3),
+    }
+
+
+def new_caches() -> list[object]:
+    """Empty caches of a model of that size."""
+    return [*(KVCache() for _ in range(NUM_KV)), *(ArraysCache(2) for _ in range(NUM_RECURRENT))]
+
+
+def feed(caches: Sequence[object], n_tokens: int) -> None:
+    """What a model's pass over n_tokens leaves behind."""
+    batch, heads, dim = KV_SHAPE
+    for cache in caches:
+        if isinstance(cache, KVCache):
+            fed = mx.random.normal((batch, heads, n_tokens, dim)).astype(mx.bfloat16)
+            cache.update_and_fetch(fed, fed + 1)  # pyright: ignore[reportUnknownMemberType]
+        elif isinstance(cache, ArraysCache):
+            # The same for all, or the points alone would take gigabytes.
+            cache[1] = mx.zeros(STATE_SHAPE)
+    evaluate([vars(cache) for cache in caches])
+
+
+def time_restoring(reps: int) -> Iterator[dict[str, object]]:
+    """A conversation of many turns, taken up again by its live cache or from the tree."""
+    probe = new_caches()
+    feed(probe, 1)
+    layout = measure_layout(probe, 1, tree_bytes)
+    cache = PrefixCache(layout, budget_bytes=1 << 40, max_hot=1)
+    name, token_ids = ConversationId("A"), list(range(RESTORED_LEN))
+    room = RESTORED_LEN + 512
+
+    def acquire() -> Lease:
+        return cache.acquire(name, (*token_ids, 0), new_caches, room=room, side=False)
+
+    lease = acquire()
+    for start in range(0, RESTORED_LEN, SPAN_LEN):
+        feed(lease.hot.caches, SPAN_LEN)
+        lease.hot.commit(token_ids[start : start + SPAN_LEN])
+        cache.capture(lease, PointKind.TURN)
+    cache.publish(lease)
+    hot = [_time_acquire(cache, acquire) for _ in range(reps + 1)][1:]
+    yield {"from": "hot", "tokens": RESTORED_LEN, "ms": round(median(hot) * 1e3, 3), "limit_ms": 1}
+
+    ratios: list[float] = []
+    times: list[float] = []
+    for rep in range(reps + 1):
+        cache.evict_hot()
+        spans = [node.span for node in sorted(cache.nodes(), key=lambda node: node.end)]
+        least = _time_concatenating([span for span in spans if isinstance(span, KvArrays)], room)
+        before = cache.counters.copied_bytes
+        times.append(_time_acquire(cache, acquire))
+        copied = cache.counters.copied_bytes - before
+        assert copied == RESTORED_LEN * layout.kv_bytes_per_token
+        if rep:
+            ratios.append(times[-1] / least)
+    yield {
+        "from": "tree",
+        "spans": RESTORED_LEN // SPAN_LEN,
+        "ms": round(median(times[1:]) * 1e3, 1),
+        "to_concatenating": round(median(ratios), 2),
+        "limit": 1.3,
+    }
+
+
+def _time_acquire(cache: PrefixCache, acquire: Callable[[], Lease]) -> float:
+    start = time.perf_counter()
+    lease = acquire()
+    seconds = time.perf_counter() - start
+    assert lease.restored == RESTORED_LEN
+    cache.publish(lease)
+    return seconds
+
+
+def _time_concatenating(spans: Sequence[KvArrays], room: int) -> float:
+    """The least that a restore can do: each array joined once, head room included."""
+    columns = list(zip(*(arrays_in(span.leaves) for span in spans), strict=True))
+    missing = -(-room // kv.STEP) * kv.STEP - RESTORED_LEN
+    start = time.perf_counter()
+    for column in columns:
+        *lead, _, dim = column[0].shape
+        padding = mx.zeros((*lead, missing, dim), column[0].dtype)
+        evaluate(mx.concatenate([*column, padding], axis=-2))
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", nargs="*", default=["turns", "decode", "restore"])
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--reps", type=int, default=10)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        model = args.model or build_tiny("qwen3_5", Path(folder) / "qwen3_5", Template.KEEPING)
+        client = InlineClient(EngineConfig(use_openblas=False, idle_work=False))
+        load_model(client, model, lambda _: None)
+        benchmarks = {
+            "turns": lambda: time_turns(client, args.reps),
+            "decode": lambda: time_decoding(client, args.reps),
+            "restore": lambda: time_restoring(args.reps),
+        }
+        for what in args.what:
+            for row in benchmarks[what]():
+                print(json.dumps({"what": what, **row}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""One streamed answer from a server that speaks OpenAI's chat protocol. Standard library only."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPResponse
+from typing import Any, TypeAlias, cast
+
+from app.cli.tree.scenario import ChatMessage
+
+Json: TypeAlias = dict[str, Any]
+
+
+class EndpointError(Exception):
+    """The server can't be measured; one sentence for a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Token counts as the server reports them. Many leave cached_tokens out where it is 0."""
+
+    prompt_tokens: int
+    cached_tokens: int
+    output_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back. usage is None if the stream was stopped: it comes at the end."""
+
+    text: str
+    reasoning: str
+    ttft_ms: float
+    usage: Usage | None
+
+
+class Endpoint:
+    """Asks for one streamed reply at a time.
+
+    Raises:
+        EndpointError: url is none.
+    """
+
+    def __init__(
+        self, url: str, model: str, *, api_key: str | None = None, timeout_s: float = 600.0
+    ) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise EndpointError(f"{url} is no address: one begins with http:// or https://")
+        self._url = f"{url.rstrip('/')}/chat/completions"
+        self._model = model
+        self._headers = {"Content-Type": "application/json"}
+        if api_key:
+            self._headers["Authorization"] = f"Bearer {api_key}"
+        self._timeout_s = timeout_s
+
+    def ask(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        thinking: bool,
+        max_tokens: int,
+        stop_after: int | None = None,
+    ) -> Answer:
+        """A reply of at most max_tokens; the stream is closed after stop_after pieces.
+
+        Raises:
+            EndpointError: there was no answer, or not one that can be measured.
+        """
+        body = {
+            "model": self._model,
+            "messages": [{"role": m.role, "content": m.content} for m in messages],
+            "max_tokens": max_tokens,
+            "temperature": 0,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "chat_template_kwargs": {"enable_thinking": thinking},
+        }
+        request = urllib.request.Request(
+            self._url, json.dumps(body).encode(), self._headers, method="POST"
+        )
+        start = time.perf_counter()
+        try:
+            with urllib.request.urlopen(request, timeout=self._timeout_s) as response:
+                return self._read(response, start, stop_after)
+        except urllib.error.HTTPError as error:
+            with error:
+                said = " ".join(error.read(300).decode(errors="replace").split())
+            raise EndpointError(
+                f"{self._url} answered {error.code} {error.reason}: {said}"
+            ) from error
+        except urllib.error.URLError as error:
+            raise EndpointError(f"{self._url} can't be reached: {error.reason}") from error
+        except (OSError, HTTPException) as error:
+            raise EndpointError(f"{self._url} broke off its answer: {error!r}") from error
+
+    def _read(self, response: HTTPResponse, start: float, stop_after: int | None) -> Answer:
+        text = reasoning = ""
+        ttft_ms: float | None = None
+        usage: Usage | None = None
+        pieces = 0
+        for event in self._events(response):
+            usage = _usage(event) or usage
+            delta = _delta(event)
+            said = delta.get("content") or ""
+            thought = delta.get("reasoning_content") or delta.get("reasoning") or ""
+            if not said and not thought:
+                continue
+            if ttft_ms is None:
+                ttft_ms = (time.perf_counter() - start) * 1e3
+            text, reasoning, pieces = text + said, reasoning + thought, pieces + 1
+            if pieces == stop_after:
+                break
+        else:
+            if usage is None:
+                raise EndpointError(
+                    f"{self._url} reports no usage: without prompt_tokens nothing can be measured"
+                )
+        if ttft_ms is None:  # an answer without text
+            ttft_ms = (time.perf_counter() - start) * 1e3
+        return Answer(text=text, reasoning=reasoning, ttft_ms=ttft_ms, usage=usage)
+
+    def _events(self, response: HTTPResponse) -> Iterator[Json]:
+        """The stream's events; comments that keep the connection open are left out."""
+        for line in response:
+            field, _, value = line.decode(errors="replace").partition(":")
+            if field == "data" and value.strip() != "[DONE]":
+                yield self._event(value.strip())
+
+    def _event(self, text: str) -> Json:
+        try:
+            event: object = json.loads(text)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict):
+            raise EndpointError(f"{self._url} sent no JSON object: {text[:300]}")
+        values = cast("Json", event)
+        if values.get("error"):
+            raise EndpointError(f"{self._url} failed: {json.dumps(values['error'])[:300]}")
+        return values
+
+
+def _delta(event: Json) -> dict[str, str | None]:
+    choices: list[Json] = event.get("choices") or [{}]
+    return choices[0].get("delta") or {}
+
+
+def _usage(event: Json) -> Usage | None:
+    values: Json = event.get("usage") or {}
+    if values.get("prompt_tokens") is None:
+        return None
+    details: Json = values.get("prompt_tokens_details") or {}
+    return Usage(
+        prompt_tokens=values["prompt_tokens"],
+        cached_tokens=details.get("cached_tokens") or 0,
+        output_tokens=values.get("completion_tokens"),
+    )

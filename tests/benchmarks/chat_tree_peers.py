@@ -1,0 +1,174 @@
+"""The chat-tree benchmark on our engine and on other servers, in one run and one table.
+
+    python -m tests.benchmarks.chat_tree_peers --model DIR [--replies own] [--cold 3] [--size 1]
+        [--peer NAME=COMMAND ...]
+
+Ours runs twice: without idle work, and with all of it after every step. Without --peer it stands beside
+mlx_lm.server, which is in this environment. COMMAND holds {model} and {port}; for rapid-mlx, from an
+environment of its own (uv venv DIR; uv pip install --python DIR rapid-mlx "mlx[cpu]"):
+
+    --peer "mlx_lm.server={python} -m mlx_lm server --model {model} --port {port}"
+    --peer "rapid-mlx=DIR/bin/rapid-mlx serve {model} --port {port}"
+
+Every server starts afresh in an empty home folder, offline, with OpenBLAS where ours uses it. On a CPU
+give all engines a float32 model: python -m mlx_lm convert -d --dtype float32 --hf-path DIR --mlx-path OUT.
+JSON lines go to stdout, the table to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from app.cli.tree import report
+from app.cli.tree.measure import StepCost
+from app.cli.tree.options import (
+    add_scenario_arguments,
+    run,
+    scenario_of,
+    scenario_options,
+)
+from tests.benchmarks.chat_tree_client import Endpoint, EndpointError
+from tests.benchmarks.chat_tree_endpoint import EndpointEngine
+from tests.benchmarks.chat_tree_tokens import ModelTokens
+
+MLX_LM = "mlx_lm.server={python} -m mlx_lm server --model {model} --port {port}"
+START_S = 300
+STOP_S = 30
+
+
+def main() -> int:
+    args = _parser().parse_args()
+    engines = {
+        "rejoinder": partial(own_run, args, idle=False),
+        "rejoinder, idle": partial(own_run, args, idle=True),
+    }
+    for peer in args.peer or [MLX_LM]:
+        name, _, command = peer.partition("=")
+        engines[name] = partial(peer_run, name, command, args)
+    runs: dict[str, list[StepCost]] = {}
+    for name, play in engines.items():
+        try:
+            runs[name] = play()
+        except EndpointError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+    if runs:
+        print(report.comparison(runs), file=sys.stderr)
+    return 0 if len(runs) == len(engines) else 1
+
+
+def own_run(args: argparse.Namespace, *, idle: bool) -> list[StepCost]:
+    """In a process of its own, for its memory.
+
+    Raises:
+        EndpointError: it did not get to the end.
+    """
+    command = [sys.executable, "-m", "app", "bench", "tree", "--json", "--model", str(args.model)]
+    command += scenario_options(args)
+    names = [field.name for field in fields(StepCost)]
+    costs: list[StepCost] = []
+    with tempfile.TemporaryDirectory() as data:
+        command += ["--data-dir", data, *(["--idle"] if idle else [])]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                values: dict[str, Any] = json.loads(line)
+                if "step" in values:
+                    costs.append(StepCost(**{name: values[name] for name in names}))
+    if len(costs) < len(scenario_of(args).steps):
+        raise EndpointError(f"ended with status {process.returncode} after {len(costs)} steps")
+    return costs
+
+
+def peer_run(name: str, command: str, args: argparse.Namespace) -> list[StepCost]:
+    """Start the server, play, end it.
+
+    Raises:
+        EndpointError: it did not start, or can't be measured.
+    """
+    port = _free_port()
+    values = {"python": sys.executable, "model": str(args.model), "port": str(port)}
+    parts = [part.format(**values) for part in shlex.split(command)]
+    scenario = scenario_of(args)
+    with serving(parts, port) as pid:
+        engine = EndpointEngine(
+            Endpoint(f"http://127.0.0.1:{port}/v1", str(args.model)),
+            scenario,
+            args.replies,
+            ModelTokens(args.model),
+            server_pid=pid,
+        )
+        return run(name, engine, scenario, args)
+
+
+@contextmanager
+def serving(command: list[str], port: int) -> Generator[int]:
+    """A server that accepts connections on the port; its process id."""
+    with tempfile.TemporaryDirectory() as home:
+        log = Path(home) / "server.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                command, env=_environment(home), stdout=output, stderr=subprocess.STDOUT
+            )
+            try:
+                _wait_for(process, port, log)
+                yield process.pid
+            finally:
+                process.terminate()
+                try:
+                    process.wait(STOP_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+
+
+def _environment(home: str) -> dict[str, str]:
+    own = {"HOME": home, "HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}
+    if sys.platform == "linux":
+        own["LD_PRELOAD"] = "libopenblas.so.0"
+    return os.environ | own
+
+
+def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    for _ in range(2 * START_S):
+        with socket.socket() as connection:
+            if connection.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        try:
+            process.wait(0.5)
+        except subprocess.TimeoutExpired:
+            continue
+        said = log.read_text(encoding="utf-8", errors="replace").strip()[-500:]
+        raise EndpointError(f"the server ended with status {process.returncode}: {said}")
+    raise EndpointError(f"the server did not listen on port {port} within {START_S} s")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="chat_tree_peers", description="Compare chat engines.")
+    parser.add_argument("--model", type=Path, required=True, metavar="DIR", help="a model folder")
+    parser.add_argument("--peer", action="append", metavar="NAME=COMMAND", help="see above")
+    add_scenario_arguments(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,341 @@
+"""How many tokens are fed under a tight budget, against plain LRU.
+
+    python -m tests.benchmarks.eviction [--share 0.5] [--seeds N ...] [--keep]
+
+Five traces are kept in traces/: 24 chats with three shared system prompts, come back to
+after Zipf's law; messages are added, edited, answered anew, branches are hopped between. Each is
+played through the runner and the prefix cache, by the very code that plays `rejoinder bench script`,
+once without a budget and then with `share` of the working set: the K/V and points that the trace
+ever comes back to. Under "LRU" the snapshot, leaf or parked cache that was used least recently goes
+first; under "LRU, paths" using a point also refreshes all above it. Capture points and bytes are the
+same. --seeds plays traces of other seeds, --keep writes those that are kept.
+
+The model is of a real one's proportions (a snapshot is as large as the K/V of 1,600 tokens, as in
+Qwen3.5-4B) and computes nothing. All lengths are a quarter of real ones, the snapshot's too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from app.cli.player import ScriptPlayer
+from app.cli.processed import ProcessedTokens
+from app.cli.script import parse_step
+from engine.cache.budget import (
+    DropNode,
+    DropSnapshot,
+    GiveUpHot,
+    Holdings,
+    KvNode,
+    Policy,
+    Victim,
+)
+from engine.cache.coverage import coverage_aware
+from engine.cache.kv import KvArrays
+from engine.cache.layout import Layout
+from engine.cache.prefix_cache import PrefixCache
+from engine.config import EngineConfig
+from engine.events import Command, Event, RequestFinished, Submit
+from engine.models.loader import LoadedModel
+from engine.runner.history import History
+from engine.runner.runner import Runner
+from tests.fakes.sized_model import load_sized
+
+TRACES = Path(__file__).parent / "traces"
+SEEDS = (1, 2, 3, 4, 5)
+
+SCALE = 4
+STATE_TOKENS = 1600 // SCALE
+CONFIG = EngineConfig(cell_len=512 // SCALE, stride_len=2048 // SCALE, idle_work=False)
+# Room for a reply, made before it starts.
+MAX_TOKENS = 512 // SCALE
+
+NUM_STEPS = 240
+NUM_CHATS = 24
+TOKENS_PER_WORD = 1.5
+
+Step = dict[str, Any]
+
+
+# Traces
+
+
+@dataclass(eq=False)
+class Turn:
+    """A user message as the trace's writer sees it."""
+
+    parent: Turn | None
+    versions: list[Turn] = field(default_factory=list["Turn"])  # of the message after it
+    shown: Turn | None = None
+
+    def path(self) -> list[Turn]:
+        return [] if self.shown is None else [self.shown, *self.shown.path()]
+
+    def add(self) -> None:
+        self.shown = Turn(self)
+        self.versions.append(self.shown)
+
+
+class TraceWriter:
+    """Steps of `bench script` with numbers of words in place of texts."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = Random(f"trace {seed}")
+        self._chats: dict[str, Turn] = {}
+        self._personas = [self._words(700, 0.5) for _ in range(3)]
+        self.steps: list[Step] = []
+
+    def write(self) -> list[Step]:
+        names = [f"c{number}" for number in range(NUM_CHATS)]
+        self._rng.shuffle(names)
+        shares = [1 / rank for rank in range(1, NUM_CHATS + 1)]
+        turns = 0
+        while turns < NUM_STEPS:
+            (name,) = self._rng.choices(names, shares)
+            for _ in range(self._rng.randint(1, 3)):
+                self._turn(name)
+                turns += 1
+        return self.steps
+
+    def _turn(self, name: str) -> None:
+        if name not in self._chats:
+            self._chats[name] = Turn(None)
+            (persona,) = self._rng.choices(range(3), [6, 3, 2])
+            self._step("system", name, persona=persona, words=self._personas[persona])
+        chat = self._chats[name]
+        path = chat.path()
+        forks = [turn for turn in path if turn.parent and len(turn.parent.versions) > 1]
+        acts = ["send", "regenerate", "edit last", "edit", "hop"]
+        (act,) = self._rng.choices(acts, [50, 10, 12, 13, 15 if forks else 0])
+        if act == "hop":
+            self._hop(name, path, self._rng.choice(forks))
+            path = chat.path()
+        if act == "regenerate" and path:
+            self._step("regenerate", name)
+        elif act.startswith("edit") and path:
+            message = len(path) if act == "edit last" else self._rng.randint(1, len(path))
+            self._step("edit", name, message=message, words=self._message())
+            turn = path[message - 1]
+            assert turn.parent is not None
+            turn.parent.add()
+        else:
+            self._step("send", name, words=self._message())
+            (path[-1] if path else chat).add()
+
+    def _hop(self, name: str, path: list[Turn], turn: Turn) -> None:
+        assert turn.parent is not None
+        versions = turn.parent.versions
+        other = self._rng.choice([version for version in versions if version is not turn])
+        turn.parent.shown = other
+        message, version = path.index(turn) + 1, versions.index(other) + 1
+        self._step("switch_branch", name, message=message, version=version, of="user")
+
+    def _step(self, op: str, chat: str, **values: object) -> None:
+        reply = (
+            {} if op in ("system", "switch_branch") else {"reply": min(self._words(250, 0.6), 200)}
+        )
+        self.steps.append({"op": op, "chat": chat, **values, **reply})
+
+    def _message(self) -> int:
+        """Mostly a few lines, now and then something pasted."""
+        return self._words(1500, 0.4) if self._rng.random() < 0.06 else self._words(80, 0.8)
+
+    def _words(self, tokens: int, spread: float) -> int:
+        median = tokens / SCALE / TOKENS_PER_WORD
+        return max(2, round(median * math.exp(self._rng.gauss(0, spread))))
+
+
+VOCABULARY = (
+    "the quick brown fox jumps over lazy dog and sleeps on what is weather like list of numbers "
+    "please write short story about small boat first second return thank you could say that in "
+    "other words course function returns sum both its arguments"
+)
+
+
+def with_texts(name: str, steps: list[Step]) -> Iterator[Step]:
+    """Words for numbers of words: the same for the same step, and for the same system prompt."""
+
+    words = VOCABULARY.split()
+
+    def text(key: object, num_words: int) -> str:
+        rng = Random(f"{name} {key}")
+        return " ".join(words[int(rng.random() * len(words))] for _ in range(num_words))
+
+    for number, step in enumerate(steps):
+        spelled = {key: value for key, value in step.items() if key not in ("words", "persona")}
+        if "words" in step:
+            key = f"persona {step['persona']}" if "persona" in step else number
+            spelled["text"] = text(key, step["words"])
+        if "reply" in step:
+            spelled["reply"] = {"text": text(f"reply {number}", step["reply"])}
+            spelled["max_tokens"] = MAX_TOKENS
+        yield spelled
+
+
+# Plain LRU
+
+
+def plain_lru(holdings: Holdings) -> Iterator[Victim]:
+    """The snapshot, leaf or parked cache that was used least recently."""
+    return _oldest_first(holdings, {node: node.last_used for node in holdings.nodes})
+
+
+def lru_of_paths(holdings: Holdings) -> Iterator[Victim]:
+    """The same where using a point is using all that leads to it."""
+    used = {node: node.last_used for node in holdings.nodes}
+    for node in reversed(holdings.nodes):
+        if node.parent is not None:
+            used[node.parent] = max(used[node.parent], used[node])
+    return _oldest_first(holdings, used)
+
+
+def _oldest_first(holdings: Holdings, used: dict[KvNode, int]) -> Iterator[Victim]:
+    parked = {hot: hot.last_used for hot in holdings.parked}
+    dropped: set[KvNode] = set()
+
+    def can_go(node: KvNode) -> bool:
+        if holdings.needs_snapshot:
+            return node.snapshot is not None and not node.lock_count
+        is_leaf = not node.children and not node.lock_count
+        return is_leaf and isinstance(node.span, KvArrays) and node not in dropped
+
+    while True:
+        node = min(filter(can_go, holdings.nodes), key=lambda node: used[node], default=None)
+        hot = min(parked, key=lambda hot: parked[hot], default=None)
+        if node is not None and (hot is None or used[node] <= parked[hot]):
+            dropped.add(node)
+            yield DropSnapshot(node) if holdings.needs_snapshot else DropNode(node)
+        elif hot is not None:
+            del parked[hot]
+            yield GiveUpHot(hot)
+        else:
+            return
+
+
+# Playing
+
+
+class CacheClient:
+    """An app.cli.client.EngineClient of a runner alone: a request is answered when it is sent."""
+
+    def __init__(self, model: LoadedModel, cache: PrefixCache) -> None:
+        self._runner = Runner(model, cache, History(), CONFIG)
+        self._events: deque[Event] = deque()
+        self.finished: list[RequestFinished] = []
+
+    def send(self, command: Command) -> None:
+        assert isinstance(command, Submit)
+        sequence = self._runner.start(command.request, command.submitted_at)
+        events: list[Event] = []
+        while not (events and isinstance(events[-1], RequestFinished)):
+            events = self._runner.step(sequence)
+        self._runner.settle(sequence)
+        self.finished.append(events[-1])
+        self._events.append(events[-1])
+
+    def next_event(self) -> Event:
+        return self._events.popleft()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """A trace under one policy."""
+
+    tokens_fed: int
+    held_bytes: int
+    num_points: int
+    working_set_bytes: int
+
+
+def play(model: LoadedModel, steps: list[Step], policy: Policy, budget_bytes: int) -> Played:
+    cache = PrefixCache(
+        model.layout, budget_bytes=budget_bytes, max_hot=CONFIG.max_hot, policy=policy
+    )
+    client = CacheClient(model, cache)
+    player = ScriptPlayer(client, Path(), check=False)
+    for step in steps:
+        for _ in player.play(parse_step(json.dumps(step))):
+            pass
+    cache.check_invariants()
+    held = cache.statistics()
+    return Played(
+        tokens_fed=sum(
+            finished.usage.plan.prompt_tokens - finished.usage.plan.restored
+            for finished in client.finished
+        ),
+        held_bytes=held.total_bytes,
+        num_points=held.num_snapshots,
+        working_set_bytes=working_set_bytes(client.finished, model.layout),
+    )
+
+
+def working_set_bytes(finished: list[RequestFinished], layout: Layout) -> int:
+    """Bytes of the points that were restored, each counted once, and of all K/V below them."""
+    restored = {event.prompt_ids[: event.usage.plan.restored] for event in finished}
+    tokens = ProcessedTokens()
+    num_tokens = sum(len(token_ids) - tokens.add(token_ids) for token_ids in restored)
+    return len(restored) * layout.snapshot_bytes + num_tokens * layout.kv_bytes_per_token
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--share", type=float, default=0.5, help="of the working set")
+    parser.add_argument("--seeds", type=int, nargs="*", help="of other traces than the kept ones")
+    parser.add_argument("--keep", action="store_true", help="write the kept traces anew")
+    args = parser.parse_args()
+    if args.keep:
+        keep_traces()
+    model = load_sized(state_tokens=STATE_TOKENS)
+    ratios: list[float] = []
+    print(
+        "trace       held  working set   budget |    fed: no budget     ours      LRU  LRU, paths | ours/LRU"
+    )
+    for name, steps in traces(args.seeds):
+        free = play(model, steps, coverage_aware, 1 << 62)
+        budget = int(free.working_set_bytes * args.share)
+        ours, lru, paths = (
+            play(model, steps, policy, budget).tokens_fed
+            for policy in (coverage_aware, plain_lru, lru_of_paths)
+        )
+        ratios.append(ours / min(lru, paths))
+        print(
+            f"{name:8}{mib(free.held_bytes)}{mib(free.working_set_bytes):>13}{mib(budget):>9} |"
+            f"{free.tokens_fed:>18}{ours:>9}{lru:>9}{paths:>12} | {ratios[-1]:.3f}",
+            flush=True,
+        )
+    print(f"ours / the better LRU: median {statistics.median(ratios):.3f}, worst {max(ratios):.3f}")
+
+
+def mib(nbytes: int) -> str:
+    return f"{nbytes / 2**20:6.2f} M"
+
+
+def keep_traces() -> None:
+    TRACES.mkdir(exist_ok=True)
+    for seed in SEEDS:
+        lines = [json.dumps(step, separators=(",", ":")) for step in TraceWriter(seed).write()]
+        (TRACES / f"trace-{seed}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def traces(seeds: list[int] | None) -> Iterator[tuple[str, list[Step]]]:
+    for seed in seeds or SEEDS:
+        name = f"trace-{seed}"
+        if seeds:
+            steps = TraceWriter(seed).write()
+        else:
+            lines = (TRACES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+            steps = [json.loads(line) for line in lines]
+        yield name, list(with_texts(name, steps))
+
+
+if __name__ == "__main__":
+    main()

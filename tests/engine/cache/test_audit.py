@@ -1,0 +1,118 @@
+"""Stored points are computed anew; one that is wrong is dropped, and the next answer is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import mlx.core as mx
+import pytest
+
+from engine.cache.prefix_cache import PrefixCache
+from engine.cache.trees import map_arrays
+from engine.events import IdleKind, IdleStopped, IdleWorking, SetIdleWork
+from engine.runner.audit import AuditJob
+from engine.types import ConversationId
+from tests.fakes.asking import ask, cache_of, reply_of, user
+from tests.fakes.engine_fixtures import OpenTiny
+from tests.fakes.inline_engine import InlineClient
+
+MODELS = ["qwen3_5", "falcon_h1", "mamba2", "gemma3", "llama"]
+
+
+def start_audit(client: InlineClient, max_tokens: int = 1 << 20) -> AuditJob | None:
+    assert client.core.model is not None
+    return AuditJob.start(client.core.model.adapter, cache_of(client), max_tokens)
+
+
+def audit_all(client: InlineClient) -> None:
+    """Every point once, those that are left after others were dropped."""
+    for _ in range(len(list(cache_of(client).nodes()))):
+        job = start_audit(client)
+        while job is not None and job.step():
+            pass
+        cache_of(client).check_invariants()
+
+
+def chat_a_while(client: InlineClient) -> None:
+    first = ask(client, user("What is a boat?"))
+    second = ask(client, user("What is a boat?"), reply_of(first), user("And a list?"))
+    ask(client, user("What is a boat?"), reply_of(first), user("Edited words"))
+    cache_of(client).evict_hot()
+    ask(
+        client,
+        user("What is a boat?"),
+        reply_of(first),
+        user("And a list?"),
+        reply_of(second),
+        user("x"),
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_stored_points_are_what_their_passes_give(open_tiny: OpenTiny, name: str) -> None:
+    client = open_tiny(name)
+    chat_a_while(client)
+    audit_all(client)
+
+    assert cache_of(client).counters.audits > 3
+    assert cache_of(client).counters.audit_faults == 0
+
+
+def spoil_states(cache: PrefixCache) -> bool:
+    states = [n.snapshot for n in cache.nodes() if n.snapshot is not None and n.snapshot.states]
+    for snapshot in states:
+        snapshot.states = tuple(map_arrays(lambda x: x * 1.1, state) for state in snapshot.states)
+    return bool(states)
+
+
+def spoil_kv(cache: PrefixCache) -> bool:
+    hot = cache.parked(ConversationId("A"))
+    assert hot is not None
+    for leaf in hot.leaves.kv:
+        leaf.values = map_arrays(mx.zeros_like, leaf.values)
+    return bool(hot.leaves.kv)
+
+
+@pytest.mark.parametrize("spoil", [spoil_states, spoil_kv])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_wrong_point_is_dropped(
+    open_tiny: OpenTiny, name: str, spoil: Callable[[PrefixCache], bool]
+) -> None:
+    client = open_tiny(name)
+    chat_a_while(client)
+    right = ask(client, user("What is a boat?"))
+    if not spoil(cache_of(client)):
+        pytest.skip("this model has no such state")
+    audit_all(client)
+
+    assert cache_of(client).counters.audit_faults > 0
+    again = ask(client, user("What is a boat?"), chat="B")
+    assert again.reply.token_ids == right.reply.token_ids
+
+
+def test_what_is_too_long_or_in_use_is_left_alone(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    assert start_audit(client) is None
+    chat_a_while(client)
+    shortest = min(node.end for node in cache_of(client).nodes() if node.snapshot)
+
+    assert start_audit(client, shortest - 1) is None
+    job = start_audit(client, shortest)
+    assert job is not None
+    assert job.total == shortest
+    # Its point is locked until the job stops.
+    assert start_audit(client, shortest) is None
+    job.stop()
+    assert start_audit(client, shortest) is not None
+
+
+def test_the_idle_engine_audits(open_tiny: OpenTiny) -> None:
+    client = open_tiny("lfm2")
+    chat_a_while(client)
+    client.send(SetIdleWork(enabled=True))
+    client.core._idler._audited_at = -1e9  # pyright: ignore[reportPrivateUsage]
+    events = client.run_until_idle()
+
+    assert any(isinstance(e, IdleWorking) and e.kind is IdleKind.AUDIT for e in events)
+    assert events[-1] == IdleStopped()
+    assert cache_of(client).counters.audits == 1

@@ -1,0 +1,95 @@
+"""The budget while requests run, and pins."""
+
+from __future__ import annotations
+
+from engine.cache.budget import least_point
+from engine.chat.prompt import PointKind
+from engine.types import ConversationId
+from tests.fakes.cache_feeder import CacheFeeder
+
+STRIDE, TAIL, PROMPT = PointKind.STRIDE, PointKind.TAIL, PointKind.PROMPT
+
+
+def numbers(start: int, n_tokens: int) -> list[int]:
+    return list(range(start, start + n_tokens))
+
+
+def test_a_growing_answer_makes_room_while_it_runs() -> None:
+    feeder = CacheFeeder()
+    for chat, start in (("A", 0), ("B", 50_000), ("C", 90_000)):
+        feeder.turn(chat, numbers(start, 2_000), {2_000: TAIL})
+    budget = feeder.cache.ledger().total_bytes
+    feeder.cache.set_budget(budget)
+    lease = feeder.start("D", numbers(200_000, 100))
+    feeder.feed(lease, numbers(200_000, 100), {100: PROMPT})
+    held: list[int] = []
+    for n_tokens in range(200, 4_000, 100):
+        feeder.feed(lease, numbers(200_000, n_tokens), {})
+        held.append(feeder.cache.ledger().total_bytes)
+
+    assert max(held) <= budget
+    assert feeder.cache.counters.evictions > 0
+    feeder.cache.check_invariants()
+
+
+def test_what_a_request_restored_from_the_tree_is_not_counted_twice() -> None:
+    feeder = CacheFeeder()
+    feeder.turn("A", numbers(0, 20_000), {20_000: TAIL})
+    feeder.turn("B", numbers(50_000, 2_000), {2_000: TAIL})
+    feeder.cache.evict_hot()
+    feeder.cache.set_budget(feeder.cache.ledger().total_bytes + 500_000)
+    feeder.turn("A", numbers(0, 20_010), {20_005: PROMPT, 20_010: TAIL})
+
+    assert feeder.cache.counters.evictions == 0
+
+
+def test_a_side_request_evicts_nothing() -> None:
+    feeder = CacheFeeder()
+    feeder.turn("A", numbers(0, 2_000), {2_000: TAIL})
+    feeder.cache.set_budget(feeder.cache.ledger().total_bytes)
+    lease = feeder.cache.acquire(
+        ConversationId("title"), [7], feeder.adapter.new_caches, room=8, side=True
+    )
+    feeder.feed(lease, numbers(50_000, 5_000), {100: STRIDE, 5_000: TAIL})
+    feeder.cache.abandon(lease)
+
+    assert feeder.cache.counters.evictions == 0
+    assert feeder.start("A", numbers(0, 2_001)).restored == 2_000
+
+
+def test_a_long_prompt_thins_its_own_points_when_nothing_else_is_left() -> None:
+    feeder = CacheFeeder(budget_bytes=1_200_000)
+    token_ids = numbers(0, 4_000)
+    lease = feeder.start("A", token_ids)
+    feeder.feed(lease, token_ids, dict.fromkeys(range(200, 4_001, 200), STRIDE))
+    ends = [point.n_tokens for point in lease.snapshots]
+    gaps = [end - start for start, end in zip([0, *ends], ends, strict=False)]
+
+    assert feeder.cache.ledger().total_bytes <= 1_200_000
+    assert ends[-1] == 4_000
+    assert len(ends) > 5
+    assert max(gaps) <= 2 * min(gaps[:-1])
+
+
+def test_the_newest_point_of_a_request_stays() -> None:
+    feeder = CacheFeeder()
+    lease = feeder.start("A", numbers(0, 100))
+    assert least_point([]) is None
+    feeder.feed(lease, numbers(0, 100), {100: STRIDE})
+    assert least_point(lease.snapshots) is None
+    feeder.feed(lease, numbers(0, 400), {200: TAIL, 300: STRIDE, 400: STRIDE})
+    point = least_point(lease.snapshots)
+
+    assert point is not None
+    assert point.n_tokens in (100, 300)
+
+
+def test_a_pinned_conversation_outlives_a_fresher_one() -> None:
+    feeder = CacheFeeder()
+    feeder.turn("pinned", numbers(0, 500), {500: TAIL})
+    feeder.cache.pin(ConversationId("pinned"), pinned=True)
+    for number in range(1, 20):
+        feeder.turn("A", numbers(1_000 * number, 500), {500: TAIL})
+        feeder.cache.set_budget(2 * 200_000)
+
+    assert feeder.start("pinned", numbers(0, 501)).restored == 500

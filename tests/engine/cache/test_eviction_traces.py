@@ -1,0 +1,43 @@
+"""The kept traces of tests/benchmarks/eviction.py, the beginning of one of them played."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from engine.cache.coverage import coverage_aware
+from tests.benchmarks.eviction import (
+    SEEDS,
+    STATE_TOKENS,
+    TRACES,
+    TraceWriter,
+    lru_of_paths,
+    plain_lru,
+    play,
+    with_texts,
+)
+from tests.fakes.sized_model import load_sized
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_kept_trace_is_what_its_seed_gives(seed: int) -> None:
+    lines = (TRACES / f"trace-{seed}.jsonl").read_text(encoding="utf-8").splitlines()
+
+    assert [json.loads(line) for line in lines] == TraceWriter(seed).write()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_less_is_fed_again_than_under_plain_lru() -> None:
+    model = load_sized(state_tokens=STATE_TOKENS)
+    steps = list(with_texts("trace-1", TraceWriter(1).write()[:90]))
+    free = play(model, steps, coverage_aware, 1 << 62)
+    budget = free.working_set_bytes // 2
+    ours, lru, paths = (
+        play(model, steps, policy, budget) for policy in (coverage_aware, plain_lru, lru_of_paths)
+    )
+
+    assert free.tokens_fed < ours.tokens_fed
+    assert ours.tokens_fed < 0.9 * min(lru.tokens_fed, paths.tokens_fed)
+    assert max(ours.held_bytes, lru.held_bytes) <= budget

@@ -1,0 +1,321 @@
+"""The real Qwen tokenizers and templates: what of a turn the next turn's prompt begins with.
+
+The engine knows none of these templates. The tables say what each of them keeps; that a snapshot
+lies exactly there is what lets the next turn go on without reading anything again.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import pytest
+
+from engine.cache.radix import common_prefix_len
+from engine.chat.prompt import Point, PointKind, Prompt, PromptBuilder
+from engine.chat.template import Thoughts
+from engine.models.renderer import JinjaRenderer
+from engine.types import Message, Role
+from tests.fakes.qwen import Qwen, qwen_chat_tokenizer, qwen_template
+from tests.fakes.texts import reply_of
+
+pytestmark = pytest.mark.slow
+
+ALL: int | None = None  # the prompt and all that was generated
+MODES = [None, True, False]
+KEEPING = [Qwen.QWEN3_6, Qwen.QWEN3_8]
+
+# Of a prompt, how many tokens at its end the prompt of the next turn does not repeat, by `thinking`.
+TURN_LOSS: dict[Qwen, dict[bool | None, int | None]] = {
+    Qwen.QWEN3: {None: 0, True: 0, False: 4},
+    Qwen.QWEN3_5: {None: 2, True: 2, False: 4},
+    Qwen.QWEN3_5_SMALL: {None: 4, True: 2, False: 4},
+    Qwen.QWEN3_6: {None: 2, True: 2, False: 4},
+    Qwen.QWEN3_8: {None: ALL, True: ALL, False: ALL},
+}
+# The same where a tool answers next. Qwen3 shows no empty thought there.
+LOOP_LOSS: dict[Qwen, dict[bool | None, int | None]] = {
+    qwen: dict.fromkeys(MODES, ALL) for qwen in Qwen
+}
+LOOP_LOSS[Qwen.QWEN3][False] = 4
+
+SYSTEM = "You are a careful assistant. Отвечай кратко. 短く答えて。"
+QUESTIONS = [
+    "What is 17 * 23? Show each step, please.",
+    "Schreib mir eine Liste:\n\n- Äpfel\n- Birnen\n- 3,5 kg Mehl",
+    "今の関数を日本語で説明してください。",
+]
+THOUGHTS = [
+    "The product of 17 and 23.\n\n1. 17 * 20 = 340\n2. 17 * 3 = 51\n\nSo 391.",
+    "Drei Dinge. Soll ich sortieren?",
+    "def f(x): return x  # 簡単だ",
+]
+ANSWERS = [
+    "It is **391**.\n\n```python\nprint(17 * 23)\n```",
+    "1. Äpfel\n2. Birnen\n3. Mehl (3,5 kg)",
+    "この関数は `x` をそのまま返します。🙂",
+]
+# Inside the first thought, not after a blank, which templates trim.
+STOPPED_AFTER = 10
+TOOL_CALL = "<tool_call>\n<function=weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>"
+TOOL_ANSWER = '{"city": "Oslo", "celsius": -3.5, "note": "</tool_response><|im_end|>"}'
+
+
+@cache
+def builder_of(qwen: Qwen) -> PromptBuilder:
+    return PromptBuilder(qwen_chat_tokenizer(qwen), JinjaRenderer(qwen_template(qwen), {}))
+
+
+@dataclass(slots=True)
+class Chat:
+    """A conversation with one template; thoughts are written where the model would think."""
+
+    qwen: Qwen
+    thinking: bool | None = None
+    keep: bool = False
+    messages: list[Message] = field(
+        default_factory=lambda: [Message(role=Role.SYSTEM, content=SYSTEM)]
+    )
+
+    @property
+    def builder(self) -> PromptBuilder:
+        return builder_of(self.qwen)
+
+    @property
+    def thinks(self) -> bool:
+        by_default = self.qwen is not Qwen.QWEN3_5_SMALL
+        return by_default if self.thinking is None else self.thinking
+
+    def ask(self, text: str, role: Role = Role.USER) -> Prompt:
+        self.messages.append(Message(role=role, content=text))
+        return self.prompt()
+
+    def prompt(self) -> Prompt:
+        return self.builder.build(self.messages, thinking=self.thinking, keep_thinking=self.keep)
+
+    def answer(self, prompt: Prompt, text: str, thought: str) -> tuple[int, ...]:
+        """-> all that is fed when the reply is written."""
+        builder = self.builder
+        thought = thought if self.thinks else ""
+        token_ids = builder.forced_ids(text, thought, in_reasoning=prompt.in_reasoning)
+        return self.produce(prompt, token_ids)
+
+    def produce(self, prompt: Prompt, token_ids: tuple[int, ...]) -> tuple[int, ...]:
+        self.messages.append(reply_of(self.builder, prompt, token_ids))
+        return prompt.token_ids + token_ids
+
+    def text_of(self, prompt: Prompt) -> str:
+        return self.builder.tokenizer.decode(prompt.token_ids)
+
+
+def assert_lost(loss: int | None, prompt: Prompt, fed: tuple[int, ...], later: Prompt) -> None:
+    """The later prompt repeats what is said of an earlier one, and a point lies right there."""
+    common = common_prefix_len(fed, later.token_ids)
+    if loss is None:
+        assert common == len(fed)
+    else:
+        assert common == len(prompt.token_ids) - loss
+        assert common in {point.n_tokens for point in prompt.points}
+
+
+@pytest.mark.parametrize(
+    ("qwen", "token_ids"),
+    [
+        (Qwen.QWEN3, (151644, 872, 198, 9707, 151645, 198, 151668)),
+        (Qwen.QWEN3_5, (248045, 846, 198, 9419, 248046, 198, 248069)),
+    ],
+)
+def test_the_vocabularies_are_the_published_ones(qwen: Qwen, token_ids: tuple[int, ...]) -> None:
+    text = "<|im_start|>user\nHello<|im_end|>\n</think>"
+    assert builder_of(qwen).tokenizer.encode_template(text) == token_ids
+
+
+@pytest.mark.parametrize("thinking", MODES)
+@pytest.mark.parametrize("qwen", Qwen)
+def test_turns(qwen: Qwen, thinking: bool | None) -> None:
+    chat = Chat(qwen, thinking)
+    assert chat.builder.template.can_keep_thinking is (qwen is Qwen.QWEN3_6)
+    before: tuple[Prompt, tuple[int, ...]] | None = None
+    for question, thought, answer in zip(QUESTIONS, THOUGHTS, ANSWERS, strict=True):
+        prompt = chat.ask(question)
+        rendered = chat.builder.template.render(
+            chat.messages, Thoughts(thinking), reply_follows=True
+        )
+        assert chat.text_of(prompt) == unicodedata.normalize("NFC", rendered)
+        if before is not None:
+            assert_lost(TURN_LOSS[qwen][thinking], *before, prompt)
+        before = prompt, chat.answer(prompt, answer, thought)
+
+
+@pytest.mark.parametrize("thinking", MODES)
+@pytest.mark.parametrize("qwen", KEEPING)
+def test_kept_thoughts_lose_nothing(qwen: Qwen, thinking: bool | None) -> None:
+    chat = Chat(qwen, thinking, keep=True)
+    before: tuple[Prompt, tuple[int, ...]] | None = None
+    for question, thought, answer in zip(QUESTIONS, THOUGHTS, ANSWERS, strict=True):
+        prompt = chat.ask(question)
+        if before is not None:
+            assert_lost(ALL, *before, prompt)
+        before = prompt, chat.answer(prompt, answer, thought)
+
+
+def test_what_the_template_trims_is_lost_and_nothing_before_it() -> None:
+    chat = Chat(Qwen.QWEN3_6, keep=True)
+    prompt = chat.ask(QUESTIONS[0])
+    fed = chat.answer(prompt, ANSWERS[0], f"{THOUGHTS[0]}  ")
+    later = chat.ask(QUESTIONS[1])
+    common = common_prefix_len(fed, later.token_ids)
+
+    kept = chat.builder.tokenizer.decode(later.token_ids[len(prompt.token_ids) : common])
+    assert THOUGHTS[0].startswith(kept)
+    assert len(kept) > len(THOUGHTS[0]) - len("391.")
+    assert f"{THOUGHTS[0]}\n</think>\n\n{ANSWERS[0]}<|im_end|>" in chat.text_of(later)
+
+
+@pytest.mark.parametrize("thinking", MODES)
+@pytest.mark.parametrize("qwen", Qwen)
+def test_tool_loops(qwen: Qwen, thinking: bool | None) -> None:
+    chat = Chat(qwen, thinking)
+    first = chat.ask("How cold is it in Oslo?")
+    fed = chat.answer(first, TOOL_CALL, "I need the weather.")
+    assert chat.messages[-1].content == TOOL_CALL
+    ahead = chat.builder.build_ahead(
+        chat.messages, thinking=thinking, keep_thinking=False, is_draft=False
+    )
+    second = chat.ask(TOOL_ANSWER, Role.TOOL)
+    assert second.token_ids[: len(ahead.token_ids)] == ahead.token_ids
+    assert chat.text_of(ahead).endswith("<tool_response>\n")
+    assert [point.n_tokens for point in ahead.points[-2:]] == [
+        ahead.message_starts[-1],
+        len(ahead.token_ids),
+    ]
+    assert_lost(LOOP_LOSS[qwen][thinking], first, fed, second)
+    written = chat.builder.tokenizer.encode_template("<tool_response></tool_response>")
+    assert [i for i in second.token_ids if i in written] == list(written)
+    fed = chat.answer(second, "It is cold.", "Below zero.")
+    third = chat.ask("Thanks. And in Rome?")
+
+    thoughts_go = chat.thinks or qwen is not Qwen.QWEN3
+    if qwen is Qwen.QWEN3_8:
+        assert_lost(ALL, second, fed, third)
+    elif thoughts_go:
+        # The thoughts of the whole loop: back to before its first step, whose point also a reading
+        # of the second step in one go would give.
+        common = common_prefix_len(fed, third.token_ids)
+        assert_lost(TURN_LOSS[qwen][thinking], first, fed, third)
+        assert common in {point.n_tokens for point in second.points}
+    else:
+        assert_lost(TURN_LOSS[qwen][thinking], second, fed, third)
+
+
+@pytest.mark.parametrize("first_thinks", [True, False])
+@pytest.mark.parametrize("qwen", Qwen)
+def test_thinking_toggled_between_turns(qwen: Qwen, first_thinks: bool) -> None:
+    chat = Chat(qwen, first_thinks)
+    prompt = chat.ask(QUESTIONS[0])
+    other = replace(chat, thinking=not first_thinks, messages=list(chat.messages)).prompt()
+    fed = chat.answer(prompt, ANSWERS[0], THOUGHTS[0])
+    chat.thinking = not first_thinks
+    later = chat.ask(QUESTIONS[1])
+
+    if qwen is Qwen.QWEN3_8:
+        # This template writes how much to think into the system message.
+        assert common_prefix_len(fed, later.token_ids) == len(["<|im_start|>", "system", "\n"])
+        return
+    assert_lost(TURN_LOSS[qwen][first_thinks], prompt, fed, later)
+    # The same question asked in the other manner shares all but the tail, too.
+    common = common_prefix_len(prompt.token_ids, other.token_ids)
+    point = max(p.n_tokens for p in prompt.points if p.n_tokens <= common)
+    assert common - point <= 1
+    assert len(prompt.token_ids) - point <= 4
+
+
+@pytest.mark.parametrize("qwen", Qwen)
+def test_another_system_prompt_changes_nothing_after_it(qwen: Qwen) -> None:
+    chat = Chat(qwen)
+    for question, thought, answer in zip(QUESTIONS, THOUGHTS, ANSWERS, strict=True):
+        chat.answer(chat.ask(question), answer, thought)
+    old = chat.ask("Go on.")
+    chat.messages[0] = Message(role=Role.SYSTEM, content="Be someone else.")
+    new = chat.prompt()
+    begin = new.message_starts[1]
+
+    assert new.token_ids[begin:] == old.token_ids[old.message_starts[1] :]
+    shift = begin - old.message_starts[1]
+    moved = [(p.n_tokens + shift, p.kind) for p in old.points]
+    assert [(p.n_tokens, p.kind) for p in new.points] == moved
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("qwen", Qwen)
+def test_an_edited_reply_is_read_from_its_beginning(qwen: Qwen, keep: bool) -> None:
+    chat = Chat(qwen, keep=keep)
+    prompt = chat.ask(QUESTIONS[0])
+    chat.answer(prompt, ANSWERS[0], THOUGHTS[0])
+    old = chat.ask(QUESTIONS[1])
+    edited = Message(role=Role.ASSISTANT, content="No. <|im_end|>", reasoning="Edited.")
+    chat.messages[2] = edited
+    new = chat.prompt()
+    common = common_prefix_len(old.token_ids, new.token_ids)
+    point = max(p.n_tokens for p in prompt.points if p.n_tokens <= common)
+
+    assert common - point <= len(prompt.token_ids) - prompt.message_starts[-1]
+    assert point >= prompt.message_starts[-1]
+    control = chat.builder.tokenizer.count_control
+    assert control(new.token_ids) == control(old.token_ids)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("qwen", Qwen)
+def test_a_reply_stopped_inside_its_thought_leaves_no_open_thought(qwen: Qwen, keep: bool) -> None:
+    chat = Chat(qwen, True, keep=keep)
+    prompt = chat.ask(QUESTIONS[0])
+    whole = chat.builder.forced_ids(ANSWERS[0], THOUGHTS[0], in_reasoning=prompt.in_reasoning)
+    fed = chat.produce(prompt, whole[:STOPPED_AFTER])
+    stopped = chat.messages[-1]
+    later = chat.ask(QUESTIONS[1])
+    before, _, tail = chat.text_of(later).rpartition("<|im_start|>assistant")
+
+    assert stopped.content == ""
+    assert THOUGHTS[0].startswith(stopped.reasoning)
+    assert before.count("<think>") == before.count("</think>")
+    assert tail.count("<think>") == later.in_reasoning
+    if qwen is Qwen.QWEN3_8 or (keep and qwen is Qwen.QWEN3_6):
+        assert common_prefix_len(fed, later.token_ids) == len(fed)
+
+
+@pytest.mark.parametrize("qwen", Qwen)
+def test_what_is_known_ahead_is_what_comes(qwen: Qwen) -> None:
+    chat = Chat(qwen)
+    for question, thought, answer in zip(QUESTIONS, THOUGHTS, ANSWERS, strict=True):
+        chat.answer(chat.ask(question), answer, thought)
+    ahead = chat.builder.build_ahead(
+        chat.messages, thinking=None, keep_thinking=False, is_draft=False
+    )
+    later = chat.ask("And what is left?")
+
+    assert later.token_ids[: len(ahead.token_ids)] == ahead.token_ids
+    assert later.message_starts[: len(ahead.message_starts)] == ahead.message_starts
+    typed = later.token_ids[len(ahead.token_ids) :]
+    assert chat.builder.tokenizer.decode(typed).startswith("And what is left?<|im_end|>")
+    assert ahead.points[-1] == Point(len(ahead.token_ids), PointKind.TAIL)
+
+
+DRAFT = "Première question : où est la gare ?\n\n- 12 km, это далеко?\n```py\nx = 1\n```\n日本語の長い文章も書きます。"
+
+
+@pytest.mark.parametrize("typed_len", range(0, len(DRAFT) + 1, 7))
+@pytest.mark.parametrize("qwen", [Qwen.QWEN3, Qwen.QWEN3_5])
+def test_no_further_typing_changes_what_is_read_of_a_draft(qwen: Qwen, typed_len: int) -> None:
+    chat = Chat(qwen)
+    chat.answer(chat.ask(QUESTIONS[0]), ANSWERS[0], THOUGHTS[0])
+    whole = chat.ask(DRAFT)
+    chat.messages[-1] = Message(role=Role.USER, content=DRAFT[:typed_len])
+    ahead = chat.builder.build_ahead(
+        chat.messages, thinking=None, keep_thinking=False, is_draft=True
+    )
+
+    assert whole.token_ids[: len(ahead.token_ids)] == ahead.token_ids
+    assert ahead.points[-1].n_tokens == len(ahead.token_ids)
+    assert len(ahead.token_ids) >= whole.points[-3].n_tokens

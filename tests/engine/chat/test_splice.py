@@ -1,0 +1,96 @@
+"""A reply's own ids stand wherever its text does, thoughts and all, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from engine.cache.radix import common_prefix_len
+from engine.chat.prompt import PromptBuilder
+from engine.chat.template import Thoughts
+from engine.types import Message, Role
+from tests.fakes.texts import StringRenderer, chat_tokenizer, reply_of
+
+# Keeps every thought; trims as Qwen's templates do.
+ALWAYS = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{% if m.role == 'assistant' %}<think>\n{{ m.reasoning_content | default('') | trim }}\n</think>\n\n{% endif %}"
+    "{{ m.content | trim }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
+)
+# The model opens its thoughts itself.
+OPENING = ALWAYS.replace("assistant\n<think>\n{% endif %}", "assistant\n{% endif %}")
+USER = Message(role=Role.USER, content="one")
+NEXT = Message(role=Role.USER, content="two")
+TOKENIZER = chat_tokenizer()
+BUILDERS = {name: PromptBuilder(TOKENIZER, StringRenderer(name)) for name in (ALWAYS, OPENING)}
+
+# Letters one by one: ids that the tokenizer would not give.
+letters = st.text("abcdefghij ", min_size=1, max_size=12).filter(lambda t: t == t.strip())
+
+
+def spelled(text: str) -> tuple[int, ...]:
+    return tuple(token_id for letter in text for token_id in TOKENIZER.encode_text(letter))
+
+
+def kept(template: str, token_ids: tuple[int, ...]) -> int:
+    """How many of a reply's ids the next turn's prompt repeats."""
+    builder = BUILDERS[template]
+    prompt = builder.build([USER], thinking=None, keep_thinking=False)
+    reply = reply_of(builder, prompt, token_ids)
+    later = builder.build([USER, reply, NEXT], thinking=None, keep_thinking=False)
+    rendered = builder.template.render([USER, reply, NEXT], Thoughts(), reply_follows=True)
+    assert TOKENIZER.decode(later.token_ids) == rendered
+    return common_prefix_len(prompt.token_ids + token_ids, later.token_ids) - len(prompt.token_ids)
+
+
+@settings(deadline=None, max_examples=30)
+@given(letters, letters)
+def test_thought_marker_and_answer_are_one_run(thought: str, answer: str) -> None:
+    end = TOKENIZER.encode_template("</think>")
+    token_ids = (*spelled(f"{thought}\n"), *end, *spelled(f"\n\n{answer}"))
+    opened = (*TOKENIZER.encode_template("<think>"), *spelled("\n"), *token_ids)
+
+    assert kept(ALWAYS, token_ids) == len(token_ids)
+    assert kept(OPENING, opened) == len(opened)
+
+
+@pytest.mark.parametrize(
+    ("text", "agreed"),
+    [
+        ("\n</think>\n\nYes.", "\n</think>\n\nYes."),  # no thought
+        ("hm\n</think>\n\n", "hm\n</think>\n\n"),  # no answer
+        ("hm\n</think>", "hm\n</think>"),  # stopped before one
+        ("hm", "hm"),  # stopped inside its thought
+        ("hm\n</think>\n\nYes. ", "hm\n</think>\n\nYes."),  # what the template trims
+        ("hm \n</think>\n\nYes.", "hm"),
+        ("hm</think>Yes.", "hm"),  # other blanks than the template writes
+    ],
+)
+def test_ids_are_kept_as_far_as_the_text_agrees(text: str, agreed: str) -> None:
+    parts = TOKENIZER.split_control(text)
+    token_ids = tuple(
+        token_id
+        for part in parts
+        for control in [TOKENIZER.control_prefix(part)]
+        for token_id in (
+            *TOKENIZER.encode_template(control),
+            *spelled(part.removeprefix(control)),
+        )
+    )
+
+    assert TOKENIZER.decode(token_ids[: kept(ALWAYS, token_ids)]) == agreed
+
+
+def test_an_edited_thought_is_read_and_the_answer_keeps_its_ids() -> None:
+    builder = BUILDERS[ALWAYS]
+    prompt = builder.build([USER], thinking=None, keep_thinking=False)
+    answer = spelled("\n\nSo be it.")
+    token_ids = (*spelled("hm\n"), *TOKENIZER.encode_template("</think>"), *answer)
+    edited = replace(reply_of(builder, prompt, token_ids), reasoning="Another one.")
+    later = builder.build([USER, edited, NEXT], thinking=None, keep_thinking=False).token_ids
+
+    assert "Another one.\n</think>\n\nSo be it." in TOKENIZER.decode(later)
+    assert any(later[i : i + 9] == spelled("So be it.") for i in range(len(later)))

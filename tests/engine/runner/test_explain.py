@@ -1,0 +1,450 @@
+"""Which reason each fed token gets, on prompts written out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given, strategies as st
+
+from engine.chat.prompt import Prompt
+from engine.events import Prewarm
+from engine.runner.explain import Found, Why, explain, sentence
+from engine.runner.history import History
+from engine.runner.plan import log_line, plan_prompt
+from engine.types import (
+    ConversationId,
+    Message,
+    Reason,
+    ReasonKind,
+    ReplyTokens,
+    Request,
+    RequestId,
+    Role,
+)
+
+CHAT = ConversationId("A")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A message, and the tokens that a template makes of it."""
+
+    message: Message
+    token_ids: tuple[int, ...]
+
+
+def said(role: Role, text: str, first_id: int, num_tokens: int) -> Said:
+    ids = tuple(range(first_id, first_id + num_tokens))
+    return Said(message=Message(role=role, content=text), token_ids=ids)
+
+
+SYSTEM = said(Role.SYSTEM, "Be brief.", 100, 10)
+OTHER_SYSTEM = Said(
+    message=Message(role=Role.SYSTEM, content="Be long."),
+    token_ids=(100, 101, 102, *range(110, 117)),
+)
+ONE = said(Role.USER, "one", 200, 10)
+EDITED = Said(
+    message=Message(role=Role.USER, content="on and on"), token_ids=(200, 201, *range(210, 216))
+)
+# A reply of 6 tokens of thought and 8 of answer, which follow each other where it is produced.
+THOUGHT = tuple(range(300, 306))
+ANSWER = tuple(range(306, 314))
+REPLY = Said(
+    message=Message(
+        role=Role.ASSISTANT,
+        content="yes",
+        reasoning="hm",
+        reply=ReplyTokens(token_ids=(*THOUGHT, *ANSWER), answer_start=6, tokenizer_hash="t"),
+    ),
+    token_ids=(*THOUGHT, *ANSWER),
+)
+STRIPPED = replace(REPLY, token_ids=ANSWER)
+REWRITTEN = replace(REPLY, token_ids=(*THOUGHT, 399, *ANSWER[1:]))
+SECOND = said(Role.USER, "two", 400, 10)
+THIRD = said(Role.USER, "three", 500, 10)
+TAIL = (900, 901, 902)
+NO_THINKING = (900, 901, 903, 904)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request and its prompt."""
+
+    request: Request
+    prompt: Prompt
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.prompt.token_ids)
+
+    def start(self, index: int) -> int:
+        return self.prompt.message_starts[index]
+
+
+def ask(
+    *parts: Said,
+    tail: tuple[int, ...] = TAIL,
+    new: Sequence[int] | None = None,
+    thinking: bool | None = None,
+    keep_thinking: bool = False,
+    stripped: Sequence[int] = (),
+) -> Asked:
+    """A request for an answer to parts; unless new says otherwise the last one is new."""
+    token_ids: list[int] = []
+    starts: list[int] = []
+    for part in parts:
+        starts.append(len(token_ids))
+        token_ids += part.token_ids
+    request = Request(
+        request_id=RequestId("r"),
+        conversation_id=CHAT,
+        messages=tuple(part.message for part in parts),
+        new_messages=frozenset({len(parts) - 1} if new is None else new),
+        thinking=thinking,
+        keep_thinking=keep_thinking,
+    )
+    prompt = Prompt(
+        token_ids=(*token_ids, *tail),
+        message_starts=(*starts, len(token_ids)),
+        points=(),
+        thoughtless=frozenset(stripped),
+    )
+    return Asked(request=request, prompt=prompt)
+
+
+def feed(history: History, asked: Asked, reply: Said | None = None, *points: int) -> None:
+    """Say that a prompt, and what was replied, were fed with points there and at its end."""
+    shown, token_ids = asked.request, asked.prompt.token_ids
+    if reply is not None:
+        shown = replace(shown, messages=(*shown.messages, reply.message))
+        token_ids = (*token_ids, *reply.token_ids)
+    history.remember(shown, asked.prompt, token_ids, (*points, asked.num_tokens))
+
+
+def reasons(history: History, asked: Asked, found: Found) -> tuple[Reason, ...]:
+    known = history.recall(asked.request, asked.prompt)
+    found_reasons = explain(asked.request, asked.prompt, found, known)
+    num_fed = asked.num_tokens - found.restored
+    assert sum(reason.num_tokens for reason in found_reasons) == num_fed
+    return found_reasons
+
+
+def brief(found_reasons: Sequence[Reason]) -> list[tuple[ReasonKind, int, int]]:
+    return [(reason.kind, reason.at, reason.num_tokens) for reason in found_reasons]
+
+
+def texts(found_reasons: Sequence[Reason]) -> list[str]:
+    return [reason.text for reason in found_reasons]
+
+
+def at(
+    restored: int, matched: int | None = None, *, faulted: int = 0, needs_points: bool = True
+) -> Found:
+    return Found(
+        restored=restored,
+        matched=restored if matched is None else matched,
+        faulted=faulted,
+        needs_points=needs_points,
+    )
+
+
+FIRST = ask(SYSTEM, ONE, new=[0, 1])
+
+
+@pytest.fixture
+def history() -> History:
+    """One turn was answered: points before the first text, before the reply and at the end."""
+    history = History()
+    feed(history, FIRST, REPLY, 10, FIRST.start(2) + 2)
+    return history
+
+
+def test_a_new_conversation_is_one_reason() -> None:
+    found = reasons(History(), FIRST, at(4))
+    assert brief(found) == [(ReasonKind.NEW_CONVERSATION, 4, 19)]
+    assert texts(found) == ["This conversation had not been read yet: 19 tokens."]
+
+
+def test_a_conversation_that_is_older_than_the_engine() -> None:
+    found = reasons(History(), ask(SYSTEM, ONE, STRIPPED, SECOND), at(0))
+    assert brief(found) == [(ReasonKind.NEW_CONVERSATION, 0, 28), (ReasonKind.NEW_MESSAGE, 28, 13)]
+
+
+def test_everything_restored_needs_no_reason(history: History) -> None:
+    assert reasons(history, FIRST, at(FIRST.num_tokens)) == ()
+
+
+def test_a_reply_that_the_template_keeps(history: History) -> None:
+    known = FIRST.num_tokens + len(REPLY.token_ids)
+    whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
+    found = reasons(history, ask(SYSTEM, ONE, whole, SECOND), at(known))
+    assert brief(found) == [(ReasonKind.NEW_MESSAGE, known, 13)]
+    assert texts(found) == ["Message 3 is new: 13 tokens."]
+
+
+def test_thoughts_that_the_template_drops(history: History) -> None:
+    begun = replace(STRIPPED, token_ids=(*TAIL[:2], *ANSWER))
+    asked = ask(SYSTEM, ONE, begun, SECOND, stripped=[2])
+    found = reasons(history, asked, at(22))
+    assert brief(found) == [
+        (ReasonKind.REASONING_DROPPED, 22, 8),
+        (ReasonKind.NEW_MESSAGE, 30, 13),
+    ]
+    assert texts(found)[0] == (
+        "The template dropped 6 reasoning tokens, so the answer after them was read again: 8 tokens."
+    )
+
+
+def test_after_idle_work_nothing_is_said_of_replays(history: History) -> None:
+    begun = replace(STRIPPED, token_ids=(*TAIL[:2], *ANSWER))
+    asked = ask(SYSTEM, ONE, begun, SECOND, stripped=[2])
+    assert brief(reasons(history, asked, at(31))) == [(ReasonKind.NEW_MESSAGE, 31, 12)]
+
+
+def test_only_thoughts_that_were_fed_count_as_dropped(history: History) -> None:
+    begun = replace(STRIPPED, token_ids=(*TAIL[:2], *ANSWER))
+    feed(history, ask(SYSTEM, ONE, begun, SECOND, stripped=[2]), REPLY, 31, 43)
+    asked = ask(SYSTEM, ONE, begun, SECOND, begun, THIRD, stripped=[2, 4])
+    (dropped, _) = reasons(history, asked, at(42))
+    assert "dropped 6 reasoning tokens" in dropped.text
+
+
+def test_a_reply_that_is_written_differently(history: History) -> None:
+    rewritten = replace(REWRITTEN, token_ids=(*TAIL, *REWRITTEN.token_ids))
+    found = reasons(history, ask(SYSTEM, ONE, rewritten, SECOND), at(23))
+    assert brief(found) == [(ReasonKind.REPLY_RENDERED, 23, 14), (ReasonKind.NEW_MESSAGE, 37, 13)]
+    assert "writes message 2 differently" in found[0].text
+
+
+def test_another_system_prompt_replays_all_that_follows(history: History) -> None:
+    whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
+    asked = ask(OTHER_SYSTEM, ONE, whole, SECOND, new=[0, 3])
+    found = reasons(history, asked, at(0, 3))
+    assert brief(found) == [(ReasonKind.SYSTEM_CHANGED, 0, 37), (ReasonKind.NEW_MESSAGE, 37, 13)]
+    assert found[0].text == "The system prompt changed at token 3: 37 tokens read."
+
+
+def test_a_system_prompt_that_is_gone(history: History) -> None:
+    found = reasons(history, ask(ONE, new=[]), at(0))
+    assert brief(found) == [(ReasonKind.SYSTEM_CHANGED, 0, 13)]
+
+
+def test_an_edited_message_goes_with_its_tail(history: History) -> None:
+    found = reasons(history, ask(SYSTEM, EDITED), at(10, 12))
+    assert brief(found) == [(ReasonKind.EDITED_MESSAGE, 10, 11)]
+    assert texts(found) == ["Message 1 changed at token 12: 11 tokens read."]
+
+
+def test_a_message_rewritten_behind_the_engines_back_replays_what_follows(history: History) -> None:
+    whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
+    found = reasons(history, ask(SYSTEM, EDITED, whole, SECOND), at(10))
+    assert brief(found) == [(ReasonKind.EDITED_MESSAGE, 10, 25), (ReasonKind.NEW_MESSAGE, 35, 13)]
+
+
+def test_thinking_switched_off_for_another_answer(history: History) -> None:
+    asked = ask(SYSTEM, ONE, tail=NO_THINKING, new=[], thinking=False)
+    found = reasons(history, asked, at(22))
+    assert brief(found) == [(ReasonKind.OPTIONS_CHANGED, 22, 2)]
+    assert texts(found) == ["The thinking options changed the prompt at token 22: 2 tokens read."]
+
+
+def test_thoughts_no_longer_kept_are_the_options_doing() -> None:
+    history = History()
+    feed(history, ask(SYSTEM, ONE, new=[0, 1], keep_thinking=True), REPLY, 10, 22)
+    begun = replace(STRIPPED, token_ids=(*TAIL[:2], *ANSWER))
+    found = reasons(history, ask(SYSTEM, ONE, begun, SECOND, stripped=[2]), at(22))
+    assert found[0].kind is ReasonKind.OPTIONS_CHANGED
+
+
+def test_a_saved_state_that_had_to_make_room(history: History) -> None:
+    found = reasons(history, ask(SYSTEM, ONE, new=[]), at(10, 23))
+    assert brief(found) == [(ReasonKind.SNAPSHOT_EVICTED, 10, 13)]
+    assert texts(found) == ["The saved state at token 23 had to make room: 13 tokens read again."]
+
+
+def test_lost_state_is_told_from_what_the_template_did(history: History) -> None:
+    begun = replace(STRIPPED, token_ids=(*TAIL[:2], *ANSWER))
+    asked = ask(SYSTEM, ONE, begun, SECOND, stripped=[2])
+    assert brief(reasons(history, asked, at(0, 15))) == [
+        (ReasonKind.SNAPSHOT_EVICTED, 0, 15),
+        (ReasonKind.STATE_EVICTED, 15, 7),
+        (ReasonKind.REASONING_DROPPED, 22, 8),
+        (ReasonKind.NEW_MESSAGE, 30, 13),
+    ]
+
+
+def test_all_state_had_to_make_room(history: History) -> None:
+    found = reasons(history, ask(SYSTEM, ONE, new=[]), at(0))
+    assert brief(found) == [(ReasonKind.STATE_EVICTED, 0, 23)]
+    assert texts(found) == ["What was saved after token 0 had to make room: 23 tokens read again."]
+
+
+def test_a_model_without_points_could_have_gone_on_from_any_token(history: History) -> None:
+    edited = ask(SYSTEM, EDITED)
+    found = reasons(history, edited, at(4, needs_points=False))
+    assert brief(found) == [(ReasonKind.STATE_EVICTED, 4, 8), (ReasonKind.EDITED_MESSAGE, 12, 9)]
+    again = reasons(history, FIRST, at(22, 23, needs_points=False))
+    assert brief(again) == [(ReasonKind.SNAPSHOT_EVICTED, 22, 1)]
+    assert texts(again) == ["The saved state at token 23 had to make room: 1 token read again."]
+
+
+def test_another_model_was_loaded(history: History) -> None:
+    history.forget_model()
+    begun = replace(STRIPPED, token_ids=(*TAIL[:2], *ANSWER))
+    found = reasons(history, ask(SYSTEM, ONE, begun, SECOND, stripped=[2]), at(0))
+    assert brief(found) == [(ReasonKind.MODEL_RELOADED, 0, 30), (ReasonKind.NEW_MESSAGE, 30, 13)]
+    assert texts(found)[0] == "The model was loaded again: 30 tokens read again."
+
+
+def test_a_message_edited_after_another_model_was_loaded(history: History) -> None:
+    history.forget_model()
+    found = reasons(history, ask(SYSTEM, EDITED), at(0))
+    assert brief(found) == [(ReasonKind.MODEL_RELOADED, 0, 10), (ReasonKind.EDITED_MESSAGE, 10, 11)]
+
+
+def test_a_branch_from_before_the_model_was_loaded_again(history: History) -> None:
+    history.forget_model()
+    feed(history, ask(SYSTEM, EDITED), None, 10)
+    found = reasons(history, ask(SYSTEM, ONE, new=[]), at(10))
+    assert brief(found) == [(ReasonKind.MODEL_RELOADED, 10, 13)]
+
+
+def test_a_stored_point_that_was_wrong(history: History) -> None:
+    found = reasons(history, ask(SYSTEM, ONE, new=[]), at(10, faulted=23))
+    assert brief(found) == [(ReasonKind.FAULT, 10, 13)]
+    stranger = reasons(History(), FIRST, at(0, faulted=10))
+    assert brief(stranger) == [(ReasonKind.FAULT, 0, 10), (ReasonKind.NEW_CONVERSATION, 10, 13)]
+
+
+def test_a_prompt_that_was_stopped_half_way() -> None:
+    history = History()
+    history.remember(FIRST.request, FIRST.prompt, FIRST.prompt.token_ids[:15], [10, 15])
+    again = reasons(history, ask(SYSTEM, ONE, new=[]), at(15))
+    assert brief(again) == [(ReasonKind.NEW_MESSAGE, 15, 8)]
+    assert texts(again) == ["Message 1 was not saved to its end: 8 tokens."]
+
+
+def test_what_was_lost_before_a_stop_is_still_known(history: History) -> None:
+    whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
+    asked = ask(SYSTEM, ONE, whole, SECOND)
+    feed(history, asked, None, 37)
+    history.remember(asked.request, asked.prompt, asked.prompt.token_ids[:5], [5])
+    again = reasons(history, asked, at(5))
+    assert brief(again) == [(ReasonKind.STATE_EVICTED, 5, 45)]
+
+
+def test_a_draft_that_was_read_ahead_is_no_message_yet(history: History) -> None:
+    whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
+    draft = ask(SYSTEM, ONE, whole, EDITED, tail=())
+    task = Prewarm(conversation_id=CHAT, messages=draft.request.messages, is_draft=True)
+    history.remember(task, draft.prompt, draft.prompt.token_ids, [37, 40])
+    sent = ask(SYSTEM, ONE, whole, SECOND)
+    assert texts(reasons(history, sent, at(37))) == ["Message 3 is new: 13 tokens."]
+
+
+def test_a_hop_to_another_branch_is_compared_with_that_branch(history: History) -> None:
+    feed(history, ask(SYSTEM, EDITED), REPLY, 10, 20)
+    whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
+    back = ask(SYSTEM, ONE, whole, SECOND)
+    assert brief(reasons(history, back, at(37))) == [(ReasonKind.NEW_MESSAGE, 37, 13)]
+    lost = reasons(history, back, at(10))
+    assert brief(lost) == [
+        (ReasonKind.STATE_EVICTED, 10, 13),
+        (ReasonKind.NEW_MESSAGE, 23, 14),
+        (ReasonKind.NEW_MESSAGE, 37, 13),
+    ]
+    assert texts(lost)[1] == "Message 2 was not saved to its end: 14 tokens."
+
+
+def test_of_old_turns_only_the_branches_are_kept(history: History) -> None:
+    whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
+    feed(history, ask(SYSTEM, ONE, whole, SECOND), REPLY, 37)
+    # The points of the turn before are still known.
+    found = reasons(history, ask(SYSTEM, EDITED), at(0, 12))
+    assert brief(found) == [
+        (ReasonKind.SNAPSHOT_EVICTED, 0, 10),
+        (ReasonKind.EDITED_MESSAGE, 10, 11),
+    ]
+
+
+def test_memory_is_bounded() -> None:
+    history = History()
+    for number in range(300):
+        request = replace(FIRST.request, conversation_id=ConversationId(f"{number}"))
+        history.remember(request, FIRST.prompt, range(100_000), [])
+    oldest = replace(FIRST.request, conversation_id=ConversationId("0"))
+    newest = replace(FIRST.request, conversation_id=ConversationId("299"))
+    assert history.recall(oldest, FIRST.prompt) is None
+    assert history.recall(newest, FIRST.prompt) is not None
+    for number in range(20):
+        edited = said(Role.USER, f"{number}", 1000 * number, 10)
+        feed(history, ask(SYSTEM, edited))
+    assert history.recall(FIRST.request, FIRST.prompt) is not None
+
+
+def test_a_forgotten_conversation_is_new(history: History) -> None:
+    history.forget(CHAT)
+    assert brief(reasons(history, FIRST, at(0))) == [(ReasonKind.NEW_CONVERSATION, 0, 23)]
+
+
+@pytest.mark.parametrize("kind", list(ReasonKind))
+def test_every_kind_has_a_sentence_with_its_number(kind: ReasonKind) -> None:
+    why = Why(kind=kind, message=2, place=1_024, num_dropped=212)
+    assert "12,345 tokens" in sentence(why, 12_345)
+    assert "1 token" in sentence(why, 1)
+    assert "1 tokens" not in sentence(why, 1)
+
+
+def test_the_log_line_has_counts_and_kinds_only(history: History) -> None:
+    begun = replace(STRIPPED, token_ids=(*TAIL[:2], *ANSWER))
+    asked = ask(SYSTEM, ONE, begun, SECOND, stripped=[2])
+    known = history.recall(asked.request, asked.prompt)
+    plan = plan_prompt(asked.request, asked.prompt, at(22, 23), known)
+    assert (plan.read, plan.replayed, plan.matched) == (13, 8, 23)
+    assert log_line(plan) == (
+        "prompt of 43 tokens: matched 23, restored 22, replayed 8, read 13"
+        " (reasoning_dropped 8, new_message 13)"
+    )
+
+
+PARTS = [SYSTEM, OTHER_SYSTEM, ONE, EDITED, REPLY, STRIPPED, REWRITTEN, SECOND]
+
+
+@st.composite
+def askeds(draw: st.DrawFn) -> Asked:
+    parts = draw(st.lists(st.sampled_from(PARTS), min_size=1, max_size=5))
+    return ask(
+        *parts,
+        new=draw(st.lists(st.integers(0, len(parts) - 1))),
+        tail=draw(st.sampled_from([TAIL, NO_THINKING, ()])),
+        thinking=draw(st.sampled_from([None, False])),
+        stripped=draw(st.lists(st.integers(0, len(parts) - 1))),
+    )
+
+
+@given(data=st.data())
+def test_every_fed_token_has_one_reason(data: st.DataObject) -> None:
+    history = History()
+    for before in data.draw(st.lists(askeds(), max_size=4)):
+        points = data.draw(st.sets(st.integers(1, before.num_tokens)))
+        feed(history, before, data.draw(st.sampled_from([None, REPLY])), *points)
+        if data.draw(st.booleans()):
+            history.forget_model()
+    asked = data.draw(askeds())
+    restored = data.draw(st.integers(0, asked.num_tokens))
+    matched = data.draw(st.integers(restored, asked.num_tokens))
+    found = at(
+        restored,
+        matched,
+        faulted=data.draw(st.integers(0, asked.num_tokens)),
+        needs_points=data.draw(st.booleans()),
+    )
+    end = restored
+    for reason in reasons(history, asked, found):
+        assert reason.at == end
+        assert reason.num_tokens > 0
+        end += reason.num_tokens
+    assert end == asked.num_tokens

@@ -1,0 +1,308 @@
+"""Every request says why it fed what it fed: each kind of reason, really brought about."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import table
+from app.cli.client import load_model
+from app.cli.player import ScriptPlayer, StepReport
+from app.cli.script import parse_step
+from engine.cache.prefix_cache import PrefixCache
+from engine.events import Cancel, PrefillProgress, RequestFinished
+from engine.types import ReasonKind
+from tests.fakes.engine_fixtures import OpenTiny, TinyModel
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tiny_model import Template
+from tests.oracle.scripts import promise_script
+
+ANSWER = {"text": "One, two."}
+THOUGHT = {"text": "One, two.", "reasoning": "A list of numbers is what is wanted."}
+
+
+class Chats:
+    """Plays steps of a script one by one on an engine in this thread."""
+
+    def __init__(self, client: InlineClient) -> None:
+        self.client = client
+        self._player = ScriptPlayer(client, Path(), check=False)
+
+    @property
+    def cache(self) -> PrefixCache:
+        assert self.client.core.cache is not None
+        return self.client.core.cache
+
+    def do(self, op: str, **fields: object) -> None:
+        self.play({"op": op, **fields})
+
+    def answer(self, op: str, chat: str = "A", **fields: object) -> StepReport:
+        step = {"op": op, "chat": chat, "max_tokens": 64, "reply": ANSWER, **fields}
+        (report,) = self.play(step)
+        check_plan(report)
+        return report
+
+    def send(self, text: str, chat: str = "A", **fields: object) -> StepReport:
+        return self.answer("send", chat, text=text, **fields)
+
+    def play(self, step: dict[str, Any]) -> list[StepReport]:
+        return list(self._player.play(parse_step(json.dumps(step))))
+
+
+def check_plan(report: StepReport) -> None:
+    """Every fed token has one reason, and nothing else has."""
+    end = report.restored
+    for reason in report.reasons:
+        assert reason.at == end
+        assert reason.num_tokens > 0
+        end += reason.num_tokens
+    assert end == report.prompt_tokens
+    assert report.matched >= report.restored
+
+
+def kinds(report: StepReport) -> list[ReasonKind]:
+    return [reason.kind for reason in report.reasons]
+
+
+@pytest.fixture
+def chats(open_tiny: OpenTiny) -> Chats:
+    return Chats(open_tiny())
+
+
+@pytest.fixture
+def thinkers(open_tiny: OpenTiny) -> Chats:
+    return Chats(open_tiny(template=Template.THINKING))
+
+
+def test_a_new_conversation(chats: Chats) -> None:
+    assert kinds(chats.send("one")) == [ReasonKind.NEW_CONVERSATION]
+
+
+def test_a_new_conversation_that_shares_a_system_prompt(chats: Chats) -> None:
+    for chat in "AB":
+        chats.do("system", chat=chat, text="You are a list of numbers.")
+    chats.send("one")
+    other = chats.send("two", chat="B")
+    assert other.restored > 10
+    assert kinds(other) == [ReasonKind.NEW_CONVERSATION]
+
+
+def test_a_new_message(chats: Chats) -> None:
+    chats.send("one")
+    second = chats.send("two")
+    assert kinds(second) == [ReasonKind.NEW_MESSAGE]
+    assert second.reasons[0].text == f"Message 3 is new: {second.read} tokens."
+
+
+def test_an_edited_message(chats: Chats) -> None:
+    chats.send("one")
+    chats.send("a list of numbers")
+    edited = chats.answer("edit", message=2, text="a list of words")
+    assert kinds(edited) == [ReasonKind.EDITED_MESSAGE]
+    assert edited.matched > edited.restored
+    assert f"Message 3 changed at token {edited.matched}" in edited.reasons[0].text
+
+
+def test_another_system_prompt(chats: Chats) -> None:
+    chats.do("system", chat="A", text="You are a list of numbers.")
+    chats.send("one")
+    chats.do("system", chat="A", text="You are a list of words.")
+    changed = chats.send("two")
+    assert kinds(changed) == [ReasonKind.SYSTEM_CHANGED, ReasonKind.NEW_MESSAGE]
+    assert changed.replayed > 0
+    place = changed.matched
+    assert f"The system prompt changed at token {place}" in changed.reasons[0].text
+    chats.do("system", chat="A", text="")
+    assert kinds(chats.answer("regenerate"))[0] is ReasonKind.SYSTEM_CHANGED
+
+
+def test_thinking_switched_off(thinkers: Chats) -> None:
+    thinkers.send("one", reply=THOUGHT)
+    again = thinkers.answer("regenerate", thinking=False)
+    assert kinds(again) == [ReasonKind.OPTIONS_CHANGED]
+    assert again.replayed == 0
+
+
+def test_thoughts_that_the_template_drops(thinkers: Chats) -> None:
+    first = thinkers.send("one", reply=THOUGHT)
+    second = thinkers.send("two", reply=THOUGHT)
+    assert kinds(second) == [ReasonKind.REASONING_DROPPED, ReasonKind.NEW_MESSAGE]
+    dropped, new = second.reasons
+    assert (dropped.num_tokens, new.num_tokens) == (second.replayed, second.read)
+    num_thought = first.output_tokens - len_of_answer(thinkers)
+    assert f"The template dropped {num_thought} reasoning tokens" in dropped.text
+
+
+def len_of_answer(chats: Chats) -> int:
+    model = chats.client.core.model
+    assert model is not None
+    return len(model.prompts.tokenizer.encode_text(f"\n\n{ANSWER['text']}"))
+
+
+def test_a_reply_that_the_template_writes_differently(thinkers: Chats) -> None:
+    # It was given after an empty thought, which is left out from then on.
+    thinkers.send("one", thinking=False)
+    second = thinkers.send("two", thinking=False)
+    assert kinds(second) == [ReasonKind.REPLY_RENDERED, ReasonKind.NEW_MESSAGE]
+    assert "message 2" in second.reasons[0].text
+
+
+def test_a_saved_state_that_had_to_make_room(chats: Chats) -> None:
+    chats.send("one")
+    chats.send("two")
+    chats.do("evict", what="snapshots")
+    third = chats.send("three")
+    assert kinds(third) == [ReasonKind.SNAPSHOT_EVICTED, ReasonKind.NEW_MESSAGE]
+    assert third.restored == 0
+    assert f"token {third.matched} had to make room" in third.reasons[0].text
+
+
+def test_all_state_had_to_make_room(chats: Chats) -> None:
+    chats.send("one")
+    second = chats.send("two")
+    chats.do("evict", what="all")
+    again = chats.answer("regenerate")
+    assert kinds(again) == [ReasonKind.STATE_EVICTED]
+    assert again.prompt_tokens == second.prompt_tokens
+
+
+def test_another_model_was_loaded_and_the_first_one_again(
+    chats: Chats, tiny_model: TinyModel
+) -> None:
+    chats.send("one")
+    for name in ("llama", "qwen3_5"):
+        load_model(chats.client, tiny_model(name, Template.KEEPING), lambda _: None)
+    second = chats.send("two")
+    assert kinds(second) == [ReasonKind.MODEL_RELOADED, ReasonKind.NEW_MESSAGE]
+    assert kinds(chats.send("three")) == [ReasonKind.NEW_MESSAGE]
+
+
+def test_the_same_model_loaded_again_is_no_reason(chats: Chats, tiny_model: TinyModel) -> None:
+    chats.send("one")
+    load_model(chats.client, tiny_model("qwen3_5", Template.KEEPING), lambda _: None)
+    assert kinds(chats.send("two")) == [ReasonKind.NEW_MESSAGE]
+
+
+def test_a_stored_point_that_is_not_what_it_says(chats: Chats) -> None:
+    chats.send("one")
+    point = max((node for node in chats.cache.nodes() if node.snapshot), key=lambda node: node.end)
+    assert point.snapshot is not None
+    point.snapshot.n_tokens -= 1
+    second = chats.send("two")
+    assert kinds(second) == [ReasonKind.FAULT, ReasonKind.NEW_MESSAGE]
+    assert second.reasons[0].at + second.reasons[0].num_tokens == point.end
+
+
+def test_a_forgotten_conversation_had_not_been_read(chats: Chats) -> None:
+    chats.send("one")
+    chats.do("forget", chat="A")
+    assert kinds(chats.send("two")) == [ReasonKind.NEW_CONVERSATION, ReasonKind.NEW_MESSAGE]
+
+
+def test_a_hop_to_another_branch_reads_only_what_is_new_there(chats: Chats) -> None:
+    chats.send("one")
+    chats.send("two")
+    chats.answer("edit", message=1, text="uno")
+    chats.do("switch_branch", chat="A", message=1, version=1, of="user")
+    assert kinds(chats.send("three")) == [ReasonKind.NEW_MESSAGE]
+    chats.do("evict", what="all")
+    chats.do("switch_branch", chat="A", message=1, version=2, of="user")
+    lost = chats.send("four")
+    assert kinds(lost) == [ReasonKind.STATE_EVICTED, ReasonKind.NEW_MESSAGE]
+
+
+def test_a_message_that_was_stopped_while_it_was_read(chats: Chats) -> None:
+    text = "quick brown fox " * 40
+    chats.do("send", chat="A", text=text, wait=False)
+    progress = chats.client.next_event()
+    while not isinstance(progress, PrefillProgress):
+        progress = chats.client.next_event()
+    chats.client.send(Cancel(progress.request_id))
+    stopped = chats.client.run_until_idle()[-1]
+    assert isinstance(stopped, RequestFinished)
+    # The player never sees the end of that request: another one goes on with its conversation.
+    again = Chats(chats.client).send(text)
+    assert again.restored >= progress.done
+    assert kinds(again) == [ReasonKind.NEW_MESSAGE]
+
+
+def test_after_idle_work_nothing_is_said_of_replays(thinkers: Chats) -> None:
+    thinkers.send("one", reply=THOUGHT)
+    thinkers.do("idle")
+    second = thinkers.send("two", reply=THOUGHT)
+    assert kinds(second) == [ReasonKind.NEW_MESSAGE]
+    assert second.replayed == 0
+    thinkers.do("idle")
+    thinkers.do("evict", what="all")
+    third = thinkers.send("three")
+    assert kinds(third) == [ReasonKind.STATE_EVICTED, ReasonKind.NEW_MESSAGE]
+
+
+def test_the_log_has_one_line_a_request_without_its_text(
+    chats: Chats, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="engine.core"):
+        report = chats.send("weather")
+    (line,) = [
+        record.getMessage() for record in caplog.records if "prompt of" in record.msg % record.args
+    ]
+    assert f"(new_conversation {report.read})" in line
+    assert "weather" not in line
+
+
+def test_a_script_shows_the_reasons(chats: Chats) -> None:
+    report = chats.send("one")
+    (reason,) = report.reasons
+    shown = json.loads(json.dumps(report.as_json()))
+    assert shown["matched"] == report.matched
+    assert shown["reasons"] == [
+        {
+            "kind": "new_conversation",
+            "num_tokens": report.prompt_tokens - report.restored,
+            "at": report.restored,
+            "text": reason.text,
+        }
+    ]
+    assert " new_conversation " in table.row(report)
+    assert table.HEADER.index("why") == table.row(report).index("new_conversation")
+
+
+# What the steps of the script themselves bring about.
+_BY_THE_SCRIPT = {
+    ReasonKind.NEW_CONVERSATION,
+    ReasonKind.NEW_MESSAGE,
+    ReasonKind.EDITED_MESSAGE,
+    ReasonKind.REASONING_DROPPED,
+    ReasonKind.REPLY_RENDERED,
+}
+_BY_THE_BUDGET = {ReasonKind.SNAPSHOT_EVICTED, ReasonKind.STATE_EVICTED}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "template", "cache_bytes"),
+    [
+        ("qwen3_5", Template.THINKING, 1 << 30),
+        ("qwen3_5", Template.THINKING, 300_000),
+        ("llama", Template.KEEPING, 300_000),
+    ],
+)
+def test_every_fed_token_of_a_script_has_one_reason(
+    open_tiny: OpenTiny, name: str, template: Template, cache_bytes: int
+) -> None:
+    chats = Chats(open_tiny(name, template, cache_bytes=cache_bytes))
+    steps = promise_script(chats=2, turns=2, seed=7, reasoning=True, max_tokens=12)
+    reports = [report for step in steps for report in chats.play(step)]
+    assert len(reports) == 2 * (2 + 7)
+    seen: set[ReasonKind] = set()
+    for report in reports:
+        check_plan(report)
+        seen.update(kinds(report))
+    if chats.cache.counters.evictions:
+        assert seen & _BY_THE_BUDGET
+    assert bool(chats.cache.counters.evictions) == (cache_bytes < 1 << 30)
+    assert seen <= _BY_THE_SCRIPT | (_BY_THE_BUDGET if chats.cache.counters.evictions else set())

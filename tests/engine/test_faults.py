@@ -1,0 +1,199 @@
+"""Whatever breaks, and wherever: one request ends with one clear problem, or is tried again.
+
+No other conversation loses anything, and every answer after it is exact.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from engine.cache import kv, prefix_cache
+from engine.cache.hot import HotCache
+from engine.config import EngineConfig
+from engine.errors import BugError, OutOfMemoryError, TemplateError
+from engine.models.adapter import ModelAdapter
+from engine.models.renderer import JinjaRenderer
+from engine.types import ConversationId, SamplingParams
+from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.tiny_model import Template
+from tests.oracle.flight import How
+from tests.oracle.harness import Harness
+
+HOW = How(sampling=SamplingParams(temperature=0.0), max_tokens=2)
+BROKEN = RuntimeError("it broke")
+OUT_OF_MEMORY = RuntimeError("[malloc] Unable to allocate 4294967296 bytes.")
+
+
+TITLES = (BugError.title, OutOfMemoryError.title, TemplateError.title)
+
+
+@dataclass(slots=True)
+class Tripwire:
+    """Counts the calls of something and makes one of them fail."""
+
+    fails_at: int  # 0: the first
+    error: Exception
+    calls: int = 0
+
+    def around(self, function: Callable[..., object]) -> Callable[..., object]:
+        def tripped(*args: object, **options: object) -> object:
+            self.calls += 1
+            if self.calls == self.fails_at + 1:
+                raise self.error
+            return function(*args, **options)
+
+        return tripped
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something may fail: an attribute of a module or a class."""
+
+    owner: object
+    name: str
+    error: Exception = BROKEN
+
+    def trip(self, patch: pytest.MonkeyPatch, fails_at: int) -> Tripwire:
+        tripwire = Tripwire(fails_at, self.error)
+        patch.setattr(self.owner, self.name, tripwire.around(getattr(self.owner, self.name)))
+        return tripwire
+
+
+PLACES = {
+    "allocation": Place(ModelAdapter, "forward", OUT_OF_MEMORY),
+    "forward": Place(ModelAdapter, "forward"),
+    "layer": Place(importlib.import_module("mlx_lm.models.lfm2").Lfm2DecoderLayer, "__call__"),
+    "capture": Place(prefix_cache, "capture"),
+    "evaluation": Place(kv, "evaluate", OUT_OF_MEMORY),
+    "copying out": Place(kv, "copy_range"),
+    "writing back": Place(kv, "append"),
+    "making room": Place(kv, "reserve"),
+    "publishing": Place(prefix_cache.PrefixCache, "_attach"),
+    "template": Place(JinjaRenderer, "render", TemplateError("No such role.")),
+}
+
+
+def open_engine(folder: Path) -> Harness:
+    """One live cache at most: every switch copies out and writes back."""
+    harness = Harness(EngineConfig(use_openblas=False, cache_budget_bytes=1 << 30, max_hot=1))
+    harness.load(folder)
+    for chat in ("A", "B"):
+        harness.people.set_system(chat, "You are short.")
+    return harness
+
+
+def begin(harness: Harness) -> None:
+    for chat in ("A", "B"):
+        harness.send(chat, f"{chat} boat", HOW, is_fresh=True)
+        harness.settle()
+
+
+def go_on(harness: Harness) -> None:
+    """What a fault interrupts: another branch, back to the first one, and on."""
+    harness.edit("A", 0, "edited", HOW, is_fresh=True)
+    harness.settle()
+    harness.people.switch("A", 0, 0)
+    harness.send("A", "small dog?", HOW, is_fresh=True)
+    harness.settle()
+
+
+def go_on_with_fault(
+    tiny_model: TinyModel, patch: pytest.MonkeyPatch, place: Place, fails_at: int
+) -> tuple[Harness, Tripwire]:
+    harness = open_engine(tiny_model("lfm2", Template.KEEPING))
+    begin(harness)
+    harness.problems = []
+    with patch.context() as planted:
+        tripwire = place.trip(planted, fails_at)
+        go_on(harness)
+        harness.await_idle()
+    return harness, tripwire
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(PLACES))
+def test_any_call_may_fail(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    place = PLACES[name]
+    harness, never = go_on_with_fault(tiny_model, monkeypatch, place, fails_at=-1)
+    assert never.calls > 0
+    assert harness.problems == []
+
+    for fails_at in range(never.calls):
+        harness, _ = go_on_with_fault(tiny_model, monkeypatch, place, fails_at)
+        assert harness.problems is not None
+        assert len(harness.problems) <= 1
+        for problem in harness.problems:
+            assert problem.title in TITLES
+            assert problem.cause
+            assert problem.advice
+        harness.problems = None
+        if place.error is OUT_OF_MEMORY:
+            # Everything was given up to make room.
+            harness.account.clear()
+        harness.account.forget("A")
+        for chat in ("B", "A", "B"):
+            harness.send(chat, f"{fails_at} after", HOW, is_fresh=True)
+            harness.settle()
+        harness.close()
+
+
+def wrong_snapshot(harness: Harness, hot: HotCache) -> None:
+    """The newest point of A claims another token."""
+    assert harness.cache is not None
+    points = [n for n in harness.cache.nodes() if n.snapshot and n.users == {hot.conversation_id}]
+    newest = max(points, key=lambda node: node.end)
+    assert newest.snapshot is not None
+    newest.snapshot.n_tokens += 1
+
+
+def short_kv(harness: Harness, hot: HotCache) -> None:
+    """One layer has seen a token less."""
+    hot.leaves.kv[0].offset -= 1
+
+
+def lost_kv(harness: Harness, hot: HotCache) -> None:
+    """One layer's buffers are gone."""
+    hot.leaves.kv[0].keys = hot.leaves.kv[0].values = None
+
+
+@pytest.mark.parametrize(
+    ("name", "plant"),
+    [
+        ("qwen3_5", wrong_snapshot),
+        ("gemma3", wrong_snapshot),
+        ("qwen3_5", short_kv),
+        ("llama", short_kv),
+        ("qwen3_5", lost_kv),
+        ("llama", lost_kv),
+    ],
+)
+def test_what_is_not_what_it_says_is_dropped_and_read_again(
+    tiny_model: TinyModel, name: str, plant: Callable[[Harness, HotCache], None]
+) -> None:
+    harness = open_engine(tiny_model(name, Template.KEEPING))
+    begin(harness)
+    assert harness.cache is not None
+    hot = harness.cache.parked(ConversationId("B"))
+    assert hot is not None
+    plant(harness, hot)
+    # The fault is seen at the next use, not before: no look at the invariants until then.
+    harness.problems = []
+    harness.send("B", "small dog?", HOW, is_fresh=False)
+    harness.settle()
+    assert harness.problems == []
+    harness.num_planted = 1
+    harness.check()
+    # What was wrong may have been the beginning that both conversations share.
+    harness.account.clear()
+    harness.problems = None
+    for chat in ("A", "B", "A"):
+        harness.send(chat, "other words", HOW, is_fresh=True)
+        harness.settle()
+    harness.close()

@@ -1,0 +1,420 @@
+"""Which idle work comes first, when it stops and what it says; with jobs that only count."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from engine.errors import TemplateError
+from engine.events import (
+    AwaitIdle,
+    Event,
+    IdleKind,
+    IdleReached,
+    IdleStopped,
+    IdleWorking,
+    Prewarm,
+    SetIdleWork,
+    Show,
+)
+from engine.idle import IdleQueue, Idler
+from engine.power import Battery
+from engine.types import ConversationId, Message, Role
+
+A, B, C = ConversationId("A"), ConversationId("B"), ConversationId("C")
+
+
+def task(
+    conversation_id: ConversationId, text: str = "hello", *, is_draft: bool = False
+) -> Prewarm:
+    message = Message(role=Role.USER if is_draft else Role.ASSISTANT, content=text)
+    return Prewarm(conversation_id=conversation_id, messages=(message,), is_draft=is_draft)
+
+
+@dataclass
+class CountingJob:
+    """So many pieces."""
+
+    conversation_id: ConversationId | None
+    kind: IdleKind
+    total: int
+    done: int = 0
+    is_stopped: bool = False
+    fails: bool = False
+
+    def step(self) -> bool:
+        if self.fails:
+            raise RuntimeError("a layer failed")
+        self.done += 1
+        return self.done < self.total
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+@dataclass
+class Rig:
+    """An idler, and the jobs that were made for it."""
+
+    num_pieces: int = 2
+    enabled: bool = True
+    on_battery: bool = False
+    refuse: Callable[[Prewarm], None] = lambda _: None
+    now: float = 0.0
+    made: list[tuple[Prewarm, CountingJob]] = field(default_factory=list)
+    displacing: list[ConversationId] = field(default_factory=list)
+    audits: list[CountingJob] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.idler = Idler(
+            self.events.append,
+            lambda: self.on_battery,
+            enabled=self.enabled,
+            audit_every_s=60.0,
+            clock=lambda: self.now,
+        )
+        self.idler.worker = self
+
+    def audit(self) -> CountingJob:
+        self.audits.append(CountingJob(None, IdleKind.AUDIT, self.num_pieces))
+        return self.audits[-1]
+
+    def read_ahead(self, task: Prewarm, *, displaces: bool) -> CountingJob | None:
+        self.refuse(task)
+        if displaces:
+            self.displacing.append(task.conversation_id)
+        kind = IdleKind.DRAFT if task.is_draft else IdleKind.READ_AHEAD
+        job = CountingJob(task.conversation_id, kind, self.num_pieces)
+        self.made.append((task, job))
+        return job if self.num_pieces else None
+
+    def run(self) -> None:
+        """As the engine's loop does, which sleeps once there is no work."""
+        while self.idler.has_work:
+            assert self.idler.step()
+        assert not self.idler.step()
+
+    @property
+    def order(self) -> list[ConversationId]:
+        return [task.conversation_id for task, _ in self.made]
+
+
+# The queue
+
+
+def test_the_shown_conversation_comes_first_then_the_newest() -> None:
+    queue = IdleQueue()
+    for name in (A, B, C):
+        queue.put(task(name))
+    order: list[ConversationId] = []
+    while (first := queue.first(A, on_battery=False)) is not None:
+        order.append(first.conversation_id)
+        queue.drop(first.conversation_id)
+
+    assert order == [A, C, B]
+
+
+def test_a_newer_task_takes_the_place_of_the_older() -> None:
+    queue = IdleQueue()
+    queue.put(task(A, "old"))
+    queue.put(task(B))
+    queue.put(task(A, "new"))
+
+    assert queue.first(None, on_battery=False) == task(A, "new")
+    queue.drop(A)
+    assert queue.first(None, on_battery=False) == task(B)
+    queue.drop(B)
+    assert queue.first(None, on_battery=False) is None
+
+
+def test_on_battery_only_the_shown_conversation_is_read_and_no_draft() -> None:
+    queue = IdleQueue()
+    queue.put(task(A))
+    queue.put(task(B, is_draft=True))
+
+    assert queue.first(None, on_battery=True) is None
+    assert queue.first(B, on_battery=True) is None
+    assert queue.first(A, on_battery=True) == task(A)
+
+
+def test_the_oldest_of_many_is_let_go() -> None:
+    queue = IdleQueue()
+    names = [ConversationId(f"{number}") for number in range(40)]
+    for name in names:
+        queue.put(task(name))
+    kept: list[ConversationId] = []
+    while (first := queue.first(None, on_battery=False)) is not None:
+        kept.append(first.conversation_id)
+        queue.drop(first.conversation_id)
+
+    assert kept == names[:-33:-1]
+
+
+# Running
+
+
+def test_it_says_what_it_does_and_when_it_stops() -> None:
+    rig = Rig()
+    rig.idler.put(task(A))
+    rig.idler.put(task(B, is_draft=True))
+    rig.run()
+
+    assert rig.events == [
+        IdleWorking(B, IdleKind.DRAFT, 0, 2),
+        IdleWorking(B, IdleKind.DRAFT, 1, 2),
+        IdleWorking(A, IdleKind.READ_AHEAD, 0, 2),
+        IdleWorking(A, IdleKind.READ_AHEAD, 1, 2),
+        IdleStopped(),
+    ]
+    assert not rig.idler.has_work
+
+
+def test_whoever_asks_is_told_once_when_nothing_is_left() -> None:
+    rig = Rig()
+    rig.idler.put(task(A))
+    for _ in range(2):
+        rig.idler.obey(AwaitIdle())
+    rig.run()
+    rig.run()
+
+    assert rig.events[-3:] == [IdleStopped(), IdleReached(), IdleReached()]
+    assert rig.events.count(IdleReached()) == 2
+
+
+def test_nothing_to_read_says_nothing() -> None:
+    rig = Rig(num_pieces=0)
+    rig.idler.put(task(A))
+    rig.run()
+
+    assert rig.order == [A]
+    assert rig.events == []
+
+
+def test_paused_work_is_put_away_and_goes_on_later() -> None:
+    rig = Rig(num_pieces=3)
+    rig.idler.put(task(A))
+    rig.idler.step()
+    rig.idler.step()
+    rig.idler.pause()
+    ((_, job),) = rig.made
+
+    assert (job.done, job.is_stopped) == (1, True)
+    assert rig.events[-1] == IdleStopped()
+    assert rig.idler.has_work
+    rig.run()
+    assert rig.order == [A, A]
+
+
+def test_a_newer_task_ends_the_job_of_the_older() -> None:
+    rig = Rig()
+    rig.idler.put(task(A, "old"))
+    rig.idler.step()
+    rig.idler.put(task(A, "new"))
+    rig.run()
+
+    assert [made.messages[0].content for made, _ in rig.made] == ["old", "new"]
+    assert [job.is_stopped for _, job in rig.made] == [True, False]
+
+
+def test_the_task_that_is_being_done_is_not_begun_again() -> None:
+    rig = Rig()
+    rig.idler.put(task(A))
+    rig.idler.step()
+    rig.idler.put(task(A))
+    rig.run()
+
+    assert rig.order == [A]
+
+
+def test_the_conversation_that_is_opened_comes_before_the_one_being_read() -> None:
+    rig = Rig(num_pieces=3)
+    rig.idler.put(task(A))
+    rig.idler.put(task(B))
+    rig.idler.step()
+    rig.idler.obey(Show(A))
+    rig.run()
+
+    assert rig.order == [B, A, B]
+    assert rig.made[0][1].is_stopped
+
+
+def test_a_forgotten_conversation_is_read_no_more() -> None:
+    rig = Rig()
+    rig.idler.put(task(A))
+    rig.idler.put(task(B))
+    rig.idler.step()
+    rig.idler.drop(B)
+    rig.idler.drop(A)
+    rig.run()
+
+    assert rig.order == [B]
+    assert rig.made[0][1].is_stopped
+    assert rig.events[-1] == IdleStopped()
+
+
+def test_switched_off_it_waits_and_switched_on_it_goes_on() -> None:
+    rig = Rig(enabled=False)
+    rig.idler.put(task(A))
+    assert not rig.idler.has_work
+    rig.run()
+    assert rig.order == []
+    rig.idler.obey(SetIdleWork(enabled=True))
+    rig.idler.step()
+    rig.idler.obey(SetIdleWork(enabled=False))
+    rig.run()
+    assert rig.order == [A]
+    assert rig.made[0][1].is_stopped
+    rig.idler.obey(SetIdleWork(enabled=True))
+    rig.run()
+
+    assert rig.order == [A, A]
+
+
+def test_without_a_model_it_waits() -> None:
+    rig = Rig()
+    rig.idler.worker = None
+    rig.idler.put(task(A))
+
+    assert not rig.idler.step()
+    assert not rig.idler.has_work
+
+
+def test_on_battery_a_draft_does_not_push_out_the_reply() -> None:
+    rig = Rig(on_battery=True)
+    rig.idler.obey(Show(A))
+    rig.idler.put(task(A, "reply"))
+    rig.idler.put(task(A, "draft", is_draft=True))
+    rig.idler.put(task(B))
+    rig.run()
+
+    assert [made.messages[0].content for made, _ in rig.made] == ["reply"]
+    rig.on_battery = False
+    rig.run()
+    assert rig.order == [A, B]
+
+
+def test_an_error_ends_one_job_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    rig = Rig()
+    rig.idler.put(task(A))
+    rig.idler.put(task(B))
+    rig.idler.step()
+    rig.made[0][1].fails = True
+    rig.run()
+
+    assert rig.order == [B, A]
+    assert rig.made[1][1].done == 2
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+
+
+def test_a_template_that_refuses_is_no_alarm(caplog: pytest.LogCaptureFixture) -> None:
+    def refuse(task: Prewarm) -> None:
+        if task.conversation_id == B:
+            raise TemplateError("no such words")
+
+    caplog.set_level(logging.INFO)
+    rig = Rig(refuse=refuse)
+    rig.idler.put(task(A))
+    rig.idler.put(task(B))
+    rig.run()
+
+    assert rig.order == [A]
+    assert [record.levelno for record in caplog.records] == [logging.INFO]
+    assert "no such words" in caplog.text
+
+
+# The battery
+
+
+@dataclass
+class Charge:
+    power_plugged: bool | None
+
+
+@pytest.mark.parametrize(
+    ("charge", "in_use"),
+    [(None, False), (Charge(None), False), (Charge(True), False), (Charge(False), True)],
+)
+def test_the_battery_is_in_use_only_if_that_is_known(
+    monkeypatch: pytest.MonkeyPatch, charge: Charge | None, in_use: bool
+) -> None:
+    monkeypatch.setattr("psutil.sensors_battery", lambda: charge)
+
+    assert Battery().in_use() is in_use
+
+
+def test_the_battery_is_asked_every_few_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    charge, now = Charge(False), [100.0]
+    monkeypatch.setattr("psutil.sensors_battery", lambda: charge)
+    battery = Battery(clock=lambda: now[0])
+    assert battery.in_use()
+    charge.power_plugged = True
+    now[0] += 4.0
+    assert battery.in_use()
+    now[0] += 4.0
+
+    assert not battery.in_use()
+
+
+# Audits, and room
+
+
+def test_an_audit_comes_last_and_now_and_then() -> None:
+    rig = Rig()
+    rig.now = 61.0
+    rig.idler.put(task(A))
+    rig.idler.obey(AwaitIdle())
+    rig.run()
+
+    assert [event.kind for event in rig.events if isinstance(event, IdleWorking)] == [
+        IdleKind.READ_AHEAD,
+        IdleKind.READ_AHEAD,
+        IdleKind.AUDIT,
+        IdleKind.AUDIT,
+    ]
+    # Nobody who waits for idle work waits for it.
+    reached = rig.events.index(IdleReached())
+    assert not any(
+        isinstance(event, IdleWorking) and event.kind is IdleKind.AUDIT
+        for event in rig.events[:reached]
+    )
+    rig.now += 59.0
+    rig.run()
+    assert len(rig.audits) == 1
+    rig.now += 1.0
+    rig.run()
+    assert len(rig.audits) == 2
+
+
+@pytest.mark.parametrize("spared", ["on_battery", "disabled"])
+def test_no_audit_where_power_is_spared(spared: str) -> None:
+    rig = Rig(on_battery=spared == "on_battery", enabled=spared != "disabled")
+    rig.now = 61.0
+    rig.run()
+
+    assert not rig.audits
+
+
+def test_reading_takes_an_audits_place() -> None:
+    rig = Rig(num_pieces=3)
+    rig.now = 61.0
+    assert rig.idler.step()
+    rig.idler.put(task(A))
+    rig.run()
+
+    assert rig.audits[0].is_stopped
+    assert rig.order == [A]
+
+
+def test_others_make_room_for_the_shown_conversation_only() -> None:
+    rig = Rig()
+    rig.idler.obey(Show(A))
+    for name in (A, B, C):
+        rig.idler.put(task(name))
+    rig.run()
+
+    assert rig.order == [A, C, B]
+    assert rig.displacing == [A]

@@ -1,0 +1,173 @@
+"""The budget: from the device, under pressure, while an answer grows, and what no budget can hold."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from app.cli.client import load_model
+from engine.cache import kv
+from engine.config import EngineConfig
+from engine.events import Pin, RequestFailed, RequestFinished, Submit
+from engine.memory import MACHINE, MemoryWatch, cache_budget, spare_bytes, working_set_bytes
+from engine.types import ConversationId, FinishReason, ForcedReply, Request, RequestId
+from tests.fakes.asking import ask, cache_of, reply_of, user
+from tests.fakes.engine_fixtures import OpenTiny, TinyModel
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tiny_model import Template
+
+GB = 10**9
+
+
+@dataclass
+class Machine:
+    """A computer's memory and clock, turned by hand."""
+
+    available: int
+    total: int = 16 * GB
+    now: float = 0.0
+
+    def watch(self, config: EngineConfig, full_bytes: int) -> MemoryWatch:
+        return MemoryWatch(config, full_bytes, machine=lambda: self, clock=lambda: self.now)
+
+
+def test_the_budget_is_what_the_device_has_to_spare() -> None:
+    config = EngineConfig(device_bytes=12 * GB, head_room_bytes=2 * GB, least_budget_bytes=GB)
+
+    assert cache_budget(config, 5 * GB) == 5 * GB
+    assert cache_budget(config, 11 * GB) == GB
+    assert spare_bytes(config, 5 * GB) == 7 * GB
+    assert spare_bytes(config, 13 * GB) == 0
+    assert cache_budget(EngineConfig(cache_budget_bytes=0), GB) == 0
+    assert spare_bytes(EngineConfig(), 1) == working_set_bytes() - 1
+
+
+def test_what_the_machine_is_short_of_is_given_back_and_grows_again_slowly() -> None:
+    config = EngineConfig(
+        scarce_memory=0.1, ample_memory=0.2, regrowth=0.25, memory_check_s=5, least_budget_bytes=GB
+    )
+    machine = Machine(available=8 * GB)
+    watch = machine.watch(config, 8 * GB)
+
+    def look(available: float, held: int, after: float = 5) -> int | None:
+        machine.available, machine.now = int(available), machine.now + after
+        return watch.look(lambda: held)
+
+    assert look(8 * GB, 6 * GB) is None  # enough
+    assert look(0.6 * GB, 6 * GB, after=4) is None  # not yet looked at
+    assert look(0.6 * GB, 6 * GB, after=1) == 5 * GB  # 1 GB is missing of what is held
+    assert look(1.6 * GB, 5 * GB) is None  # no longer scarce, not yet ample
+    assert look(0.1 * GB, 2 * GB) == GB  # never less than the least
+    assert look(3.2 * GB, GB) == 3 * GB
+    assert [look(9 * GB, GB) for _ in range(4)] == [5 * GB, 7 * GB, 8 * GB, None]
+
+
+def open_with(tiny_model: TinyModel, config: EngineConfig, name: str = "qwen3_5") -> InlineClient:
+    client = InlineClient(config)
+    load_model(client, tiny_model(name, Template.KEEPING), lambda _: None)
+    return client
+
+
+def test_the_engine_gives_up_state_while_memory_is_short(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine(available=8 * GB)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: machine)
+    config = EngineConfig(
+        use_openblas=False, idle_work=False, memory_check_s=0, least_budget_bytes=1, regrowth=1
+    )
+    client = open_with(tiny_model, config)
+    before = ask(client, user("one"))
+    full = cache_of(client).statistics()
+    machine.available = 0
+    client.run_until_idle()
+    short = cache_of(client).statistics()
+    machine.available = 8 * GB
+    client.run_until_idle()
+
+    assert full.total_bytes > 0
+    assert (short.total_bytes, short.budget_bytes) == (0, 1)
+    assert cache_of(client).statistics().budget_bytes == full.budget_bytes
+    assert ask(client, user("one")).content == before.content
+
+
+def test_a_configured_budget_stays(tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psutil.virtual_memory", lambda: Machine(available=0))
+    config = EngineConfig(use_openblas=False, cache_budget_bytes=1 << 30, memory_check_s=0)
+    client = open_with(tiny_model, config)
+    ask(client, user("one"))
+
+    assert cache_of(client).statistics().budget_bytes == 1 << 30
+
+
+def request(text: str, **options: object) -> Submit:
+    return Submit(
+        Request(
+            request_id=RequestId("r"),
+            conversation_id=ConversationId("A"),
+            messages=(user(text),),
+            new_messages=frozenset({0}),
+            **options,  # type: ignore[arg-type]
+        ),
+        time.perf_counter(),
+    )
+
+
+def test_a_prompt_that_cannot_fit_is_refused_before_it_starts(tiny_model: TinyModel) -> None:
+    config = EngineConfig(
+        use_openblas=False,
+        device_bytes=int(6.4 * GB),
+        pass_bytes=int(9.1 * GB),
+        cell_len=32,
+        stride_len=32,
+    )
+    client = open_with(tiny_model, config)
+    client.send(request("word " * 40))
+    (failed,) = client.run_until_idle()
+
+    assert isinstance(failed, RequestFailed)
+    assert failed.problem.cause == f"It needs about 9.1 GB and {MACHINE} can give 6.4 GB."
+    assert "smaller model" in failed.problem.advice
+    assert ask(client, user("ok")).usage.plan.restored == 0
+
+
+def test_an_answer_ends_where_no_memory_is_left(tiny_model: TinyModel) -> None:
+    probe = open_with(tiny_model, EngineConfig(use_openblas=False), "llama").core.model
+    assert probe is not None
+    n_tokens = 640
+    device = probe.facts.weight_bytes + kv.roomy(n_tokens) * probe.layout.kv_bytes_per_token
+    config = EngineConfig(use_openblas=False, device_bytes=device, pass_bytes=0)
+    client = open_with(tiny_model, config, "llama")
+    client.send(request("go", max_tokens=2000, forced=ForcedReply(text="word " * 600)))
+    finished = client.run_until_idle()[-1]
+
+    assert isinstance(finished, RequestFinished)
+    assert finished.reason is FinishReason.LENGTH
+    assert n_tokens <= len(finished.prompt_ids) + finished.usage.output_tokens < n_tokens + 256
+
+
+def test_a_pin_outlives_the_model(tiny_model: TinyModel) -> None:
+    config = EngineConfig(use_openblas=False, cache_budget_bytes=1 << 30, idle_work=False)
+    client = InlineClient(config)
+    client.send(Pin(ConversationId("A"), pinned=True))
+    load_model(client, tiny_model("qwen3_5", Template.KEEPING), lambda _: None)
+    pinned = cache_of(client).holdings().pinned
+    client.send(Pin(ConversationId("A"), pinned=False))
+    client.run_until_idle()
+
+    assert pinned == set()
+    assert cache_of(client).holdings().pinned == set()
+
+
+@pytest.mark.parametrize("budget", [0, 1, 200_000])
+def test_a_tiny_budget_changes_no_answer(open_tiny: OpenTiny, budget: int) -> None:
+    roomy, tight = open_tiny(), open_tiny(cache_bytes=budget)
+    turn = [user("one thing")]
+    for text in ("and another", "the last one"):
+        answers = [ask(client, *turn) for client in (roomy, tight)]
+        turn += [reply_of(answers[0]), user(text)]
+
+        assert answers[0].content == answers[1].content
+    assert cache_of(tight).ledger().total_bytes <= budget

@@ -1,0 +1,447 @@
+"""Idle work on real tiny models: the next turn reads only its own message, and nothing suffers."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.cli.client import load_model
+from app.cli.player import ScriptPlayer, StepReport
+from app.cli.script import parse_step
+from engine.cache.prefix_cache import PrefixCache
+from engine.config import EngineConfig
+from engine.events import (
+    AwaitIdle,
+    Cancel,
+    Event,
+    Evict,
+    EvictWhat,
+    Forget,
+    IdleKind,
+    IdleReached,
+    IdleStopped,
+    IdleWorking,
+    LoadModel,
+    ModelLoaded,
+    Prewarm,
+    RequestFinished,
+    RequestStarted,
+    SetIdleWork,
+    Show,
+    Submit,
+    UnloadModel,
+    Verified,
+    Verify,
+)
+from engine.types import (
+    ConversationId,
+    ForcedReply,
+    Message,
+    Request,
+    RequestId,
+    Role,
+    SamplingParams,
+)
+from tests.fakes.engine_fixtures import OpenTiny, TinyModel
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tiny_model import Template
+
+PLENTY = 32_000
+A, B = ConversationId("A"), ConversationId("B")
+# <|im_end|>\n<|im_start|>user\n around a message and the assistant's header after it.
+TEMPLATE_TOKENS = 24
+LONG = "The quick brown fox jumps over the lazy dog, and the dog sleeps on. " * 12
+REPLY = ForcedReply(reasoning="say it in other words", text="A short story about a small boat.")
+
+OpenShort = Callable[..., InlineClient]
+
+
+@pytest.fixture
+def open_short(tiny_model: TinyModel) -> OpenShort:
+    """An engine that prefills in short chunks, so that a short prompt has many."""
+
+    def get(template: Template = Template.THINKING, **options: object) -> InlineClient:
+        fields = {"idle_work": True, "saves_battery": False, "cache_budget_bytes": 1 << 30}
+        config = EngineConfig(use_openblas=False, cell_len=32, stride_len=128, **fields | options)  # type: ignore[arg-type]
+        client = InlineClient(config)
+        load_model(client, tiny_model("lfm2", template), lambda _: None)
+        return client
+
+    return get
+
+
+def cache_of(client: InlineClient) -> PrefixCache:
+    assert client.core.cache is not None
+    return client.core.cache
+
+
+def user(text: str) -> Message:
+    return Message(role=Role.USER, content=text)
+
+
+def reply_of(finished: RequestFinished) -> Message:
+    return Message(
+        role=Role.ASSISTANT,
+        content=finished.content,
+        reasoning=finished.reasoning,
+        reply=finished.reply,
+    )
+
+
+def submit(
+    client: InlineClient,
+    *messages: Message,
+    chat: ConversationId = A,
+    forced: ForcedReply = REPLY,
+) -> None:
+    request = Request(
+        request_id=RequestId("r"),
+        conversation_id=chat,
+        messages=messages,
+        new_messages=frozenset({len(messages) - 1}),
+        sampling=SamplingParams(temperature=0.0, top_p=1.0),
+        max_tokens=40,
+        forced=forced,
+        record_logits=True,
+    )
+    client.send(Submit(request, time.perf_counter()))
+
+
+def answer_to(client: InlineClient, *messages: Message) -> RequestFinished:
+    """The answer, held to the bare model; idle work only goes on while it is asked for."""
+    while True:
+        event = client.next_event()
+        if isinstance(event, RequestFinished):
+            break
+    client.send(Verify(event.request_id, messages))
+    while not isinstance(checked := client.next_event(), Verified):
+        pass
+    assert checked.result.equal, checked
+    assert checked.result.prompt_equal, checked
+    return event
+
+
+def ask(
+    client: InlineClient,
+    *messages: Message,
+    chat: ConversationId = A,
+    forced: ForcedReply = REPLY,
+) -> RequestFinished:
+    submit(client, *messages, chat=chat, forced=forced)
+    return answer_to(client, *messages)
+
+
+def idle(client: InlineClient) -> list[IdleWorking]:
+    """Let all idle work be done."""
+    client.send(AwaitIdle())
+    events = client.run_until_idle()
+    assert sum(isinstance(event, IdleReached) for event in events) == 1
+    return [event for event in events if isinstance(event, IdleWorking)]
+
+
+def step_until(client: InlineClient, kind: type[Event]) -> Event:
+    while not isinstance(event := client.next_event(), kind):
+        pass
+    return event
+
+
+# What it is for
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["qwen3_5", "lfm2", "falcon_h1", "gemma3", "llama"])
+def test_after_idle_a_turn_reads_only_its_message(open_tiny: OpenTiny, name: str) -> None:
+    player = ScriptPlayer(open_tiny(name, Template.THINKING), Path(), check=True)
+
+    def play(step: dict[str, object]) -> list[StepReport]:
+        return list(player.play(parse_step(json.dumps(step))))
+
+    def send(text: str) -> StepReport:
+        reply = {"text": REPLY.text, "reasoning": REPLY.reasoning}
+        (report,) = play({"op": "send", "chat": "A", "text": text, "reply": reply})
+        assert report.holds, report
+        return report
+
+    send("Please write a short story.")
+    for _ in range(2):
+        assert send("And another one?").replayed > 0
+        assert play({"op": "idle"}) == []
+        report = send("In other words?")
+        assert (report.replayed, report.redo) == (0, 0)
+        assert report.read <= len("In other words?") + TEMPLATE_TOKENS
+
+
+def test_a_reply_that_is_kept_leaves_nothing_to_read(open_short: OpenShort) -> None:
+    client = open_short(Template.KEEPING)
+    ask(client, user("one"), forced=ForcedReply(text=REPLY.text))
+
+    assert idle(client) == []
+    assert cache_of(client).counters.copied_bytes == 0
+
+
+def test_a_stopped_reply_is_read_ahead_too(open_short: OpenShort) -> None:
+    client = open_short()
+    submit(client, user("one"))
+    for _ in range(12):
+        client.next_event()
+    client.send(Cancel(RequestId("r")))
+    stopped = step_until(client, RequestFinished)
+    assert isinstance(stopped, RequestFinished)
+    assert idle(client)
+    again = ask(client, user("one"), reply_of(stopped), user("two"))
+
+    assert again.usage.plan.replayed == 0
+
+
+def test_a_conversation_that_is_opened_is_read_in_advance(open_short: OpenShort) -> None:
+    client = open_short()
+    history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
+    client.send(Prewarm(conversation_id=A, messages=history))
+    working = idle(client)
+
+    assert {event.kind for event in working} == {IdleKind.READ_AHEAD}
+    assert [event.done for event in working] == sorted({event.done for event in working})
+    assert all(event.done < event.total for event in working)
+    client.send(Prewarm(conversation_id=A, messages=history))
+    assert idle(client) == []
+    plan = ask(client, *history, user("more")).usage.plan
+    assert plan.replayed == 0
+    assert plan.restored == working[0].total
+
+
+def test_a_draft_is_read_as_it_is_typed(open_short: OpenShort) -> None:
+    client = open_short()
+    first = ask(client, user("one"))
+    before = (user("one"), reply_of(first))
+    idle(client)
+
+    def type_draft(text: str) -> int:
+        draft = Prewarm(conversation_id=A, messages=(*before, user(text)), is_draft=True)
+        client.send(draft)
+        working = idle(client)
+        assert {event.kind for event in working} == {IdleKind.DRAFT}
+        return working[0].total
+
+    read = type_draft(LONG)
+    assert read > 100
+    assert 0 < type_draft(f"{LONG}and then some more") < 20
+    plan = ask(client, *before, user(f"{LONG}and then some more words")).usage.plan
+    assert plan.replayed == 0
+    assert plan.restored > read
+    assert plan.read < TEMPLATE_TOKENS
+
+
+# Who waits for it
+
+
+def test_a_request_waits_for_no_more_than_the_chunk_in_progress(open_short: OpenShort) -> None:
+    client = open_short()
+    history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
+    client.send(Prewarm(conversation_id=A, messages=history))
+    working = step_until(client, IdleWorking)
+    while isinstance(working, IdleWorking) and working.done < 100:
+        working = client.next_event()
+    assert isinstance(working, IdleWorking)
+    submit(client, *history, user("more"))
+    stopped, started = client.next_event(), client.next_event()
+
+    assert isinstance(stopped, IdleStopped)
+    assert isinstance(started, RequestStarted)
+    # What was read is there, and nothing was read in between.
+    assert started.plan.restored == working.done < working.total
+    answer_to(client, *history, user("more"))
+
+
+def test_other_conversations_go_on_where_they_were_interrupted(open_short: OpenShort) -> None:
+    client = open_short()
+    history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
+    client.send(Prewarm(conversation_id=A, messages=history))
+    working = step_until(client, IdleWorking)
+    while isinstance(working, IdleWorking) and working.done < 100:
+        working = client.next_event()
+    assert isinstance(working, IdleWorking)
+    ask(client, user("one"), chat=B)
+    resumed = [event for event in idle(client) if event.conversation_id == A]
+
+    assert resumed[0].total == working.total - working.done
+    assert ask(client, *history, user("more")).usage.plan.restored == working.total
+
+
+def test_the_shown_conversation_comes_first(open_short: OpenShort) -> None:
+    client = open_short(idle_work=False)
+    ask(client, user("one"))
+    ask(client, user("two"), chat=B)
+    client.send(Show(A))
+    client.send(SetIdleWork(enabled=True))
+
+    assert list(dict.fromkeys(event.conversation_id for event in idle(client))) == [A, B]
+
+
+def test_switched_off_nothing_is_read(open_short: OpenShort) -> None:
+    client = open_short(idle_work=False)
+    first = ask(client, user("one"))
+    assert idle(client) == []
+    assert ask(client, user("one"), reply_of(first), user("two")).usage.plan.replayed > 0
+
+
+def test_on_battery_only_the_shown_conversation_is_read(
+    open_short: OpenShort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Charge:
+        power_plugged = False
+
+    monkeypatch.setattr("psutil.sensors_battery", Charge)
+    client = open_short(saves_battery=True)
+    first = ask(client, user("one"))
+    ask(client, user("two"), chat=B)
+    assert idle(client) == []
+    client.send(Show(A))
+    assert {event.conversation_id for event in idle(client)} == {A}
+    messages = (user("one"), reply_of(first), user(LONG))
+    client.send(Prewarm(conversation_id=A, messages=messages, is_draft=True))
+    assert idle(client) == []
+
+
+# What it must not cost
+
+
+def test_what_does_not_fit_is_not_read_and_nothing_is_given_up(
+    open_short: OpenShort, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    roomy = open_short(idle_work=False)
+    ask(roomy, user("one"))
+    held = cache_of(roomy).ledger().total_bytes
+    tight = open_short(cache_budget_bytes=held)
+    first = ask(tight, user("one"))
+    before = [(n.token_ids, n.snapshot, n.last_used) for n in cache_of(tight).nodes()]
+
+    assert idle(tight) == []
+    assert [(n.token_ids, n.snapshot, n.last_used) for n in cache_of(tight).nodes()] == before
+    assert "no room" in caplog.text
+    assert ask(tight, user("one"), reply_of(first), user("two")).usage.plan.replayed > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spare", [0, 1_000, 2_000, 4_000, 8_000, PLENTY])
+def test_idle_work_evicts_nothing_at_any_budget(open_short: OpenShort, spare: int) -> None:
+    roomy = open_short(idle_work=False)
+    ask(roomy, user("one"))
+    ask(roomy, user("two"), chat=B)
+    budget = cache_of(roomy).ledger().total_bytes + spare
+    tight = open_short(cache_budget_bytes=budget, idle_work=False)
+    first = ask(tight, user("one"))
+    cache = cache_of(tight)
+    ask(tight, user("two"), chat=B)
+    points = {id(node) for node in cache.nodes() if node.snapshot}
+    tight.send(SetIdleWork(enabled=True))
+    tight.send(AwaitIdle())
+    while not isinstance(tight.next_event(), IdleReached):
+        assert cache.ledger().total_bytes <= budget
+
+    assert cache.counters.evictions == 0
+    assert points <= {id(node) for node in cache.nodes() if node.snapshot}
+    plan = ask(tight, user("one"), reply_of(first), user("more")).usage.plan
+    assert plan.replayed == 0 or spare < PLENTY
+
+
+def test_a_forgotten_conversation_is_read_no_more(open_short: OpenShort) -> None:
+    client = open_short()
+    history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
+    client.send(Prewarm(conversation_id=A, messages=history))
+    step_until(client, IdleWorking)
+    client.send(Forget(A))
+
+    assert idle(client) == []
+    assert list(cache_of(client).nodes()) == []
+
+
+@pytest.mark.parametrize("what", list(EvictWhat))
+def test_evicting_while_it_reads_leaves_a_sound_cache(
+    open_short: OpenShort, what: EvictWhat
+) -> None:
+    client = open_short()
+    history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
+    client.send(Prewarm(conversation_id=A, messages=history))
+    step_until(client, IdleWorking)
+    step_until(client, IdleWorking)
+    client.send(Evict(what))
+    idle(client)
+
+    assert ask(client, *history, user("more")).usage.plan.replayed == 0
+
+
+# What goes wrong
+
+
+def test_a_template_that_refuses_costs_nothing(open_short: OpenShort, tmp_path: Path) -> None:
+    client = open_short()
+    source = client.core.model
+    assert source is not None
+    folder = tmp_path / "raising"
+    folder.mkdir()
+    for file in Path(source.facts.path).iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    template = (folder / "chat_template.jinja").read_text()
+    refusal = (
+        "{% if messages[0].content == 'bad' %}{{ raise_exception('no such words') }}{% endif %}"
+    )
+    (folder / "chat_template.jinja").write_text(refusal + template)
+    load_model(client, folder, lambda _: None)
+    first = ask(client, user("one"))
+    client.send(Prewarm(conversation_id=B, messages=(user("bad"), reply_of(first))))
+
+    assert {event.conversation_id for event in idle(client)} == {A}
+    assert ask(client, user("one"), reply_of(first), user("two")).usage.plan.replayed == 0
+
+
+def test_an_error_in_the_model_is_logged_and_nothing_else(
+    open_short: OpenShort, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = open_short()
+    model = client.core.model
+    assert model is not None
+    first = ask(client, user("one"))
+
+    def failing(token_ids: object, caches: object) -> object:
+        raise RuntimeError("a layer failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model.adapter, "forward", failing)
+        idle(client)
+    assert "a layer failed" in caplog.text
+    second = ask(client, user("one"), reply_of(first), user("two"))
+    idle(client)
+    messages = (user("one"), reply_of(first), user("two"), reply_of(second), user("three"))
+    assert ask(client, *messages).usage.plan.replayed == 0
+
+
+def test_what_is_pending_outlives_the_same_model_and_no_other(
+    open_short: OpenShort, tiny_model: TinyModel
+) -> None:
+    client = open_short(idle_work=False)
+    same, other = (tiny_model(name, Template.THINKING) for name in ("lfm2", "llama"))
+    history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
+    client.send(Prewarm(conversation_id=A, messages=history))
+    client.send(SetIdleWork(enabled=True))
+    step_until(client, IdleWorking)
+    client.send(LoadModel(str(same)))
+    assert idle(client)
+    assert ask(client, *history, user("more")).usage.plan.replayed == 0
+    client.send(LoadModel(str(other)))
+    step_until(client, ModelLoaded)
+
+    assert idle(client) == []
+
+
+def test_without_a_model_idle_is_reached_at_once(open_short: OpenShort) -> None:
+    client = open_short()
+    client.send(UnloadModel())
+    client.send(Prewarm(conversation_id=A, messages=(user(LONG), user("x"))))
+
+    assert idle(client) == []

@@ -1,0 +1,119 @@
+"""A server that speaks OpenAI's chat protocol in this process: characters are its tokens."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import takewhile
+from typing import Any
+
+from typing_extensions import override
+
+
+class Memory(Enum):
+    """What the server restores of a prompt."""
+
+    EVERYTHING = auto()  # all that it processed before
+    LAST_PROMPT = auto()  # what it has in common with the prompt before
+    NOTHING = auto()
+
+
+class Fault(Enum):
+    """How the server fails."""
+
+    STATUS_500 = auto()
+    NO_USAGE = auto()
+    ERROR_EVENT = auto()
+    NO_JSON = auto()
+
+
+@dataclass
+class Asked:
+    """One request, and how the server answered it."""
+
+    body: dict[str, Any]
+    prompt: str
+    known: int  # characters that were processed before
+    cached: int  # of them restored
+
+
+@dataclass
+class ChatServer:
+    memory: Memory = Memory.EVERYTHING
+    fault: Fault | None = None
+    reply: str = "Yes, at noon."
+    asked: list[Asked] = field(default_factory=list[Asked])
+    url: str = ""
+
+    def receive(self, body: dict[str, Any]) -> Asked:
+        prompt = "".join(f"{m['role']}\n{m['content']}\n" for m in body["messages"])
+        prompt += "assistant\n"
+        known = max((common(prompt, other.prompt + self.reply) for other in self.asked), default=0)
+        match self.memory:
+            case Memory.EVERYTHING:
+                cached = known
+            case Memory.LAST_PROMPT:
+                cached = common(prompt, self.asked[-1].prompt) if self.asked else 0
+            case Memory.NOTHING:
+                cached = 0
+        self.asked.append(Asked(body, prompt, known, cached))
+        return self.asked[-1]
+
+    def events(self, asked: Asked) -> list[str]:
+        if self.fault is Fault.NO_JSON:
+            return ["<html>"]
+        if self.fault is Fault.ERROR_EVENT:
+            return [json.dumps({"error": {"message": "out of memory"}})]
+        deltas = [{"role": "assistant"}, *({"content": word} for word in self.reply)]
+        events: list[dict[str, Any]] = [{"choices": [{"delta": delta}]} for delta in deltas]
+        if self.fault is not Fault.NO_USAGE:
+            usage: dict[str, Any] = {
+                "prompt_tokens": len(asked.prompt),
+                "completion_tokens": len(self.reply),
+            }
+            if asked.cached:
+                usage["prompt_tokens_details"] = {"cached_tokens": asked.cached}
+            events.append({"choices": [], "usage": usage})
+        return [*map(json.dumps, events), "[DONE]"]
+
+
+def common(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+@contextmanager
+def serve(server: ChatServer) -> Generator[ChatServer]:
+    """The server on a free port, answering one request at a time."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = server.receive(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(500 if server.fault is Fault.STATUS_500 else 200)
+            self.end_headers()
+            if server.fault is Fault.STATUS_500:
+                self.wfile.write(b'{"error":\n "the model fell over"}')
+                return
+            self.wfile.write(b": keepalive 1/2\n\n")
+            with suppress(ConnectionError):  # the client may stop
+                for event in server.events(asked):
+                    self.wfile.write(f"data: {event}\n\n".encode())
+
+        @override
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing on stderr."""
+
+    http = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    server.url = f"http://127.0.0.1:{http.server_port}/v1"
+    try:
+        yield server
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join()

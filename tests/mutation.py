@@ -1,0 +1,200 @@
+"""Are the tests awake? `python -m tests.mutation [NAME ...]` breaks one line at a time and runs them.
+
+Each mutation is made in a temporary copy of the sources, never in the working tree. A mutation is
+caught when a test fails; one that survives means that nothing tests that line.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+COPIED = ("app", "engine", "tests", "resources", "pyproject.toml")
+MACHINE = ("tests/oracle/test_machine.py",)
+CACHE = ("tests/engine/cache", "tests/oracle/test_machine.py")
+FAULTS = ("tests/engine/test_faults.py",)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A line of the sources, what takes its place, and the tests that should notice."""
+
+    name: str
+    path: str
+    line: str
+    broken: str
+    tests: tuple[str, ...] = MACHINE
+
+    def apply(self, root: Path) -> None:
+        file = root / self.path
+        text = file.read_text(encoding="utf-8")
+        assert text.count(self.line) == 1, f"{self.name}: the line is not there, or not alone"
+        file.write_text(text.replace(self.line, self.broken), encoding="utf-8")
+
+
+MUTATIONS = (
+    Mutation(
+        "a snapshot of another token is restored",
+        "engine/cache/hot.py",
+        "and (snapshot is None or snapshot.n_tokens == n_tokens)",
+        "and True",
+        FAULTS,
+    ),
+    Mutation(
+        "a snapshot claims one token less",
+        "engine/cache/prefix_cache.py",
+        "capture(lease.hot.leaves.aux, lease.hot.n_tokens, kind, logits)",
+        "capture(lease.hot.leaves.aux, lease.hot.n_tokens - 1, kind, logits)",
+    ),
+    Mutation(
+        "the last token is restored without its logits",
+        "engine/cache/prefix_cache.py",
+        "limit = min(matched, len(prompt_ids) - 1)",
+        "limit = min(matched, len(prompt_ids))",
+    ),
+    Mutation(
+        "K/V is not cut before it is written on",
+        "engine/cache/kv.py",
+        "leaf.trim(leaf.offset - n_tokens)",
+        "leaf.offset = n_tokens if leaf.offset == n_tokens else leaf.offset",
+    ),
+    Mutation(
+        "lent K/V is overwritten without being copied out",
+        "engine/cache/prefix_cache.py",
+        "        self._copy_out(hot, kept)\n",
+        "",
+    ),
+    Mutation(
+        "a rotating window is put back without a copy",
+        "engine/cache/snapshot.py",
+        "leaf.state = map_arrays(_copy if leaf.writes_in_place else _same, state)",
+        "leaf.state = map_arrays(_same, state)",
+    ),
+    Mutation(
+        "the newest token counts as fed before it is",
+        "engine/runner/runner.py",
+        "sequence.lease.hot.commit(newest)",
+        "sequence.lease.hot.commit([*newest, *newest])",
+    ),
+    Mutation(
+        "the point before the reply lies after the tail",
+        "engine/chat/prompt.py",
+        "stable = len(token_ids) - ",
+        "stable = len(token_ids) - 0 * ",
+    ),
+    Mutation(
+        "a point in use may be given up",
+        "engine/cache/radix.py",
+        "            ancestor.lock_count += 1\n",
+        "            ancestor.lock_count += 0\n",
+        CACHE,
+    ),
+    Mutation(
+        "deleting a conversation takes everyone's state",
+        "engine/cache/prefix_cache.py",
+        "node.users.discard(conversation_id)",
+        "node.users.clear()",
+    ),
+    Mutation(
+        "a conversation does not say what it uses",
+        "engine/cache/prefix_cache.py",
+        "            node.users.add(hot.conversation_id)\n",
+        "",
+    ),
+    Mutation(
+        "how a token was fed does not matter",
+        "engine/cache/feeding.py",
+        "if ours[0].pass_of(position) != theirs[0].pass_of(position):",
+        "if False:",
+        CACHE,
+    ),
+    Mutation(
+        "what was read of a stopped prompt is lost",
+        "engine/runner/runner.py",
+        "            sequence.prefill.cut(PointKind.BRANCH)\n",
+        "            sequence.prefill.chunks.clear()\n",
+    ),
+    Mutation(
+        "the place where a prompt forked is not kept",
+        "engine/runner/runner.py",
+        "points.insert(0, Point(matched, PointKind.BRANCH))",
+        "points.insert(0, Point(len(prompt.token_ids), PointKind.BRANCH))",
+    ),
+    Mutation(
+        "side requests are published",
+        "engine/runner/runner.py",
+        "        if lease.side:\n            self._cache.abandon(lease)\n            return None\n",
+        "        lease.side = False\n",
+    ),
+    Mutation(
+        "a reply's next turn begins somewhere else",
+        "engine/runner/runner.py",
+        "if common_prefix_len(held, upcoming.token_ids) < len(held):",
+        "if False:",
+    ),
+)
+
+
+def run_tests(root: Path, tests: tuple[str, ...]) -> int:
+    """pytest's exit status, in a copy of the tree."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:randomly",
+        "-p",
+        "no:cacheprovider",
+    ]
+    environment = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    ended = subprocess.run(
+        [*command, "--show-capture=no", "--tb=no", *tests],
+        cwd=root,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    return ended.returncode
+
+
+def try_mutation(mutation: Mutation | None, tests: tuple[str, ...]) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        for name in COPIED:
+            source, target = ROOT / name, Path(folder) / name
+            ignored = shutil.ignore_patterns("__pycache__")
+            if source.is_dir():
+                shutil.copytree(source, target, ignore=ignored)
+            else:
+                shutil.copy(source, target)
+        if mutation is not None:
+            mutation.apply(Path(folder))
+        return run_tests(Path(folder), tests)
+
+
+def main() -> int:
+    chosen = [m for m in MUTATIONS if not sys.argv[1:] or m.name in sys.argv[1:]]
+    tests = tuple(dict.fromkeys(test for mutation in chosen for test in mutation.tests))
+    assert try_mutation(None, tests) == 0, "the tests fail without any mutation"
+    survived = 0
+    for mutation in chosen:
+        started = time.monotonic()
+        status = try_mutation(mutation, mutation.tests)
+        verdict = {0: "SURVIVED", 1: "caught"}.get(status, f"pytest ended with {status}")
+        survived += status != 1
+        print(f"{verdict:<9} {mutation.name}  {time.monotonic() - started:.0f} s", flush=True)
+    print(f"{len(chosen) - survived} of {len(chosen)} caught")
+    return 1 if survived else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

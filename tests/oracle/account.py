@@ -1,0 +1,117 @@
+"""What an engine has processed and must not process again, kept apart from the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from engine.types import Message, PromptPlan, Request
+
+
+class TokenTrie:
+    """Token sequences, as the edges of a trie."""
+
+    def __init__(self) -> None:
+        self._edges: dict[tuple[int, int], int] = {}
+
+    def add(self, token_ids: Iterable[int]) -> None:
+        node = 0
+        for token_id in token_ids:
+            node = self._edges.setdefault((node, token_id), len(self._edges) + 1)
+
+    def known_len(self, token_ids: Sequence[int]) -> int:
+        """How many of token_ids are a prefix of something that was added."""
+        node = 0
+        for position, token_id in enumerate(token_ids):
+            if (node := self._edges.get((node, token_id), -1)) < 0:
+                return position
+        return len(token_ids)
+
+
+@dataclass(slots=True)
+class Processed:
+    """What was processed for one conversation, and not lost since for any known reason."""
+
+    tokens: TokenTrie = field(default_factory=TokenTrie)
+    prompts: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])  # read to the end
+    forks: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])  # left once, read on
+    read_ahead: set[object] = field(default_factory=set[object])  # next turns, see ahead_of
+
+
+def ahead_of(messages: tuple[Message, ...], request: Request) -> object:
+    """What a read-ahead of messages depends on."""
+    return messages, request.thinking, request.keep_thinking
+
+
+class Account:
+    """All conversations' processed tokens. A token fed again after the same tokens is a redo."""
+
+    def __init__(self) -> None:
+        self._processed: dict[str, Processed] = {}
+        self.num_strict = 0  # prompts of which not one token was allowed to be fed again
+
+    def clear(self) -> None:
+        """Anything may have been lost."""
+        self._processed.clear()
+
+    def forget(self, chat: str) -> None:
+        """What only this conversation used is lost, nothing else."""
+        self._processed.pop(chat, None)
+
+    def of(self, chat: str) -> Processed:
+        return self._processed.setdefault(chat, Processed())
+
+    def judge(
+        self,
+        request: Request,
+        plan: PromptPlan,
+        prompt_ids: tuple[int, ...],
+        message_starts: Sequence[int],
+        *,
+        is_fresh: bool,
+    ) -> None:
+        """Hold a prompt's plan to what was processed before it.
+
+        Args:
+            request: what was asked.
+            plan: what the engine said that it restored.
+            prompt_ids: the prompt.
+            message_starts: where its messages' tokens begin, and the generation tail.
+            is_fresh: the newest message begins like no other, so that nothing of its text is known.
+        """
+        everyone = self._processed.values()
+        known = max((one.tokens.known_len(prompt_ids) for one in everyone), default=0)
+        if any(prompt_ids in one.prompts for one in everyone):
+            self.num_strict += 1
+            assert plan.restored == plan.prompt_tokens, f"read again to answer again: {plan}"
+            return
+        if ahead_of(request.messages[:-1], request) in self.of(request.conversation_id).read_ahead:
+            assert plan.replayed == 0, f"read ahead, and still replayed: {plan}"
+        redo = max(0, known - plan.restored)
+        # The message in which the prompt leaves what is known; the last entry is the tail.
+        at = max(i for i, start in enumerate(message_starts) if start <= known)
+        if is_fresh and at == len(message_starts) - 2 > 0:
+            self.num_strict += 1
+            assert redo == 0, f"{redo} tokens before {known} fed again: {plan}"
+        elif redo:
+            # Text that begins like an older one's is fed from the start of its message: once.
+            assert prompt_ids[:known] not in self._forks(), f"fed again at {known} again: {plan}"
+            began = max(start for start in message_starts if start < known)
+            assert plan.restored >= began, f"{known}, and {began} was within reach: {plan}"
+            own = self.of(request.conversation_id).tokens.known_len(prompt_ids)
+            is_old = at not in {0, *request.new_messages, len(message_starts) - 1}
+            assert not is_old or own < known, f"{known} is in an old message: {plan}"
+
+    def add(self, chat: str, token_ids: Iterable[int]) -> None:
+        """Tokens that were processed one after the other."""
+        self.of(chat).tokens.add(token_ids)
+
+    def add_prompt(self, chat: str, prompt_ids: tuple[int, ...]) -> None:
+        """A prompt that was read to its end."""
+        everyone = self._processed.values()
+        known = max((one.tokens.known_len(prompt_ids) for one in everyone), default=0)
+        self.of(chat).forks.add(prompt_ids[:known])
+        self.of(chat).prompts.add(prompt_ids)
+
+    def _forks(self) -> set[tuple[int, ...]]:
+        return {fork for one in self._processed.values() for fork in one.forks}

@@ -1,0 +1,84 @@
+"""A request on its way, and what must be true of it when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from app.conversation.actions import Turn
+from engine.events import RequestFinished
+from engine.types import (
+    Channel,
+    ConversationId,
+    ForcedReply,
+    Message,
+    Request,
+    RequestId,
+    SamplingParams,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """How a reply is asked for."""
+
+    sampling: SamplingParams = field(default_factory=SamplingParams)
+    max_tokens: int = 4
+    thinking: bool | None = None
+    keep_thinking: bool = False
+    forced: ForcedReply | None = None
+    stop_after: int | None = None
+
+    def ask(
+        self,
+        name: str,
+        chat: str,
+        messages: tuple[Message, ...],
+        new_messages: Iterable[int],
+        *,
+        side: bool,
+    ) -> Request:
+        return Request(
+            request_id=RequestId(name),
+            conversation_id=ConversationId(chat),
+            messages=messages,
+            new_messages=frozenset(new_messages),
+            sampling=self.sampling,
+            max_tokens=self.max_tokens,
+            thinking=self.thinking,
+            keep_thinking=self.keep_thinking,
+            forced=self.forced,
+            stop_after=self.stop_after,
+            record_logits=True,
+            side=side,
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Flight:
+    """A request on its way."""
+
+    request: Request
+    visible: tuple[Message, ...]  # what a person sees above the reply
+    turn: Turn | None  # None for a side request
+    is_fresh: bool  # the newest message begins like no other
+    streamed: dict[Channel, str] = field(default_factory=lambda: dict.fromkeys(Channel, ""))
+
+    @property
+    def chat(self) -> str:
+        return str(self.request.conversation_id)
+
+    def check(self, finished: RequestFinished) -> None:
+        """Assert that the end agrees with what was streamed, and the numbers with each other."""
+        assert self.streamed[Channel.REASONING].rstrip("\n") == finished.reasoning
+        # Blanks before a thought are shown before anyone knows that a thought follows.
+        blanks = self.streamed[Channel.ANSWER].removesuffix(finished.content)
+        assert not blanks.strip()
+        assert self.streamed[Channel.ANSWER] == blanks + finished.content
+        num_tokens = len(finished.reply.token_ids)
+        assert finished.usage.output_tokens == num_tokens <= self.request.max_tokens
+        plan = finished.usage.plan
+        assert plan.prompt_tokens == len(finished.prompt_ids)
+        assert plan.restored + plan.read + plan.replayed == plan.prompt_tokens
+        assert 0 <= plan.restored <= plan.matched <= plan.prompt_tokens
+        assert min(plan.read, plan.replayed) >= 0

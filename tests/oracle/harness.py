@@ -1,0 +1,362 @@
+"""Many conversations on one engine without its thread, and everything that is promised of them.
+
+The messages come from the app's own conversation code; what the engine makes of them is held to a
+bare model, to the account of what it has processed before, and to the bytes that it says it holds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Sequence
+from pathlib import Path
+from queue import SimpleQueue
+
+import mlx.core as mx
+
+from app.cli.player import visible_messages
+from app.conversation.actions import Turn
+from engine.cache.prefix_cache import PrefixCache
+from engine.config import EngineConfig
+from engine.core import EngineCore
+from engine.errors import NoModelError
+from engine.events import (
+    AwaitIdle,
+    Cancel,
+    Command,
+    Event,
+    Evict,
+    EvictWhat,
+    Forget,
+    IdleReached,
+    IdleStopped,
+    IdleWorking,
+    LoadModel,
+    ModelLoaded,
+    Prewarm,
+    RequestFailed,
+    RequestFinished,
+    RequestStarted,
+    SetIdleWork,
+    Submit,
+    TextDelta,
+    UnloadModel,
+    Verified,
+    Verify,
+)
+from engine.types import (
+    NOTHING_CACHED,
+    CheckResult,
+    ConversationId,
+    Message,
+    Problem,
+    RequestId,
+    Role,
+)
+from tests.fakes.asking import reply_of
+from tests.oracle.account import Account, ahead_of
+from tests.oracle.flight import Flight, How
+from tests.oracle.holdings import fingerprint, real_bytes
+from tests.oracle.people import People
+
+# Reading in one go gives the very same bits on these (CPU, reference BLAS).
+BITWISE = frozenset({"qwen3_5", "lfm2", "llama"})
+
+
+class Harness:
+    """People at one engine. Everything it says is checked as it comes."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        self._commands: SimpleQueue[Command] = SimpleQueue()
+        self._events: deque[Event] = deque()
+        self.core = EngineCore(config, self._commands, self._events.append)
+        self.people = People()
+        self.flights: dict[RequestId, Flight] = {}
+        self.account = Account()
+        # What ended requests while a test plants faults; at other times nothing may. Answers are
+        # held to the oracle and the account afterwards: the faults would hit those, too.
+        self.problems: list[Problem] | None = None
+        self.num_planted = 0  # wrong states, each of them to be found
+        self.num_checked = 0
+        self._known_cache: PrefixCache | None = None
+        self._known_evictions = 0
+        self._fed: Counter[int] = Counter()
+        self._read_ahead: dict[str, object] = {}
+        self._to_verify: list[Verify] = []
+        self._unverified: set[RequestId] = set()
+        self._cancelled: set[RequestId] = set()
+        self._is_idle_work_on = config.idle_work
+        self._is_working_ahead = False
+        self._is_idle_reached = False
+        self._has_records = False
+        self._model_type = ""
+        self._num_requests = 0
+
+    # What people do
+
+    def send(self, chat: str, text: str, how: How, *, is_fresh: bool) -> None:
+        self._submit(self.people.send(chat, text), how, text if is_fresh else None)
+
+    def edit(self, chat: str, nth: int, text: str, how: How, *, is_fresh: bool) -> None:
+        self._submit(self.people.edit(chat, nth, text), how, text if is_fresh else None)
+
+    def regenerate(self, chat: str, nth: int, how: How) -> None:
+        turn = self.people.regenerate(chat, nth)
+        if turn is not None:
+            self._submit(turn, how, None)
+
+    def ask_aside(self, chat: str, how: How) -> None:
+        """A side request: alone at the engine, it must leave no trace."""
+        asked = self.people.shown(chat, Role.USER)
+        content = asked[0].content if asked else "A title, please."
+        messages = (Message(role=Role.USER, content=content),)
+        is_alone = not self.flights
+        if is_alone:
+            self._rest()
+        before = fingerprint(self.cache)
+        request = how.ask(self._name(), chat, messages, (), side=True)
+        self._take_off(Flight(request, messages, None, is_fresh=False))
+        if is_alone:
+            while request.request_id in self.flights:
+                assert self.step()
+            assert fingerprint(self.cache) == before
+
+    def cancel(self, which: int) -> None:
+        if self.flights:
+            ids = list(self.flights)
+            request_id = ids[which % len(ids)]
+            self._cancelled.add(request_id)
+            self.tell(Cancel(request_id))
+
+    def delete(self, chat: str) -> None:
+        self.people.chats.pop(chat, None)
+        self.forget(chat)
+
+    def forget(self, chat: str) -> None:
+        self.account.forget(chat)
+        self._read_ahead.pop(chat, None)
+        self.tell(Forget(ConversationId(chat)))
+
+    def prewarm(self, chat: str, how: How, draft: str = "") -> None:
+        """Read ahead what is on show, or with the draft that a person is typing."""
+        if chat in self.busy:
+            return
+        messages = self.people.upcoming(chat, draft)
+        if not draft and (not messages or messages[-1].role is not Role.ASSISTANT):
+            return
+        self._read_ahead.pop(chat, None)
+        if not draft:
+            request = how.ask("", chat, messages, (), side=False)
+            self._read_ahead[chat] = ahead_of(messages, request)
+        self.tell(
+            Prewarm(
+                conversation_id=ConversationId(chat),
+                messages=messages,
+                is_draft=bool(draft),
+                thinking=how.thinking,
+                keep_thinking=how.keep_thinking,
+            )
+        )
+
+    def set_idle_work(self, enabled: bool) -> None:
+        self._is_idle_work_on = enabled
+        self.tell(SetIdleWork(enabled))
+
+    def evict(self, what: EvictWhat) -> None:
+        if what is not EvictWhat.HOT:
+            self.account.clear()
+        self.tell(Evict(what))
+
+    def load(self, *folders: Path) -> None:
+        """Load models, one while the one before is still loading; unload if there are none."""
+        self._ask_to_verify()
+        self._has_records = False
+        for folder in folders:
+            self._commands.put(LoadModel(str(folder)))
+        if not folders:
+            self._commands.put(UnloadModel())
+        self.step()
+
+    def tell(self, command: Command) -> None:
+        self._commands.put(command)
+        self.step()
+
+    # The engine's side
+
+    @property
+    def cache(self) -> PrefixCache | None:
+        return self.core.cache
+
+    @property
+    def busy(self) -> set[str]:
+        """Conversations with a turn on its way."""
+        return {flight.chat for flight in self.flights.values() if flight.turn is not None}
+
+    def step(self) -> bool:
+        """One piece of the engine's work, and a look at all that holds between two pieces."""
+        self._ask_to_verify()
+        worked = self.core.step(wait=False)
+        if self.cache is not None:
+            self.cache.check_invariants()
+        while self._events:
+            self._receive(self._events.popleft())
+        evictions = self.cache.counters.evictions if self.cache else 0
+        if self.cache is not self._known_cache or evictions != self._known_evictions:
+            self._known_cache, self._known_evictions = self.cache, evictions
+            self.account.clear()
+        return worked
+
+    def settle(self) -> None:
+        """Until every request is answered and held to the oracle."""
+        while self.flights or (self.problems is None and (self._to_verify or self._unverified)):
+            assert self.step(), "the engine has nothing to do and requests wait"
+
+    def await_idle(self) -> None:
+        """Until nothing is left to be read ahead."""
+        self._is_idle_reached = False
+        self.tell(AwaitIdle())
+        while not self._is_idle_reached:
+            assert self.step(), "the engine has nothing to do and did not say so"
+        assert not self.flights
+        statistics = self.cache.statistics() if self.cache else NOTHING_CACHED
+        # Idle work gives nothing up: where the budget is short it reads nothing.
+        if self._is_idle_work_on and statistics.total_bytes < statistics.budget_bytes // 4:
+            for chat, ahead in self._read_ahead.items():
+                self.account.of(chat).read_ahead.add(ahead)
+
+    def check(self) -> None:
+        """What holds between two actions."""
+        if self.cache is None:
+            return
+        statistics = self.cache.statistics()
+        assert statistics.restore_faults == self.num_planted
+        assert statistics.audit_faults == 0
+        if not self.flights and not self._is_working_ahead:
+            ledger = self.cache.ledger()
+            assert ledger == real_bytes(self.cache, self.people.chats)
+            assert ledger.total_bytes <= statistics.budget_bytes
+
+    def close(self) -> None:
+        """Everything is answered, every conversation deleted: nothing may be left."""
+        self.settle()
+        self._rest()
+        self.check()
+        for chat in list(self.people.chats):
+            self.forget(chat)
+        if self.cache is not None:
+            assert not list(self.cache.nodes())
+            assert self.cache.ledger().total_bytes == 0
+        self.load()
+
+    def _rest(self) -> None:
+        while self.step():
+            pass
+
+    # Requests
+
+    def _submit(self, turn: Turn, how: How, fresh: str | None) -> None:
+        chat = str(turn.conversation.conversation_id)
+        assert chat not in self.busy
+        request = how.ask(self._name(), chat, turn.messages, turn.new_messages, side=False)
+        visible = visible_messages(turn.conversation, turn.user_id)
+        # Joined to a message that got no answer, a text is not the message's beginning.
+        is_fresh = turn.messages[-1].content == fresh
+        self._take_off(Flight(request, visible, turn, is_fresh=is_fresh))
+
+    def _take_off(self, flight: Flight) -> None:
+        self.flights[flight.request.request_id] = flight
+        self._commands.put(Submit(flight.request, time.perf_counter()))
+
+    def _name(self) -> str:
+        self._num_requests += 1
+        return f"{self._num_requests}"
+
+    def _ask_to_verify(self) -> None:
+        if self.problems is None:
+            for verify in self._to_verify:
+                self._unverified.add(verify.request_id)
+                self._commands.put(verify)
+            self._to_verify.clear()
+
+    # Events
+
+    def _receive(self, event: Event) -> None:
+        match event:
+            case RequestStarted():
+                self._fed.clear()
+            case TextDelta(request_id, channel, text):
+                self.flights[request_id].streamed[channel] += text
+            case RequestFinished(request_id):
+                self._finished(self.flights.pop(request_id), event)
+            case RequestFailed(request_id):
+                self._failed(self.flights.pop(request_id), event)
+            case Verified(request_id, result):
+                self._unverified.discard(request_id)
+                self._hold(result)
+            case ModelLoaded(facts):
+                self._count_fed()
+                self._has_records, self._model_type = True, facts.model_type
+            case IdleWorking() | IdleStopped():
+                self._is_working_ahead = isinstance(event, IdleWorking)
+            case _:
+                self._is_idle_reached |= isinstance(event, IdleReached)
+
+    def _finished(self, flight: Flight, finished: RequestFinished) -> None:
+        flight.check(finished)
+        if self._has_records:
+            self._to_verify.append(Verify(finished.request_id, flight.visible))
+        self.people.finish(flight, finished)
+        if flight.turn is not None:
+            if self._has_records and self.problems is None:
+                self._judge(flight, finished)
+            self._note(flight, finished)
+
+    def _failed(self, flight: Flight, failed: RequestFailed) -> None:
+        self.people.fail(flight, failed)
+        if self.problems is not None:
+            self.problems.append(failed.problem)
+        elif failed.problem.title != NoModelError.title:
+            assert failed.request_id in self._cancelled, failed.problem
+
+    def _judge(self, flight: Flight, finished: RequestFinished) -> None:
+        assert self.core.model is not None
+        request = flight.request
+        prompt = self.core.model.prompts.build(
+            request.messages, thinking=request.thinking, keep_thinking=request.keep_thinking
+        )
+        assert prompt.token_ids == finished.prompt_ids
+        starts, plan = prompt.message_starts, finished.usage.plan
+        self.account.judge(request, plan, prompt.token_ids, starts, is_fresh=flight.is_fresh)
+
+    def _note(self, flight: Flight, finished: RequestFinished) -> None:
+        chat, request, reply_ids = flight.chat, flight.request, finished.reply.token_ids
+        if reply_ids:
+            self.account.add_prompt(chat, finished.prompt_ids)
+            self.account.add(chat, finished.prompt_ids + reply_ids)
+            messages = (*request.messages, reply_of(finished))
+            self._read_ahead[chat] = ahead_of(messages, request)
+        parked = self.cache.parked(request.conversation_id) if self.cache else None
+        if parked is not None:
+            fed = parked.n_tokens - finished.usage.plan.restored
+            is_true = self._fed[id(parked.caches)] == fed
+            assert is_true or self.problems is not None, "more was fed than it says"
+            self.account.add(chat, parked.token_ids)
+
+    def _hold(self, result: CheckResult) -> None:
+        assert result.prompt_equal, result
+        assert result.equal, result
+        assert result.replay_difference == 0.0, result
+        if self._model_type in BITWISE:
+            assert result.max_difference == 0.0, result
+        self.num_checked += 1
+
+    def _count_fed(self) -> None:
+        """Count the tokens that go through the model, by the caches that they are fed to."""
+        assert self.core.model is not None
+        adapter = self.core.model.adapter
+
+        def counted(token_ids: Sequence[int], caches: list[object]) -> mx.array:
+            self._fed[id(caches)] += len(token_ids)
+            return type(adapter).forward(adapter, token_ids, caches)
+
+        setattr(adapter, "forward", counted)  # noqa: B010 — a method, as far as types go

@@ -1,0 +1,38 @@
+"""What a prefix cache at rest holds, counted without its help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from engine.cache.budget import Ledger
+from engine.cache.kv import KvArrays
+from engine.cache.layout import is_kv, leaves_of
+from engine.cache.prefix_cache import PrefixCache
+from engine.cache.trees import arrays_in
+from engine.types import ConversationId
+
+
+def real_bytes(cache: PrefixCache, chats: Iterable[str]) -> Ledger:
+    """The bytes of the arrays that a cache at rest really holds, each array found once."""
+    nodes = list(cache.nodes())
+    parked = [hot for chat in chats if (hot := cache.parked(ConversationId(chat)))]
+    kv_leaves = [leaf for hot in parked for leaf in leaves_of(hot.caches) if is_kv(leaf)]
+    buffers = [(leaf.keys, leaf.values) for leaf in kv_leaves]
+    spans = [node.span.leaves for node in nodes if isinstance(node.span, KvArrays)]
+    snapshots = [(node.snapshot.states, node.snapshot.logits) for node in nodes if node.snapshot]
+    arrays = list(arrays_in([spans, snapshots, buffers]))
+    assert len({id(array) for array in arrays}) == len(arrays)
+    return Ledger(
+        kv_bytes=sum(array.nbytes for array in arrays_in(spans)),
+        snapshot_bytes=sum(array.nbytes for array in arrays_in(snapshots)),
+        hot_bytes=sum(array.nbytes for array in arrays_in(buffers)),
+    )
+
+
+def fingerprint(cache: PrefixCache | None) -> object:
+    """All that a side request must leave as it is."""
+    if cache is None:
+        return None
+    nodes = [(node.end, node.last_used, frozenset(node.users)) for node in cache.nodes()]
+    return nodes, replace(cache.statistics(), matches=0, copied_bytes=0)

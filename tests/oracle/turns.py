@@ -1,0 +1,126 @@
+"""Thousands of turns of many conversations under a budget, watched for anything that grows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import mlx.core as mx
+import psutil
+
+from engine.config import EngineConfig
+from engine.types import SamplingParams
+from tests.oracle.flight import How
+from tests.oracle.harness import Harness
+
+NUM_CHATS = 24
+# A conversation that got this long is deleted and another one begun in its place.
+MAX_TURNS = 8
+SAMPLE_EVERY = 20
+WORDS = ("boat", "weather", "small", "list", "dog", "fox", "quick", "please", "thank", "about")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What is held between two turns, in bytes."""
+
+    turn: int
+    device: int  # arrays that MLX holds, weights included
+    process: int  # resident
+    ledger: int  # what the prefix cache says that it holds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnsReport:
+    """How a long run went. Slopes are bytes a turn over the last three quarters."""
+
+    turns: int
+    checked: int
+    evictions: int
+    budget: int
+    last: Sample
+    device_slope: float
+    process_slope: float
+    ledger_slope: float
+
+
+def run_turns(
+    folder: Path, *, turns: int, budget: int, seed: int, progress: Callable[[Sample], None]
+) -> TurnsReport:
+    """People come back to conversations, the popular ones most often; every reply is checked."""
+    rng = random.Random(seed)
+    config = EngineConfig(
+        use_openblas=False, cache_budget_bytes=budget, max_hot=3, saves_battery=False
+    )
+    harness = Harness(config)
+    harness.load(folder)
+    samples: list[Sample] = []
+    ages = dict.fromkeys((f"chat {i}" for i in range(NUM_CHATS)), 0)
+    shares = [1 / (rank + 1) for rank in range(NUM_CHATS)]
+    for turn in range(turns):
+        (chat,) = rng.choices(list(ages), shares)
+        if ages[chat] == MAX_TURNS:
+            harness.delete(chat)
+            ages[chat] = 0
+        _take_turn(harness, rng, chat, turn)
+        ages[chat] += 1
+        harness.settle()
+        harness.check()
+        if (turn + 1) % SAMPLE_EVERY == 0:
+            harness.await_idle()
+            samples.append(_sample(harness, turn + 1))
+            progress(samples[-1])
+    return _report(harness, samples, turns=turns, budget=budget)
+
+
+def _take_turn(harness: Harness, rng: random.Random, chat: str, turn: int) -> None:
+    how = How(
+        sampling=SamplingParams(temperature=0.8, seed=turn),
+        max_tokens=6,
+        stop_after=rng.choice([None, None, None, 2]),
+    )
+    text = f"{turn} {' '.join(rng.choices(WORDS, k=rng.randint(3, 9)))}"
+    match rng.choices(["send", "edit", "regenerate"], [6, 2, 2])[0]:
+        case "edit":
+            harness.edit(chat, rng.randrange(MAX_TURNS), text, how, is_fresh=False)
+        case "regenerate" if harness.people.chat(chat).nodes:
+            harness.regenerate(chat, rng.randrange(MAX_TURNS), how)
+        case _:
+            harness.send(chat, text, how, is_fresh=False)
+
+
+def _sample(harness: Harness, turn: int) -> Sample:
+    assert harness.cache is not None
+    return Sample(
+        turn=turn,
+        device=mx.get_active_memory(),
+        process=psutil.Process().memory_info().rss,
+        ledger=harness.cache.ledger().total_bytes,
+    )
+
+
+def _report(harness: Harness, samples: Sequence[Sample], *, turns: int, budget: int) -> TurnsReport:
+    assert harness.cache is not None
+    warm = samples[len(samples) // 4 :]
+    at = [sample.turn for sample in warm]
+    report = TurnsReport(
+        turns=turns,
+        checked=harness.num_checked,
+        evictions=harness.cache.counters.evictions,
+        budget=budget,
+        last=samples[-1],
+        device_slope=_slope(at, [sample.device for sample in warm]),
+        process_slope=_slope(at, [sample.process for sample in warm]),
+        ledger_slope=_slope(at, [sample.ledger for sample in warm]),
+    )
+    harness.close()
+    return report
+
+
+def _slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """Least squares."""
+    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
+    spread = sum((value - mean_x) ** 2 for value in x)
+    return sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / spread
