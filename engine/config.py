@@ -14,8 +14,10 @@ class EngineConfig:
     cache_budget_bytes: int | None = None
     # Bytes that all of the engine may use; None: what the device recommends.
     device_bytes: int | None = None
-    # Not the cache's: a pass's own arrays, buffers that MLX keeps after use, a reply that grows.
+    # Not the cache's: a pass's own arrays, freed buffers, a reply that grows.
     head_room_bytes: int = 2 << 30
+    # Of the head room: what MLX keeps after use, so that a pass finds the buffers of the one before.
+    freed_buffers_bytes: int = 1 << 30
     # A pass over a whole cell: the logits of 64 positions for 250,000 tokens, one layer's activations.
     pass_bytes: int = 512 << 20
     # A machine with little to spare still keeps a few conversations.

@@ -222,14 +222,12 @@ class EngineCore:
 
     def _mind_memory(self) -> None:
         """Hold less while the machine is short of memory."""
-        cache, watch = self.cache, self._watch
-        if cache is None or watch is None:
+        if self.cache is None or self._watch is None:
             return
-        budget = watch.look(lambda: cache.ledger().total_bytes)
-        if budget is not None:
-            log.info("the cache may hold %.2f GB", budget / 1e9)
-            cache.set_budget(budget)
-            mx.clear_cache()
+        try:
+            self._watch.mind(self.cache)
+        except Exception:
+            log.exception("state could not be given up")
 
     def _enqueue(self, submit: Submit) -> None:
         self._waiting.append(submit)
@@ -324,7 +322,7 @@ class EngineCore:
     def _load(self, path: Path) -> None:
         """Requests wait meanwhile. The cached state stays if it is the same model again."""
         self._unload()
-        limit_memory()
+        limit_memory(self._config)
         try:
             namespace = namespace_of(path, self._config.kv_bits)
             if namespace != self._namespace:

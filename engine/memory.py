@@ -11,11 +11,9 @@ import mlx.core as mx
 import psutil
 
 from engine.config import EngineConfig
+from engine.types import CacheStatistics
 
 log = logging.getLogger(__name__)
-
-# Freed buffers that MLX may keep for itself: a pass finds the last one's. Part of the head room.
-_MLX_CACHE = 1 << 30
 
 MACHINE = "this Mac" if mx.metal.is_available() else "this computer"
 
@@ -40,12 +38,12 @@ def cache_budget(config: EngineConfig, weight_bytes: int) -> int:
     return max(config.least_budget_bytes, spare)
 
 
-def limit_memory() -> None:
+def limit_memory(config: EngineConfig) -> None:
     """Before loading: what MLX frees is given back beyond so much, and passes wait for each other's.
 
     Without a limit of its own MLX goes half as far again as the GPU recommends before it waits.
     """
-    mx.set_cache_limit(_MLX_CACHE)
+    mx.set_cache_limit(config.freed_buffers_bytes)
     if mx.metal.is_available():
         mx.set_memory_limit(working_set_bytes())
 
@@ -54,6 +52,14 @@ def wire_weights() -> None:
     """After loading: the weights stay resident."""
     if mx.metal.is_available():
         mx.set_wired_limit(working_set_bytes())
+
+
+class _Budgeted(Protocol):
+    """The prefix cache, as far as it matters here."""
+
+    def statistics(self) -> CacheStatistics: ...
+
+    def set_budget(self, budget_bytes: int, /) -> None: ...
 
 
 class _MachineMemory(Protocol):
@@ -88,28 +94,27 @@ class MemoryWatch:
         self._clock = clock
         self._next_look = clock() + config.memory_check_s
 
-    def look(self, held_bytes: Callable[[], int]) -> int | None:
-        """The new budget, if it is time to look and there is one.
-
-        Args:
-            held_bytes: counts what the cache holds; asked only if need be.
-        """
+    def mind(self, cache: _Budgeted) -> None:
+        """Give the cache another budget, if it is time to look and there is one."""
         now = self._clock()
         if now < self._next_look:
-            return None
+            return
         self._next_look = now + self._config.memory_check_s
-        budget = self._fitting(self._machine(), held_bytes)
-        if budget == self._budget_bytes:
-            return None
-        self._budget_bytes = budget
-        return budget
+        budget = self._fitting(self._machine(), cache)
+        if budget != self._budget_bytes:
+            log.info("the cache may hold %.2f GB", budget / 1e9)
+            self._budget_bytes = budget
+            cache.set_budget(budget)
+            # What was given up goes back to the machine, not to MLX's own store.
+            mx.clear_cache()
 
-    def _fitting(self, machine: _MachineMemory, held_bytes: Callable[[], int]) -> int:
+    def _fitting(self, machine: _MachineMemory, cache: _Budgeted) -> int:
         config = self._config
         missing = int(machine.total * config.scarce_memory) - machine.available
         if missing > 0:
             least = min(config.least_budget_bytes, self._full_bytes)
-            return max(least, min(self._budget_bytes, held_bytes()) - missing)
+            held = min(self._budget_bytes, cache.statistics().total_bytes)
+            return max(least, held - missing)
         if machine.available >= machine.total * config.ample_memory:
             grown = self._budget_bytes + int(self._full_bytes * config.regrowth)
             return min(self._full_bytes, grown)

@@ -1,8 +1,12 @@
-"""The long runs: `python -m tests.soak [promise] [templates] [starts] [kills]`, all by default.
+"""The long runs: `python -m tests.soak [promise] [templates] [machine] ...`, all by default.
+
+A number after a name, as in machine=1000, says how many of them.
 
 promise  the full promise script (8 chats x 4 turns and what follows) on every tiny model and on the
          starter model, each step held to the bare model
 templates  8 chats x 6 turns behind every real Qwen template, without and with idle work
+machine  the state machine over the whole engine: so many examples for every tiny model
+turns    2,000 turns of many conversations under a budget: memory and ledger must stay flat
 starts   fifty starts and ends of the engine in every state
 kills    thirty kill -9 of the app while it streams an answer
 """
@@ -14,15 +18,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from app.local_models import LocalModels
 from tests.e2e.test_kill import kill_often
 from tests.engine.test_engine import PROGRAM
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
+from tests.oracle.machine import Subject, run_machine, subjects_of
 from tests.oracle.scripts import promise_script
 from tests.oracle.template_table import template_table
+from tests.oracle.turns import Sample, run_turns
 
 STATES = ("starting", "loading", "answering", "finished")
 
@@ -72,6 +78,40 @@ def play(
     return held
 
 
+def machine(folder: Path, examples: int = 100) -> bool:
+    for name in CONFIGS:
+        started = time.monotonic()
+        tally = run_machine(_subjects(folder, name), examples=examples, steps=50, seeded=False)
+        print(f"{name:<12} {tally}  {time.monotonic() - started:.0f} s", flush=True)
+    return True
+
+
+def turns(folder: Path, number: int = 2000) -> bool:
+    subject = _subjects(folder, "lfm2")[f"lfm2 {Template.THINKING}"]
+
+    def show(sample: Sample) -> None:
+        if sample.turn % 200 == 0:
+            print(sample, flush=True)
+
+    report = run_turns(
+        subject.model, turns=number, budget=3 * subject.conversation_bytes, seed=1, progress=show
+    )
+    print(report)
+    return abs(report.device_slope) * number < 0.02 * report.last.device
+
+
+def _subjects(folder: Path, name: str) -> Mapping[str, Subject]:
+    built: dict[str, Path] = {}
+
+    def get(name: str, template: Template) -> Path:
+        title = f"{name}-{template}"
+        if title not in built:
+            built[title] = build_tiny(name, folder / title, template)
+        return built[title]
+
+    return subjects_of([name], get)
+
+
 def starts(folder: Path) -> bool:
     model = build_tiny("qwen3_5", folder / "model", Template.KEEPING)
     statuses: list[int] = []
@@ -91,16 +131,19 @@ def kills(folder: Path) -> bool:
 
 
 def main() -> int:
-    runs: dict[str, Callable[[Path], bool]] = {
+    runs: dict[str, Callable[..., bool]] = {
         "promise": promise,
         "templates": template_table,
+        "machine": machine,
+        "turns": turns,
         "starts": starts,
         "kills": kills,
     }
     held = True
-    for name in sys.argv[1:] or runs:
+    for argument in sys.argv[1:] or runs:
+        name, _, number = argument.partition("=")
         with tempfile.TemporaryDirectory() as folder:
-            held &= runs[name](Path(folder))
+            held &= runs[name](Path(folder), *([int(number)] if number else []))
     return 0 if held else 1
 
 

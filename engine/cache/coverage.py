@@ -150,23 +150,31 @@ class _Ranking:
 
     def victims(self) -> Iterator[Victim]:
         """What goes next; the one before has been given up by the time that it is asked for."""
-        while self._offers:
-            offer = heappop(self._offers)
-            item = offer.item
-            if offer.version != item.version:
-                continue
-            if isinstance(item, _Lender):
-                yield GiveUpHot(item.hot)
-                self._after_moving(item)
-            elif offer.is_logits:
-                yield DropLogits(item.node)
-                item.snapshot_bytes -= item.logits_bytes
-                item.logits_bytes, item.redrawn = 0, 0.0
-                self._offer(item)
-            else:
-                is_whole = not (item.is_point and self._holdings.needs_snapshot)
-                yield DropNode(item.node) if is_whole else DropSnapshot(item.node)
-                self._after_dropping(item)
+        try:
+            while self._offers:
+                offer = heappop(self._offers)
+                if offer.version == offer.item.version:
+                    yield from self._take(offer)
+        finally:
+            # Places and lenders name each other: what was given up would stay until a collection.
+            self._lenders.clear()
+            for place in self._places.values():
+                place.lender = None
+
+    def _take(self, offer: _Offer) -> Iterator[Victim]:
+        item = offer.item
+        if isinstance(item, _Lender):
+            yield GiveUpHot(item.hot)
+            self._after_moving(item)
+        elif offer.is_logits:
+            yield DropLogits(item.node)
+            item.snapshot_bytes -= item.logits_bytes
+            item.logits_bytes, item.redrawn = 0, 0.0
+            self._offer(item)
+        else:
+            is_whole = not (item.is_point and self._holdings.needs_snapshot)
+            yield DropNode(item.node) if is_whole else DropSnapshot(item.node)
+            self._after_dropping(item)
 
     # Ranking
 

@@ -1,7 +1,7 @@
 """Attention K/V arrays: cut, read, copy and fill the buffers of K/V leaves. Engine thread only.
 
 Buffers are written in place. A second handle on one makes the next write copy all of it, so a
-slice is made contiguous (and evaluated) before anything is written again.
+slice is copied (and evaluated) before anything is written again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import cast
 import mlx.core as mx
 
 from engine.cache.layout import KvLeaf
-from engine.cache.trees import arrays_in, evaluate, map_arrays, tree_bytes
+from engine.cache.trees import arrays_in, evaluate, map_arrays, owned, tree_bytes
 
 # Buffers grow in steps of this many tokens, mlx-lm's own step.
 STEP = 256
@@ -136,7 +136,7 @@ def _write(buffers: object, start: int, added: Sequence[object]) -> None:
 
 
 def _slice(tree: object, start: int, end: int) -> object:
-    return map_arrays(lambda x: mx.contiguous(x[..., start:end, :]), tree)
+    return map_arrays(lambda x: owned(x[..., start:end, :]), tree)
 
 
 def _round_up(n_tokens: int) -> int:

@@ -198,6 +198,12 @@ class RadixTree(Generic[S, P]):
         siblings = self._siblings(node)
         if siblings.get(_symbol(node)) is node:
             del siblings[_symbol(node)]
+        pending = [node]
+        while pending:
+            # Else parents and children would keep each other, and their arrays, until a collection.
+            lost = pending.pop()
+            pending.extend(lost.children.values())
+            lost.children.clear()
 
     def lock(self, node: Node[S, P] | None) -> None:
         for ancestor in ancestry(node):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import mlx.core as mx
 
 from engine.cache.layout import AuxLeaf
-from engine.cache.trees import map_arrays, tree_bytes
+from engine.cache.trees import map_arrays, owned, tree_bytes
 from engine.chat.prompt import PointKind
 
 
@@ -39,7 +39,7 @@ def capture(
 ) -> Snapshot:
     """Take the state out; lazy until the caller evaluates it together with the live arrays."""
     states = tuple(_detached(leaf) for leaf in leaves)
-    return Snapshot(n_tokens, kind, states, None if logits is None else _own(logits))
+    return Snapshot(n_tokens, kind, states, None if logits is None else owned(logits))
 
 
 def restore(leaves: Sequence[AuxLeaf], states: Sequence[object]) -> None:
@@ -49,7 +49,7 @@ def restore(leaves: Sequence[AuxLeaf], states: Sequence[object]) -> None:
 
 
 def _detached(leaf: AuxLeaf) -> object:
-    return map_arrays(_copy if leaf.writes_in_place else _own, leaf.state)
+    return map_arrays(_copy if leaf.writes_in_place else owned, leaf.state)
 
 
 # map_arrays builds new containers, so that a list of arrays is never shared with a live cache.
@@ -57,11 +57,6 @@ def _detached(leaf: AuxLeaf) -> object:
 
 def _same(x: mx.array) -> mx.array:
     return x
-
-
-def _own(x: mx.array) -> mx.array:
-    """Once evaluated: without the larger array that x may be a slice of."""
-    return mx.contiguous(x)
 
 
 def _copy(x: mx.array) -> mx.array:

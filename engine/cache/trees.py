@@ -10,6 +10,10 @@ from typing import cast
 
 import mlx.core as mx
 
+# MLX shares a buffer that is larger than a contiguous slice of it by up to 16 KiB. From here on
+# that is next to nothing, below a copy is.
+_LARGE_BYTES = 1 << 20
+
 
 def arrays_in(tree: object) -> Iterator[mx.array]:
     """All arrays of a tree, in order."""
@@ -40,6 +44,11 @@ def map_arrays(function: Callable[[mx.array], mx.array], tree: object) -> object
 def tree_bytes(tree: object) -> int:
     """Bytes of all arrays of a tree."""
     return sum(array.nbytes for array in arrays_in(tree))
+
+
+def owned(x: mx.array) -> mx.array:
+    """Once evaluated: x without the larger array that it may be a slice of."""
+    return mx.contiguous(x) if x.nbytes >= _LARGE_BYTES else mx.array(x)
 
 
 def evaluate(*trees: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -12,7 +12,15 @@ from engine.cache import kv
 from engine.config import EngineConfig
 from engine.events import Pin, RequestFailed, RequestFinished, Submit
 from engine.memory import MACHINE, MemoryWatch, cache_budget, spare_bytes, working_set_bytes
-from engine.types import ConversationId, FinishReason, ForcedReply, Request, RequestId
+from engine.types import (
+    NOTHING_CACHED,
+    CacheStatistics,
+    ConversationId,
+    FinishReason,
+    ForcedReply,
+    Request,
+    RequestId,
+)
 from tests.fakes.asking import ask, cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.inline_engine import InlineClient
@@ -29,8 +37,19 @@ class Machine:
     total: int = 16 * GB
     now: float = 0.0
 
-    def watch(self, config: EngineConfig, full_bytes: int) -> MemoryWatch:
-        return MemoryWatch(config, full_bytes, machine=lambda: self, clock=lambda: self.now)
+
+@dataclass
+class Budgeted:
+    """Holds so much and remembers the budget that it is given."""
+
+    held: int
+    budget: int | None = None
+
+    def statistics(self) -> CacheStatistics:
+        return replace(NOTHING_CACHED, total_bytes=self.held)
+
+    def set_budget(self, budget_bytes: int, /) -> None:
+        self.budget = budget_bytes
 
 
 def test_the_budget_is_what_the_device_has_to_spare() -> None:
@@ -49,11 +68,14 @@ def test_what_the_machine_is_short_of_is_given_back_and_grows_again_slowly() -> 
         scarce_memory=0.1, ample_memory=0.2, regrowth=0.25, memory_check_s=5, least_budget_bytes=GB
     )
     machine = Machine(available=8 * GB)
-    watch = machine.watch(config, 8 * GB)
+    watch = MemoryWatch(config, 8 * GB, machine=lambda: machine, clock=lambda: machine.now)
 
     def look(available: float, held: int, after: float = 5) -> int | None:
+        """The new budget, None if it stays."""
         machine.available, machine.now = int(available), machine.now + after
-        return watch.look(lambda: held)
+        cache = Budgeted(held)
+        watch.mind(cache)
+        return cache.budget
 
     assert look(8 * GB, 6 * GB) is None  # enough
     assert look(0.6 * GB, 6 * GB, after=4) is None  # not yet looked at

@@ -28,6 +28,7 @@ class How:
     keep_thinking: bool = False
     forced: ForcedReply | None = None
     stop_after: int | None = None
+    is_checked: bool = True  # held to the oracle
 
     def ask(
         self,
@@ -49,7 +50,7 @@ class How:
             keep_thinking=self.keep_thinking,
             forced=self.forced,
             stop_after=self.stop_after,
-            record_logits=True,
+            record_logits=self.is_checked,
             side=side,
         )
 

@@ -303,7 +303,7 @@ class Harness:
 
     def _finished(self, flight: Flight, finished: RequestFinished) -> None:
         flight.check(finished)
-        if self._has_records:
+        if self._has_records and flight.request.record_logits:
             self._to_verify.append(Verify(finished.request_id, flight.visible))
         self.people.finish(flight, finished)
         if flight.turn is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import dataclass
 
 from hypothesis import given, settings, strategies as st
@@ -126,3 +128,19 @@ def test_split_keeps_the_node_and_its_snapshot_below() -> None:
     tree.unlock(node)
     assert head.lock_count == 0
     tree.check_invariants()
+
+
+def test_a_removed_subtree_is_freed_at_once() -> None:
+    tree: Tree = RadixTree()
+    insert(tree, one_pass(1, 2, 3, 4))
+    (node,) = tree.nodes()
+    spans = [weakref.ref(part.span) for part in (tree.split(node, 2), node)]
+    del node
+    gc.disable()
+    try:
+        (head,) = (node for node in tree.nodes() if node.parent is None)
+        tree.remove_subtree(head)
+        del head
+        assert [span() for span in spans] == [None, None]
+    finally:
+        gc.enable()

@@ -1,0 +1,26 @@
+"""Turn after turn under a budget nothing grows. `python -m tests.soak turns` goes on for 2,000."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.tiny_model import Template
+from tests.oracle.machine import subjects_of
+from tests.oracle.turns import run_turns
+
+
+@pytest.mark.slow
+def test_memory_stays_flat_under_a_budget(tiny_model: TinyModel) -> None:
+    subject = subjects_of(["lfm2"], tiny_model)[f"lfm2 {Template.THINKING}"]
+    report = run_turns(
+        subject.model, turns=120, budget=3 * subject.conversation_bytes, seed=1, progress=print
+    )
+
+    assert report.checked == 30
+    assert report.evictions > 0
+    assert report.last.ledger <= report.budget
+    # MLX may give a small array the freed buffer of one somewhat larger.
+    assert report.unaccounted < 0.25 * report.budget
+    # Over the whole run less than a tenth of what is held.
+    assert abs(report.device_slope) * report.turns < 0.1 * report.last.device
