@@ -61,17 +61,21 @@ def play(
     )
     reports = [json.loads(line) for line in ended.stdout.splitlines()]
     seen: set[str] = set()
-    redo = replayed = largest = 0
+    redo = replayed = 0
+    to_one_go = to_same_passes = 0.0
     for report in reports:
         if report["chat"] in seen:
             redo += report["redo"]
             replayed += report["replayed"]
         seen.add(report["chat"])
-        largest = max(largest, report["max_difference"])
-    held = ended.returncode == 0 and redo == 0 and not (keeps and replayed)
+        to_one_go = max(to_one_go, report["max_difference"])
+        to_same_passes = max(to_same_passes, report["replay_difference"])
+    exact = redo == 0 and to_same_passes == 0 and not (keeps and replayed)
+    held = ended.returncode == 0 and exact
     print(
         f"{title:<24} {'held' if held else 'BROKEN'}  steps {len(reports)}  redo {redo}"
-        f"  replayed {replayed}  largest difference {largest:.1e}"
+        f"  replayed {replayed}  largest difference to the same passes {to_same_passes:.1e}"
+        f", to one go {to_one_go:.1e}"
         f"  {time.monotonic() - started:.0f} s  {ended.stderr.strip()[-300:]}",
         flush=True,
     )

@@ -31,17 +31,16 @@ from engine.cache.budget import (
     least_point,
 )
 from engine.cache.coverage import coverage_aware
-from engine.cache.hot import HotCache, KvSpan, LentSpan
+from engine.cache.hot import HotCache, LentSpan
 from engine.cache.kv import KvArrays
 from engine.cache.layout import Layout
 from engine.cache.lending import KvNode, KvTree, Lending
-from engine.cache.radix import RadixTree, Run, Step, ancestry, common_end, path_run
+from engine.cache.matching import Match, deepest_match
+from engine.cache.radix import RadixTree, Run, ancestry, common_end, path_run
 from engine.cache.snapshot import Snapshot, capture
 from engine.cache.trees import evaluate
 from engine.chat.prompt import PointKind
 from engine.types import CacheStatistics, ConversationId
-
-Path = list[Step[KvSpan, Snapshot]]
 
 log = logging.getLogger(__name__)
 
@@ -49,19 +48,6 @@ log = logging.getLogger(__name__)
 _SLACK_SHARE = 64
 # Stands for whatever comes after known tokens: no model has it.
 _ANOTHER_TOKEN = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """How much of a prompt is known, and the deepest point from which it can go on.
-
-    matched counts tokens whose K/V is there; restored <= matched tokens can be used.
-    """
-
-    matched: int = 0
-    restored: int = 0
-    node: KvNode | None = None
-    snapshot: Snapshot | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -74,7 +60,7 @@ class Lease:
     logits: mx.array | None  # of the prompt's last token, when all of it was restored
     side: bool
     locked: KvNode | None
-    faulted: int = 0  # up to there a stored point was not what it said
+    faulted: int  # up to there a stored point was not what it said
     snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
 
 
@@ -131,33 +117,21 @@ class PrefixCache:
             room: tokens that the caches should hold without growing.
             side: leave no trace: caches of its own, nothing published.
         """
-        faulted = 0
-        hot = self._parked.get(conversation_id)
-        if hot is not None and not hot.is_consistent():
-            self.counters.restore_faults += 1
-            faulted = hot.n_tokens
-            del self._parked[conversation_id]
-            self._lending.withdraw(hot)
+        faulted = self._withdraw_inconsistent(conversation_id)
         while True:
             match = self._match(conversation_id, prompt_ids)
-            lease = self._lease(conversation_id, match, new_caches, side=side)
+            lease = self._lease(conversation_id, match, new_caches, side=side, faulted=faulted)
             try:
                 self._restore(lease, prompt_ids, match, room)
             except BaseException:
                 self.abandon(lease)
                 raise
             if lease.hot.is_restored(match.restored, match.snapshot):
-                break
-            # A stored point that is not what it says: drop it, restore from the one before.
-            self.counters.restore_faults += 1
+                self.counters.matches += match.restored > 0
+                return lease
+            # A stored point that is not what it says: restore from the one before.
             faulted = max(faulted, match.restored)
-            self._end_lease(lease)
-            self._lending.withdraw(lease.hot)
-            assert match.node is not None
-            self._tree.remove_subtree(match.node)
-        self.counters.matches += match.restored > 0
-        lease.faulted = faulted
-        return lease
+            self._quarantine(lease)
 
     def capture(self, lease: Lease, kind: PointKind, logits: mx.array | None = None) -> Snapshot:
         """Keep the state at the tokens committed so far; kept for good once published."""
@@ -407,8 +381,7 @@ class PrefixCache:
         capacity = abandoned = 0
         if hot is not None:
             match = self._match(conversation_id, token_ids)
-            wanted = path_run(match.node).part(0, match.restored)
-            abandoned = max(0, self._usable_end(hot) - common_end(wanted, hot.run))
+            abandoned = max(0, self._usable_end(hot) - common_end(match.run, hot.run))
             capacity = min(map(kv.capacity, hot.leaves.kv), default=0)
         grown = kv.roomy(len(token_ids)) - capacity if len(token_ids) > capacity else 0
         needed = (grown + abandoned) * self._layout.kv_bytes_per_token
@@ -423,36 +396,13 @@ class PrefixCache:
         used = [node for node in nodes if self._is_point(node) or len(node.children) > 1]
         return max((node.end for node in used), default=0)
 
-    # Matching and restoring
+    # Restoring
 
     def _match(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> Match:
-        """The deepest usable point; among equals the one that the conversation's own caches hold."""
-        matches = [self._match_path(path, prompt_ids) for path in self._tree.paths(prompt_ids)]
-        if len(matches) <= 1:
-            return matches[0] if matches else Match()
         hot = self._parked.get(conversation_id)
         held = hot.run if hot else Run((), ())
-
-        def rank(match: Match) -> tuple[int, int]:
-            return match.restored, common_end(path_run(match.node).part(0, match.restored), held)
-
-        return replace(max(matches, key=rank), matched=max(match.matched for match in matches))
-
-    def _match_path(self, path: Path, prompt_ids: Sequence[int]) -> Match:
-        last = path[-1].node
-        matched = path[-1].end
-        if matched == len(prompt_ids) == last.end:
-            snapshot = last.snapshot
-            if snapshot is not None and snapshot.logits is not None:
-                return Match(matched, matched, last, snapshot)
-        # At least one token is fed: its logits begin the reply.
-        limit = min(matched, len(prompt_ids) - 1)
-        if not self._layout.needs_snapshot:
-            return Match(matched, limit, last, None)
-        for step in reversed(path):
-            if step.is_whole and step.node.end <= limit and step.node.snapshot is not None:
-                return Match(matched, step.node.end, step.node, step.node.snapshot)
-        return Match(matched)
+        needs_snapshot = self._layout.needs_snapshot
+        return deepest_match(self._tree, prompt_ids, held, needs_snapshot=needs_snapshot)
 
     def _lease(
         self,
@@ -461,6 +411,7 @@ class PrefixCache:
         new_caches: Callable[[], list[object]],
         *,
         side: bool,
+        faulted: int = 0,
     ) -> Lease:
         hot = None if side else self._parked.pop(conversation_id, None)
         if hot is None:
@@ -472,15 +423,33 @@ class PrefixCache:
             logits=None,
             side=side,
             locked=match.node,
+            faulted=faulted,
         )
         self._tree.lock(match.node)
         self._leases.append(lease)
         return lease
 
+    def _withdraw_inconsistent(self, conversation_id: ConversationId) -> int:
+        """Take out parked caches that do not hold what they say. Returns how much they said."""
+        hot = self._parked.get(conversation_id)
+        if hot is None or hot.is_consistent():
+            return 0
+        self.counters.restore_faults += 1
+        del self._parked[conversation_id]
+        self._lending.withdraw(hot)
+        return hot.n_tokens
+
+    def _quarantine(self, lease: Lease) -> None:
+        """Drop the point that a lease was restored from, all below it, and the lease's caches."""
+        self.counters.restore_faults += 1
+        self._end_lease(lease)
+        self._lending.withdraw(lease.hot)
+        assert lease.locked is not None
+        self._tree.remove_subtree(lease.locked)
+
     def _restore(self, lease: Lease, prompt_ids: Sequence[int], match: Match, room: int) -> None:
         hot = lease.hot
-        wanted = path_run(match.node).part(0, match.restored)
-        kept = common_end(wanted, hot.run)
+        kept = common_end(match.run, hot.run)
         self._copy_out(hot, kept)
         hot.cut(kept)
         self._fill(hot, match, room)

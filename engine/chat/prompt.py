@@ -114,7 +114,8 @@ class PromptBuilder:
         tokens = self._tokenize(segments, messages)
         tokens.end(len(messages))
         token_ids = tuple(tokens.runs.token_ids)
-        stable = len(token_ids) - self._passing_len(_since_last_user(messages), thinking)
+        # As if thoughts were not kept: the conversation may cease to, another may begin alike.
+        stable = len(token_ids) - self._passing_len(_since_last_user(messages), Thoughts(thinking))
         # In a tool loop both: its next step goes on from the end, what a person says next may make
         # the template drop all the thoughts of the loop.
         turns = {max(0, stable), max(stable, tokens.starts[-1])}
@@ -173,15 +174,12 @@ class PromptBuilder:
             token_ids += (*encode(control), *tokenizer.encode_text(part.removeprefix(control)))
         return tuple(token_ids)
 
-    def _find_passing_len(self, messages: tuple[Message, ...], thinking: bool | None) -> int:
+    def _find_passing_len(self, messages: tuple[Message, ...], thoughts: Thoughts) -> int:
         """Tokens at the end of a prompt that the prompt after the next user message won't repeat.
 
         Found by rendering both; no template is known by name. Qwen3.5's `<think>` that opens a
-        reply is such an end, and in a tool loop all that follows the first thought. A conversation
-        that keeps its thoughts may cease to, and another that does not may begin alike: the end is
-        the one without them.
+        reply is such an end, and in a tool loop all that follows the first thought.
         """
-        thoughts = Thoughts(thinking, keep=False)
         try:
             now = self._tokens_of(messages, thoughts, reply_follows=True).runs.token_ids
             reply = self._any_reply(in_reasoning=self._ends_in_reasoning(now))

@@ -167,7 +167,7 @@ class _Case:
         return Why(kind=kind, message=self._number(index), place=place)
 
     def _why_lost(self, start: int) -> Why:
-        if self.found.faulted:
+        if self.found.faulted or (self.known is not None and self.known.path.is_faulted):
             return Why(kind=ReasonKind.FAULT)
         assert self.known is not None
         if self.known.path.is_unloaded:

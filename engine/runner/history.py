@@ -48,6 +48,7 @@ class FedPath:
     thinking: bool | None
     keep_thinking: bool
     is_unloaded: bool = False
+    is_faulted: bool = False  # a point on it was wrong and is dropped, with what followed
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,17 @@ class History:
         )
         self._paths[shown.conversation_id] = [*others[1 - _MAX_PATHS :], newest]
         self._keep_small()
+
+    def mark_faulted(self, token_ids: Sequence[int]) -> None:
+        """A point that stood after token_ids was wrong."""
+        wrong = array("I", token_ids)
+        for paths in self._paths.values():
+            paths[:] = [
+                replace(path, is_faulted=True)
+                if _common_len(path.token_ids, wrong) == len(wrong)
+                else path
+                for path in paths
+            ]
 
     def forget(self, conversation_id: ConversationId) -> None:
         self._paths.pop(conversation_id, None)

@@ -145,7 +145,12 @@ class Runner:
 
     def audit(self) -> AuditJob | None:
         """What would check a stored point, None if there is none."""
-        return AuditJob.start(self._model.adapter, self._cache, self._config.audit_max_tokens)
+        return AuditJob.start(
+            self._model.adapter,
+            self._cache,
+            self._config.audit_max_tokens,
+            self._history.mark_faulted,
+        )
 
     def read_ahead(self, task: Prewarm, *, displaces: bool) -> ReadAheadJob | None:
         """What would feed the next prompt of a conversation as far as it is known.

@@ -163,7 +163,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         model = args.model or build_tiny("qwen3_5", Path(folder) / "qwen3_5", Template.KEEPING)
         bare = load_bare(model, lambda _done, _total: None)
-        with ThreadedClient(EngineConfig(use_openblas=False)) as client:
+        with ThreadedClient(EngineConfig(use_openblas=False, idle_work=False)) as client:
             load_model(client, model, lambda _: None)
             for history in args.history:
                 for evict in (False, True):

@@ -11,10 +11,10 @@ the prompt and drops the thoughts of earlier turns, as Qwen3.5's does.
 
 from __future__ import annotations
 
+import argparse
 import copy
 import importlib
 import json
-import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -291,10 +291,13 @@ def _write_json(path: Path, value: object) -> None:
 
 
 def main() -> None:
-    target, *names = sys.argv[1:]
-    for name in names or CONFIGS:
+    parser = argparse.ArgumentParser(description="Build tiny random models.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--names", nargs="+", choices=CONFIGS, default=[*CONFIGS])
+    args = parser.parse_args()
+    for name in args.names:
         for template in Template:
-            build_tiny(name, Path(target) / f"{name}-{template}", template)
+            build_tiny(name, args.folder / f"{name}-{template}", template)
 
 
 if __name__ == "__main__":

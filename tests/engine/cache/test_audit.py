@@ -11,7 +11,7 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import map_arrays
 from engine.events import IdleKind, IdleStopped, IdleWorking, SetIdleWork
 from engine.runner.audit import AuditJob
-from engine.types import ConversationId
+from engine.types import ConversationId, ReasonKind
 from tests.fakes.asking import ask, cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
@@ -21,7 +21,8 @@ MODELS = ["qwen3_5", "falcon_h1", "mamba2", "gemma3", "llama"]
 
 def start_audit(client: InlineClient, max_tokens: int = 1 << 20) -> AuditJob | None:
     assert client.core.model is not None
-    return AuditJob.start(client.core.model.adapter, cache_of(client), max_tokens)
+    adapter, cache = client.core.model.adapter, cache_of(client)
+    return AuditJob.start(adapter, cache, max_tokens, on_fault=lambda _: None)
 
 
 def audit_all(client: InlineClient) -> None:
@@ -88,6 +89,19 @@ def test_a_wrong_point_is_dropped(
     assert cache_of(client).counters.audit_faults > 0
     again = ask(client, user("What is a boat?"), chat="B")
     assert again.reply.token_ids == right.reply.token_ids
+
+
+def test_a_dropped_point_is_named_as_the_reason(open_tiny: OpenTiny) -> None:
+    client = open_tiny("lfm2")
+    first = ask(client, user("What is a boat?"))
+    spoil_states(cache_of(client))
+    client.send(SetIdleWork(enabled=True))
+    while not cache_of(client).counters.audit_faults:
+        client.core._idler._audited_at = -1e9  # pyright: ignore[reportPrivateUsage]
+        client.run_until_idle()
+    second = ask(client, user("What is a boat?"), reply_of(first), user("And a list?"))
+
+    assert second.usage.plan.reasons[0].kind is ReasonKind.FAULT
 
 
 def test_what_is_too_long_or_in_use_is_left_alone(open_tiny: OpenTiny) -> None:
