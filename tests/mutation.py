@@ -55,7 +55,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the last token is restored without its logits",
-        "engine/cache/prefix_cache.py",
+        "engine/cache/matching.py",
         "limit = min(matched, len(prompt_ids) - 1)",
         "limit = min(matched, len(prompt_ids))",
     ),

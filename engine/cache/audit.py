@@ -5,10 +5,9 @@ from __future__ import annotations
 import mlx.core as mx
 
 from engine.cache import kv
-from engine.cache.hot import KvSpan
+from engine.cache.hot import KvNode
 from engine.cache.layout import Leaves
-from engine.cache.radix import Node, ancestry
-from engine.cache.snapshot import Snapshot
+from engine.cache.radix import ancestry
 from engine.cache.trees import arrays_in
 
 # The same passes give the same bits on a CPU. A GPU may sum in another order now and then; what a
@@ -16,7 +15,7 @@ from engine.cache.trees import arrays_in
 MARGIN = 1e-3
 
 
-def differs(node: Node[KvSpan, Snapshot], fresh: Leaves) -> bool:
+def differs(node: KvNode, fresh: Leaves) -> bool:
     """Whether K/V or state of the path to node's end is not what fresh caches hold there."""
     for ancestor in ancestry(node):
         stored = ancestor.span.range(0, ancestor.span.n_tokens)

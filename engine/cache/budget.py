@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 
-from engine.cache.hot import HotCache, KvSpan
-from engine.cache.radix import Node
+from engine.cache.hot import HotCache, KvNode
 from engine.cache.snapshot import Snapshot
 from engine.chat.prompt import PointKind
 from engine.types import ConversationId
-
-KvNode = Node[KvSpan, Snapshot]
 
 
 @dataclass(frozen=True, slots=True)

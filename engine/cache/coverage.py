@@ -20,10 +20,9 @@ from engine.cache.budget import (
     DropSnapshot,
     GiveUpHot,
     Holdings,
-    KvNode,
     Victim,
 )
-from engine.cache.hot import HotCache, LentSpan
+from engine.cache.hot import HotCache, KvNode, LentSpan
 from engine.chat.prompt import PointKind
 
 # A point before a later message: an edit goes on from there, the next message does not.

@@ -13,7 +13,7 @@ from engine.cache import kv
 from engine.cache.feeding import Feed, add_feeds, add_pass, clip
 from engine.cache.kv import KvArrays
 from engine.cache.layout import Leaves
-from engine.cache.radix import Run
+from engine.cache.radix import Node, RadixTree, Run
 from engine.cache.snapshot import Snapshot, capture, restore
 from engine.cache.trees import tree_bytes
 from engine.chat.prompt import PointKind
@@ -119,3 +119,5 @@ class LentSpan:
 
 
 KvSpan = KvArrays | LentSpan
+KvNode = Node[KvSpan, Snapshot]
+KvTree = RadixTree[KvSpan, Snapshot]

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.cache.hot import HotCache, KvSpan, LentSpan
-from engine.cache.radix import Node, RadixTree, common_end
-from engine.cache.snapshot import Snapshot
+from engine.cache.hot import HotCache, KvNode, KvTree, LentSpan
+from engine.cache.radix import common_end
 from engine.types import ConversationId
-
-KvNode = Node[KvSpan, Snapshot]
-KvTree = RadixTree[KvSpan, Snapshot]
 
 
 class Lending:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from engine.cache.hot import KvSpan
-from engine.cache.lending import KvNode, KvTree
+from engine.cache.hot import KvNode, KvSpan, KvTree
 from engine.cache.radix import Run, Step, common_end, path_run
 from engine.cache.snapshot import Snapshot
 

@@ -31,10 +31,10 @@ from engine.cache.budget import (
     least_point,
 )
 from engine.cache.coverage import coverage_aware
-from engine.cache.hot import HotCache, LentSpan
+from engine.cache.hot import HotCache, KvNode, KvTree, LentSpan
 from engine.cache.kv import KvArrays
 from engine.cache.layout import Layout
-from engine.cache.lending import KvNode, KvTree, Lending
+from engine.cache.lending import Lending
 from engine.cache.matching import Match, deepest_match
 from engine.cache.radix import RadixTree, Run, ancestry, common_end, path_run
 from engine.cache.snapshot import Snapshot, capture

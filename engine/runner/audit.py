@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from engine.cache.prefix_cache import KvNode, Lease, PrefixCache
+from engine.cache.hot import KvNode
+from engine.cache.prefix_cache import Lease, PrefixCache
 from engine.cache.radix import path_run
 from engine.events import IdleKind
 from engine.models.adapter import ModelAdapter

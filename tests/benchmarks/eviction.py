@@ -35,11 +35,11 @@ from engine.cache.budget import (
     DropSnapshot,
     GiveUpHot,
     Holdings,
-    KvNode,
     Policy,
     Victim,
 )
 from engine.cache.coverage import coverage_aware
+from engine.cache.hot import KvNode
 from engine.cache.kv import KvArrays
 from engine.cache.layout import Layout
 from engine.cache.prefix_cache import PrefixCache

@@ -1,6 +1,6 @@
 """Complete model folders with random weights in mlx-lm's own classes, a few hundred kB each.
 
-    python -m tests.fakes.tiny_model OUT [NAME ...]
+    python -m tests.fakes.tiny_model OUT [--names NAME ...]
 
 Two templates: `keeping` renders replies as they were given; `thinking` opens a reasoning block in
 the prompt and drops the thoughts of earlier turns, as Qwen3.5's does.

@@ -13,9 +13,10 @@ from typing_extensions import override
 
 from app.cli.player import ScriptPlayer, StepReport
 from app.cli.script import parse_step
+from engine.cache.hot import KvNode
 from engine.cache.kv import copy_range
 from engine.cache.layout import Leaves
-from engine.cache.prefix_cache import KvNode, PrefixCache
+from engine.cache.prefix_cache import PrefixCache
 from engine.cache.radix import ancestry
 from engine.cache.snapshot import capture
 from engine.cache.trees import arrays_in, map_arrays
