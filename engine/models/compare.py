@@ -8,9 +8,12 @@ import mlx.core as mx
 def relative_difference(ours: mx.array, wanted: mx.array) -> float:
     """The largest |ours - wanted| over wanted's standard deviation; 0 only if they are the same.
 
-    Some models forbid tokens by logits of minus infinity: what is no number must be the same.
+    Some models forbid tokens by logits of minus infinity: what is no number must be the same. Where
+    nothing is a number nothing can be said: infinity.
     """
     is_number = mx.isfinite(wanted)
+    if not mx.any(is_number).item():
+        return float("inf")
     ours, wanted = ours.astype(mx.float32), wanted.astype(mx.float32)
     others = (mx.where(is_number, 0.0, array) for array in (ours, wanted))
     if not mx.array_equal(*others, equal_nan=True).item():

@@ -51,12 +51,13 @@ def main() -> int:
 
 def _outcomes(name: str) -> Iterator[Outcome]:
     """A type as it is, then with quantised K/V where it has any that can be."""
-    with tempfile.TemporaryDirectory() as folder:
-        plain = run_trial(name, Path(folder))
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / name
+        plain = run_trial(name, folder)
         yield plain
         if plain.num_kv:
             for kv_bits in _KV_BITS:
-                yield run_trial(name, Path(folder), kv_bits=kv_bits)
+                yield run_trial(name, folder, kv_bits=kv_bits)
 
 
 def in_process(name: str) -> list[Outcome]:

@@ -97,9 +97,9 @@ def _names(outcomes: Iterable[Outcome]) -> str:
 
 
 def _line(outcome: Outcome) -> str:
-    if outcome.verdict is Verdict.NOT_RUN:
-        return f"| `{outcome.name}` | | {outcome.verdict} | | | | {_cell(outcome.reason)} |\n"
-    verdict = outcome.verdict if outcome.verdict is Verdict.EXACT else f"**{outcome.verdict}**"
+    verdict = f"**{outcome.verdict}**" if outcome.verdict is Verdict.NOT_EXACT else outcome.verdict
+    if not outcome.caches:  # it did not get so far
+        return f"| `{outcome.name}` | | {verdict} | | | | {_cell(outcome.reason)} |\n"
     difference = f"{outcome.difference:.0e}" if outcome.difference else "same bits"
     return (
         f"| `{outcome.name}` | {_caches(outcome)} | {verdict} | {difference} |"
