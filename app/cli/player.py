@@ -92,7 +92,11 @@ class StepReport:
 
     @property
     def holds(self) -> bool:
-        return self.check is None or (self.check.equal and self.check.prompt_equal)
+        """Whether the check, if there was one, found nothing: not one bit against the same passes."""
+        check = self.check
+        return check is None or (
+            check.equal and check.prompt_equal and check.replay_difference == 0.0
+        )
 
     def as_json(self) -> dict[str, object]:
         values = asdict(self)

@@ -19,7 +19,8 @@ def row(report: StepReport) -> str:
         verdict = f"equal ({check.max_difference:.1e})"
     else:
         at = "" if check.first_difference is None else f" from token {check.first_difference}"
-        verdict = f"DIFFERS{at} ({check.max_difference:.1e}) {check.detail}"
+        passes = f", same passes {check.replay_difference:.1e}" if check.replay_difference else ""
+        verdict = f"DIFFERS{at} ({check.max_difference:.1e}{passes}) {check.detail}"
     why = report.reasons[0].kind if report.reasons else ""
     return (
         f"{report.op:<10} {report.chat:<6.6} {report.prompt_tokens:>7} {report.restored:>8}"

@@ -1,0 +1,64 @@
+"""What a checked step says of itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.cli import table
+from app.cli.player import StepReport
+from engine.types import CheckResult
+
+EQUAL = CheckResult(
+    prompt_equal=True,
+    equal=True,
+    max_difference=2e-6,
+    replay_difference=0.0,
+    first_difference=None,
+)
+REPORT = StepReport(
+    op="send",
+    chat="A",
+    text="Yes.",
+    finish_reason="stop",
+    prompt_tokens=10,
+    matched=0,
+    restored=0,
+    read=10,
+    replayed=0,
+    redo=0,
+    output_tokens=2,
+    restore_ms=0.0,
+    ttft_ms=1.0,
+    total_ms=2.0,
+    decode_tok_s=3.0,
+    cache_bytes=0,
+    reasons=(),
+    check=EQUAL,
+)
+
+
+def test_an_unchecked_step_claims_nothing() -> None:
+    report = replace(REPORT, check=None)
+    assert report.holds
+    assert "equal" not in table.row(report)
+
+
+def test_an_equal_step_holds() -> None:
+    assert REPORT.holds
+    assert table.row(REPORT).endswith("equal (2.0e-06)")
+
+
+@pytest.mark.parametrize(
+    ("check", "shown"),
+    [
+        (replace(EQUAL, replay_difference=1e-7), "DIFFERS (2.0e-06, same passes 1.0e-07) "),
+        (replace(EQUAL, equal=False, first_difference=3), "DIFFERS from token 3 (2.0e-06) "),
+        (replace(EQUAL, prompt_equal=False, detail="reads 'x'"), "DIFFERS (2.0e-06) reads 'x'"),
+    ],
+)
+def test_a_step_that_differs_says_in_what(check: CheckResult, shown: str) -> None:
+    report = replace(REPORT, check=check)
+    assert not report.holds
+    assert table.row(report).endswith(shown)
