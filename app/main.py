@@ -84,11 +84,17 @@ def _run(paths: Paths, loaded: LoadedSettings, model: Path | None) -> int:
     signals.received.connect(app.quit)
     _reopen_when_activated(app, window)
     status = app.exec()
+    end(window, core)
+    signals.close()
+    return status
+
+
+def end(window: MainWindow, core: Core) -> None:
+    """Keep what is written, stop what runs."""
+    core.read_ahead.stop()  # what the window hands over now is for the next start
     window.flush()
     window.hide()
     core.close()
-    signals.close()
-    return status
 
 
 def _reopen_when_activated(app: QApplication, window: MainWindow) -> None:

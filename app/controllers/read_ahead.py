@@ -9,8 +9,9 @@ from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
-from app.controllers.requests import LONG_DRAFT, make_prewarm
+from app.controllers.requests import has_long_draft, make_prewarm, withdrawal
 from app.controllers.turns import Turns
+from app.conversation.tree import ConversationSummary
 from engine.events import Pin, Prewarm, Show
 from engine.types import ConversationId, ModelFacts
 
@@ -44,6 +45,7 @@ class ReadAhead(QObject):
         self._stay.timeout.connect(self._prewarm)
         library.current_changed.connect(self._on_shown)
         library.list_changed.connect(self._send_pins)
+        library.deleted.connect(self._on_deleted)
         models.status_changed.connect(self._on_status_changed)
         turns.activity_changed.connect(self._on_activity_changed)
         chat.next_turn_changed.connect(self._on_next_turn_changed)
@@ -51,7 +53,7 @@ class ReadAhead(QObject):
         self._on_shown()
 
     def stop(self) -> None:
-        """Nothing comes next: the app ends."""
+        """Nothing comes next: the app ends. Idempotent."""
         self._is_over = True
         self._stay.stop()
 
@@ -64,10 +66,16 @@ class ReadAhead(QObject):
         if facts is self._facts:
             return
         self._facts = facts
-        if facts is not None:  # a model that has read nothing yet and keeps nothing
-            self._sent, self._kept_ready = None, frozenset()
-            self._send_pins()
+        if facts is not None:  # a model that has read nothing yet
+            self._sent = None
             self._wait()
+
+    def _on_deleted(self, summary: ConversationSummary) -> None:
+        if self._facts is None or self._is_over:
+            return
+        self._bridge.send(withdrawal(summary.conversation_id))
+        if self._has_sent_for(summary.conversation_id):
+            self._sent = None  # it may come back
 
     def _on_next_turn_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._library.current:
@@ -77,11 +85,16 @@ class ReadAhead(QObject):
         """The person has paused already."""
         if conversation_id == self._library.current:
             was_draft = self._sent is not None and self._sent.is_draft
-            if was_draft or len(self._desk.get(conversation_id).draft) >= LONG_DRAFT:
+            if was_draft or has_long_draft(self._desk.get(conversation_id)):
                 self._prewarm()
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
-        if conversation_id == self._library.current and self._is_put_off:
+        """At a turn's end the engine has its reply in mind, no longer the draft beside it."""
+        is_on_show = conversation_id == self._library.current
+        if not is_on_show or self._turns.live_in(conversation_id) is not None:
+            return
+        if self._is_put_off or has_long_draft(self._desk.get(conversation_id)):
+            self._sent = None
             self._prewarm()
 
     def _wait(self) -> None:
@@ -95,9 +108,12 @@ class ReadAhead(QObject):
         if self._facts is None or self._is_put_off or self._is_over:
             return
         prewarm = make_prewarm(self._desk.get(current), self._facts)
-        if prewarm is not None and prewarm != self._sent:
+        if prewarm != self._sent and (prewarm.messages or self._has_sent_for(current)):
             self._sent = prewarm
             self._bridge.send(prewarm)
+
+    def _has_sent_for(self, conversation_id: ConversationId) -> bool:
+        return self._sent is not None and self._sent.conversation_id == conversation_id
 
     def _send_pins(self) -> None:
         kept_ready = self._library.kept_ready

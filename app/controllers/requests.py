@@ -9,7 +9,7 @@ from app.conversation.tree import Conversation, Generation, Setup
 from app.viewmodels.models import ModelStatus
 from engine.errors import NoModelError
 from engine.events import Prewarm
-from engine.types import ModelFacts, Problem, Request, RequestId, Role
+from engine.types import ConversationId, ModelFacts, Problem, Request, RequestId, Role
 
 MAX_TOKENS = 4096
 LONG_DRAFT = 400  # characters; a shorter one is read before anyone could see that it is
@@ -31,12 +31,16 @@ def make_request(
     )
 
 
-def make_prewarm(conversation: Conversation, facts: ModelFacts) -> Prewarm | None:
-    """How the next turn begins, a long draft included; None when nothing of it is known."""
-    draft = conversation.draft if len(conversation.draft) >= LONG_DRAFT else ""
+def has_long_draft(conversation: Conversation) -> bool:
+    return len(conversation.draft) >= LONG_DRAFT
+
+
+def make_prewarm(conversation: Conversation, facts: ModelFacts) -> Prewarm:
+    """How the next turn begins, a long draft included; a withdrawal when nothing of it is known."""
+    draft = conversation.draft if has_long_draft(conversation) else ""
     messages = messages_ahead(conversation, draft)
     if not messages or messages[-1].role is Role.SYSTEM:
-        return None
+        return withdrawal(conversation.conversation_id)
     return Prewarm(
         conversation_id=conversation.conversation_id,
         messages=messages,
@@ -44,6 +48,11 @@ def make_prewarm(conversation: Conversation, facts: ModelFacts) -> Prewarm | Non
         thinking=_thinking(conversation.setup, facts),
         keep_thinking=_keep_thinking(conversation.setup, facts),
     )
+
+
+def withdrawal(conversation_id: ConversationId) -> Prewarm:
+    """Takes back what was to be read ahead for a conversation."""
+    return Prewarm(conversation_id=conversation_id, messages=())
 
 
 def _thinking(setup: Setup, facts: ModelFacts) -> bool | None:

@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.main import end
 from app.settings import Appearance, Settings
 from app.theme.palette import Theme
 from app.viewmodels.conversations import ConversationRow, ConversationsModel
@@ -56,12 +57,10 @@ class Stage:
             qtbot.waitUntil(lambda: not self.rig.models.status.will_be_ready)
 
     def close(self) -> None:
-        """End as main does. Idempotent."""
+        """Idempotent."""
         if self.engine.closed:
             return
-        self.window.flush()
-        self.window.hide()
-        self.rig.close()
+        end(self.window, self.rig.core)
         self.window.deleteLater()
         self.theme.deleteLater()
 

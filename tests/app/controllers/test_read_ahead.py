@@ -12,7 +12,7 @@ from app.controllers.requests import LONG_DRAFT
 from app.conversation.tree import Setup
 from app.settings import Settings
 from app.viewmodels.models import ModelPhase
-from engine.events import Command, LoadModel, Pin, Prewarm, SetIdleWork, Show
+from engine.events import Command, Pin, Prewarm, SetIdleWork, Show
 from engine.types import Role
 from tests.fakes.rig import Rig
 
@@ -163,6 +163,52 @@ def test_a_draft_that_is_gone_leaves_the_reply_to_be_read(rig: Rig, qtbot: QtBot
     assert [message.content for message in ahead.messages] == ["One", "1"]
 
 
+def test_a_draft_that_is_gone_from_a_new_chat_is_taken_back(rig: Rig, qtbot: QtBot) -> None:
+    current = rig.library.current
+    rig.chat.save_draft(current, LONG)
+    assert prewarmed(rig, qtbot, 1).is_draft
+    rig.chat.save_draft(current, "")
+    assert prewarmed(rig, qtbot, 2) == Prewarm(conversation_id=current, messages=())
+    rig.chat.save_draft(current, "again")
+    rig.chat.save_draft(current, LONG)
+    assert prewarmed(rig, qtbot, 3).is_draft
+
+
+def test_nothing_is_taken_back_that_was_not_asked_for(rig: Rig, qtbot: QtBot) -> None:
+    chat(rig, qtbot, "One", "1")
+    rig.chat.set_setup(rig.library.current, Setup(thinking=True))
+    assert prewarmed(rig, qtbot, 1).messages
+    rig.library.new_chat()
+    rig.chat.set_system_prompt(rig.library.current, "Be brief.")
+    qtbot.wait(5)
+    assert len(rig.engine.prewarmed) == 1
+
+
+def test_what_is_read_for_a_deleted_chat_is_taken_back(rig: Rig, qtbot: QtBot) -> None:
+    first = rig.library.current
+    chat(rig, qtbot, "One", "1")
+    rig.chat.save_draft(first, LONG)
+    asked = prewarmed(rig, qtbot, 1)
+    rig.library.delete(first)
+    assert prewarmed(rig, qtbot, 2) == Prewarm(conversation_id=first, messages=())
+    rig.library.undo_delete()
+    assert prewarmed(rig, qtbot, 3) == asked
+
+
+def test_a_draft_that_outlasts_a_turn_is_read_again(rig: Rig, qtbot: QtBot) -> None:
+    current = rig.library.current
+    chat(rig, qtbot, "One", "1")
+    rig.chat.save_draft(current, LONG)
+    asked = prewarmed(rig, qtbot, 1)
+    for number, reply in enumerate(("1b", "1b"), 2):
+        assert rig.chat.regenerate(current, rig.path[-1].node_id)
+        end(rig, qtbot, reply)
+        ahead = prewarmed(rig, qtbot, number)
+        assert ahead.is_draft
+        assert [message.content for message in ahead.messages] == ["One", reply, LONG]
+    assert ahead != asked
+
+
 def test_a_draft_of_another_chat_waits_until_it_is_shown(rig: Rig, qtbot: QtBot) -> None:
     first = rig.library.current
     chat(rig, qtbot, "One", "1")
@@ -218,14 +264,12 @@ def test_chats_are_kept_ready_over_a_restart(make_rig: MakeRig, qtbot: QtBot) ->
     assert sent(last, Pin) == []
 
 
-def test_another_model_is_told_again_what_to_keep(rig: Rig, qtbot: QtBot) -> None:
-    current = rig.library.current
+def test_another_model_keeps_what_the_engine_remembers(rig: Rig, qtbot: QtBot) -> None:
     chat(rig, qtbot, "One", "1")
-    rig.library.keep_ready(current, True)
+    rig.library.keep_ready(rig.library.current, True)
     rig.models.choose(Path("/models/other"))
     qtbot.waitUntil(lambda: rig.models.status.phase is ModelPhase.READY)
-    loaded = max(at for at, one in enumerate(rig.engine.commands) if isinstance(one, LoadModel))
-    assert Pin(current, pinned=True) in rig.engine.commands[loaded:]
+    assert sent(rig, Pin) == [Pin(rig.library.current, pinned=True)]
 
 
 def test_a_deleted_chat_is_not_kept_ready_until_it_comes_back(rig: Rig, qtbot: QtBot) -> None:

@@ -53,6 +53,17 @@ def test_a_paste_is_read_before_it_is_sent(
     assert stage.engine.submitted[-1].messages == ahead.messages
 
 
+def test_quitting_keeps_a_draft_and_reads_nothing(
+    make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Millis, "DRAFT_SAVE", NEVER_MS)
+    stage = make_stage()
+    paste(stage, "word " * 200)
+    stage.close()
+    assert stage.engine.prewarmed == []
+    assert make_stage().rig.stored(lambda store: store.load(stage.current)).draft == "word " * 200
+
+
 def test_two_megabytes_are_asked_for_as_they_are(stage: Stage) -> None:
     text = "word " * 400_000
     paste(stage, text)
