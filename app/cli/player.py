@@ -281,16 +281,17 @@ def visible_messages(conv: Conversation, user_id: NodeId) -> tuple[Message, ...]
     """What a person sees above a reply, read off the tree without the code that sends it."""
     shown: list[Message] = []
     for node in path_to(conv, user_id):
-        reply = node.reply and node.reply.unpack()
-        tokens = reply.token_ids if reply else ()
-        is_nothing = not (node.content or node.reasoning or tokens)
+        has_tokens = node.reply is not None and bool(node.reply.token_ids)
+        is_nothing = not (node.content or node.reasoning or has_tokens)
         if node.role is Role.ASSISTANT and node.status is not MessageStatus.COMPLETE and is_nothing:
             continue
         if shown and node.role is Role.USER is shown[-1].role:
             joined = f"{shown.pop().content}\n\n{node.content}"
             node = replace(node, content=joined)
         shown.append(
-            Message(role=node.role, content=node.content, reasoning=node.reasoning, reply=reply)
+            Message(
+                role=node.role, content=node.content, reasoning=node.reasoning, reply=node.reply
+            )
         )
     if conv.system_prompt:
         shown.insert(0, Message(role=Role.SYSTEM, content=conv.system_prompt))

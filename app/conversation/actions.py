@@ -179,7 +179,7 @@ def _reply_message(node: Node) -> Message:
         role=Role.ASSISTANT,
         content=node.content,
         reasoning=node.reasoning,
-        reply=node.reply and node.reply.unpack(),
+        reply=node.reply,
     )
 
 

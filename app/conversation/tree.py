@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NewType, TypeVar
 
-from app.conversation.packed_reply import PackedReply
 from app.conversation.text import clean_text, title_from
 from engine.events import RequestFinished
 from engine.types import (
     ConversationId,
     FinishReason,
     Problem,
+    ReplyTokens,
     Role,
     SamplingParams,
     Usage,
@@ -88,7 +88,7 @@ class Node:
     content: str
     created_at: float
     reasoning: str = ""
-    reply: PackedReply | None = None
+    reply: ReplyTokens | None = None
     status: MessageStatus = MessageStatus.COMPLETE
     generation: Generation | None = None
     problem: Problem | None = None
@@ -236,7 +236,7 @@ def finish_reply(conv: Conversation, reply_id: NodeId, finished: RequestFinished
         node,
         content=finished.content,
         reasoning=finished.reasoning,
-        reply=PackedReply.pack(finished.reply),
+        reply=finished.reply,
         status=_status_after(finished.reason),
         generation=generation,
     )

@@ -11,7 +11,6 @@ from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from app.conversation.packed_reply import PackedReply
 from app.conversation.tree import Generation, MessageStatus, Node, NodeId
 from app.store.codec import from_json_or_none, to_json
 from app.store.database import Value
@@ -21,6 +20,7 @@ from engine.types import (
     Problem,
     PromptPlan,
     Reason,
+    ReplyTokens,
     Role,
     Usage,
 )
@@ -151,15 +151,15 @@ def _reasons(text: str) -> tuple[Reason, ...]:
     return from_json_or_none(tuple[Reason, ...], text) or ()
 
 
-def _reply(row: TokensRow) -> PackedReply:
-    return PackedReply(
+def _reply(row: TokensRow) -> ReplyTokens:
+    return ReplyTokens(
         token_bytes=row.token_ids,
         answer_start=row.answer_start,
         tokenizer_hash=row.tokenizer_hash,
     )
 
 
-def _tokens_row(reply: PackedReply) -> TokensRow:
+def _tokens_row(reply: ReplyTokens) -> TokensRow:
     return TokensRow(
         token_ids=reply.token_bytes,
         answer_start=reply.answer_start,

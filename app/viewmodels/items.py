@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.conversation.packed_reply import PackedReply
 from app.conversation.tree import (
     Conversation,
     Generation,
@@ -23,7 +22,7 @@ from app.viewmodels.transcript import (
     TranscriptItem,
     Version,
 )
-from engine.types import Role
+from engine.types import ReplyTokens, Role
 
 _STATUS = {
     MessageStatus.COMPLETE: ItemStatus.COMPLETE,
@@ -112,7 +111,7 @@ def _stored_line(generation: Generation | None) -> StateLine | None:
     )
 
 
-def _reasoning_s(generation: Generation | None, reply: PackedReply | None) -> float | None:
+def _reasoning_s(generation: Generation | None, reply: ReplyTokens | None) -> float | None:
     """How long the reasoning took, from its share of the tokens."""
     if generation is None or generation.usage is None or reply is None:
         return None

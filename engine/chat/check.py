@@ -84,13 +84,14 @@ def _reply_parts(tokenizer: ChatTokenizer, message: Message) -> tuple[Ids, Ids]:
     reply = message.reply
     if reply is None or reply.tokenizer_hash != tokenizer.tokenizer_hash:
         return (), ()
-    thought = reply.token_ids[: reply.answer_start]
+    token_ids = reply.token_ids
+    thought, answer = token_ids[: reply.answer_start], token_ids[reply.answer_start :]
     start, end = tokenizer.markers.think_start, tokenizer.markers.think_end
     if start and thought[: len(start)] == start:
         thought = thought[len(start) :]
     if end and thought[-len(end) :] == end:
         thought = thought[: -len(end)]
-    return thought, reply.token_ids[reply.answer_start :]
+    return thought, answer
 
 
 def _is_plain_around(tokenizer: ChatTokenizer, token_ids: Ids, thought: Ids) -> bool:

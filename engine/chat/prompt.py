@@ -193,8 +193,8 @@ class PromptBuilder:
         """Some reply that the model could give."""
         reasoning = "x" if in_reasoning else ""
         token_ids = self.forced_ids("x", reasoning, in_reasoning=in_reasoning)
-        tokens = ReplyTokens(
-            token_ids=token_ids,
+        tokens = ReplyTokens.of(
+            token_ids,
             answer_start=len(token_ids) - 1,
             tokenizer_hash=self.tokenizer.tokenizer_hash,
         )

@@ -63,8 +63,8 @@ class ReplyStream:
         answer_start = (
             len(self.token_ids) if self._channel is Channel.REASONING else self._answer_start
         )
-        return ReplyTokens(
-            token_ids=tuple(self.token_ids),
+        return ReplyTokens.of(
+            self.token_ids,
             answer_start=answer_start,
             tokenizer_hash=self._tokenizer.tokenizer_hash,
         )

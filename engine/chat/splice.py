@@ -76,19 +76,20 @@ class Splicer:
         It may begin inside the template's text before it (a model that opens its thoughts itself),
         and reach into the text after it. At the end it may be trimmed.
         """
-        text = self._tokenizer.decode(reply.token_ids)
+        token_ids = reply.token_ids
+        text = self._tokenizer.decode(token_ids)
         starts = range(len(lead) + 1)
         start = next((i for i in starts if text.startswith(lead[i:] + shown)), None)
         if start is None:
             return None
         agreed = common_len(text, lead[start:] + shown + following)
-        return self._whole_tokens(reply.token_ids, 0, agreed, shift=start)
+        return self._whole_tokens(token_ids, 0, agreed, shift=start)
 
     def _find_part(self, reply: ReplyTokens, shown: str, *, is_reasoning: bool) -> _Fit | None:
         """The thoughts or the answer alone, or what is left of them."""
-        cut = reply.answer_start
-        likeliest = reply.token_ids[:cut] if is_reasoning else reply.token_ids[cut:]
-        for token_ids in (likeliest, reply.token_ids):
+        whole, cut = reply.token_ids, reply.answer_start
+        likeliest = whole[:cut] if is_reasoning else whole[cut:]
+        for token_ids in (likeliest, whole):
             at = self._tokenizer.decode(token_ids).find(shown)
             if at >= 0 and shown:
                 return self._whole_tokens(token_ids, at, at + len(shown), shift=-at)

@@ -23,7 +23,6 @@ from PySide6.QtWidgets import QApplication
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from app.conversation.packed_reply import PackedReply
 from app.conversation.tree import Conversation, Generation, Node, NodeId, add_nodes
 from app.main import search_less_garbage
 from app.settings import Appearance
@@ -63,11 +62,9 @@ def stored(number: int) -> Conversation:
     return add_nodes(empty, *nodes)
 
 
-def _tokens(index: int) -> PackedReply:
+def _tokens(index: int) -> ReplyTokens:
     token_ids = tuple((index * 7919 + at * 104_729) % 150_000 for at in range(NUM_TOKENS))
-    return PackedReply.pack(
-        ReplyTokens(token_ids=token_ids, answer_start=0, tokenizer_hash="tokenizer")
-    )
+    return ReplyTokens.of(token_ids, answer_start=0, tokenizer_hash="tokenizer")
 
 
 def _generation(index: int) -> Generation:

@@ -58,7 +58,7 @@ def finished(
     reason: FinishReason = FinishReason.STOP,
     token_ids: tuple[int, ...] = (5, 300, 4_000_000_000),
 ) -> RequestFinished:
-    reply = ReplyTokens(token_ids=token_ids, answer_start=1, tokenizer_hash="tokenizer")
+    reply = ReplyTokens.of(token_ids, answer_start=1, tokenizer_hash="tokenizer")
     return RequestFinished(
         request_id=RequestId("request"),
         reason=reason,

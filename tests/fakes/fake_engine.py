@@ -178,8 +178,8 @@ class FakeEngine:
     def finish(self, reason: FinishReason = FinishReason.STOP) -> None:
         running = self._current
         self._running = None
-        reply = ReplyTokens(
-            token_ids=tuple(range(running.num_tokens)),
+        reply = ReplyTokens.of(
+            range(running.num_tokens),
             answer_start=running.answer_start,
             tokenizer_hash=self.facts.tokenizer_hash,
         )

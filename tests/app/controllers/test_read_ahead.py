@@ -199,14 +199,13 @@ def test_a_draft_that_outlasts_a_turn_is_read_again(rig: Rig, qtbot: QtBot) -> N
     current = rig.library.current
     chat(rig, qtbot, "One", "1")
     rig.chat.save_draft(current, LONG)
-    asked = prewarmed(rig, qtbot, 1)
+    assert prewarmed(rig, qtbot, 1).is_draft
     for number, reply in enumerate(("1b", "1b"), 2):
         assert rig.chat.regenerate(current, rig.path[-1].node_id)
         end(rig, qtbot, reply)
         ahead = prewarmed(rig, qtbot, number)
         assert ahead.is_draft
         assert [message.content for message in ahead.messages] == ["One", reply, LONG]
-    assert ahead != asked
 
 
 def test_a_draft_of_another_chat_waits_until_it_is_shown(rig: Rig, qtbot: QtBot) -> None:

@@ -47,7 +47,7 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
     assert path_shown[-1].status is MessageStatus.STOPPED, "it was being written"
     reply = path_shown[3]
     assert reply.reply is not None
-    assert reply.reply.unpack().token_ids == (5, 300, 4_000_000_000)
+    assert reply.reply.token_ids == (5, 300, 4_000_000_000)
     assert reply.generation is not None
     assert reply.generation.usage == (USAGE if number > 1 else WITHOUT_REASONS)
     assert reply.generation.sampling == GENERATION.sampling

@@ -65,7 +65,7 @@ def send(conversation: Conversation, number: int, made_by: Generation | None = N
 
 
 def finished(turn: Turn, usage: Usage = USAGE, answer_start: int = 0) -> Conversation:
-    reply = ReplyTokens(token_ids=(1, 2), answer_start=answer_start, tokenizer_hash="k")
+    reply = ReplyTokens.of((1, 2), answer_start=answer_start, tokenizer_hash="k")
     event = RequestFinished(
         RequestId("q"), FinishReason.STOP, "answer", "reason", reply, usage, prompt_ids=()
     )

@@ -28,7 +28,7 @@ def reply(builder: PromptBuilder, token_ids: tuple[int, ...], answer_start: int 
         role=Role.ASSISTANT,
         content=builder.tokenizer.decode(token_ids[answer_start:]),
         reasoning=builder.tokenizer.decode(token_ids[: max(0, answer_start - 1)]),
-        reply=ReplyTokens(token_ids=token_ids, answer_start=answer_start, tokenizer_hash="tiny"),
+        reply=ReplyTokens.of(token_ids, answer_start=answer_start, tokenizer_hash="tiny"),
     )
 
 
@@ -97,7 +97,7 @@ def test_replies_of_another_tokenizer_are_tokenised_anew() -> None:
     foreign = Message(
         role=Role.ASSISTANT,
         content="Yes.",
-        reply=ReplyTokens(token_ids=(9999,), answer_start=0, tokenizer_hash="other"),
+        reply=ReplyTokens.of((9999,), answer_start=0, tokenizer_hash="other"),
     )
     prompt = KEEPING.build([user("one"), foreign, user("two")], thinking=None, keep_thinking=False)
 

@@ -57,7 +57,7 @@ REPLY = Said(
         role=Role.ASSISTANT,
         content="yes",
         reasoning="hm",
-        reply=ReplyTokens(token_ids=(*THOUGHT, *ANSWER), answer_start=6, tokenizer_hash="t"),
+        reply=ReplyTokens.of((*THOUGHT, *ANSWER), answer_start=6, tokenizer_hash="t"),
     ),
     token_ids=(*THOUGHT, *ANSWER),
 )
