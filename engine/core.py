@@ -257,7 +257,7 @@ class EngineCore:
         try:
             self._running = self._runner.start(request, submit.submitted_at)
         except Exception as error:  # noqa: BLE001 — one request's error ends that request alone
-            self._fail(request.request_id, problem_of(error))
+            self._fail_or_retry(submit, error, is_delivered=False)
             return
         log.info("%s", log_line(self._running.plan))
         clock = self._running.clock
@@ -270,8 +270,9 @@ class EngineCore:
             events = self._runner.step(sequence)
         except Exception as error:  # noqa: BLE001 — one request's error ends that request alone
             self._running = None
-            self._runner.abandon(sequence)
-            self._fail_or_retry(sequence, error)
+            self._abandon(sequence)
+            submit = Submit(sequence.request, sequence.clock.submitted)
+            self._fail_or_retry(submit, error, is_delivered=sequence.num_output > 0)
             return
         for event in events:
             self._emit(event)
@@ -292,7 +293,7 @@ class EngineCore:
             upcoming = self._runner.settle(sequence)
         except Exception:
             log.exception("state of %s is lost", sequence.request.conversation_id)
-            self._runner.abandon(sequence)
+            self._abandon(sequence)
             return
         if sequence.num_output and not sequence.lease.side:
             # What was asked for before this turn is out of date.
@@ -300,18 +301,26 @@ class EngineCore:
         if upcoming is not None:
             self._idler.put(upcoming)
 
-    def _fail_or_retry(self, sequence: Sequence, error: Exception) -> None:
+    def _abandon(self, sequence: Sequence) -> None:
+        """Whatever happens here, the request still gets its end."""
+        assert self._runner is not None
+        try:
+            self._runner.abandon(sequence)
+        except Exception:
+            log.exception("state of %s is lost", sequence.request.conversation_id)
+
+    def _fail_or_retry(self, submit: Submit, error: Exception, *, is_delivered: bool) -> None:
         """Out of memory before anything was delivered: give up cached state and try once more."""
-        request, submitted = sequence.request, sequence.clock.submitted
-        first_time = request.request_id != self._retried
-        if is_out_of_memory(error) and first_time and not sequence.num_output and self.cache:
+        request_id = submit.request.request_id
+        first_time = request_id != self._retried
+        if is_out_of_memory(error) and first_time and not is_delivered and self.cache:
             log.warning("out of memory: trying again without cached conversations")
-            self._retried = request.request_id
+            self._retried = request_id
             self.cache.evict_all()
             _free_memory()
-            self._waiting.appendleft(Submit(request, submitted))
+            self._waiting.appendleft(submit)
         else:
-            self._fail(request.request_id, problem_of(error))
+            self._fail(request_id, problem_of(error))
 
     def _fail(self, request_id: RequestId, problem: Problem) -> None:
         log.warning("request %s: %s", request_id, problem)
@@ -353,6 +362,7 @@ class EngineCore:
                 model.layout,
                 budget_bytes=budget,
                 max_hot=self._config.max_hot,
+                on_fault=self._history.mark_faulted,
             )
             for conversation_id in self._pinned:
                 self.cache.pin(conversation_id, pinned=True)

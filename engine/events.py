@@ -83,6 +83,7 @@ class Prewarm(Command):
 
     messages end with a reply (what the next turn's prompt will begin with is read), or with a user
     message that is still being typed (is_draft: read as far as further typing can't change it).
+    Without any nothing is to be read ahead any more.
     """
 
     conversation_id: ConversationId

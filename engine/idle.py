@@ -115,6 +115,7 @@ class Idler:
         self._audit_every_s = audit_every_s
         self._clock = clock
         self._audited_at = clock()
+        self._has_worked = False  # since the last audit
         self._queue = IdleQueue()
         self._shown: ConversationId | None = None
         self._job: IdleJob | None = None
@@ -145,6 +146,9 @@ class Idler:
 
     def put(self, task: Prewarm) -> None:
         """Queue a read-ahead in place of an older one for the same conversation."""
+        if not task.messages:
+            self.drop(task.conversation_id)
+            return
         if task == self._task:
             return
         if task.is_draft and self._on_battery():
@@ -155,6 +159,7 @@ class Idler:
 
     def pause(self) -> None:
         """Something else comes first. What is fed stays; the rest waits in the queue."""
+        self._has_worked = True
         if self._task is not None:
             self._queue.put(self._task)
         self._end_job()
@@ -174,7 +179,9 @@ class Idler:
     def step(self) -> bool:
         """One piece of idle work. False if there was none."""
         task = self._next()
-        if self._job is None:
+        if self._job is not None and self._is_spared(self._job):
+            self.pause()
+        elif self._job is None:
             if task is None:
                 return self._say_stopped() or self._say_reached() or self._start_audit()
             self._start(task)
@@ -190,6 +197,11 @@ class Idler:
             return None
         return self._queue.first(self._shown, on_battery=self._on_battery())
 
+    def _is_spared(self, job: IdleJob) -> bool:
+        """Whether a job that was begun on mains is none for the battery."""
+        is_for_shown = job.kind is IdleKind.READ_AHEAD and job.conversation_id == self._shown
+        return not is_for_shown and self._on_battery()
+
     def _start(self, task: Prewarm) -> None:
         assert self.worker is not None
         worker = self.worker
@@ -201,15 +213,20 @@ class Idler:
             self._say_working(self._job)
 
     def _is_audit_due(self) -> bool:
-        """Now and then, after other work: nothing wakes a sleeping engine for it."""
+        """Now and then, after other work: an engine that is left alone stays so."""
         may_work = self._enabled and self.worker is not None and not self._on_battery()
-        return may_work and self._clock() - self._audited_at >= self._audit_every_s
+        return (
+            may_work
+            and self._has_worked
+            and self._clock() - self._audited_at >= self._audit_every_s
+        )
 
     def _start_audit(self) -> bool:
         if not self._is_audit_due():
             return False
         assert self.worker is not None
         self._audited_at = self._clock()
+        self._has_worked = False
         self._job = _guarded(self.worker.audit)
         if self._job is not None:
             self._say_working(self._job)
@@ -219,6 +236,7 @@ class Idler:
         if _guarded(job.step):
             self._say_working(job)
         else:
+            self._has_worked |= job.kind is not IdleKind.AUDIT
             self._job = self._task = None
 
     def _end_job_of(self, conversation_id: ConversationId) -> None:

@@ -103,8 +103,8 @@ class MemoryWatch:
         budget = self._fitting(self._machine(), cache)
         if budget != self._budget_bytes:
             log.info("the cache may hold %.2f GB", budget / 1e9)
-            self._budget_bytes = budget
             cache.set_budget(budget)
+            self._budget_bytes = budget
             # What was given up goes back to the machine, not to MLX's own store.
             mx.clear_cache()
 

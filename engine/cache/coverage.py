@@ -8,7 +8,8 @@ system prompts that conversations share after that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -22,7 +23,7 @@ from engine.cache.budget import (
     Holdings,
     Victim,
 )
-from engine.cache.hot import HotCache, KvNode, LentSpan
+from engine.cache.hot import HotCache, KvNode, LentSpan, is_point
 from engine.chat.prompt import PointKind
 
 # A point before a later message: an edit goes on from there, the next message does not.
@@ -180,7 +181,9 @@ class _Ranking:
     def _place(self, node: KvNode) -> _Place:
         holdings, snapshot = self._holdings, node.snapshot
         parent = self._places[node.parent] if node.parent else None
-        place = _Place(node, parent, is_point=snapshot is not None or not holdings.needs_snapshot)
+        place = _Place(
+            node, parent, is_point=is_point(node, needs_snapshot=holdings.needs_snapshot)
+        )
         self._find_span(place)
         num_users = len(node.users)
         recency = _HALF_LIFE / (holdings.now - node.last_used + _HALF_LIFE)
@@ -241,7 +244,7 @@ class _Ranking:
     def _offer_lender(self, lender: _Lender) -> None:
         """What giving up a parked cache frees now: its spare room and what the tree has no use for."""
         lender.version += 1
-        kept = [place for place in lender.places if not (place.is_gone or place.is_dead_end)]
+        kept = _of_use(lender.places)
         num_moved = sum(len(place.node.token_ids) for place in kept)
         per_token = self._holdings.kv_bytes_per_token
         freed = max(1, lender.hot.nbytes - num_moved * per_token)
@@ -327,3 +330,17 @@ def _owned_up_from(place: _Place) -> int:
             break
         place = parent
     return nbytes
+
+
+def _of_use(places: Sequence[_Place]) -> list[_Place]:
+    """Those that something can still be restored from, or below; parents first."""
+    kept: list[_Place] = []
+    num_dead = Counter[int]()  # of a place's children
+    for place in reversed(places):
+        if place.is_gone:
+            continue
+        if place.is_point or place.is_locked or place.num_children > num_dead[id(place)]:
+            kept.append(place)
+        else:
+            num_dead[id(place.parent)] += 1
+    return kept[::-1]

@@ -121,3 +121,8 @@ class LentSpan:
 KvSpan = KvArrays | LentSpan
 KvNode = Node[KvSpan, Snapshot]
 KvTree = RadixTree[KvSpan, Snapshot]
+
+
+def is_point(node: KvNode, *, needs_snapshot: bool) -> bool:
+    """Whether a request could go on from a node's end."""
+    return node.snapshot is not None or not needs_snapshot

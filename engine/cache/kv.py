@@ -93,14 +93,20 @@ def reserve(leaves: Sequence[KvLeaf], n_tokens: int) -> int:
     for leaf in leaves:
         if leaf.keys is None or capacity(leaf) >= n_tokens:
             continue
-        room = roomy(n_tokens)
         copied += tree_bytes((leaf.keys, leaf.values)) * leaf.offset // capacity(leaf)
-        leaf.keys, leaf.values = _join(read_range([leaf], 0, leaf.offset), leaf.offset, room)
-        if tree_bytes((leaf.keys, leaf.values)) >= _LARGE_BYTES:
-            evaluate(leaf.keys, leaf.values)
+        _grow(leaf, (), leaf.offset, roomy(n_tokens))
     if copied:
         evaluate([(leaf.keys, leaf.values) for leaf in leaves])
     return copied
+
+
+def growth(leaves: Sequence[KvLeaf], n_tokens: int) -> int:
+    """Bytes that `reserve` would add."""
+    needed = 0
+    for leaf in leaves:
+        if leaf.keys is not None and (held := capacity(leaf)) < n_tokens:
+            needed += tree_bytes((leaf.keys, leaf.values)) * (roomy(n_tokens) - held) // held
+    return needed
 
 
 def append(
@@ -118,12 +124,17 @@ def append(
         if capacity(leaf) >= n_tokens:
             _write((leaf.keys, leaf.values), leaf.offset, added)
         else:
-            held = () if leaf.keys is None else read_range([leaf], 0, leaf.offset)
-            capacity_after = _round_up(max(room, n_tokens))
-            leaf.keys, leaf.values = _join([*held, *added], n_tokens, capacity_after)
+            _grow(leaf, added, n_tokens, _round_up(max(room, n_tokens)))
         leaf.offset = n_tokens
     evaluate([(leaf.keys, leaf.values) for leaf in leaves])
     return sum(tree_bytes(part) for part in parts)
+
+
+def _grow(leaf: KvLeaf, added: Sequence[object], n_tokens: int, room: int) -> None:
+    held = () if leaf.keys is None else read_range([leaf], 0, leaf.offset)
+    leaf.keys, leaf.values = _join([*held, *added], n_tokens, room)
+    if tree_bytes((leaf.keys, leaf.values)) >= _LARGE_BYTES:
+        evaluate(leaf.keys, leaf.values)
 
 
 def _write(buffers: object, start: int, added: Sequence[object]) -> None:

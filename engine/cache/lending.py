@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.cache.hot import HotCache, KvNode, KvTree, LentSpan
+from engine.cache.hot import HotCache, KvNode, KvTree, LentSpan, is_point
 from engine.cache.radix import common_end
 from engine.types import ConversationId
 
@@ -25,16 +25,10 @@ class Lending:
         Returns:
             Bytes copied.
         """
-        if n_tokens == hot.n_tokens:
-            return 0
-        run = hot.run
-        self._tree.node_ending_at(self._tree.match(run), n_tokens)
-        other, agreed = self._other_holder(hot)
+        lent = self._lent_beyond(hot, n_tokens)
+        other, agreed = self._other_holder(hot) if lent else (None, 0)
         copied = 0
-        for step in reversed(self._tree.match(run)):
-            node, span = step.node, step.node.span
-            if not isinstance(span, LentSpan) or span.hot is not hot or node.end <= n_tokens:
-                continue
+        for node, span in reversed(lent):
             if self.is_dead_end(node):
                 self._tree.remove(node)
             elif other is not None and node.end <= agreed:
@@ -46,29 +40,40 @@ class Lending:
 
     def drop_beyond(self, hot: HotCache, n_tokens: int) -> None:
         """Remove what borrows from hot beyond n_tokens, with all below."""
-        self._tree.node_ending_at(self._tree.match(hot.run), n_tokens)
-        for step in self._tree.match(hot.run):
-            node, span = step.node, step.node.span
-            if node.start >= n_tokens and isinstance(span, LentSpan) and span.hot is hot:
-                self._tree.remove_subtree(node)
-                return
+        for node, _ in self._lent_beyond(hot, n_tokens)[:1]:
+            self._tree.remove_subtree(node)
 
-    def withdraw(self, hot: HotCache) -> None:
-        """Take a lost cache out: who borrows from it goes, with all below, unless another holds the same."""
-        other, agreed = self._other_holder(hot)
-        for step in self._tree.match(hot.run):
-            node, span = step.node, step.node.span
-            if not isinstance(span, LentSpan) or span.hot is not hot:
-                continue
+    def withdraw(self, hot: HotCache) -> int:
+        """Take a lost cache out: who borrows from it goes, with all below, unless another holds the same.
+
+        Returns:
+            The tokens of its that are still there.
+        """
+        lent = self._lent_beyond(hot, 0)
+        other, agreed = self._other_holder(hot) if lent else (None, 0)
+        for node, _ in lent:
             if other is None or node.end > agreed:
                 self._tree.remove_subtree(node)
-                return
+                return node.start
             node.span = LentSpan(other, node.start, node.end)
+        return hot.n_tokens
+
+    def lends_to_requests(self, hot: HotCache) -> bool:
+        """Whether a node that a request is using borrows from hot."""
+        return any(node.lock_count for node, _ in self._lent_beyond(hot, 0))
 
     def is_dead_end(self, node: KvNode) -> bool:
         """Whether nothing can be restored from a node or below it, and no request is using it."""
-        is_point = node.snapshot is not None or not self._needs_snapshot
-        return not is_point and not node.children and node.lock_count == 0
+        leads_on = is_point(node, needs_snapshot=self._needs_snapshot) or node.children
+        return not leads_on and node.lock_count == 0
+
+    def _lent_beyond(self, hot: HotCache, n_tokens: int) -> list[tuple[KvNode, LentSpan]]:
+        """The nodes that borrow from hot beyond n_tokens, parents first; none reaches across it."""
+        path = [step.node for step in self._tree.match(hot.run) if step.node.end > n_tokens]
+        nodes = [node for node in path if _is_lent(node, hot)]
+        if nodes and nodes[0].start < n_tokens:
+            self._tree.split(nodes[0], n_tokens - nodes[0].start)
+        return [(node, node.span) for node in nodes if isinstance(node.span, LentSpan)]
 
     def _other_holder(self, hot: HotCache) -> tuple[HotCache | None, int]:
         """The parked cache that agrees longest with hot, in feeding too, and how far."""
@@ -76,3 +81,7 @@ class Lending:
         ends = [(common_end(run, o.run), o) for o in self._parked.values() if o is not hot]
         agreed, other = max(ends, key=lambda end: end[0], default=(0, None))
         return other, agreed
+
+
+def _is_lent(node: KvNode, hot: HotCache) -> bool:
+    return isinstance(node.span, LentSpan) and node.span.hot is hot

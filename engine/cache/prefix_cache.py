@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 import mlx.core as mx
 
 from engine.cache import kv
-from engine.cache.audit import differs
 from engine.cache.budget import (
     DropLogits,
     DropNode,
@@ -31,12 +30,19 @@ from engine.cache.budget import (
     least_point,
 )
 from engine.cache.coverage import coverage_aware
-from engine.cache.hot import HotCache, KvNode, KvTree, LentSpan
+from engine.cache.hot import HotCache, KvNode, KvTree, LentSpan, is_point
 from engine.cache.kv import KvArrays
 from engine.cache.layout import Layout
 from engine.cache.lending import Lending
 from engine.cache.matching import Match, deepest_match
-from engine.cache.radix import RadixTree, Run, ancestry, common_end, path_run
+from engine.cache.radix import (
+    RadixTree,
+    Run,
+    ancestry,
+    common_end,
+    common_prefix_len,
+    path_run,
+)
 from engine.cache.snapshot import Snapshot, capture
 from engine.cache.trees import evaluate
 from engine.chat.prompt import PointKind
@@ -86,11 +92,14 @@ class PrefixCache:
         budget_bytes: int,
         max_hot: int,
         policy: Policy = coverage_aware,
+        on_fault: Callable[[Sequence[int], int], None] | None = None,
     ) -> None:
+        """on_fault is told of stored tokens that were wrong and how many of them are still there."""
         self._layout = layout
         self._budget_bytes = budget_bytes
         self._max_hot = max_hot
         self._policy = policy
+        self._on_fault = on_fault
         self._pinned: set[ConversationId] = set()
         self._tree: KvTree = RadixTree()
         self._parked: dict[ConversationId, HotCache] = {}
@@ -117,9 +126,12 @@ class PrefixCache:
             room: tokens that the caches should hold without growing.
             side: leave no trace: caches of its own, nothing published.
         """
-        faulted = self._withdraw_inconsistent(conversation_id)
+        faulted = self._withdraw_inconsistent(conversation_id, prompt_ids)
         while True:
             match = self._match(conversation_id, prompt_ids)
+            if not side:
+                # While the caches are still parked: if the copy fails, nothing has changed hands.
+                self._make_way(conversation_id, match)
             lease = self._lease(conversation_id, match, new_caches, side=side, faulted=faulted)
             try:
                 self._restore(lease, prompt_ids, match, room)
@@ -143,20 +155,36 @@ class PrefixCache:
 
     def reserve(self, lease: Lease, n_tokens: int) -> None:
         """Make room for n_tokens, so that no later step copies the buffers."""
-        copied = kv.reserve(lease.hot.leaves.kv, n_tokens)
-        self.counters.copied_bytes += copied
-        if copied and not lease.side:
-            self._keep_to_budget()
+        leaves = lease.hot.leaves.kv
+        growth = kv.growth(leaves, n_tokens)
+        if growth and not lease.side:
+            self._keep_to_budget(growth)
+        self.counters.copied_bytes += kv.reserve(leaves, n_tokens)
 
-    def publish(self, lease: Lease) -> None:
-        """Share what the lease's caches hold, park them, keep to the budget."""
+    def cut_back(self, lease: Lease, n_tokens: int) -> None:
+        """Take back what was fed after n_tokens and failed.
+
+        Raises:
+            RuntimeError: what was fed before is lost too.
+        """
+        lease.hot.cut(n_tokens)
+        lease.snapshots[:] = [point for point in lease.snapshots if point.n_tokens <= n_tokens]
+        evaluate([(leaf.keys, leaf.values) for leaf in lease.hot.leaves.kv])
+
+    def publish(self, lease: Lease, *, is_turn: bool = True) -> None:
+        """Share what the lease's caches hold, park them, keep to the budget.
+
+        is_turn: somebody asked for it. What is fed ahead makes nothing else older.
+        """
         hot = lease.hot
         assert not lease.side
         self._end_lease(lease)
-        if not hot.token_ids or not hot.is_consistent():
-            self._lending.withdraw(hot)
+        if not hot.is_consistent():
+            self._withdraw_faulty(hot)
             return
-        self._insert(hot, lease.snapshots)
+        if not hot.token_ids:
+            return
+        self._insert(hot, lease.snapshots, is_turn=is_turn)
         hot.set_state(None)
         hot.last_used = self._clock
         self._parked[hot.conversation_id] = hot
@@ -180,10 +208,10 @@ class PrefixCache:
         n_tokens = min(restored, hot.n_tokens)
         if not n_tokens or any(leaf.offset < n_tokens for leaf in hot.leaves.kv):
             return False
-        self._lending.drop_beyond(hot, n_tokens)
-        hot.cut(n_tokens)
-        hot.set_state(None)
         try:
+            self._lending.drop_beyond(hot, n_tokens)
+            hot.cut(n_tokens)
+            hot.set_state(None)
             evaluate([(leaf.keys, leaf.values) for leaf in hot.leaves.kv])
         except Exception:
             log.exception("the live caches of %s are lost", hot.conversation_id)
@@ -246,8 +274,11 @@ class PrefixCache:
     def evict_all(self) -> None:
         """Give up everything that no request is using."""
         for hot in list(self._parked.values()):
-            del self._parked[hot.conversation_id]
-            self._lending.withdraw(hot)
+            if self._lending.lends_to_requests(hot):
+                self._give_up(hot)
+            else:
+                del self._parked[hot.conversation_id]
+                self._lending.withdraw(hot)
         for node in reversed(list(self._tree.nodes())):
             if not node.children and node.lock_count == 0:
                 self._tree.remove(node)
@@ -337,27 +368,20 @@ class PrefixCache:
         if not fitting:
             return None
         node = min(fitting, key=lambda node: node.checked)
-        node.checked = self.counters.audits + 1
         nothing = Match(node=node)
         return node, self._lease(ConversationId(""), nothing, new_caches, side=True)
 
-    def end_audit(self, node: KvNode, lease: Lease) -> bool:
-        """Compare the point with the lease's caches; one that differs is dropped with all below it.
-
-        Returns:
-            Whether it agreed.
-        """
-        agrees = not differs(node, lease.hot.leaves)
+    def end_audit(self, node: KvNode, lease: Lease, wrong: KvNode | None) -> None:
+        """The point was checked. What was found wrong on the way to it goes, with all below."""
         self.abandon(lease)
         self.counters.audits += 1
-        if not agrees:
+        node.checked = self.counters.audits
+        if wrong is not None:
             self.counters.audit_faults += 1
-            self._tree.remove_subtree(node)
-        return agrees
+            self._drop_faulty(wrong)
 
     def _is_point(self, node: KvNode) -> bool:
-        """Whether a request could go on from a node's end."""
-        return node.snapshot is not None or not self._layout.needs_snapshot
+        return is_point(node, needs_snapshot=self._layout.needs_snapshot)
 
     # Reading ahead
 
@@ -429,15 +453,24 @@ class PrefixCache:
         self._leases.append(lease)
         return lease
 
-    def _withdraw_inconsistent(self, conversation_id: ConversationId) -> int:
-        """Take out parked caches that do not hold what they say. Returns how much they said."""
+    def _withdraw_inconsistent(
+        self, conversation_id: ConversationId, prompt_ids: Sequence[int]
+    ) -> int:
+        """Take out parked caches that do not hold what they say.
+
+        Returns:
+            Tokens of the prompt that they said they hold.
+        """
         hot = self._parked.get(conversation_id)
         if hot is None or hot.is_consistent():
             return 0
-        self.counters.restore_faults += 1
         del self._parked[conversation_id]
-        self._lending.withdraw(hot)
-        return hot.n_tokens
+        self._withdraw_faulty(hot)
+        return common_prefix_len(hot.token_ids, prompt_ids)
+
+    def _withdraw_faulty(self, hot: HotCache) -> None:
+        self.counters.restore_faults += 1
+        self._say_faulty(hot.token_ids, self._lending.withdraw(hot))
 
     def _quarantine(self, lease: Lease) -> None:
         """Drop the point that a lease was restored from, all below it, and the lease's caches."""
@@ -445,13 +478,25 @@ class PrefixCache:
         self._end_lease(lease)
         self._lending.withdraw(lease.hot)
         assert lease.locked is not None
-        self._tree.remove_subtree(lease.locked)
+        self._drop_faulty(lease.locked)
+
+    def _drop_faulty(self, node: KvNode) -> None:
+        self._tree.remove_subtree(node)
+        self._say_faulty(path_run(node).token_ids, node.start)
+
+    def _say_faulty(self, token_ids: Sequence[int], n_tokens: int) -> None:
+        if self._on_fault is not None:
+            self._on_fault(token_ids, n_tokens)
+
+    def _make_way(self, conversation_id: ConversationId, match: Match) -> None:
+        """Copy out of a conversation's parked caches what will be overwritten there."""
+        hot = self._parked.get(conversation_id)
+        if hot is not None:
+            self._copy_out(hot, common_end(match.run, hot.run))
 
     def _restore(self, lease: Lease, prompt_ids: Sequence[int], match: Match, room: int) -> None:
         hot = lease.hot
-        kept = common_end(match.run, hot.run)
-        self._copy_out(hot, kept)
-        hot.cut(kept)
+        hot.cut(common_end(match.run, hot.run))
         self._fill(hot, match, room)
         hot.set_state(match.snapshot)
         if match.snapshot is not None and match.restored == len(prompt_ids):
@@ -475,8 +520,8 @@ class PrefixCache:
 
     # Publishing
 
-    def _insert(self, hot: HotCache, snapshots: Sequence[Snapshot]) -> None:
-        self._clock += 1
+    def _insert(self, hot: HotCache, snapshots: Sequence[Snapshot], *, is_turn: bool) -> None:
+        self._clock += is_turn
         run = hot.run
         path = self._tree.match(run)
         matched = path[-1].end if path else 0
@@ -541,9 +586,9 @@ class PrefixCache:
             self._give_up(min(self._parked.values(), key=lambda hot: hot.last_used))
         self._keep_to_budget()
 
-    def _keep_to_budget(self) -> None:
-        """Give up what matters least until the budget holds."""
-        excess = self.ledger().total_bytes - self._held_twice() - self._budget_bytes
+    def _keep_to_budget(self, growth: int = 0) -> None:
+        """Give up what matters least until the budget holds, and so many bytes that are to come."""
+        excess = self.ledger().total_bytes + growth - self._held_twice() - self._budget_bytes
         if excess <= 0:
             return
         # A little more than need be: to rank all of a large tree takes longer than to give up a part.

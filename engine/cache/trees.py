@@ -1,4 +1,4 @@
-"""Nested lists and tuples of arrays and plain values, as mlx-lm's caches keep them.
+"""Nested lists, tuples and dicts of arrays and plain values, as mlx-lm's caches keep them.
 
 The one typed door to them: `mlx.utils` has no types.
 """

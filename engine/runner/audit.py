@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
 from typing import Self
 
+import mlx.core as mx
+
+from engine.cache import kv
 from engine.cache.hot import KvNode
+from engine.cache.layout import Leaves
 from engine.cache.prefix_cache import Lease, PrefixCache
-from engine.cache.radix import path_run
+from engine.cache.radix import ancestry, path_run
+from engine.cache.trees import arrays_in
 from engine.events import IdleKind
 from engine.models.adapter import ModelAdapter
+from engine.models.compare import relative_difference
 from engine.models.replay import replay
 
 log = logging.getLogger(__name__)
+
+# The same passes give the same bits on a CPU. A GPU may sum in another order now and then, which is
+# a step or two of a half; what a wrong state gives is far above.
+_MARGIN, _HALF_MARGIN = 1e-3, 3e-2
+# Of packed integers (quantised K/V): the share that may differ, each by one such step.
+_INTEGERS_MARGIN = 0.05
 
 
 class AuditJob:
@@ -26,48 +37,71 @@ class AuditJob:
     kind = IdleKind.AUDIT
 
     def __init__(
-        self,
-        adapter: ModelAdapter,
-        cache: PrefixCache,
-        node: KvNode,
-        lease: Lease,
-        on_fault: Callable[[Sequence[int]], None],
+        self, adapter: ModelAdapter, cache: PrefixCache, node: KvNode, lease: Lease
     ) -> None:
         self._cache = cache
         self._node = node
         self._lease = lease
-        self._on_fault = on_fault
-        self._run = path_run(node)
-        self._passes = replay(adapter, lease.hot.caches, self._run)
+        self._passes = replay(adapter, lease.hot.caches, path_run(node))
+        self._logits: mx.array | None = None  # after the last pass
         self.total = node.end
         self.done = 0
 
     @classmethod
-    def start(
-        cls,
-        adapter: ModelAdapter,
-        cache: PrefixCache,
-        max_tokens: int,
-        on_fault: Callable[[Sequence[int]], None],
-    ) -> Self | None:
-        """A job for the point of at most max_tokens checked least recently, None if there is none.
-
-        on_fault is told the tokens up to a point that was wrong.
-        """
+    def start(cls, adapter: ModelAdapter, cache: PrefixCache, max_tokens: int) -> Self | None:
+        """A job for the point of at most max_tokens checked least recently, None if there is none."""
         audit = cache.start_audit(adapter.new_caches, max_tokens)
-        return cls(adapter, cache, *audit, on_fault) if audit is not None else None
+        return cls(adapter, cache, *audit) if audit is not None else None
 
     def step(self) -> bool:
         """One pass. False once the point is compared."""
-        passed = next(self._passes, None)
-        if passed is not None:
-            self.done, _ = passed
-            return True
-        if not self._cache.end_audit(self._node, self._lease):
-            log.error("a stored point at token %d was wrong and is dropped", self.total)
-            self._on_fault(self._run.token_ids)
+        try:
+            passed = next(self._passes, None)
+            if passed is not None:
+                self.done, self._logits = passed
+                return True
+            wrong = _first_wrong(self._node, self._lease.hot.leaves, self._logits)
+        except BaseException:
+            self.stop()
+            raise
+        if wrong is not None:
+            log.error("stored state after token %d was wrong and is dropped", wrong.start)
+        self._cache.end_audit(self._node, self._lease, wrong)
         return False
 
     def stop(self) -> None:
         """Something else comes first; the point is looked at another time."""
         self._cache.abandon(self._lease)
+
+
+def _first_wrong(node: KvNode, fresh: Leaves, logits: mx.array | None) -> KvNode | None:
+    """Of the path to a point, the first node whose K/V or state is not what fresh caches hold there."""
+    for ancestor in reversed(list(ancestry(node))):
+        stored = ancestor.span.range(0, ancestor.span.n_tokens)
+        if _differ(stored, kv.read_range(fresh.kv, ancestor.start, ancestor.end)):
+            return ancestor
+    snapshot = node.snapshot
+    if snapshot is None:
+        return None
+    is_wrong = _differ(snapshot.states, [leaf.state for leaf in fresh.aux])
+    if snapshot.logits is not None and logits is not None:
+        is_wrong = is_wrong or _differ(snapshot.logits, logits)
+    return node if is_wrong else None
+
+
+def _differ(stored: object, fresh: object) -> bool:
+    ours, theirs = list(arrays_in(stored)), list(arrays_in(fresh))
+    if [array.shape for array in ours] != [array.shape for array in theirs]:
+        return True
+    return any(_arrays_differ(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+def _arrays_differ(stored: mx.array, fresh: mx.array) -> bool:
+    if mx.array_equal(stored, fresh, equal_nan=True).item():
+        return False
+    if not mx.issubdtype(stored.dtype, mx.floating):
+        share = mx.mean(stored != fresh).item()
+        assert isinstance(share, float)
+        return share > _INTEGERS_MARGIN
+    is_half = stored.dtype in (mx.float16, mx.bfloat16)
+    return relative_difference(stored, fresh) > (_HALF_MARGIN if is_half else _MARGIN)

@@ -167,9 +167,12 @@ class _Case:
         return Why(kind=kind, message=self._number(index), place=place)
 
     def _why_lost(self, start: int) -> Why:
-        if self.found.faulted or (self.known is not None and self.known.path.is_faulted):
+        if self.found.faulted:
             return Why(kind=ReasonKind.FAULT)
         assert self.known is not None
+        faulted_at = self.known.path.faulted_at
+        if faulted_at is not None and faulted_at < self.lost_end:
+            return Why(kind=ReasonKind.FAULT)
         if self.known.path.is_unloaded:
             return Why(kind=ReasonKind.MODEL_RELOADED)
         if start < self.found.matched:

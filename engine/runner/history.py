@@ -48,7 +48,7 @@ class FedPath:
     thinking: bool | None
     keep_thinking: bool
     is_unloaded: bool = False
-    is_faulted: bool = False  # a point on it was wrong and is dropped, with what followed
+    faulted_at: int | None = None  # what was stored after so many tokens was wrong and is dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +114,13 @@ class History:
         self._paths[shown.conversation_id] = [*others[1 - _MAX_PATHS :], newest]
         self._keep_small()
 
-    def mark_faulted(self, token_ids: Sequence[int]) -> None:
-        """A point that stood after token_ids was wrong."""
+    def mark_faulted(self, token_ids: Sequence[int], n_tokens: int) -> None:
+        """What was stored of token_ids after n_tokens was wrong and is dropped."""
         wrong = array("I", token_ids)
         for paths in self._paths.values():
             paths[:] = [
-                replace(path, is_faulted=True)
-                if _common_len(path.token_ids, wrong) == len(wrong)
+                replace(path, faulted_at=n_tokens)
+                if _common_len(path.token_ids, wrong) > n_tokens
                 else path
                 for path in paths
             ]

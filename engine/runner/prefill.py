@@ -66,7 +66,9 @@ class Prefill:
             self._evaluate(None)
 
     def _capture(self, kind: PointKind, logits: mx.array | None) -> None:
-        if self._model.layout.needs_snapshot or logits is not None:
+        # Nobody goes on from a side request.
+        is_of_use = self._model.layout.needs_snapshot or logits is not None
+        if is_of_use and not self.lease.side:
             self._cache.capture(self.lease, kind, logits)
 
     def _evaluate(self, logits: mx.array | None) -> None:

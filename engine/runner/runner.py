@@ -1,6 +1,6 @@
 """Runs one request on the device: restore, prefill chunk by chunk, decode token by token, publish.
 
-Every call does one bounded piece of work, so that a cancellation waits for one piece at most.
+A step is one bounded piece of work, so that a cancellation waits for one piece at most.
 """
 
 from __future__ import annotations
@@ -81,17 +81,21 @@ class Runner:
             side=request.side,
         )
         clock.restored = time.perf_counter()
-        return Sequence(
-            request=request,
-            prompt=prompt,
-            plan=self._plan(request, prompt, lease),
-            prefill=self._feed(prompt, lease),
-            reply=ReplyStream(self._model.prompts.tokenizer, in_reasoning=prompt.in_reasoning),
-            filter=logits_filter,
-            forced_ids=forced_ids,
-            clock=clock,
-            logits=lease.logits,
-        )
+        try:
+            return Sequence(
+                request=request,
+                prompt=prompt,
+                plan=self._plan(request, prompt, lease),
+                prefill=self._feed(prompt, lease),
+                reply=ReplyStream(self._model.prompts.tokenizer, in_reasoning=prompt.in_reasoning),
+                filter=logits_filter,
+                forced_ids=forced_ids,
+                clock=clock,
+                logits=lease.logits,
+            )
+        except BaseException:
+            self._cache.abandon(lease)
+            raise
 
     def step(self, sequence: Sequence) -> list[Event]:
         """One prefill chunk or one token. Ends with RequestFinished when the reply is complete."""
@@ -130,13 +134,17 @@ class Runner:
             # Stopped while the prompt was being read: what is read stays read.
             sequence.prefill.cut(PointKind.BRANCH)
         elif sequence.num_output:
+            fed = lease.hot.n_tokens
             try:
                 is_ahead = self._feed_closing(sequence)
             except EngineError as error:
                 # The template refuses what may come next; what is fed is kept all the same.
                 log.info("nothing fed ahead: %s", error)
+            except Exception:
+                log.exception("the reply's end is not fed")
+                self._cache.cut_back(lease, fed)
         shown = sequence.upcoming if sequence.num_output else sequence.request
-        self._publish(shown, sequence.prompt, lease)
+        self._publish(shown, sequence.prompt, lease, is_turn=True)
         return None if is_ahead else sequence.upcoming
 
     def abandon(self, sequence: Sequence) -> None:
@@ -145,12 +153,7 @@ class Runner:
 
     def audit(self) -> AuditJob | None:
         """What would check a stored point, None if there is none."""
-        return AuditJob.start(
-            self._model.adapter,
-            self._cache,
-            self._config.audit_max_tokens,
-            self._history.mark_faulted,
-        )
+        return AuditJob.start(self._model.adapter, self._cache, self._config.audit_max_tokens)
 
     def read_ahead(self, task: Prewarm, *, displaces: bool) -> ReadAheadJob | None:
         """What would feed the next prompt of a conversation as far as it is known.
@@ -175,8 +178,8 @@ class Runner:
         lease = self._cache.acquire(
             name, token_ids, self._model.adapter.new_caches, room=len(token_ids), side=False
         )
-        prefill, publish = self._feed(prompt, lease), partial(self._publish, task, prompt)
-        return ReadAheadJob(task, self._cache, prefill, publish)
+        publish = partial(self._publish, task, prompt, is_turn=False)
+        return ReadAheadJob(task, self._cache, self._feed(prompt, lease), publish)
 
     # Prefill
 
@@ -296,10 +299,12 @@ class Runner:
 
     # After the reply
 
-    def _publish(self, shown: Request | Prewarm, prompt: Prompt, lease: Lease) -> None:
+    def _publish(
+        self, shown: Request | Prewarm, prompt: Prompt, lease: Lease, *, is_turn: bool
+    ) -> None:
         points = [snapshot.n_tokens for snapshot in lease.snapshots]
         self._history.remember(shown, prompt, lease.hot.token_ids, points)
-        self._cache.publish(lease)
+        self._cache.publish(lease, is_turn=is_turn)
 
     def _feed_closing(self, sequence: Sequence) -> bool:
         """Feed the reply's last token and the template's text up to the next message, if it fits.

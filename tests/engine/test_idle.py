@@ -297,6 +297,32 @@ def test_on_battery_a_draft_does_not_push_out_the_reply() -> None:
     assert rig.order == [A, B]
 
 
+def test_what_is_no_work_for_the_battery_pauses_when_the_plug_is_pulled() -> None:
+    rig = Rig(num_pieces=3)
+    rig.idler.obey(Show(A))
+    rig.idler.put(task(B))
+    rig.idler.step()
+    rig.on_battery = True
+    rig.run()
+    assert rig.made[0][1].is_stopped
+    assert rig.made[0][1].done == 0
+    rig.on_battery = False
+    rig.run()
+
+    assert rig.order == [B, B]
+    assert rig.made[1][1].done == 3
+
+
+def test_a_task_without_messages_takes_the_one_before_back() -> None:
+    rig = Rig()
+    rig.idler.put(task(A))
+    rig.idler.put(task(B))
+    rig.idler.put(Prewarm(conversation_id=B, messages=()))
+    rig.run()
+
+    assert rig.order == [A]
+
+
 def test_an_error_ends_one_job_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     rig = Rig()
     rig.idler.put(task(A))
@@ -346,6 +372,15 @@ def test_the_battery_is_in_use_only_if_that_is_known(
     assert Battery().in_use() is in_use
 
 
+def test_a_battery_that_can_t_be_asked_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise OSError("no such file")
+
+    monkeypatch.setattr("psutil.sensors_battery", fail)
+
+    assert not Battery().in_use()
+
+
 def test_the_battery_is_asked_every_few_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     charge, now = Charge(False), [100.0]
     monkeypatch.setattr("psutil.sensors_battery", lambda: charge)
@@ -382,9 +417,14 @@ def test_an_audit_comes_last_and_now_and_then() -> None:
         for event in rig.events[:reached]
     )
     rig.now += 59.0
+    rig.idler.put(task(A))
     rig.run()
     assert len(rig.audits) == 1
     rig.now += 1.0
+    rig.run()
+    assert len(rig.audits) == 2
+    # Nothing has been done since: an engine that is left alone stays so.
+    rig.now += 1000.0
     rig.run()
     assert len(rig.audits) == 2
 
@@ -401,6 +441,7 @@ def test_no_audit_where_power_is_spared(spared: str) -> None:
 def test_reading_takes_an_audits_place() -> None:
     rig = Rig(num_pieces=3)
     rig.now = 61.0
+    rig.idler.pause()  # a request came
     assert rig.idler.step()
     rig.idler.put(task(A))
     rig.run()

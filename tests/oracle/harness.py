@@ -219,7 +219,7 @@ class Harness:
             assert self.step(), "the engine has nothing to do and did not say so"
         assert not self.flights
         statistics = self.cache.statistics() if self.cache else NOTHING_CACHED
-        # Idle work gives nothing up: where the budget is short it reads nothing.
+        # Where the budget is short, idle work for chats that are not on show reads nothing.
         if self._is_idle_work_on and statistics.total_bytes < statistics.budget_bytes // 4:
             for chat, ahead in self._read_ahead.items():
                 self.account.of(chat).read_ahead.add(ahead)

@@ -8,8 +8,10 @@ import mlx.core as mx
 import pytest
 
 from engine.cache.prefix_cache import PrefixCache
+from engine.cache.radix import ancestry
 from engine.cache.trees import map_arrays
 from engine.events import IdleKind, IdleStopped, IdleWorking, SetIdleWork
+from engine.models.adapter import ModelAdapter
 from engine.runner.audit import AuditJob
 from engine.types import ConversationId, ReasonKind
 from tests.fakes.asking import ask, cache_of, reply_of, user
@@ -20,9 +22,12 @@ MODELS = ["qwen3_5", "falcon_h1", "mamba2", "gemma3", "llama"]
 
 
 def start_audit(client: InlineClient, max_tokens: int = 1 << 20) -> AuditJob | None:
+    return AuditJob.start(adapter_of(client), cache_of(client), max_tokens)
+
+
+def adapter_of(client: InlineClient) -> ModelAdapter:
     assert client.core.model is not None
-    adapter, cache = client.core.model.adapter, cache_of(client)
-    return AuditJob.start(adapter, cache, max_tokens, on_fault=lambda _: None)
+    return client.core.model.adapter
 
 
 def audit_all(client: InlineClient) -> None:
@@ -89,6 +94,47 @@ def test_a_wrong_point_is_dropped(
     assert cache_of(client).counters.audit_faults > 0
     again = ask(client, user("What is a boat?"), chat="B")
     assert again.reply.token_ids == right.reply.token_ids
+
+
+def test_what_is_wrong_further_up_goes_with_all_below(open_tiny: OpenTiny) -> None:
+    client = open_tiny("lfm2")
+    chat_a_while(client)
+    cache = cache_of(client)
+    longest = max(cache.nodes(), key=lambda node: node.end)
+    root = next(node for node in ancestry(longest) if node.parent is None)
+    hot = cache.parked(ConversationId("A"))
+    assert hot is not None
+    for leaf in hot.leaves.kv:
+        leaf.values[..., :3, :] = 0.0  # pyright: ignore[reportIndexIssue]
+    adapter = adapter_of(client)
+    audit = cache.start_audit(adapter.new_caches, 1 << 20)
+    assert audit is not None
+    job = AuditJob(adapter, cache, longest, audit[1])
+    while job.step():
+        pass
+
+    assert root not in cache.nodes()
+    cache.check_invariants()
+
+
+def test_an_audit_that_fails_holds_nothing(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_tiny("lfm2")
+    chat_a_while(client)
+    before = cache_of(client).ledger()
+    job = start_audit(client)
+    assert job is not None
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("[malloc] Unable to allocate")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ModelAdapter, "forward", fail)
+        with pytest.raises(RuntimeError):
+            job.step()
+    cache_of(client).check_invariants()
+    assert cache_of(client).ledger() == before
 
 
 def test_a_dropped_point_is_named_as_the_reason(open_tiny: OpenTiny) -> None:

@@ -191,6 +191,20 @@ def test_moving_a_long_chat_for_little_spare_room_comes_after_old_points() -> No
     assert old < long
 
 
+def test_a_cache_full_of_what_leads_nowhere_goes_first() -> None:
+    """Its K/V would not be moved but dropped."""
+    feeder = CacheFeeder(state_tokens=100)
+    ends = range(100, 1000, 100)
+    feeder.turn("dead", numbers(0, 1000), dict.fromkeys(ends, TAIL) | {1000: TAIL})
+    for node in list(feeder.cache.nodes()):
+        node.snapshot = None
+    feeder.turn("A", numbers(5000, 300), {100: STRIDE, 300: TAIL})
+    first = victims(feeder)[0]
+
+    assert isinstance(first, GiveUpHot)
+    assert first.hot.conversation_id == "dead"
+
+
 def test_kv_alone_goes_leaf_by_leaf_the_oldest_first() -> None:
     feeder = CacheFeeder(state_tokens=0)
     for start in (1000, 2000, 3000):

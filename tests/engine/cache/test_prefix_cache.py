@@ -5,13 +5,15 @@ from __future__ import annotations
 import gc
 import time
 import weakref
-from typing import cast
+from typing import Any, cast
 
 import mlx.core as mx
 import pytest
 
+from engine.cache import kv
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import map_arrays
+from engine.chat.prompt import PointKind
 from engine.events import (
     Evict,
     EvictWhat,
@@ -22,10 +24,25 @@ from engine.events import (
     RequestFailed,
     Submit,
 )
+from engine.runner.runner import Runner
+from engine.runner.sequence import Sequence
 from engine.types import ConversationId, Message, Request, RequestId, Role
 from tests.fakes.asking import ask, cache_of, reply_of, user
+from tests.fakes.cache_feeder import CacheFeeder
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
+from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import Template
+
+
+def fail_to_answer(client: InlineClient, *messages: Message) -> None:
+    request = Request(
+        request_id=RequestId("broken"),
+        conversation_id=ConversationId("A"),
+        messages=messages,
+        new_messages=frozenset({len(messages) - 1}),
+    )
+    client.send(Submit(request, time.perf_counter()))
+    assert isinstance(client.run_until_idle()[-1], RequestFailed)
 
 
 def test_continuing_and_switching_copy_nothing(open_tiny: OpenTiny) -> None:
@@ -220,15 +237,83 @@ def test_a_failure_while_restoring_leaves_no_lease(
     turn = (user("one"), reply_of(first), user("more"))
     with monkeypatch.context() as patch:
         patch.setattr("engine.cache.kv.append", failing)
-        request = Request(
-            request_id=RequestId("broken"),
-            conversation_id=ConversationId("A"),
-            messages=turn,
-            new_messages=frozenset({2}),
-        )
-        client.send(Submit(request, time.perf_counter()))
-        assert isinstance(client.run_until_idle()[-1], RequestFailed)
+        fail_to_answer(client, *turn)
     assert ask(client, *turn).usage.plan.replayed == 0
+
+
+def test_a_failing_copy_leaves_everything_as_it_was(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_tiny("lfm2")
+    first = ask(client, user("What is a boat?"))
+    long = (user("What is a boat?"), reply_of(first), user("And a list?"))
+    second = ask(client, *long)
+    before = cache_of(client).statistics()
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("no memory for this")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.cache.kv.copy_range", fail)
+        fail_to_answer(client, user("What is a"))
+    cache_of(client).check_invariants()
+    after = cache_of(client).statistics()
+    assert (after.num_nodes, after.num_hot) == (before.num_nodes, before.num_hot)
+    assert ask(client, *long, reply_of(second), user("x")).usage.plan.replayed == 0
+
+
+def test_out_of_memory_while_restoring_is_tried_again(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_tiny("lfm2")
+    first = ask(client, user("one"))
+    cache_of(client).evict_hot()
+    append, num_calls = kv.append, 0
+
+    def fail_once(*args: Any) -> int:
+        nonlocal num_calls
+        num_calls += 1
+        if num_calls == 1:
+            raise RuntimeError("[malloc] Unable to allocate 4294967296 bytes.")
+        return append(*args)
+
+    monkeypatch.setattr("engine.cache.kv.append", fail_once)
+    answer = ask(client, user("one"), reply_of(first), user("more"))
+
+    assert num_calls == 1  # the second time there is nothing to restore
+    assert answer.usage.plan.restored == 0
+    cache_of(client).check_invariants()
+
+
+def test_a_reply_whose_end_can_t_be_fed_is_kept(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_tiny("lfm2")
+    feed_closing = Runner._feed_closing  # pyright: ignore[reportPrivateUsage]
+
+    def fail_after(runner: Runner, sequence: Sequence) -> bool:
+        feed_closing(runner, sequence)
+        raise RuntimeError("no memory for this")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Runner, "_feed_closing", fail_after)
+        first = ask(client, user("one"))
+    cache_of(client).check_invariants()
+    plan = ask(client, user("one"), reply_of(first), user("more")).usage.plan
+
+    assert plan.restored >= first.usage.plan.prompt_tokens
+    assert plan.restored + plan.read + plan.replayed == plan.prompt_tokens
+
+
+def test_what_is_read_ahead_makes_nothing_older() -> None:
+    feeder = CacheFeeder()
+    feeder.turn("A", list(range(100)), {100: PointKind.TAIL})
+    turns = feeder.cache.holdings().now
+    lease = feeder.start("B", list(range(500, 600)))
+    feeder.feed(lease, list(range(500, 600)), {600: PointKind.TAIL})
+    feeder.cache.publish(lease, is_turn=False)
+
+    assert feeder.cache.holdings().now == turns
 
 
 def test_an_error_in_one_chat_leaves_what_others_share(

@@ -319,6 +319,18 @@ def test_a_stored_point_that_was_wrong(history: History) -> None:
     assert brief(stranger) == [(ReasonKind.FAULT, 0, 10), (ReasonKind.NEW_CONVERSATION, 10, 13)]
 
 
+def test_a_point_that_was_dropped_before_anybody_asked(history: History) -> None:
+    history.mark_faulted((*FIRST.prompt.token_ids, 7), 12)
+    again = ask(SYSTEM, ONE, new=[])
+    assert brief(reasons(history, again, at(10))) == [(ReasonKind.FAULT, 10, 13)]
+    # What lies before it was lost for another reason.
+    edited = ask(SYSTEM, EDITED)
+    assert brief(reasons(history, edited, at(0)))[0] == (ReasonKind.STATE_EVICTED, 0, 10)
+    # Fed again, all is well.
+    feed(history, again, None, 10, 23)
+    assert brief(reasons(history, again, at(10))) == [(ReasonKind.STATE_EVICTED, 10, 13)]
+
+
 def test_a_prompt_that_was_stopped_half_way() -> None:
     history = History()
     history.remember(FIRST.request, FIRST.prompt, FIRST.prompt.token_ids[:15], [10, 15])
