@@ -7,9 +7,10 @@ What most replies share (model, sampling) is JSON, parsed once.
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import asdict, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from app.conversation.tree import Generation, MessageStatus, Node, NodeId
 from app.store.codec import from_json_or_none, to_json
@@ -20,10 +21,13 @@ from engine.types import (
     Problem,
     PromptPlan,
     Reason,
+    ReasonKind,
     ReplyTokens,
     Role,
     Usage,
 )
+
+log = logging.getLogger(__name__)
 
 
 class MessageRow(NamedTuple):
@@ -74,6 +78,7 @@ COLUMNS = (*MessageRow._fields, *TokensRow._fields, *UsageRow._fields)
 
 _TOKENS_AT = len(MessageRow._fields)
 _USAGE_AT = _TOKENS_AT + len(TokensRow._fields)
+_KINDS = {kind.value: kind for kind in ReasonKind}
 _NO_TOKENS = (None,) * len(TokensRow._fields)
 _NO_USAGE = (None,) * len(UsageRow._fields)
 
@@ -143,12 +148,25 @@ def _read_shared(text: str) -> Generation | None:
     return from_json_or_none(Generation, text)
 
 
-@lru_cache(maxsize=64)
 def _reasons(text: str) -> tuple[Reason, ...]:
     # The first versions wrote sentences: those are not worth a form of their own.
     if not text.startswith("[{"):
         return ()
-    return from_json_or_none(tuple[Reason, ...], text) or ()
+    try:
+        return tuple([_reason(parsed) for parsed in json.loads(text)])
+    except (KeyError, ValueError) as error:
+        log.warning("stored reasons can't be read and are left out: %r", error)
+        return ()
+
+
+def _reason(parsed: dict[str, Any]) -> Reason:
+    """Every reply has some of its own, so what checks any dataclass would take longer than all the rest."""
+    return Reason(
+        kind=_KINDS[parsed["kind"]],
+        num_tokens=parsed["num_tokens"],
+        at=parsed["at"],
+        text=parsed["text"],
+    )
 
 
 def _reply(row: TokensRow) -> ReplyTokens:

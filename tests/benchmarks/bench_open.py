@@ -1,6 +1,6 @@
 """From the click on a stored conversation to its picture: one JSON line a click, one with the median.
 
-    QT_QPA_PLATFORM=offscreen QT_SCALE_FACTOR=2 python tests/benchmarks/bench_open.py [--python-gc]
+    QT_QPA_PLATFORM=offscreen QT_SCALE_FACTOR=2 python -m tests.benchmarks.bench_open [--python-gc]
 
 The store, the window and its controllers are the app's own; each conversation is opened for the first
 time, and the one before it has settled. cpu_ms counts all threads: it says more on a busy machine.
@@ -21,15 +21,21 @@ from time import perf_counter, process_time
 from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from app.conversation.tree import Conversation, Generation, Node, NodeId, add_nodes
 from app.main import search_less_garbage
 from app.settings import Appearance
 from app.store.conversations import open_store
 from app.theme.palette import Theme
 from app.widgets.main_window import MainWindow
-from engine.types import ConversationId, FinishReason, PromptPlan, ReplyTokens, Role
+from engine.types import (
+    ConversationId,
+    FinishReason,
+    PromptPlan,
+    Reason,
+    ReasonKind,
+    ReplyTokens,
+    Role,
+)
 from tests.benchmarks.bench_transcript import conversation as sample
 from tests.fakes.conversations import GENERATION, USAGE
 from tests.fakes.rig import Rig
@@ -67,8 +73,28 @@ def _tokens(index: int) -> ReplyTokens:
     return ReplyTokens.of(token_ids, answer_start=0, tokenizer_hash="tokenizer")
 
 
+def _reasons(index: int) -> tuple[Reason, ...]:
+    """No two replies' are the same text: nothing that was parsed once serves another."""
+    return (
+        Reason(
+            kind=ReasonKind.REASONING_DROPPED,
+            num_tokens=index + 2,
+            at=index,
+            text=f"The model's template leaves out {index + 2:,} tokens of earlier thoughts.",
+        ),
+        Reason(
+            kind=ReasonKind.NEW_MESSAGE,
+            num_tokens=3,
+            at=index + 2,
+            text=f"Message {index} is new.",
+        ),
+    )
+
+
 def _generation(index: int) -> Generation:
-    plan = PromptPlan(prompt_tokens=index, restored=index, replayed=0, read=3)
+    plan = PromptPlan(
+        prompt_tokens=index + 3, restored=index, replayed=0, read=3, reasons=_reasons(index)
+    )
     return replace(
         GENERATION,
         sampling=replace(GENERATION.sampling, seed=index),
@@ -101,6 +127,7 @@ def click(rig: Rig, window: MainWindow, number: int) -> dict[str, object]:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--python-gc", action="store_true", help="leave Python's own thresholds")
+    args = parser.parse_args()
     app = QApplication(sys.argv[:1])
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(Path(folder) / "conversations.db", now=0.0).store
@@ -114,7 +141,7 @@ def main() -> int:
         rig.start()
         wait_ms(500)
         gc.collect()
-        if not parser.parse_args().python_gc:
+        if not args.python_gc:
             search_less_garbage()
         clicks = [click(rig, window, number) for number in range(NUM_CLICKS)]
         window.hide()
