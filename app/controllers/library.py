@@ -110,7 +110,7 @@ class LibraryController(QObject):
             return
         self._store.run(
             lambda store: store.set_keep_ready(conversation_id, keep),
-            lambda _none: self._reread(),
+            lambda _none: self._on_kept(conversation_id, keep),
             self._on_failed,
         )
 
@@ -156,12 +156,20 @@ class LibraryController(QObject):
         value = self._preferences.value
         self._preferences.set(replace(value, selected_conversation=selected))
 
+    def _on_kept(self, conversation_id: ConversationId, keep: bool) -> None:  # noqa: FBT001 (the value)
+        if conversation_id in self._summaries:
+            summary = self._summaries[conversation_id]
+            self._summaries[conversation_id] = replace(summary, keep_ready=keep)
+            self.list_changed.emit()
+
     def _reread(self) -> None:
         self._store.run(lambda store: store.summaries(), self._on_reread, self._on_failed)
 
     def _on_reread(self, summaries: tuple[ConversationSummary, ...]) -> None:
+        """What changed here while the store was read is newer than what it read."""
         for summary in summaries:
-            self._summaries[summary.conversation_id] = summary
+            if summary.conversation_id not in self._desk and not self._is_deleted(summary):
+                self._summaries[summary.conversation_id] = summary
         self.list_changed.emit()
 
     def _on_summaries(self, summaries: tuple[ConversationSummary, ...]) -> None:
@@ -183,12 +191,14 @@ class LibraryController(QObject):
         self.failed.emit(problem_of(error))
 
     def _on_conversation_changed(self, conversation_id: ConversationId) -> None:
-        deleted = {summary.conversation_id for summary in self._deleted}
-        if conversation_id not in deleted:
-            conversation = self._desk.get(conversation_id)
-            self._summaries[conversation_id] = summary_of(conversation)
+        summary = summary_of(self._desk.get(conversation_id))
+        if not self._is_deleted(summary):
+            self._summaries[conversation_id] = summary
             self._remember_current()
             self.list_changed.emit()
+
+    def _is_deleted(self, summary: ConversationSummary) -> bool:
+        return any(one.conversation_id == summary.conversation_id for one in self._deleted)
 
     def _on_answered(self, conversation_id: ConversationId) -> None:
         if conversation_id != self.current and conversation_id in self._summaries:
