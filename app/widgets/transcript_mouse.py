@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from html import escape
+
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QHelpEvent, QMouseEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QToolTip
 from typing_extensions import override
 
 from app.widgets.transcript_pointer import Pointer
+
+# A tooltip guesses whether it is HTML. Told so, it shows every text as it is.
+_TIP = "<p style='white-space:pre-wrap'>{}</p>"
 
 
 class MouseFilter(QObject):
@@ -39,8 +44,7 @@ class MouseFilter(QObject):
 
     def _show_tip(self, event: QHelpEvent) -> None:
         hit = self._pointer.hit
-        # A tooltip guesses whether it is HTML; without this character it never is.
-        tip = "" if hit is None else hit.tip.replace("<", "%3C")
+        tip = "" if hit is None or not hit.tip else _TIP.format(escape(hit.tip))
         QToolTip.showText(event.globalPos(), tip, self._area)
 
     def _mouse(self, event: QMouseEvent) -> bool:

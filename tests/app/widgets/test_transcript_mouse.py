@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint
-from PySide6.QtGui import QHelpEvent
+from PySide6.QtGui import QHelpEvent, QTextDocument
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 
@@ -144,7 +144,9 @@ def test_one_long_paragraph_folds_too(transcript: TranscriptStage) -> None:
 
 @pytest.mark.qt_log_ignore("^This plugin does not support raise")
 def test_the_state_line_says_why_when_pointed_at(transcript: TranscriptStage) -> None:
-    line = StateLine(StateKind.INSTANT, "Restored 9 tokens", details=("Message 3 is new.", "<b>"))
+    line = StateLine(
+        StateKind.INSTANT, "Restored 9 tokens", details=("Message 3 is new.", "<b> & 'so'")
+    )
     old, new = (replace(answer(number, "x"), state_line=line) for number in (0, 1))
     transcript.show([old, new])
     viewport = transcript.view.viewport()
@@ -153,7 +155,9 @@ def test_the_state_line_says_why_when_pointed_at(transcript: TranscriptStage) ->
         QTest.mouseMove(viewport, point)
         help_event = QHelpEvent(QEvent.Type.ToolTip, point, viewport.mapToGlobal(point))
         QApplication.sendEvent(viewport, help_event)
-        assert QToolTip.text() == "Restored 9 tokens\nMessage 3 is new.\n%3Cb>"
+        shown = QTextDocument()
+        shown.setHtml(QToolTip.text())
+        assert shown.toPlainText() == "Restored 9 tokens\nMessage 3 is new.\n<b> & 'so'"
         QTest.mouseClick(viewport, LEFT, pos=point)
     QToolTip.hideText()
     assert transcript.asked == []
