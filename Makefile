@@ -29,7 +29,8 @@ contracts: setup
 unit: setup
 	$(QT) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal
 
-# Long runs: the whole promise script on every model, thirty kills, fifty starts and stops.
+# Long runs: the promise script on every model, every real template, the state machine, 2,000 turns,
+# fifty starts and ends, thirty kills. tests/soak.py runs some of them, or more of each.
 soak: setup
 	$(QT) $(PY) -m tests.soak
 

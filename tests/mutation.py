@@ -6,6 +6,7 @@ caught when a test fails; one that survives means that nothing tests that line.
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -182,7 +183,10 @@ def try_mutation(mutation: Mutation | None, tests: tuple[str, ...]) -> int:
 
 
 def main() -> int:
-    chosen = [m for m in MUTATIONS if not sys.argv[1:] or m.name in sys.argv[1:]]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*", choices=[m.name for m in MUTATIONS], metavar="NAME")
+    names = parser.parse_args().names
+    chosen = [m for m in MUTATIONS if not names or m.name in names]
     tests = tuple(dict.fromkeys(test for mutation in chosen for test in mutation.tests))
     assert try_mutation(None, tests) == 0, "the tests fail without any mutation"
     survived = 0

@@ -1,11 +1,11 @@
 """The long runs: `python -m tests.soak [promise] [templates] [machine] ...`, all by default.
 
-A number after a name, as in machine=1000, says how many of them.
+A number after one of the last four names, as in machine=1000, says how many of them.
 
 promise  the full promise script (8 chats x 4 turns and what follows) on every tiny model and on the
          starter model, each step held to the bare model
 templates  8 chats x 6 turns behind every real Qwen template, without and with idle work
-machine  the state machine over the whole engine: so many examples for every tiny model
+machine  the state machine over the whole engine: 100 examples for every tiny model
 turns    2,000 turns of many conversations under a budget: memory and ledger must stay flat
 starts   fifty starts and ends of the engine in every state
 kills    thirty kill -9 of the app while it streams an answer
@@ -13,12 +13,17 @@ kills    thirty kill -9 of the app while it streams an answer
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
 
 from app.local_models import LocalModels
@@ -82,15 +87,20 @@ def play(
     return held
 
 
-def machine(folder: Path, examples: int = 100) -> bool:
-    for name in CONFIGS:
-        started = time.monotonic()
-        tally = run_machine(_subjects(folder, name), examples=examples, steps=50, seeded=False)
-        print(f"{name:<12} {tally}  {time.monotonic() - started:.0f} s", flush=True)
+def machine(folder: Path, examples: int) -> bool:
+    held = [attempt(name, partial(_machine_of, name, folder, examples)) for name in CONFIGS]
+    return all(held)
+
+
+def _machine_of(name: str, folder: Path, examples: int) -> bool:
+    """Raises what it finds."""
+    started = time.monotonic()
+    tally = run_machine(_subjects(folder, name), examples=examples, steps=50, seeded=False)
+    print(f"{name:<12} {tally}  {time.monotonic() - started:.0f} s", flush=True)
     return True
 
 
-def turns(folder: Path, number: int = 2000) -> bool:
+def turns(folder: Path, number: int) -> bool:
     subject = _subjects(folder, "lfm2")[f"lfm2 {Template.THINKING}"]
 
     def show(sample: Sample) -> None:
@@ -116,38 +126,73 @@ def _subjects(folder: Path, name: str) -> Mapping[str, Subject]:
     return subjects_of([name], get)
 
 
-def starts(folder: Path) -> bool:
+def starts(folder: Path, number: int) -> bool:
     model = build_tiny("qwen3_5", folder / "model", Template.KEEPING)
     statuses: list[int] = []
-    for number in range(50):
-        state = STATES[number % len(STATES)]
+    for state in islice(cycle(STATES), number):
         command = [sys.executable, "-c", PROGRAM, state, str(model)]
         statuses.append(subprocess.run(command, check=False, timeout=300).returncode)
     print(f"starts and ends with status 0: {statuses.count(0)} of {len(statuses)}")
     return not any(statuses)
 
 
-def kills(folder: Path) -> bool:
+def kills(folder: Path, number: int) -> bool:
     model = build_tiny("lfm2", folder / "model", Template.KEEPING)
-    survived = kill_often(folder / "data", model, rounds=30)
-    print(f"kill -9 while streaming survived: {survived} of 30")
-    return True
+    survived = kill_often(folder / "data", model, number)
+    print(f"kill -9 while streaming survived: {survived} of {number}")
+    return survived == number
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One of the names above, with how many where that can be said."""
+
+    name: str
+    play: Callable[[Path], bool]
+
+
+PLAIN: dict[str, Callable[[Path], bool]] = {"promise": promise, "templates": template_table}
+COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
+    "machine": (machine, 100),
+    "turns": (turns, 2000),
+    "starts": (starts, 50),
+    "kills": (kills, 30),
+}
+
+
+def run_of(argument: str) -> Run:
+    """NAME or NAME=NUMBER."""
+    name, equals, number = argument.partition("=")
+    if name in PLAIN and not equals:
+        return Run(name, PLAIN[name])
+    if name not in COUNTED:
+        known = ", ".join([*PLAIN, *(f"{name}[=NUMBER]" for name in COUNTED)])
+        raise argparse.ArgumentTypeError(f"{argument} is none of {known}")
+    play, usual = COUNTED[name]
+    if equals and not (number.isdecimal() and int(number)):
+        raise argparse.ArgumentTypeError(f"{number!r} says not how many")
+    return Run(name, lambda folder: play(folder, int(number) if equals else usual))
+
+
+def attempt(name: str, play: Callable[[], bool]) -> bool:
+    """Whether it held; what it raises is shown, and the next one can run."""
+    try:
+        held = play()
+    except Exception:  # noqa: BLE001 (a test may raise anything)
+        traceback.print_exc()
+        held = False
+    if not held:
+        print(f"{name} BROKEN", flush=True)
+    return held
 
 
 def main() -> int:
-    runs: dict[str, Callable[..., bool]] = {
-        "promise": promise,
-        "templates": template_table,
-        "machine": machine,
-        "turns": turns,
-        "starts": starts,
-        "kills": kills,
-    }
+    parser = argparse.ArgumentParser(description="The long runs.")
+    parser.add_argument("runs", nargs="*", type=run_of, metavar="NAME[=NUMBER]")
     held = True
-    for argument in sys.argv[1:] or runs:
-        name, _, number = argument.partition("=")
+    for run in parser.parse_args().runs or map(run_of, [*PLAIN, *COUNTED]):
         with tempfile.TemporaryDirectory() as folder:
-            held &= runs[name](Path(folder), *([int(number)] if number else []))
+            held &= attempt(run.name, partial(run.play, Path(folder)))
     return 0 if held else 1
 
 
