@@ -69,8 +69,8 @@ MUTATIONS = (
     Mutation(
         "lent K/V is overwritten without being copied out",
         "engine/cache/prefix_cache.py",
-        "        self._copy_out(hot, kept)\n",
-        "",
+        "            self._lending.copy_out(hot, common_end(match.run, hot.run))\n",
+        "            pass\n",
     ),
     Mutation(
         "a rotating window is put back without a copy",
@@ -105,7 +105,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a conversation does not say what it uses",
-        "engine/cache/prefix_cache.py",
+        "engine/cache/lending.py",
         "            node.users.add(hot.conversation_id)\n",
         "",
     ),

@@ -1,7 +1,7 @@
 """What the engine keeps of the tokens it has processed, and how a prompt gets it back.
 
 One radix tree of K/V spans and snapshots, and the hot caches in which the newest spans lie. Owned
-by the engine thread. What to give up when bytes run short is budget.py's.
+by the engine thread. held.py has the values; lending.py, eviction.py and this change them.
 
 Life of a request's tokens [0, n):
     [0, restored)   K/V in the hot cache, state from a snapshot    after acquire
@@ -13,30 +13,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 import mlx.core as mx
 
 from engine.cache import kv
 from engine.cache.budget import (
-    DropLogits,
-    DropNode,
-    DropSnapshot,
-    GiveUpHot,
     Holdings,
     Ledger,
     Policy,
     Victim,
-    least_point,
 )
 from engine.cache.coverage import coverage_aware
-from engine.cache.hot import HotCache, KvNode, KvTree, LentSpan, is_point
-from engine.cache.kv import KvArrays
+from engine.cache.eviction import Eviction
+from engine.cache.held import Counters, Held, Lease
+from engine.cache.hot import HotCache, KvNode, LentSpan
 from engine.cache.layout import Layout
 from engine.cache.lending import Lending
 from engine.cache.matching import Match, deepest_match
 from engine.cache.radix import (
-    RadixTree,
     Run,
     ancestry,
     common_end,
@@ -50,36 +44,8 @@ from engine.types import CacheStatistics, ConversationId
 
 log = logging.getLogger(__name__)
 
-# So much of the budget is left free when something has to be given up: a 64th.
-_SLACK_SHARE = 64
 # Stands for whatever comes after known tokens: no model has it.
 _ANOTHER_TOKEN = -1
-
-
-@dataclass(slots=True, eq=False)
-class Lease:
-    """Live caches on loan to one request, holding `restored` tokens of its prompt at first."""
-
-    hot: HotCache
-    restored: int
-    matched: int
-    logits: mx.array | None  # of the prompt's last token, when all of it was restored
-    side: bool
-    locked: KvNode | None
-    faulted: int  # up to there a stored point was not what it said
-    snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
-
-
-@dataclass(slots=True)
-class Counters:
-    """What happened since the model was loaded."""
-
-    matches: int = 0
-    evictions: int = 0
-    restore_faults: int = 0
-    copied_bytes: int = 0
-    audits: int = 0
-    audit_faults: int = 0
 
 
 class PrefixCache:
@@ -96,17 +62,21 @@ class PrefixCache:
     ) -> None:
         """on_fault is told of stored tokens that were wrong and how many of them are still there."""
         self._layout = layout
-        self._budget_bytes = budget_bytes
-        self._max_hot = max_hot
-        self._policy = policy
         self._on_fault = on_fault
-        self._pinned: set[ConversationId] = set()
-        self._tree: KvTree = RadixTree()
-        self._parked: dict[ConversationId, HotCache] = {}
-        self._lending = Lending(self._tree, self._parked, needs_snapshot=layout.needs_snapshot)
-        self._leases: list[Lease] = []
-        self._clock = 0  # conversations' turns published
-        self.counters = Counters()
+        self._held = Held(layout.needs_snapshot)
+        self._lending = Lending(self._held)
+        self._eviction = Eviction(
+            self._held,
+            self._lending,
+            layout,
+            budget_bytes=budget_bytes,
+            max_hot=max_hot,
+            policy=policy,
+        )
+
+    @property
+    def counters(self) -> Counters:
+        return self._held.counters
 
     def acquire(
         self,
@@ -139,7 +109,7 @@ class PrefixCache:
                 self.abandon(lease)
                 raise
             if lease.hot.is_restored(match.restored, match.snapshot):
-                self.counters.matches += match.restored > 0
+                self._held.counters.matches += match.restored > 0
                 return lease
             # A stored point that is not what it says: restore from the one before.
             faulted = max(faulted, match.restored)
@@ -150,7 +120,7 @@ class PrefixCache:
         snapshot = capture(lease.hot.leaves.aux, lease.hot.n_tokens, kind, logits)
         lease.snapshots.append(snapshot)
         if not lease.side:
-            self._keep_to_budget()
+            self._eviction.keep_to_budget()
         return snapshot
 
     def reserve(self, lease: Lease, n_tokens: int) -> None:
@@ -158,8 +128,8 @@ class PrefixCache:
         leaves = lease.hot.leaves.kv
         growth = kv.growth(leaves, n_tokens)
         if growth and not lease.side:
-            self._keep_to_budget(growth)
-        self.counters.copied_bytes += kv.reserve(leaves, n_tokens)
+            self._eviction.keep_to_budget(growth)
+        self._held.counters.copied_bytes += kv.reserve(leaves, n_tokens)
 
     def cut_back(self, lease: Lease, n_tokens: int) -> None:
         """Take back what was fed after n_tokens and failed.
@@ -184,12 +154,13 @@ class PrefixCache:
             return
         if not hot.token_ids:
             return
-        self._insert(hot, lease.snapshots, is_turn=is_turn)
+        self._held.clock += is_turn
+        self._lending.lend(hot, lease.snapshots)
         hot.set_state(None)
-        hot.last_used = self._clock
-        self._parked[hot.conversation_id] = hot
-        self._drop_unused()
-        self._enforce()
+        hot.last_used = self._held.clock
+        self._held.parked[hot.conversation_id] = hot
+        self._eviction.drop_unused()
+        self._eviction.keep_to_limits()
 
     def abandon(self, lease: Lease) -> None:
         """Drop what the request added to the lease's caches; what was restored stays if it can.
@@ -197,11 +168,11 @@ class PrefixCache:
         Also the way out of a publish that failed half-way.
         """
         self._end_lease(lease)
-        if self._parked.get(lease.hot.conversation_id) is lease.hot:
-            del self._parked[lease.hot.conversation_id]
+        if self._held.parked.get(lease.hot.conversation_id) is lease.hot:
+            del self._held.parked[lease.hot.conversation_id]
         if lease.side or not self._take_back(lease.hot, lease.restored):
             self._lending.withdraw(lease.hot)
-        self._drop_unused()
+        self._eviction.drop_unused()
 
     def _take_back(self, hot: HotCache, restored: int) -> bool:
         """Park what a cache held before its request failed, if that is still there."""
@@ -216,146 +187,84 @@ class PrefixCache:
         except Exception:
             log.exception("the live caches of %s are lost", hot.conversation_id)
             return False
-        self._parked[hot.conversation_id] = hot
+        self._held.parked[hot.conversation_id] = hot
         return True
 
     def forget(self, conversation_id: ConversationId) -> None:
         """Drop what only this conversation uses."""
-        for node in self._tree.nodes():
+        for node in self._held.tree.nodes():
             node.users.discard(conversation_id)
-        self._drop_unused()
-        hot = self._parked.get(conversation_id)
+        self._eviction.drop_unused()
+        hot = self._held.parked.get(conversation_id)
         if hot is not None:
-            self._give_up(hot)
+            self._eviction.give_up(hot)
 
     def pin(self, conversation_id: ConversationId, *, pinned: bool) -> None:
         """What a pinned conversation uses is given up after everything unpinned."""
         if pinned:
-            self._pinned.add(conversation_id)
+            self._held.pinned.add(conversation_id)
         else:
-            self._pinned.discard(conversation_id)
+            self._held.pinned.discard(conversation_id)
 
     def set_budget(self, budget_bytes: int) -> None:
         """Hold at most so many bytes from now on."""
-        self._budget_bytes = budget_bytes
-        self._keep_to_budget()
+        self._eviction.budget_bytes = budget_bytes
+        self._eviction.keep_to_budget()
 
     def evict(self, victim: Victim) -> int:
         """Give up what a policy named. Returns the bytes that this freed."""
-        match victim:
-            case GiveUpHot(hot):
-                freed, copied = hot.nbytes, self.counters.copied_bytes
-                self._give_up(hot)
-                for leaf in hot.leaves.kv:
-                    # Who named the victim still holds on to it.
-                    leaf.keys = leaf.values = None
-                return freed - (self.counters.copied_bytes - copied)
-            case DropLogits(node):
-                return self._drop_logits(node)
-            case DropSnapshot(node):
-                return self._drop_snapshot(node) + self._prune(node)
-            case DropNode(node):
-                freed = self._drop_snapshot(node) + node.span.nbytes
-                self._tree.remove(node)
-                return freed + self._prune(node.parent)
+        return self._eviction.evict(victim)
 
     def evict_hot(self) -> None:
         """Give up all parked caches; their tokens stay in the tree."""
-        for hot in list(self._parked.values()):
-            self._give_up(hot)
+        self._eviction.evict_hot()
 
     def evict_snapshots(self) -> None:
         """Give up all snapshots, and what is useless without them."""
-        for node in self._tree.nodes():
-            if node.lock_count == 0:
-                node.snapshot = None
-        self._prune_all()
+        self._eviction.evict_snapshots()
 
     def evict_all(self) -> None:
         """Give up everything that no request is using."""
-        for hot in list(self._parked.values()):
-            if self._lending.lends_to_requests(hot):
-                self._give_up(hot)
-            else:
-                del self._parked[hot.conversation_id]
-                self._lending.withdraw(hot)
-        for node in reversed(list(self._tree.nodes())):
-            if not node.children and node.lock_count == 0:
-                self._tree.remove(node)
+        self._eviction.evict_all()
 
     def ledger(self) -> Ledger:
-        """Bytes held, counted anew: there is no running total that could drift."""
-        kv_bytes = snapshot_bytes = 0
-        for node in self._tree.nodes():
-            kv_bytes += node.span.nbytes
-            if node.snapshot is not None:
-                snapshot_bytes += node.snapshot.nbytes
-        hot = [*self._parked.values(), *(lease.hot for lease in self._leases)]
-        pending = [snapshot for lease in self._leases for snapshot in lease.snapshots]
-        return Ledger(
-            kv_bytes=kv_bytes,
-            snapshot_bytes=snapshot_bytes + sum(snapshot.nbytes for snapshot in pending),
-            hot_bytes=sum(cache.nbytes for cache in hot),
-        )
+        """Bytes held."""
+        return self._held.ledger()
 
     def holdings(self) -> Holdings:
         """What a policy decides on."""
-        return Holdings(
-            nodes=tuple(self._tree.nodes()),
-            parked=tuple(self._parked.values()),
-            pinned=self._pinned,
-            needs_snapshot=self._layout.needs_snapshot,
-            kv_bytes_per_token=self._layout.kv_bytes_per_token,
-            now=self._clock,
-        )
+        return self._eviction.holdings()
 
     def statistics(self) -> CacheStatistics:
-        ledger = self.ledger()
-        nodes = list(self._tree.nodes())
-        return CacheStatistics(
-            kv_bytes=ledger.kv_bytes,
-            snapshot_bytes=ledger.snapshot_bytes,
-            hot_bytes=ledger.hot_bytes,
-            total_bytes=ledger.total_bytes,
-            budget_bytes=self._budget_bytes,
-            num_nodes=len(nodes),
-            num_snapshots=sum(node.snapshot is not None for node in nodes),
-            num_hot=len(self._parked),
-            matches=self.counters.matches,
-            evictions=self.counters.evictions,
-            restore_faults=self.counters.restore_faults,
-            copied_bytes=self.counters.copied_bytes,
-            audits=self.counters.audits,
-            audit_faults=self.counters.audit_faults,
-        )
+        return self._held.statistics(self._eviction.budget_bytes)
 
     def nodes(self) -> Iterator[KvNode]:
         """All nodes of the tree, parents before children."""
-        return self._tree.nodes()
+        return self._held.tree.nodes()
 
     def parked(self, conversation_id: ConversationId) -> HotCache | None:
         """A conversation's live caches while no request uses them."""
-        return self._parked.get(conversation_id)
+        return self._held.parked.get(conversation_id)
 
     def check_invariants(self) -> None:
         """Assert what must hold between two steps of the engine."""
-        self._tree.check_invariants()
-        known = {id(hot) for hot in self._parked.values()}
-        known |= {id(lease.hot) for lease in self._leases}
-        for node in self._tree.nodes():
+        self._held.tree.check_invariants()
+        known = {id(hot) for hot in self._held.parked.values()}
+        known |= {id(lease.hot) for lease in self._held.leases}
+        for node in self._held.tree.nodes():
             if node.snapshot is not None:
                 assert node.snapshot.n_tokens == node.end
             if isinstance(node.span, LentSpan):
                 assert id(node.span.hot) in known
                 assert (node.start, node.end) == (node.span.start, node.span.end)
                 assert node.span.hot.run.part(node.start, node.end) == node.run
-        for conversation_id, hot in self._parked.items():
+        for conversation_id, hot in self._held.parked.items():
             assert hot.conversation_id == conversation_id
             assert hot.is_consistent()
-        if not self._leases:
-            assert all(node.lock_count == 0 and node.users for node in self._tree.nodes())
-            within = self.ledger().total_bytes <= self._budget_bytes
-            assert within or next(self._policy(self.holdings()), None) is None
+        if not self._held.leases:
+            assert all(node.lock_count == 0 and node.users for node in self._held.tree.nodes())
+            within = self._held.ledger().total_bytes <= self._eviction.budget_bytes
+            assert within or self._eviction.is_exhausted()
 
     # Audits
 
@@ -363,7 +272,7 @@ class PrefixCache:
         self, new_caches: Callable[[], list[object]], max_tokens: int
     ) -> tuple[KvNode, Lease] | None:
         """The point of at most max_tokens checked least recently, with empty caches to repeat it on."""
-        points = [node for node in self._tree.nodes() if self._is_point(node)]
+        points = [node for node in self._held.tree.nodes() if self._held.is_point(node)]
         fitting = [node for node in points if node.end <= max_tokens and not node.lock_count]
         if not fitting:
             return None
@@ -374,14 +283,11 @@ class PrefixCache:
     def end_audit(self, node: KvNode, lease: Lease, wrong: KvNode | None) -> None:
         """The point was checked. What was found wrong on the way to it goes, with all below."""
         self.abandon(lease)
-        self.counters.audits += 1
-        node.checked = self.counters.audits
+        self._held.counters.audits += 1
+        node.checked = self._held.counters.audits
         if wrong is not None:
-            self.counters.audit_faults += 1
+            self._held.counters.audit_faults += 1
             self._drop_faulty(wrong)
-
-    def _is_point(self, node: KvNode) -> bool:
-        return is_point(node, needs_snapshot=self._layout.needs_snapshot)
 
     # Reading ahead
 
@@ -401,7 +307,7 @@ class PrefixCache:
 
         displaces: beside what the conversation's own live caches hold; the rest may make room.
         """
-        hot = self._parked.get(conversation_id)
+        hot = self._held.parked.get(conversation_id)
         capacity = abandoned = 0
         if hot is not None:
             match = self._match(conversation_id, token_ids)
@@ -411,22 +317,22 @@ class PrefixCache:
         needed = (grown + abandoned) * self._layout.kv_bytes_per_token
         needed += num_points * self._layout.snapshot_bytes
         own = hot.nbytes if hot is not None else 0
-        kept = own if displaces else self.ledger().total_bytes
-        return needed <= self._budget_bytes - kept
+        kept = own if displaces else self._held.ledger().total_bytes
+        return needed <= self._eviction.budget_bytes - kept
 
     def _usable_end(self, hot: HotCache) -> int:
         """How much of a parked cache the tree keeps if it is cut: what lies beyond is a dead end."""
-        nodes = [step.node for step in self._tree.match(hot.run)]
-        used = [node for node in nodes if self._is_point(node) or len(node.children) > 1]
+        nodes = [step.node for step in self._held.tree.match(hot.run)]
+        used = [node for node in nodes if self._held.is_point(node) or len(node.children) > 1]
         return max((node.end for node in used), default=0)
 
     # Restoring
 
     def _match(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> Match:
-        hot = self._parked.get(conversation_id)
+        hot = self._held.parked.get(conversation_id)
         held = hot.run if hot else Run((), ())
-        needs_snapshot = self._layout.needs_snapshot
-        return deepest_match(self._tree, prompt_ids, held, needs_snapshot=needs_snapshot)
+        needs_snapshot = self._held.needs_snapshot
+        return deepest_match(self._held.tree, prompt_ids, held, needs_snapshot=needs_snapshot)
 
     def _lease(
         self,
@@ -437,7 +343,7 @@ class PrefixCache:
         side: bool,
         faulted: int = 0,
     ) -> Lease:
-        hot = None if side else self._parked.pop(conversation_id, None)
+        hot = None if side else self._held.parked.pop(conversation_id, None)
         if hot is None:
             hot = HotCache(conversation_id, new_caches())
         lease = Lease(
@@ -449,8 +355,8 @@ class PrefixCache:
             locked=match.node,
             faulted=faulted,
         )
-        self._tree.lock(match.node)
-        self._leases.append(lease)
+        self._held.tree.lock(match.node)
+        self._held.leases.append(lease)
         return lease
 
     def _withdraw_inconsistent(
@@ -461,27 +367,27 @@ class PrefixCache:
         Returns:
             Tokens of the prompt that they said they hold.
         """
-        hot = self._parked.get(conversation_id)
+        hot = self._held.parked.get(conversation_id)
         if hot is None or hot.is_consistent():
             return 0
-        del self._parked[conversation_id]
+        del self._held.parked[conversation_id]
         self._withdraw_faulty(hot)
         return common_prefix_len(hot.token_ids, prompt_ids)
 
     def _withdraw_faulty(self, hot: HotCache) -> None:
-        self.counters.restore_faults += 1
+        self._held.counters.restore_faults += 1
         self._say_faulty(hot.token_ids, self._lending.withdraw(hot))
 
     def _quarantine(self, lease: Lease) -> None:
         """Drop the point that a lease was restored from, all below it, and the lease's caches."""
-        self.counters.restore_faults += 1
+        self._held.counters.restore_faults += 1
         self._end_lease(lease)
         self._lending.withdraw(lease.hot)
         assert lease.locked is not None
         self._drop_faulty(lease.locked)
 
     def _drop_faulty(self, node: KvNode) -> None:
-        self._tree.remove_subtree(node)
+        self._held.tree.remove_subtree(node)
         self._say_faulty(path_run(node).token_ids, node.start)
 
     def _say_faulty(self, token_ids: Sequence[int], n_tokens: int) -> None:
@@ -490,9 +396,9 @@ class PrefixCache:
 
     def _make_way(self, conversation_id: ConversationId, match: Match) -> None:
         """Copy out of a conversation's parked caches what will be overwritten there."""
-        hot = self._parked.get(conversation_id)
+        hot = self._held.parked.get(conversation_id)
         if hot is not None:
-            self._copy_out(hot, common_end(match.run, hot.run))
+            self._lending.copy_out(hot, common_end(match.run, hot.run))
 
     def _restore(self, lease: Lease, prompt_ids: Sequence[int], match: Match, room: int) -> None:
         hot = lease.hot
@@ -503,7 +409,7 @@ class PrefixCache:
             lease.logits = match.snapshot.logits
         if match.node is not None and not lease.side:
             # Not those above: that they are passed by says nothing of how often they are asked for.
-            match.node.last_used = self._clock
+            match.node.last_used = self._held.clock
 
     def _fill(self, hot: HotCache, match: Match, room: int) -> None:
         """Copy the tree's K/V of [hot.n_tokens, match.restored) behind what hot holds."""
@@ -515,121 +421,11 @@ class PrefixCache:
             first, last = max(start, node.start), min(end, node.end)
             if first < last:
                 parts.append(node.span.range(first - node.start, last - node.start))
-        self.counters.copied_bytes += kv.append(hot.leaves.kv, parts, end, room)
+        self._held.counters.copied_bytes += kv.append(hot.leaves.kv, parts, end, room)
         hot.adopt(path_run(match.node).part(start, end))
-
-    # Publishing
-
-    def _insert(self, hot: HotCache, snapshots: Sequence[Snapshot], *, is_turn: bool) -> None:
-        self._clock += is_turn
-        run = hot.run
-        path = self._tree.match(run)
-        matched = path[-1].end if path else 0
-        parent = self._tree.node_ending_at(path, matched)
-        if matched < run.end:
-            self._tree.append(parent, run.part(matched, run.end), LentSpan(hot, matched, run.end))
-        for snapshot in snapshots:
-            if self._layout.needs_snapshot or snapshot.logits is not None:
-                node = self._tree.node_ending_at(self._tree.match(run), snapshot.n_tokens)
-                assert node is not None
-                self._attach(node, snapshot)
-                node.last_used = self._clock
-        for step in self._tree.match(run):
-            node = step.node
-            if node.end > matched:
-                node.last_used = self._clock
-            node.users.add(hot.conversation_id)
-            # Tokens that this cache holds too need no arrays of their own.
-            if isinstance(node.span, KvArrays):
-                node.span = LentSpan(hot, node.start, node.end)
-
-    def _attach(self, node: KvNode, snapshot: Snapshot) -> None:
-        assert node.end == snapshot.n_tokens
-        known = node.snapshot
-        if known is None or (known.logits is None and snapshot.logits is not None):
-            node.snapshot = snapshot
-        elif known.kind in (PointKind.STRIDE, PointKind.BRANCH):
-            known.kind = snapshot.kind
-
-    def _drop_unused(self) -> None:
-        """What only forgotten conversations used goes, once no request is using it."""
-        for node in reversed(list(self._tree.nodes())):
-            if not node.users and not node.children and node.lock_count == 0:
-                self._tree.remove(node)
-
-    def _prune_all(self) -> None:
-        for node in reversed(list(self._tree.nodes())):
-            if self._is_useless(node):
-                self._tree.remove(node)
-
-    def _is_useless(self, node: KvNode) -> bool:
-        return self._lending.is_dead_end(node) and isinstance(node.span, KvArrays)
-
-    # Leases and budget
-
-    def _copy_out(self, hot: HotCache, n_tokens: int) -> None:
-        self.counters.copied_bytes += self._lending.copy_out(hot, n_tokens)
-
-    def _give_up(self, hot: HotCache) -> None:
-        # In this order: if the copy fails, nothing has changed hands.
-        self._copy_out(hot, 0)
-        del self._parked[hot.conversation_id]
 
     def _end_lease(self, lease: Lease) -> None:
         """Idempotent."""
-        if lease in self._leases:
-            self._leases.remove(lease)
-            self._tree.unlock(lease.locked)
-
-    def _enforce(self) -> None:
-        while len(self._parked) > self._max_hot:
-            self._give_up(min(self._parked.values(), key=lambda hot: hot.last_used))
-        self._keep_to_budget()
-
-    def _keep_to_budget(self, growth: int = 0) -> None:
-        """Give up what matters least until the budget holds, and so many bytes that are to come."""
-        excess = self.ledger().total_bytes + growth - self._held_twice() - self._budget_bytes
-        if excess <= 0:
-            return
-        # A little more than need be: to rank all of a large tree takes longer than to give up a part.
-        excess += self._budget_bytes // _SLACK_SHARE
-        for victim in self._policy(self.holdings()):
-            excess -= self.evict(victim)
-            self.counters.evictions += 1
-            if excess <= 0:
-                return
-        for lease in self._leases:
-            # All that is left are the points of the running request itself.
-            while excess > 0 and (point := least_point(lease.snapshots)) is not None:
-                lease.snapshots.remove(point)
-                self.counters.evictions += 1
-                excess -= point.nbytes
-
-    def _held_twice(self) -> int:
-        """Bytes of K/V that running requests copied out of the tree: lent to it when they end."""
-        return sum(
-            node.span.nbytes
-            for lease in self._leases
-            for node in ancestry(lease.locked)
-            if node.end <= lease.restored
-        )
-
-    def _drop_logits(self, node: KvNode) -> int:
-        assert node.snapshot is not None
-        freed = node.snapshot.nbytes
-        node.snapshot = replace(node.snapshot, logits=None) if node.snapshot.states else None
-        return freed - (node.snapshot.nbytes if node.snapshot else 0)
-
-    def _drop_snapshot(self, node: KvNode) -> int:
-        freed = node.snapshot.nbytes if node.snapshot else 0
-        node.snapshot = None
-        return freed
-
-    def _prune(self, node: KvNode | None) -> int:
-        """Remove a leaf that is of no use any more, then what it was that led there."""
-        freed = 0
-        while node is not None and self._is_useless(node):
-            freed += node.span.nbytes
-            self._tree.remove(node)
-            node = node.parent
-        return freed
+        if lease in self._held.leases:
+            self._held.leases.remove(lease)
+            self._held.tree.unlock(lease.locked)

@@ -8,9 +8,10 @@ from typing import Self
 import mlx.core as mx
 
 from engine.cache import kv
+from engine.cache.held import Lease
 from engine.cache.hot import KvNode
 from engine.cache.layout import Leaves
-from engine.cache.prefix_cache import Lease, PrefixCache
+from engine.cache.prefix_cache import PrefixCache
 from engine.cache.radix import ancestry, path_run
 from engine.cache.trees import arrays_in
 from engine.events import IdleKind

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import mlx.core as mx
 
-from engine.cache.prefix_cache import Lease, PrefixCache
+from engine.cache.held import Lease
+from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import evaluate
 from engine.chat.prompt import PointKind
 from engine.models.loader import LoadedModel

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.cache.prefix_cache import Lease, PrefixCache
+from engine.cache.held import Lease
+from engine.cache.prefix_cache import PrefixCache
 from engine.chat.prompt import PointKind
 from engine.events import IdleKind, Prewarm
 from engine.runner.prefill import Prefill

@@ -12,7 +12,8 @@ from functools import partial
 
 import mlx.core as mx
 
-from engine.cache.prefix_cache import Lease, PrefixCache
+from engine.cache.held import Lease
+from engine.cache.prefix_cache import PrefixCache
 from engine.cache.radix import common_prefix_len
 from engine.cache.trees import evaluate
 from engine.chat.prompt import Point, PointKind, Prompt

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cache import kv, prefix_cache
+from engine.cache import kv, lending, prefix_cache
 from engine.cache.hot import HotCache
 from engine.config import EngineConfig
 from engine.errors import BugError, OutOfMemoryError, TemplateError
@@ -73,7 +73,7 @@ PLACES = {
     "copying out": Place(kv, "copy_range"),
     "writing back": Place(kv, "append"),
     "making room": Place(kv, "reserve"),
-    "publishing": Place(prefix_cache.PrefixCache, "_attach"),
+    "publishing": Place(lending, "_attach"),
     "template": Place(JinjaRenderer, "render", TemplateError("No such role.")),
 }
 

@@ -21,6 +21,6 @@ def test_mlx_stays_on_the_engine_thread(tiny_model: TinyModel) -> None:
     found = json.loads(ended.stdout)
 
     assert found["threads"] == ["engine"]
-    assert set(found["types"]) <= {"str", "int", "float", "bool", "NoneType"}
+    assert set(found["types"]) <= {"str", "bytes", "int", "float", "bool", "NoneType"}
     # The watch is not blind: a call on the main thread was seen afterwards.
     assert found["seen"] == ["MainThread", "engine"]

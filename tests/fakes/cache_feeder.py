@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from engine.cache.budget import Policy
 from engine.cache.coverage import coverage_aware
-from engine.cache.prefix_cache import Lease, PrefixCache
+from engine.cache.held import Lease
+from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import evaluate
 from engine.chat.prompt import PointKind
 from engine.models.probe import probe

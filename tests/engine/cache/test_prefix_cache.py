@@ -11,7 +11,7 @@ import mlx.core as mx
 import pytest
 
 from engine.cache import kv
-from engine.cache.prefix_cache import PrefixCache
+from engine.cache.eviction import Eviction
 from engine.cache.trees import map_arrays
 from engine.chat.prompt import PointKind
 from engine.events import (
@@ -217,7 +217,7 @@ def test_a_failure_in_publish_costs_the_state_and_nothing_else(
         raise RuntimeError("no memory for this")
 
     with monkeypatch.context() as patch:
-        patch.setattr(PrefixCache, "_enforce", failing)
+        patch.setattr(Eviction, "keep_to_limits", failing)
         ask(client, user("one"))
     cache_of(client).check_invariants()
     assert ask(client, user("one")).usage.plan.restored == 0
