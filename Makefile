@@ -36,6 +36,7 @@ soak: setup
 
 bench: setup
 	$(PY) -m tests.benchmarks.ttft
+	$(PY) -m tests.benchmarks.capture
 	$(PY) -m tests.benchmarks.eviction
 	$(PY) -m tests.benchmarks.memory
 	$(QT) $(PY) -m tests.benchmarks.bench_window

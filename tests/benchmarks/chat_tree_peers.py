@@ -21,13 +21,14 @@ import argparse
 import json
 import os
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,20 +45,52 @@ from tests.benchmarks.chat_tree_client import Endpoint, EndpointError
 from tests.benchmarks.chat_tree_endpoint import EndpointEngine
 from tests.benchmarks.chat_tree_tokens import ModelTokens
 
-MLX_LM = "mlx_lm.server={python} -m mlx_lm server --model {model} --port {port}"
+OWN, OWN_IDLE = "rejoinder", "rejoinder, idle"
 START_S = 300
 STOP_S = 30
 
 
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Another server, and the words that start it, with places to be filled."""
+
+    name: str
+    command: tuple[str, ...]
+
+    def filled(self, *, model: str, port: int) -> list[str]:
+        values = {"python": sys.executable, "model": model, "port": str(port)}
+        return [word.format(**values) for word in self.command]
+
+
+MLX_LM = Peer(
+    "mlx_lm.server",
+    ("{python}", "-m", "mlx_lm", "server", "--model", "{model}", "--port", "{port}"),
+)
+
+
+def peer_of(argument: str) -> Peer:
+    """NAME=COMMAND, of a program that is there: hours may pass before it is its turn."""
+    name, _, command = argument.partition("=")
+    if name in ("", OWN, OWN_IDLE):
+        raise argparse.ArgumentTypeError(f"{argument} names no other engine")
+    try:
+        peer = Peer(name, tuple(shlex.split(command)))
+        program, *_ = peer.filled(model="model", port=0)
+    except (KeyError, IndexError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{command!r} is no command: {error!r}") from error
+    if shutil.which(program) is None:
+        raise argparse.ArgumentTypeError(f"there is no program {program}")
+    return peer
+
+
 def main() -> int:
-    args = _parser().parse_args()
-    engines = {
-        "rejoinder": partial(own_run, args, idle=False),
-        "rejoinder, idle": partial(own_run, args, idle=True),
-    }
+    parser = _parser()
+    args = parser.parse_args()
+    engines = {OWN: partial(own_run, args, idle=False), OWN_IDLE: partial(own_run, args, idle=True)}
     for peer in args.peer or [MLX_LM]:
-        name, _, command = peer.partition("=")
-        engines[name] = partial(peer_run, name, command, args)
+        if peer.name in engines:
+            parser.error(f"there are two peers named {peer.name}")
+        engines[peer.name] = partial(peer_run, peer, args)
     runs: dict[str, list[StepCost]] = {}
     for name, play in engines.items():
         try:
@@ -93,17 +126,15 @@ def own_run(args: argparse.Namespace, *, idle: bool) -> list[StepCost]:
     return costs
 
 
-def peer_run(name: str, command: str, args: argparse.Namespace) -> list[StepCost]:
+def peer_run(peer: Peer, args: argparse.Namespace) -> list[StepCost]:
     """Start the server, play, end it.
 
     Raises:
         EndpointError: it did not start, or can't be measured.
     """
     port = _free_port()
-    values = {"python": sys.executable, "model": str(args.model), "port": str(port)}
-    parts = [part.format(**values) for part in shlex.split(command)]
     scenario = scenario_of(args)
-    with serving(parts, port) as pid:
+    with serving(peer.filled(model=str(args.model), port=port), port) as pid:
         engine = EndpointEngine(
             Endpoint(f"http://127.0.0.1:{port}/v1", str(args.model)),
             scenario,
@@ -111,18 +142,25 @@ def peer_run(name: str, command: str, args: argparse.Namespace) -> list[StepCost
             ModelTokens(args.model),
             server_pid=pid,
         )
-        return run(name, engine, scenario, args)
+        return run(peer.name, engine, scenario, args)
 
 
 @contextmanager
 def serving(command: list[str], port: int) -> Generator[int]:
-    """A server that accepts connections on the port; its process id."""
+    """A server that accepts connections on the port; its process id.
+
+    Raises:
+        EndpointError: it did not start.
+    """
     with tempfile.TemporaryDirectory() as home:
         log = Path(home) / "server.log"
         with log.open("wb") as output:
-            process = subprocess.Popen(
-                command, env=_environment(home), stdout=output, stderr=subprocess.STDOUT
-            )
+            try:
+                process = subprocess.Popen(
+                    command, env=_environment(home), stdout=output, stderr=subprocess.STDOUT
+                )
+            except OSError as error:
+                raise EndpointError(f"the server can't be started: {error}") from error
             try:
                 _wait_for(process, port, log)
                 yield process.pid
@@ -165,7 +203,9 @@ def _free_port() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="chat_tree_peers", description="Compare chat engines.")
     parser.add_argument("--model", type=Path, required=True, metavar="DIR", help="a model folder")
-    parser.add_argument("--peer", action="append", metavar="NAME=COMMAND", help="see above")
+    parser.add_argument(
+        "--peer", action="append", type=peer_of, metavar="NAME=COMMAND", help="see above"
+    )
     add_scenario_arguments(parser)
     return parser
 

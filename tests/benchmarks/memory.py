@@ -15,6 +15,7 @@ All figures are in K/V of one token; "active" is what MLX's allocator says.
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
@@ -27,6 +28,7 @@ from engine.chat.prompt import PointKind
 from engine.types import ConversationId
 from tests.fakes.cache_feeder import CacheFeeder, Points
 
+SHARE_LIMIT = 0.5
 NUM_CHATS, NUM_TURNS, NUM_BRANCHES, MAX_HOT = 20, 3, 10, 2
 SYSTEM_LEN, MESSAGE_LEN, REPLY_LEN = 2000, 100, 200
 TOKEN_BYTES = 64
@@ -87,7 +89,8 @@ class Server:
         return entries
 
 
-def main() -> None:
+def main() -> int:
+    """Exit status 0 if all takes half of mlx_lm.server's memory, and its newest entries' is enough for all."""
     before = active()
     chats = [Chat(f"c{number}") for number in range(NUM_CHATS)]
     ours = fed(chats)
@@ -108,8 +111,10 @@ def main() -> None:
 
     report_sharing(ours, chats)
     report_branches(ours, chats[0])
-    print(f"Rejoinder / everything: {held.total_bytes / everything:.2f}")
-    report_budgets(newest)
+    share = held.total_bytes / everything
+    print(f"Rejoinder / everything: {share:.2f}")
+    missing = report_budgets(newest)
+    return 0 if share <= SHARE_LIMIT and missing[100] == 0 else 1
 
 
 def fed(chats: Sequence[Chat]) -> CacheFeeder:
@@ -173,18 +178,22 @@ def report_branches(feeder: CacheFeeder, chat: Chat) -> None:
     )
 
 
-def report_budgets(newest_bytes: int) -> None:
-    """What twenty chats would read again for their next turn, of the 58,000 tokens in them."""
+def report_budgets(newest_bytes: int) -> dict[int, int]:
+    """What twenty chats would read again for their next turn, of the 58,000 tokens in them: by percent."""
+    missing: dict[int, int] = {}
     chats = [Chat(f"c{number}") for number in range(NUM_CHATS)]
     feeder = fed(chats)
     for percent in (100, 90, 80, 70, 60, 50):
         feeder.cache.set_budget(newest_bytes * percent // 100)
         found = [feeder.cache.look_ahead(ConversationId(c.name), c.token_ids) for c in chats]
-        missing = sum(len(c.token_ids) - m.restored for c, m in zip(chats, found, strict=True))
+        rests = (len(c.token_ids) - m.restored for c, m in zip(chats, found, strict=True))
+        missing[percent] = sum(rests)
         print(
-            f"Rejoinder in {percent:3} % of the newest entries: {missing:6,} tokens to read again"
+            f"Rejoinder in {percent:3} % of the newest entries:"
+            f" {missing[percent]:6,} tokens to read again"
         )
+    return missing
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
