@@ -122,6 +122,16 @@ class Leaves:
             aux=tuple(AuxLeaf(leaf) for leaf in leaves if not is_kv(leaf)),
         )
 
+    @property
+    def buffers(self) -> list[object]:
+        """The K/V buffers, (keys, values) a leaf."""
+        return [(leaf.keys, leaf.values) for leaf in self.kv]
+
+    @property
+    def states(self) -> list[object]:
+        """The auxiliary states, one a leaf."""
+        return [leaf.state for leaf in self.aux]
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:

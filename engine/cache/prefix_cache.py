@@ -34,12 +34,12 @@ from engine.cache.radix import (
     Run,
     ancestry,
     common_end,
-    common_prefix_len,
     path_run,
 )
 from engine.cache.snapshot import Snapshot, capture
 from engine.cache.trees import evaluate
 from engine.chat.prompt import PointKind
+from engine.sequences import common_prefix_len
 from engine.types import CacheStatistics, ConversationId
 
 log = logging.getLogger(__name__)
@@ -139,7 +139,7 @@ class PrefixCache:
         """
         lease.hot.cut(n_tokens)
         lease.snapshots[:] = [point for point in lease.snapshots if point.n_tokens <= n_tokens]
-        evaluate([(leaf.keys, leaf.values) for leaf in lease.hot.leaves.kv])
+        evaluate(lease.hot.leaves.buffers)
 
     def publish(self, lease: Lease, *, is_turn: bool = True) -> None:
         """Share what the lease's caches hold, park them, keep to the budget.
@@ -183,7 +183,7 @@ class PrefixCache:
             self._lending.drop_beyond(hot, n_tokens)
             hot.cut(n_tokens)
             hot.set_state(None)
-            evaluate([(leaf.keys, leaf.values) for leaf in hot.leaves.kv])
+            evaluate(hot.leaves.buffers)
         except Exception:
             log.exception("the live caches of %s are lost", hot.conversation_id)
             return False

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
 from engine.cache.feeding import Feed, add_feeds, clip, common_feeding_end
+from engine.sequences import common_prefix_len
 from engine.types import ConversationId
 
 
@@ -268,24 +269,3 @@ def common_end(a: Run, b: Run) -> int:
     """How far b, which starts no later than a, agrees with a from a's start on, fed alike."""
     same_tokens = common_prefix_len(a.token_ids, b.token_ids, a.start - b.start)
     return common_feeding_end(a.feeds, b.feeds, a.start, a.start + same_tokens)
-
-
-def common_prefix_len(a: Sequence[int], b: Sequence[int], b_start: int = 0) -> int:
-    """How many tokens of a agree with b[b_start:].
-
-    Compared in slices first: the interpreter's own loop is far faster than ours on long paths.
-    """
-    limit = min(len(a), len(b) - b_start)
-    position = 0
-    width = 1024
-    while position < limit:
-        width = min(width, limit - position)
-        if list(a[position : position + width]) == list(
-            b[b_start + position : b_start + position + width]
-        ):
-            position += width
-        elif width == 1:
-            break
-        else:
-            width //= 2
-    return position

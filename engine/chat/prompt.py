@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 
-from engine.chat.runs import Runs, common_len
+from engine.chat.runs import Runs
 from engine.chat.splice import Splicer
 from engine.chat.template import ChatTemplate, Renderer, Segment, Thoughts, render_segments
 from engine.chat.tokenizer import ChatTokenizer
 from engine.errors import TemplateError
+from engine.sequences import common_prefix_len
 from engine.types import Message, ReplyTokens, Role
 
 log = logging.getLogger(__name__)
@@ -187,7 +188,7 @@ class PromptBuilder:
         except TemplateError:
             # What comes next may be refused; the prompt itself was not.
             return 0
-        return len(now) - common_len(now, later)
+        return len(now) - common_prefix_len(now, later)
 
     def _any_reply(self, *, in_reasoning: bool) -> Message:
         """Some reply that the model could give."""

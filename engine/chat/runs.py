@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.chat.tokenizer import ChatTokenizer
+from engine.sequences import common_prefix_len
 
 
 @dataclass(slots=True)
@@ -42,7 +43,7 @@ class Runs:
         a message.
         """
         before = self._encode()
-        common = [common_len(before, self._encode(probe)) for probe in probes]
+        common = [common_prefix_len(before, self._encode(probe)) for probe in probes]
         return len(self.token_ids) + min(common)
 
     def end_run(self) -> None:
@@ -51,9 +52,3 @@ class Runs:
 
     def _encode(self, probe: str = "") -> tuple[int, ...]:
         return self.tokenizer.encode_run(self._control, self._text + probe)
-
-
-def common_len(a: Sequence[object], b: Sequence[object]) -> int:
-    """How many items (ids, characters) a and b begin with in common."""
-    pairs = enumerate(zip(a, b, strict=False))
-    return next((i for i, (x, y) in pairs if x != y), min(len(a), len(b)))

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 
-from engine.chat.runs import common_len
 from engine.chat.template import Segment
 from engine.chat.tokenizer import ChatTokenizer
+from engine.sequences import common_prefix_len
 from engine.types import Message, ReplyTokens
 
 
@@ -82,7 +82,7 @@ class Splicer:
         start = next((i for i in starts if text.startswith(lead[i:] + shown)), None)
         if start is None:
             return None
-        agreed = common_len(text, lead[start:] + shown + following)
+        agreed = common_prefix_len(text, lead[start:] + shown + following)
         return self._whole_tokens(token_ids, 0, agreed, shift=start)
 
     def _find_part(self, reply: ReplyTokens, shown: str, *, is_reasoning: bool) -> _Fit | None:

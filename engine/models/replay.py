@@ -39,6 +39,5 @@ def replay(
 def _feed(adapter: ModelAdapter, caches: list[object], token_ids: Sequence[int]) -> mx.array:
     logits = adapter.forward(token_ids, caches)
     leaves = Leaves.of(caches)
-    live = [(leaf.keys, leaf.values) for leaf in leaves.kv], [leaf.state for leaf in leaves.aux]
-    evaluate(logits, live)
+    evaluate(logits, leaves.buffers, leaves.states)
     return logits

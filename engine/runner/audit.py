@@ -84,7 +84,7 @@ def _first_wrong(node: KvNode, fresh: Leaves, logits: mx.array | None) -> KvNode
     snapshot = node.snapshot
     if snapshot is None:
         return None
-    is_wrong = _differ(snapshot.states, [leaf.state for leaf in fresh.aux])
+    is_wrong = _differ(snapshot.states, fresh.states)
     if snapshot.logits is not None and logits is not None:
         is_wrong = is_wrong or _differ(snapshot.logits, logits)
     return node if is_wrong else None

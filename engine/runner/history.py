@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from engine.chat.prompt import Prompt
 from engine.events import Prewarm
+from engine.sequences import common_prefix_len
 from engine.types import ConversationId, Message, Request, Role
 
 _MAX_CONVERSATIONS = 256
@@ -70,9 +71,9 @@ class History:
         token_ids = array("I", prompt.token_ids)
         marks = marks_of(request.messages)
         known = [
-            Known(path, prompt.message_starts[_common_len(path.marks, marks)])
+            Known(path, prompt.message_starts[common_prefix_len(path.marks, marks)])
             if path.is_unloaded
-            else Known(path, _common_len(path.token_ids, token_ids))
+            else Known(path, common_prefix_len(path.token_ids, token_ids))
             for path in reversed(self._paths.get(request.conversation_id, []))
         ]
         return max(known, key=lambda one: one.num_tokens, default=None)
@@ -99,7 +100,7 @@ class History:
         kept = set(points)
         others: list[FedPath] = []
         for path in self._paths.pop(shown.conversation_id, []):
-            agreed = _common_len(path.token_ids, fed)
+            agreed = common_prefix_len(path.token_ids, fed)
             kept |= {point for point in path.points if point <= agreed}
             goes_on = marks[: len(path.marks)] == path.marks
             if not goes_on and (path.is_unloaded or agreed < len(path.token_ids)):
@@ -120,7 +121,7 @@ class History:
         for paths in self._paths.values():
             paths[:] = [
                 replace(path, faulted_at=n_tokens)
-                if _common_len(path.token_ids, wrong) > n_tokens
+                if common_prefix_len(path.token_ids, wrong) > n_tokens
                 else path
                 for path in paths
             ]
@@ -144,15 +145,3 @@ class History:
 
     def _num_tokens(self) -> int:
         return sum(len(path.token_ids) for paths in self._paths.values() for path in paths)
-
-
-def _common_len(a: Sequence[object], b: Sequence[object]) -> int:
-    """How many items agree from the first on. Halves, for slices are compared far faster than items."""
-    known, end = 0, min(len(a), len(b))
-    while known < end:
-        middle = (known + end + 1) // 2
-        if a[known:middle] == b[known:middle]:
-            known = middle
-        else:
-            end = middle - 1
-    return known

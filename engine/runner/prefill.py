@@ -74,8 +74,7 @@ class Prefill:
 
     def _evaluate(self, logits: mx.array | None) -> None:
         leaves = self.lease.hot.leaves
-        live = [(leaf.keys, leaf.values) for leaf in leaves.kv], [leaf.state for leaf in leaves.aux]
         points = self.lease.snapshots
         # A kept point is evaluated with the rest, else it would hold on to all it is computed from.
         kept = (points[-1].states, points[-1].logits) if points else ()
-        evaluate(live, kept, logits)
+        evaluate(leaves.buffers, leaves.states, kept, logits)

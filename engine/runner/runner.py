@@ -14,7 +14,6 @@ import mlx.core as mx
 
 from engine.cache.held import Lease
 from engine.cache.prefix_cache import PrefixCache
-from engine.cache.radix import common_prefix_len
 from engine.cache.trees import evaluate
 from engine.chat.prompt import Point, PointKind, Prompt
 from engine.chat.reply import ReplyStream, TextPiece
@@ -34,6 +33,7 @@ from engine.runner.read_ahead import ReadAheadJob
 from engine.runner.request_memory import RequestMemory
 from engine.runner.sequence import Clock, Sequence
 from engine.sampling.draw import draw
+from engine.sequences import common_prefix_len
 from engine.types import FinishReason, PromptPlan, Request, Usage
 
 log = logging.getLogger(__name__)

@@ -69,5 +69,5 @@ class CacheFeeder:
             if kind is not None and (is_prompt or self.layout.needs_snapshot):
                 self.cache.capture(lease, kind, logits if is_prompt else None)
             leaves, newest = lease.hot.leaves, lease.snapshots[-1:]
-            evaluate([(leaf.keys, leaf.values) for leaf in leaves.kv])
-            evaluate([leaf.state for leaf in leaves.aux], [point.states for point in newest])
+            evaluate(leaves.buffers)
+            evaluate(leaves.states, [point.states for point in newest])

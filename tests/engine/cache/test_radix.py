@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from hypothesis import given, settings, strategies as st
 
 from engine.cache.feeding import Feed, add_pass, clip
-from engine.cache.radix import RadixTree, Run, Step, common_end, common_prefix_len, path_run
+from engine.cache.radix import RadixTree, Run, Step, common_end, path_run
+from engine.sequences import common_prefix_len
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 from hypothesis import given, settings, strategies as st
 
-from engine.cache.radix import common_prefix_len
 from engine.chat.prompt import PointKind, PromptBuilder
 from engine.chat.template import Thoughts
 from engine.errors import TemplateError
+from engine.sequences import common_prefix_len
 from engine.types import Message, ReplyTokens, Role
 from tests.fakes.texts import FunctionRenderer, chat_tokenizer, prompt_builder
 from tests.fakes.tiny_model import Template

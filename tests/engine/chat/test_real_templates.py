@@ -12,10 +12,10 @@ from functools import cache
 
 import pytest
 
-from engine.cache.radix import common_prefix_len
 from engine.chat.prompt import Point, PointKind, Prompt, PromptBuilder
 from engine.chat.template import Thoughts
 from engine.models.renderer import JinjaRenderer
+from engine.sequences import common_prefix_len
 from engine.types import Message, Role
 from tests.fakes.qwen import Qwen, qwen_chat_tokenizer, qwen_template
 from tests.fakes.texts import reply_of

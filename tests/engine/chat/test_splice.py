@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.cache.radix import common_prefix_len
 from engine.chat.prompt import PromptBuilder
 from engine.chat.template import Thoughts
+from engine.sequences import common_prefix_len
 from engine.types import Message, Role
 from tests.fakes.texts import StringRenderer, chat_tokenizer, reply_of
 
