@@ -9,34 +9,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.cli import table
-from app.cli.client import ThreadedClient, add_kv_bits, load_model
+from app.cli.client import ThreadedClient, add_engine_options, engine_config, load_model
 from app.cli.player import ScriptPlayer, StepReport
 from app.cli.script import ScriptStep, parse_script
-from engine.config import EngineConfig
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", help="the script, - for standard input")
     parser.add_argument("--check", action="store_true", help="hold every step to the bare model")
     parser.add_argument("--json", action="store_true", help="no table on stderr")
-    parser.add_argument("--cache-bytes", type=int, help="bytes for cached conversations")
-    add_kv_bits(parser)
-    parser.add_argument(
-        "--reference-blas", action="store_true", help="without OpenBLAS: slow, sums in one order"
-    )
+    add_engine_options(parser)
 
 
 def run_script(args: Namespace, model: Path) -> int:
     """Exit status 0 if every step ran and, with --check, held."""
     steps = list(_read(args.file))
-    config = EngineConfig(
-        cache_budget_bytes=args.cache_bytes,
-        kv_bits=args.kv_bits,
-        use_openblas=not args.reference_blas,
-        # Only when a step says so, and then all of it: a figure depends neither on pauses nor on plugs.
-        idle_work=False,
-        saves_battery=False,
-    )
+    # Idle work only when a step says so, and then all of it: no figure depends on pauses.
+    config = engine_config(args, idle_work=False)
     shows_table = sys.stderr.isatty() and not args.json
     if shows_table:
         print(table.HEADER, file=sys.stderr)

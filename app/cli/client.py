@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
@@ -55,6 +55,26 @@ class ThreadedClient:
         trace: TracebackType | None,
     ) -> None:
         self._engine.close()
+
+
+def add_engine_options(parser: ArgumentParser) -> None:
+    """Of a benchmark; see engine_config."""
+    parser.add_argument("--cache-bytes", type=int, help="bytes for cached conversations")
+    add_kv_bits(parser)
+    parser.add_argument(
+        "--reference-blas", action="store_true", help="without OpenBLAS: slow, sums in one order"
+    )
+
+
+def engine_config(args: Namespace, *, idle_work: bool) -> EngineConfig:
+    """As the options of a benchmark say. Its figures depend on no plug."""
+    return EngineConfig(
+        cache_budget_bytes=args.cache_bytes,
+        kv_bits=args.kv_bits,
+        use_openblas=not args.reference_blas,
+        idle_work=idle_work,
+        saves_battery=False,
+    )
 
 
 def add_kv_bits(parser: ArgumentParser) -> None:

@@ -230,7 +230,9 @@ class ScriptPlayer:
         visible = visible_messages(conv, pending.turn.user_id)
         self._chats[pending.chat] = finish_reply(conv, pending.turn.reply_id, finished)
         usage, plan = finished.usage, finished.usage.plan
-        known = self._processed.add(finished.prompt_ids + finished.reply.token_ids)
+        redo = self._processed.add_answer(
+            finished.prompt_ids, finished.reply.token_ids, restored=plan.restored
+        )
         return StepReport(
             op=pending.op,
             chat=pending.chat,
@@ -241,7 +243,7 @@ class ScriptPlayer:
             restored=plan.restored,
             read=plan.read,
             replayed=plan.replayed,
-            redo=max(0, min(known, plan.prompt_tokens) - plan.restored),
+            redo=redo,
             output_tokens=usage.output_tokens,
             restore_ms=round(usage.restore_ms, 3),
             ttft_ms=round(usage.ttft_ms, 3),

@@ -5,34 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from app.cli.processed import ProcessedTokens
 from engine.types import Message, PromptPlan, Request
-
-
-class TokenTrie:
-    """Token sequences, as the edges of a trie."""
-
-    def __init__(self) -> None:
-        self._edges: dict[tuple[int, int], int] = {}
-
-    def add(self, token_ids: Iterable[int]) -> None:
-        node = 0
-        for token_id in token_ids:
-            node = self._edges.setdefault((node, token_id), len(self._edges) + 1)
-
-    def known_len(self, token_ids: Sequence[int]) -> int:
-        """How many of token_ids are a prefix of something that was added."""
-        node = 0
-        for position, token_id in enumerate(token_ids):
-            if (node := self._edges.get((node, token_id), -1)) < 0:
-                return position
-        return len(token_ids)
 
 
 @dataclass(slots=True)
 class Processed:
     """What was processed for one conversation, and not lost since for any known reason."""
 
-    tokens: TokenTrie = field(default_factory=TokenTrie)
+    tokens: ProcessedTokens = field(default_factory=ProcessedTokens)
     prompts: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])  # read to the end
     forks: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])  # left once, read on
     read_ahead: set[object] = field(default_factory=set[object])  # next turns, see ahead_of

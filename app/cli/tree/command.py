@@ -5,31 +5,21 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from app.cli.client import ThreadedClient, load_model
+from app.cli.client import ThreadedClient, add_engine_options, engine_config, load_model
 from app.cli.tree.options import add_scenario_arguments, run, scenario_of
 from app.cli.tree.own import OwnEngine
-from engine.config import EngineConfig
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_scenario_arguments(parser)
     parser.add_argument("--idle", action="store_true", help="let idle work end after each step")
-    parser.add_argument("--cache-bytes", type=int, help="bytes for cached conversations")
-    parser.add_argument(
-        "--reference-blas", action="store_true", help="without OpenBLAS: slow, sums in one order"
-    )
+    add_engine_options(parser)
 
 
 def run_tree(args: Namespace, model: Path) -> int:
     """Exit status 0 if nothing was processed twice and, with --idle, nothing replayed."""
-    config = EngineConfig(
-        cache_budget_bytes=args.cache_bytes,
-        use_openblas=not args.reference_blas,
-        idle_work=args.idle,
-        saves_battery=False,
-    )
     scenario = scenario_of(args)
-    with ThreadedClient(config) as client:
+    with ThreadedClient(engine_config(args, idle_work=args.idle)) as client:
         facts = load_model(client, model, lambda _: None)
         engine = OwnEngine(client, facts, scenario, args.replies, awaits_idle=args.idle)
         name = "rejoinder, idle" if args.idle else "rejoinder"

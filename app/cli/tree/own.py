@@ -87,14 +87,16 @@ class OwnEngine:
         if self._awaits_idle:
             self._await_idle()
         usage, plan = finished.usage, finished.usage.plan
-        known = self._processed.add(finished.prompt_ids + finished.reply.token_ids)
+        redo = self._processed.add_answer(
+            finished.prompt_ids, finished.reply.token_ids, restored=plan.restored
+        )
         return StepCost(
             step=step.name,
             chat=step.chat,
             thinking=step.thinking,
             prompt_tokens=plan.prompt_tokens,
             cached_tokens=plan.restored,
-            redo=max(0, min(known, plan.prompt_tokens) - plan.restored),
+            redo=redo,
             replayed=plan.replayed,
             output_tokens=usage.output_tokens,
             ttft_ms=usage.ttft_ms,
@@ -152,9 +154,9 @@ class OwnEngine:
         self._client.send(Submit(request, time.perf_counter()))
         while True:
             match self._client.next_event():
-                case RequestFinished() as finished:
+                case RequestFinished(request.request_id) as finished:
                     return finished
-                case RequestFailed(_, problem):
+                case RequestFailed(request.request_id, problem):
                     raise ProblemError(problem)
                 case _:
                     pass
