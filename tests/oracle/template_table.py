@@ -94,21 +94,24 @@ def _play(model: Path, qwen: Qwen, manner: Manner, size: Size, *, idle: bool) ->
         input="\n".join(json.dumps(step) for step in steps),
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
+    if ended.returncode:
+        print(ended.stderr.strip()[-500:], file=sys.stderr, flush=True)
+        ended.check_returncode()
     return tally(turns, [json.loads(line) for line in ended.stdout.splitlines()])
 
 
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("rows", nargs="*", default=list(ROWS), choices=[[], *ROWS])
+    parser.add_argument("rows", nargs="*", choices=list(ROWS), metavar="ROW")
     parser.add_argument("--chats", type=int, default=8)
     parser.add_argument("--turns", type=int, default=6)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         size = Size(chats=args.chats, turns=args.turns)
-        return 0 if template_table(Path(folder), args.rows, size) else 1
+        return 0 if template_table(Path(folder), args.rows or ROWS, size) else 1
 
 
 if __name__ == "__main__":
