@@ -36,11 +36,11 @@ soak: setup
 
 bench: setup
 	$(PY) -m tests.benchmarks.ttft
-	$(PY) -m tests.benchmarks.capture
 	$(PY) -m tests.benchmarks.eviction
 	$(PY) -m tests.benchmarks.memory
 	$(QT) $(PY) -m tests.benchmarks.bench_window
 	$(QT) $(PY) -m tests.benchmarks.bench_transcript
+	$(PY) -m tests.benchmarks.capture
 
 screenshots: setup
 	$(QT) $(PY) -m tests.screenshots.make build/screenshots
