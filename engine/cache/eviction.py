@@ -44,6 +44,9 @@ class Eviction:
         self._max_hot = max_hot
         self._policy = policy
         self.budget_bytes = budget_bytes
+        self._room = (
+            0  # bytes that may come before all are counted again, but for a first chunk's K/V
+        )
 
     def keep_to_limits(self) -> None:
         """As many parked caches as may be, and the budget."""
@@ -51,24 +54,35 @@ class Eviction:
             self.give_up(min(self._held.parked.values(), key=lambda hot: hot.last_used))
         self.keep_to_budget()
 
-    def keep_to_budget(self, growth: int = 0) -> None:
+    def add(self, num_bytes: int, *, to_come: int = 0) -> None:
+        """A request holds so many bytes more, and will hold those to come."""
+        self._room -= num_bytes + to_come
+        if self._room < 0:
+            self.keep_to_budget(to_come)
+
+    def keep_to_budget(self, to_come: int = 0) -> None:
         """Give up what matters least until the budget holds, and so many bytes that are to come."""
-        excess = self._held.ledger().total_bytes + growth - self._held_twice() - self.budget_bytes
-        if excess <= 0:
-            return
-        # A little more than need be: to rank all of a large tree takes longer than to give up a part.
-        excess += self.budget_bytes // _SLACK_SHARE
+        room = self.budget_bytes + self._held_twice() - self._held.ledger().total_bytes - to_come
+        if room < 0:
+            # A little more than need be: to rank a large tree takes longer than to give up a part.
+            room += self._free(self.budget_bytes // _SLACK_SHARE - room)
+        self._room = room
+
+    def _free(self, num_bytes: int) -> int:
+        """Give up so many bytes if there are. Returns how many it were."""
+        freed = 0
         for victim in self._policy(self.holdings()):
-            excess -= self.evict(victim)
+            freed += self.evict(victim)
             self._held.counters.evictions += 1
-            if excess <= 0:
-                return
+            if freed >= num_bytes:
+                return freed
         for lease in self._held.leases:
             # All that is left are the points of the running request itself.
-            while excess > 0 and (point := least_point(lease.snapshots)) is not None:
+            while freed < num_bytes and (point := least_point(lease.snapshots)) is not None:
                 lease.snapshots.remove(point)
                 self._held.counters.evictions += 1
-                excess -= point.nbytes
+                freed += point.nbytes
+        return freed
 
     def is_exhausted(self) -> bool:
         """Whether nothing is left to give up."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from engine.cache.held import Held
+from engine.cache.held import Held, Lease
 from engine.cache.hot import HotCache, KvNode, LentSpan
 from engine.cache.kv import KvArrays
-from engine.cache.radix import common_end
+from engine.cache.radix import ancestry, common_end
 from engine.cache.snapshot import Snapshot
 from engine.chat.prompt import PointKind
 
@@ -18,28 +16,36 @@ class Lending:
     def __init__(self, held: Held) -> None:
         self._held = held
 
-    def lend(self, hot: HotCache, snapshots: Sequence[Snapshot]) -> None:
-        """Make nodes of all that hot holds, with the points that were kept on the way."""
-        run, tree = hot.run, self._held.tree
-        path = tree.match(run)
-        matched = path[-1].end if path else 0
-        parent = tree.node_ending_at(path, matched)
+    def lend(self, lease: Lease) -> None:
+        """Make nodes of all that a lease's caches hold, with the points that were kept on the way."""
+        hot, tree = lease.hot, self._held.tree
+        run, above = hot.run, self._restored_node(lease)
+        path = tree.match(run, above)
+        matched = path[-1].end if path else (above.end if above else 0)
+        parent = tree.node_ending_at(path, matched) or above
         if matched < run.end:
             tree.append(parent, run.part(matched, run.end), LentSpan(hot, matched, run.end))
-        for snapshot in snapshots:
+        for snapshot in lease.snapshots:
             if self._held.needs_snapshot or snapshot.logits is not None:
-                node = tree.node_ending_at(tree.match(run), snapshot.n_tokens)
+                node = tree.node_ending_at(tree.match(run, above), snapshot.n_tokens) or above
                 assert node is not None
                 _attach(node, snapshot)
                 node.last_used = self._held.clock
-        for step in tree.match(run):
-            node = step.node
+        below = [step.node for step in tree.match(run, above)]
+        for node in (*ancestry(above), *below):
             if node.end > matched:
                 node.last_used = self._held.clock
             node.users.add(hot.conversation_id)
             # Tokens that this cache holds too need no arrays of their own.
             if isinstance(node.span, KvArrays):
                 node.span = LentSpan(hot, node.start, node.end)
+
+    def _restored_node(self, lease: Lease) -> KvNode | None:
+        """The deepest node of what was restored, None if that is not in the tree any more."""
+        path = list(ancestry(lease.locked))
+        if not all(self._held.tree.holds(node) for node in path):
+            return None
+        return next((node for node in path if node.end <= lease.restored), None)
 
     def copy_out(self, hot: HotCache, n_tokens: int) -> None:
         """Let no node borrow from hot beyond n_tokens any more: what is of use is copied."""
@@ -80,6 +86,8 @@ class Lending:
 
     def _lent_beyond(self, hot: HotCache, n_tokens: int) -> list[tuple[KvNode, LentSpan]]:
         """The nodes that borrow from hot beyond n_tokens, parents first; none reaches across it."""
+        if n_tokens >= hot.n_tokens:
+            return []
         path = [step.node for step in self._held.tree.match(hot.run) if step.node.end > n_tokens]
         nodes = [node for node in path if _is_lent(node, hot)]
         if nodes and nodes[0].start < n_tokens:

@@ -99,12 +99,13 @@ class PrefixCache:
         faulted = self._withdraw_inconsistent(conversation_id, prompt_ids)
         while True:
             match = self._match(conversation_id, prompt_ids)
-            if not side:
-                # While the caches are still parked: if the copy fails, nothing has changed hands.
-                self._make_way(conversation_id, match)
+            # While the caches are still parked: if the copy fails, nothing has changed hands.
+            kept = 0 if side else self._make_way(conversation_id, match)
             lease = self._lease(conversation_id, match, new_caches, side=side, faulted=faulted)
             try:
-                self._restore(lease, prompt_ids, match, room)
+                self._restore(lease, kept, prompt_ids, match, room)
+                if not side:
+                    self._eviction.keep_to_budget()
             except BaseException:
                 self.abandon(lease)
                 raise
@@ -120,7 +121,7 @@ class PrefixCache:
         snapshot = capture(lease.hot.leaves.aux, lease.hot.n_tokens, kind, logits)
         lease.snapshots.append(snapshot)
         if not lease.side:
-            self._eviction.keep_to_budget()
+            self._eviction.add(snapshot.nbytes)
         return snapshot
 
     def reserve(self, lease: Lease, n_tokens: int) -> None:
@@ -128,7 +129,7 @@ class PrefixCache:
         leaves = lease.hot.leaves.kv
         growth = kv.growth(leaves, n_tokens)
         if growth and not lease.side:
-            self._eviction.keep_to_budget(growth)
+            self._eviction.add(0, to_come=growth)
         self._held.counters.copied_bytes += kv.reserve(leaves, n_tokens)
 
     def cut_back(self, lease: Lease, n_tokens: int) -> None:
@@ -155,7 +156,7 @@ class PrefixCache:
         if not hot.token_ids:
             return
         self._held.clock += is_turn
-        self._lending.lend(hot, lease.snapshots)
+        self._lending.lend(lease)
         hot.set_state(None)
         hot.last_used = self._held.clock
         self._held.parked[hot.conversation_id] = hot
@@ -394,15 +395,24 @@ class PrefixCache:
         if self._on_fault is not None:
             self._on_fault(token_ids, n_tokens)
 
-    def _make_way(self, conversation_id: ConversationId, match: Match) -> None:
-        """Copy out of a conversation's parked caches what will be overwritten there."""
-        hot = self._held.parked.get(conversation_id)
-        if hot is not None:
-            self._lending.copy_out(hot, common_end(match.run, hot.run))
+    def _make_way(self, conversation_id: ConversationId, match: Match) -> int:
+        """Copy out of a conversation's parked caches what will be overwritten there.
 
-    def _restore(self, lease: Lease, prompt_ids: Sequence[int], match: Match, room: int) -> None:
+        Returns:
+            How much of the match they hold.
+        """
+        hot = self._held.parked.get(conversation_id)
+        if hot is None:
+            return 0
+        kept = common_end(match.run, hot.run)
+        self._lending.copy_out(hot, kept)
+        return kept
+
+    def _restore(
+        self, lease: Lease, kept: int, prompt_ids: Sequence[int], match: Match, room: int
+    ) -> None:
         hot = lease.hot
-        hot.cut(common_end(match.run, hot.run))
+        hot.cut(kept)
         self._fill(hot, match, room)
         hot.set_state(match.snapshot)
         if match.snapshot is not None and match.restored == len(prompt_ids):

@@ -137,11 +137,14 @@ class RadixTree(Generic[S, P]):
             if path and not going_on:
                 yield path
 
-    def match(self, run: Run) -> list[Step[S, P]]:
-        """The path that agrees longest with a run from token 0, in tokens and in feeding."""
+    def match(self, run: Run, above: Node[S, P] | None = None) -> list[Step[S, P]]:
+        """The path that agrees longest with a run from token 0, in tokens and in feeding.
+
+        above: a node whose path is known to agree; the path below it is returned.
+        """
         path: list[Step[S, P]] = []
-        children = self._roots
-        position = 0
+        children = above.children if above else self._roots
+        position = above.end if above else 0
         while position < run.end and (node := children.get(run.symbol_at(position))):
             end = common_end(node.run, run)
             path.append(Step(node, end - position))
@@ -188,6 +191,10 @@ class RadixTree(Generic[S, P]):
                 return node
         return None
 
+    def holds(self, node: Node[S, P]) -> bool:
+        """Whether a node is still where it was, below its parent."""
+        return self._siblings(node).get(_symbol(node)) is node
+
     def remove(self, node: Node[S, P]) -> None:
         """Take an unlocked leaf out."""
         assert not node.children
@@ -196,9 +203,8 @@ class RadixTree(Generic[S, P]):
 
     def remove_subtree(self, node: Node[S, P]) -> None:
         """Take a node out with all below it. Whoever has locked it may still unlock it."""
-        siblings = self._siblings(node)
-        if siblings.get(_symbol(node)) is node:
-            del siblings[_symbol(node)]
+        if self.holds(node):
+            del self._siblings(node)[_symbol(node)]
         pending = [node]
         while pending:
             # Else parents and children would keep each other, and their arrays, until a collection.
@@ -245,7 +251,7 @@ class RadixTree(Generic[S, P]):
 
 
 def _symbol(node: Node[S, P]) -> _Symbol:
-    return node.run.symbol_at(node.start)
+    return node.run.token_ids[0], node.run.feeds[0].pass_of(node.run.start)
 
 
 def ancestry(node: Node[S, P] | None) -> Iterator[Node[S, P]]:
