@@ -69,8 +69,8 @@ MUTATIONS = (
     Mutation(
         "lent K/V is overwritten without being copied out",
         "engine/cache/prefix_cache.py",
-        "            self._lending.copy_out(hot, common_end(match.run, hot.run))\n",
-        "            pass\n",
+        "        self._lending.copy_out(hot, kept)\n",
+        "",
     ),
     Mutation(
         "a rotating window is put back without a copy",
