@@ -1,4 +1,4 @@
-"""Are the tests awake? `python -m tests.mutation [NAME ...]` breaks one line at a time and runs them.
+"""Are the tests awake? `python -m tests.mutation [--only NAME ...]` breaks one line at a time and runs them.
 
 Each mutation is made in a temporary copy of the sources, never in the working tree. A mutation is
 caught when a test fails; one that survives means that nothing tests that line.
@@ -184,9 +184,10 @@ def try_mutation(mutation: Mutation | None, tests: tuple[str, ...]) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("names", nargs="*", choices=[m.name for m in MUTATIONS], metavar="NAME")
-    names = parser.parse_args().names
-    chosen = [m for m in MUTATIONS if not names or m.name in names]
+    names = [mutation.name for mutation in MUTATIONS]
+    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME")
+    only = parser.parse_args().only
+    chosen = [mutation for mutation in MUTATIONS if mutation.name in only]
     tests = tuple(dict.fromkeys(test for mutation in chosen for test in mutation.tests))
     assert try_mutation(None, tests) == 0, "the tests fail without any mutation"
     survived = 0

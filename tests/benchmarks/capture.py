@@ -1,6 +1,6 @@
 """What keeping state costs while people chat: capturing, publishing, restoring.
 
-    python -m tests.benchmarks.capture [turns] [decode] [restore] [--model DIR] [--reps 10]
+    python -m tests.benchmarks.capture [--only turns decode restore] [--model DIR] [--reps 10]
 
 turns    engine time in capture and publish per turn, with 200 and with 8,000 tokens of history
 decode   a 2,000-token answer with captures and without, interleaved; beside it with and with again
@@ -258,7 +258,7 @@ def _time_concatenating(spans: Sequence[KvArrays], room: int) -> float:
 def main() -> int:
     whats = ("turns", "decode", "restore")
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", nargs="*", choices=whats)
+    parser.add_argument("--only", nargs="+", choices=whats, default=whats)
     parser.add_argument("--model", type=Path)
     parser.add_argument("--reps", type=int, default=10)
     args = parser.parse_args()
@@ -272,7 +272,7 @@ def main() -> int:
             "restore": lambda: time_restoring(args.reps),
         }
         held = True
-        for what in args.what or whats:
+        for what in args.only:
             for row in benchmarks[what]():
                 print(json.dumps({"what": what, **row}), flush=True)
                 held = held and row["held"] is True

@@ -1,6 +1,6 @@
 """What each real Qwen template makes the engine read, as a table.
 
-    python -m tests.oracle.template_table [--chats 8] [--turns 6] [ROW ...]
+    python -m tests.oracle.template_table [--chats 8] [--turns 6] [--only ROW ...]
 
 Every row is played twice: each turn right after the one before, and with the engine idle between.
 """
@@ -105,13 +105,13 @@ def _play(model: Path, qwen: Qwen, manner: Manner, size: Size, *, idle: bool) ->
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("rows", nargs="*", choices=list(ROWS), metavar="ROW")
+    parser.add_argument("--only", nargs="+", choices=ROWS, default=[*ROWS], metavar="ROW")
     parser.add_argument("--chats", type=int, default=8)
     parser.add_argument("--turns", type=int, default=6)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         size = Size(chats=args.chats, turns=args.turns)
-        return 0 if template_table(Path(folder), args.rows or ROWS, size) else 1
+        return 0 if template_table(Path(folder), args.only, size) else 1
 
 
 if __name__ == "__main__":
