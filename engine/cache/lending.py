@@ -42,10 +42,9 @@ class Lending:
 
     def _restored_node(self, lease: Lease) -> KvNode | None:
         """The deepest node of what was restored, None if that is not in the tree any more."""
-        path = list(ancestry(lease.locked))
-        if not all(self._held.tree.holds(node) for node in path):
+        if lease.locked is None or lease.locked.is_removed:
             return None
-        return next((node for node in path if node.end <= lease.restored), None)
+        return next((node for node in ancestry(lease.locked) if node.end <= lease.restored), None)
 
     def copy_out(self, hot: HotCache, n_tokens: int) -> None:
         """Let no node borrow from hot beyond n_tokens any more: what is of use is copied."""
@@ -89,7 +88,7 @@ class Lending:
         if n_tokens >= hot.n_tokens:
             return []
         path = [step.node for step in self._held.tree.match(hot.run) if step.node.end > n_tokens]
-        nodes = [node for node in path if _is_lent(node, hot)]
+        nodes = [node for node in path if borrows(node, hot)]
         if nodes and nodes[0].start < n_tokens:
             self._held.tree.split(nodes[0], n_tokens - nodes[0].start)
         return [(node, node.span) for node in nodes if isinstance(node.span, LentSpan)]
@@ -111,5 +110,6 @@ def _attach(node: KvNode, snapshot: Snapshot) -> None:
         known.kind = snapshot.kind
 
 
-def _is_lent(node: KvNode, hot: HotCache) -> bool:
+def borrows(node: KvNode, hot: HotCache) -> bool:
+    """Whether a node's K/V lies in hot; then hot holds all of the path to its end."""
     return isinstance(node.span, LentSpan) and node.span.hot is hot

@@ -28,7 +28,7 @@ from engine.cache.eviction import Eviction
 from engine.cache.held import Counters, Held, Lease
 from engine.cache.hot import HotCache, KvNode, LentSpan
 from engine.cache.layout import Layout
-from engine.cache.lending import Lending
+from engine.cache.lending import Lending, borrows
 from engine.cache.matching import Match, deepest_match
 from engine.cache.radix import (
     Run,
@@ -404,7 +404,10 @@ class PrefixCache:
         hot = self._held.parked.get(conversation_id)
         if hot is None:
             return 0
-        kept = common_end(match.run, hot.run)
+        if match.node is not None and borrows(match.node, hot):
+            kept = match.restored
+        else:
+            kept = common_end(match.run, hot.run)
         self._lending.copy_out(hot, kept)
         return kept
 

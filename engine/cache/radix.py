@@ -67,6 +67,7 @@ class Node(Generic[S, P]):
     __slots__ = (
         "checked",
         "children",
+        "is_removed",
         "last_used",
         "lock_count",
         "parent",
@@ -83,6 +84,7 @@ class Node(Generic[S, P]):
         self.children: dict[_Symbol, Node[S, P]] = {}
         self.snapshot: P | None = None
         self.lock_count = 0
+        self.is_removed = False  # from the tree, by itself or with a node above
         self.last_used = 0
         self.checked = 0  # when an audit last looked at it
         self.users: set[ConversationId] = set()
@@ -191,24 +193,22 @@ class RadixTree(Generic[S, P]):
                 return node
         return None
 
-    def holds(self, node: Node[S, P]) -> bool:
-        """Whether a node is still where it was, below its parent."""
-        return self._siblings(node).get(_symbol(node)) is node
-
     def remove(self, node: Node[S, P]) -> None:
         """Take an unlocked leaf out."""
         assert not node.children
         assert node.lock_count == 0
+        node.is_removed = True
         del self._siblings(node)[_symbol(node)]
 
     def remove_subtree(self, node: Node[S, P]) -> None:
         """Take a node out with all below it. Whoever has locked it may still unlock it."""
-        if self.holds(node):
+        if not node.is_removed:
             del self._siblings(node)[_symbol(node)]
         pending = [node]
         while pending:
             # Else parents and children would keep each other, and their arrays, until a collection.
             lost = pending.pop()
+            lost.is_removed = True
             pending.extend(lost.children.values())
             lost.children.clear()
 
