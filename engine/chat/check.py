@@ -62,21 +62,48 @@ def _controls(tokenizer: ChatTokenizer, token_ids: Ids) -> Ids:
 
 
 def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Message]) -> str:
-    position = 0
-    for message in messages:
-        thought, answer = _reply_parts(tokenizer, message)
-        if message.reply is None or not (thought or answer):
+    """Whether there is a way to find the replies' ids one after the other; else what spoke against it.
+
+    The first place is not always the right one: what is left of an empty reply, the marker that ends
+    its thoughts, may stand at the prompt's end as well.
+    """
+    replies = [message for message in messages if any(_reply_parts(tokenizer, message))]
+    fault = ""
+    ways = [(0, 0)]  # replies found, tokens looked at
+    seen = set(ways)
+    while ways:
+        index, position = ways.pop()
+        if index == len(replies):
+            if _is_plain(tokenizer, prompt_ids[position:]):
+                return ""
+            fault = fault or "the last message's ids differ"
             continue
-        for wanted in (*_shown(tokenizer, message.reply.token_ids), *_shown(tokenizer, answer)):
-            at = _find(prompt_ids, wanted, position)
-            if at >= 0:
-                break
-        else:
-            return f"the ids of the reply {message.content[:40]!r} are not in the prompt"
+        further, reason = _ends_of(tokenizer, prompt_ids, position, replies[index])
+        fault = fault or reason
+        for end in reversed(further):
+            if (index + 1, end) not in seen:
+                seen.add((index + 1, end))
+                ways.append((index + 1, end))
+    return fault
+
+
+def _ends_of(
+    tokenizer: ChatTokenizer, prompt_ids: Ids, position: int, message: Message
+) -> tuple[list[int], str]:
+    """Where a reply that follows position may end, the likeliest first; why it can't elsewhere."""
+    assert message.reply is not None
+    thought, answer = _reply_parts(tokenizer, message)
+    ends: list[int] = []
+    reason = f"the ids of the reply {message.content[:40]!r} are not in the prompt"
+    for wanted in (*_shown(tokenizer, message.reply.token_ids), *_shown(tokenizer, answer)):
+        at = _find(prompt_ids, wanted, position)
+        if at < 0:
+            continue
         if wanted and not _is_plain_around(tokenizer, prompt_ids[position:at], thought):
-            return f"the text before the reply {message.content[:40]!r} is tokenised differently"
-        position = at + len(wanted)
-    return "" if _is_plain(tokenizer, prompt_ids[position:]) else "the last message's ids differ"
+            reason = f"the text before the reply {message.content[:40]!r} is tokenised differently"
+        else:
+            ends.append(at + len(wanted))
+    return ends, "" if ends else reason
 
 
 def _reply_parts(tokenizer: ChatTokenizer, message: Message) -> tuple[Ids, Ids]:
