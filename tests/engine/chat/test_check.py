@@ -45,6 +45,19 @@ def test_right_ids_pass(template: Template, typed: str) -> None:
     assert fault(template, prompt.token_ids, messages) == ""
 
 
+def test_what_is_left_of_an_empty_reply_may_stand_elsewhere_too() -> None:
+    messages = [Message(role=Role.USER, content="Which list?")]
+    for text in ("", "No."):
+        prompt = THINKING.build(messages, thinking=None, keep_thinking=False)
+        reply = written_reply(THINKING, prompt, text, "")
+        messages += [reply, Message(role=Role.USER, content="And more words?")]
+    # Its last tokens open and close the thoughts that there shall not be.
+    prompt = THINKING.build(messages, thinking=False, keep_thinking=False)
+    way = THINKING.template, TOKENIZER, prompt.token_ids, messages, Thoughts(wanted=False)
+
+    assert prompt_fault(*way) == ""
+
+
 def swapped(token_ids: Ids, old: Ids, new: Ids) -> Ids:
     at = next(i for i in range(len(token_ids)) if token_ids[i : i + len(old)] == old)
     return (*token_ids[:at], *new, *token_ids[at + len(old) :])
