@@ -59,6 +59,7 @@ MUTATIONS = (
         "engine/cache/matching.py",
         "limit = min(matched, len(prompt_ids) - 1)",
         "limit = min(matched, len(prompt_ids))",
+        CACHE,
     ),
     Mutation(
         "K/V is not cut before it is written on",

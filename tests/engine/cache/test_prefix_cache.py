@@ -95,6 +95,17 @@ def test_regenerate_feeds_nothing(open_tiny: OpenTiny) -> None:
     assert again.content == first.content
 
 
+def test_a_prompt_whose_logits_are_gone_feeds_its_last_token(open_tiny: OpenTiny) -> None:
+    client = open_tiny("llama")
+    first = ask(client, user("one"))
+    for node in cache_of(client).nodes():
+        node.snapshot = None
+    again = ask(client, user("one"))
+
+    assert again.usage.plan.restored == first.usage.plan.prompt_tokens - 1
+    assert again.reply.token_ids == first.reply.token_ids
+
+
 def test_a_side_request_leaves_no_trace(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     ask(client, user("one"))
