@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import mlx.core as mx
 
+# What rounding comes to in half precision, in deviations: a wrong state gives far more.
+_HALF_ROUNDING = 3e-2
+
+
+def rounding_in(array: mx.array, full: float) -> float:
+    """The relative difference that rounding may make: full, or what it is for halves."""
+    return _HALF_ROUNDING if array.dtype in (mx.float16, mx.bfloat16) else full
+
 
 def relative_difference(ours: mx.array, wanted: mx.array) -> float:
     """The largest |ours - wanted| over wanted's standard deviation; 0 only if they are the same.

@@ -19,7 +19,7 @@ from engine.cache.trees import arrays_in, evaluate, tree_bytes
 from engine.chat.prompt import PointKind
 from engine.errors import is_out_of_memory
 from engine.models.adapter import ModelAdapter
-from engine.models.compare import relative_difference
+from engine.models.compare import relative_difference, rounding_in
 from engine.models.quantised_kv import KvQuantisation, group_sizes_of
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 _FIRST = tuple(range(8))
 _NEXT = tuple(range(8, 12))
 # Passes of the same length on the same state give the same but for rounding, if for that.
-_TOLERANCE, _HALF_TOLERANCE = 1e-4, 3e-2
+_TOLERANCE = 1e-4
 # What code that was not made for what it is given raises.
 _MISFITS = (TypeError, ValueError, AttributeError, LookupError, RuntimeError, AssertionError)
 
@@ -83,8 +83,7 @@ def _put_back(adapter: ModelAdapter, caches: list[object]) -> Layout:
 
 
 def _require_same(wanted: mx.array, ours: mx.array, what: str) -> None:
-    is_half = wanted.dtype in (mx.float16, mx.bfloat16)
-    tolerance = _HALF_TOLERANCE if is_half else _TOLERANCE
+    tolerance = rounding_in(wanted, _TOLERANCE)
     if wanted.size and (difference := relative_difference(ours, wanted)) > tolerance:
         raise StateError(f"{what} differ by {difference:.1e} of their deviation")
 

@@ -16,14 +16,14 @@ from engine.cache.radix import ancestry, path_run
 from engine.cache.trees import arrays_in
 from engine.events import IdleKind
 from engine.models.adapter import ModelAdapter
-from engine.models.compare import relative_difference
+from engine.models.compare import relative_difference, rounding_in
 from engine.models.replay import replay
 
 log = logging.getLogger(__name__)
 
 # The same passes give the same bits on a CPU. A GPU may sum in another order now and then, which is
-# a step or two of a half; what a wrong state gives is far above.
-_MARGIN, _HALF_MARGIN = 1e-3, 3e-2
+# rounding, too; what a wrong state gives is far above.
+_MARGIN = 1e-3
 # Of packed integers (quantised K/V): the share that may differ, each by one such step.
 _INTEGERS_MARGIN = 0.05
 
@@ -104,5 +104,4 @@ def _arrays_differ(stored: mx.array, fresh: mx.array) -> bool:
         share = mx.mean(stored != fresh).item()
         assert isinstance(share, float)
         return share > _INTEGERS_MARGIN
-    is_half = stored.dtype in (mx.float16, mx.bfloat16)
-    return relative_difference(stored, fresh) > (_HALF_MARGIN if is_half else _MARGIN)
+    return relative_difference(stored, fresh) > rounding_in(fresh, _MARGIN)

@@ -16,6 +16,7 @@ from app.cli.script import parse_step
 from engine.cache.prefix_cache import PrefixCache
 from engine.events import Cancel, PrefillProgress, RequestFinished
 from engine.types import ReasonKind
+from tests.fakes.asking import cache_of
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import Template
@@ -34,8 +35,7 @@ class Chats:
 
     @property
     def cache(self) -> PrefixCache:
-        assert self.client.core.cache is not None
-        return self.client.core.cache
+        return cache_of(self.client)
 
     def do(self, op: str, **fields: object) -> None:
         self.play({"op": op, **fields})

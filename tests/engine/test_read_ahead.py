@@ -13,7 +13,6 @@ import pytest
 from app.cli.client import load_model
 from app.cli.player import ScriptPlayer, StepReport
 from app.cli.script import parse_step
-from engine.cache.prefix_cache import PrefixCache
 from engine.config import EngineConfig
 from engine.events import (
     AwaitIdle,
@@ -47,6 +46,7 @@ from engine.types import (
     Role,
     SamplingParams,
 )
+from tests.fakes.asking import cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import Template
@@ -73,24 +73,6 @@ def open_short(tiny_model: TinyModel) -> OpenShort:
         return client
 
     return get
-
-
-def cache_of(client: InlineClient) -> PrefixCache:
-    assert client.core.cache is not None
-    return client.core.cache
-
-
-def user(text: str) -> Message:
-    return Message(role=Role.USER, content=text)
-
-
-def reply_of(finished: RequestFinished) -> Message:
-    return Message(
-        role=Role.ASSISTANT,
-        content=finished.content,
-        reasoning=finished.reasoning,
-        reply=finished.reply,
-    )
 
 
 def submit(
