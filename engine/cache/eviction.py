@@ -20,6 +20,7 @@ from engine.cache.kv import KvArrays
 from engine.cache.layout import Layout
 from engine.cache.lending import Lending
 from engine.cache.radix import ancestry
+from engine.types import ConversationId
 
 # So much of the budget is left free when something has to be given up: a 64th.
 _SLACK_SHARE = 64
@@ -44,15 +45,13 @@ class Eviction:
         self._max_hot = max_hot
         self._policy = policy
         self.budget_bytes = budget_bytes
-        self._room = (
-            0  # bytes that may come before all are counted again, but for a first chunk's K/V
-        )
+        self._room = 0  # bytes that may come before all are counted again
 
     def keep_to_limits(self) -> None:
         """As many parked caches as may be, and the budget."""
         while len(self._held.parked) > self._max_hot:
             self.give_up(min(self._held.parked.values(), key=lambda hot: hot.last_used))
-        self.keep_to_budget()
+        self.add(0)
 
     def add(self, num_bytes: int, *, to_come: int = 0) -> None:
         """A request holds so many bytes more, and will hold those to come."""
@@ -137,11 +136,18 @@ class Eviction:
             if not node.children and node.lock_count == 0:
                 self._held.tree.remove(node)
 
-    def drop_unused(self) -> None:
-        """What only forgotten conversations used goes, once no request is using it."""
+    def forget(self, conversation_id: ConversationId) -> None:
+        """Drop what only this conversation uses, but for what a request is using."""
         for node in reversed(list(self._held.tree.nodes())):
-            if not node.users and not node.children and node.lock_count == 0:
-                self._held.tree.remove(node)
+            node.users.discard(conversation_id)
+            self._drop_if_unused(node)
+
+    def drop_unused(self, unlocked: KvNode | None) -> None:
+        """What only forgotten conversations used goes, now that no request is using it."""
+        for node in ancestry(unlocked):
+            # Who uses a node uses those above it: the first that is used ends the search.
+            if not (node.is_removed or self._drop_if_unused(node)):
+                return
 
     def holdings(self) -> Holdings:
         """What a policy decides on."""
@@ -160,7 +166,7 @@ class Eviction:
             node.span.nbytes
             for lease in self._held.leases
             for node in ancestry(lease.locked)
-            if node.end <= lease.restored
+            if node.end <= lease.restored and not node.is_removed
         )
 
     def _drop_logits(self, node: KvNode) -> int:
@@ -173,6 +179,12 @@ class Eviction:
         freed = node.snapshot.nbytes if node.snapshot else 0
         node.snapshot = None
         return freed
+
+    def _drop_if_unused(self, node: KvNode) -> bool:
+        is_unused = not (node.users or node.children or node.lock_count)
+        if is_unused:
+            self._held.tree.remove(node)
+        return is_unused
 
     def _prune(self, node: KvNode | None) -> int:
         """Remove a leaf that is of no use any more, then what it was that led there."""

@@ -32,9 +32,10 @@ class Lending:
                 _attach(node, snapshot)
                 node.last_used = self._held.clock
         below = [step.node for step in tree.match(run, above)]
-        for node in (*ancestry(above), *below):
+        for node in below:
             if node.end > matched:
                 node.last_used = self._held.clock
+        for node in (*ancestry(above), *below):
             node.users.add(hot.conversation_id)
             # Tokens that this cache holds too need no arrays of their own.
             if isinstance(node.span, KvArrays):
@@ -44,7 +45,8 @@ class Lending:
         """The deepest node of what was restored, None if that is not in the tree any more."""
         if lease.locked is None or lease.locked.is_removed:
             return None
-        return next((node for node in ancestry(lease.locked) if node.end <= lease.restored), None)
+        held = min(lease.restored, lease.hot.n_tokens)
+        return next((node for node in ancestry(lease.locked) if node.end <= held), None)
 
     def copy_out(self, hot: HotCache, n_tokens: int) -> None:
         """Let no node borrow from hot beyond n_tokens any more: what is of use is copied."""

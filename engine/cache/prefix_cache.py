@@ -105,7 +105,7 @@ class PrefixCache:
             try:
                 self._restore(lease, kept, prompt_ids, match, room)
                 if not side:
-                    self._eviction.keep_to_budget()
+                    self._eviction.keep_to_budget(to_come=self._first_buffers(lease.hot, room))
             except BaseException:
                 self.abandon(lease)
                 raise
@@ -152,15 +152,13 @@ class PrefixCache:
         self._end_lease(lease)
         if not hot.is_consistent():
             self._withdraw_faulty(hot)
-            return
-        if not hot.token_ids:
-            return
-        self._held.clock += is_turn
-        self._lending.lend(lease)
-        hot.set_state(None)
-        hot.last_used = self._held.clock
-        self._held.parked[hot.conversation_id] = hot
-        self._eviction.drop_unused()
+        elif hot.token_ids:
+            self._held.clock += is_turn
+            self._lending.lend(lease)
+            hot.set_state(None)
+            hot.last_used = self._held.clock
+            self._held.parked[hot.conversation_id] = hot
+        self._eviction.drop_unused(lease.locked)
         self._eviction.keep_to_limits()
 
     def abandon(self, lease: Lease) -> None:
@@ -171,13 +169,14 @@ class PrefixCache:
         self._end_lease(lease)
         if self._held.parked.get(lease.hot.conversation_id) is lease.hot:
             del self._held.parked[lease.hot.conversation_id]
-        if lease.side or not self._take_back(lease.hot, lease.restored):
+        if lease.side or not self._take_back(lease):
             self._lending.withdraw(lease.hot)
-        self._eviction.drop_unused()
+        self._eviction.drop_unused(lease.locked)
 
-    def _take_back(self, hot: HotCache, restored: int) -> bool:
+    def _take_back(self, lease: Lease) -> bool:
         """Park what a cache held before its request failed, if that is still there."""
-        n_tokens = min(restored, hot.n_tokens)
+        hot = lease.hot
+        n_tokens = min(lease.restored, hot.n_tokens)
         if not n_tokens or any(leaf.offset < n_tokens for leaf in hot.leaves.kv):
             return False
         try:
@@ -185,6 +184,8 @@ class PrefixCache:
             hot.cut(n_tokens)
             hot.set_state(None)
             evaluate(hot.leaves.buffers)
+            lease.snapshots.clear()
+            self._lending.lend(lease)
         except Exception:
             log.exception("the live caches of %s are lost", hot.conversation_id)
             return False
@@ -193,9 +194,7 @@ class PrefixCache:
 
     def forget(self, conversation_id: ConversationId) -> None:
         """Drop what only this conversation uses."""
-        for node in self._held.tree.nodes():
-            node.users.discard(conversation_id)
-        self._eviction.drop_unused()
+        self._eviction.forget(conversation_id)
         hot = self._held.parked.get(conversation_id)
         if hot is not None:
             self._eviction.give_up(hot)
@@ -423,6 +422,11 @@ class PrefixCache:
         if match.node is not None and not lease.side:
             # Not those above: that they are passed by says nothing of how often they are asked for.
             match.node.last_used = self._held.clock
+
+    def _first_buffers(self, hot: HotCache, room: int) -> int:
+        """Bytes of the K/V buffers that the first tokens of an empty cache will make."""
+        is_new = not hot.n_tokens and all(leaf.keys is None for leaf in hot.leaves.kv)
+        return kv.roomy(room) * self._layout.kv_bytes_per_token if is_new else 0
 
     def _fill(self, hot: HotCache, match: Match, room: int) -> None:
         """Copy the tree's K/V of [hot.n_tokens, match.restored) behind what hot holds."""

@@ -130,13 +130,11 @@ class RadixTree(Generic[S, P]):
         pending: list[list[Step[S, P]]] = [[]]
         while pending:
             path = pending.pop()
-            end = path[-1].end if path else 0
-            ends_here = bool(path) and not path[-1].is_whole
-            going_on = [] if ends_here else self._children_with(path, token_ids[end : end + 1])
-            for child in going_on:
-                step = Step(child, common_prefix_len(child.token_ids, token_ids, end))
-                pending.append([*path, step])
-            if path and not going_on:
+            while going_on := self._steps_on(path, token_ids):
+                first, *others = going_on
+                pending.extend([*path, step] for step in others)
+                path.append(first)
+            if path:
                 yield path
 
     def match(self, run: Run, above: Node[S, P] | None = None) -> list[Step[S, P]]:
@@ -229,10 +227,17 @@ class RadixTree(Generic[S, P]):
             yield node
             pending.extend(node.children.values())
 
-    def _children_with(self, path: Sequence[Step[S, P]], first: Sequence[int]) -> list[Node[S, P]]:
-        """Whatever goes on from a whole path (none: from the root) with a token."""
+    def _steps_on(self, path: Sequence[Step[S, P]], token_ids: Sequence[int]) -> list[Step[S, P]]:
+        """The steps that go on from a whole path (none: from the root) as token_ids do."""
+        end = path[-1].end if path else 0
+        if end == len(token_ids) or (path and not path[-1].is_whole):
+            return []
         children = path[-1].node.children if path else self._roots
-        return [child for (token_id, _), child in children.items() if token_id in first]
+        return [
+            Step(child, common_prefix_len(child.token_ids, token_ids, end))
+            for (token_id, _), child in children.items()
+            if token_id == token_ids[end]
+        ]
 
     def _siblings(self, node: Node[S, P]) -> dict[_Symbol, Node[S, P]]:
         return node.parent.children if node.parent else self._roots

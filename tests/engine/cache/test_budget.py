@@ -43,6 +43,43 @@ def test_what_a_request_restored_from_the_tree_is_not_counted_twice() -> None:
     assert feeder.cache.counters.evictions == 0
 
 
+def test_the_first_chunk_of_a_new_conversation_is_counted_too() -> None:
+    feeder = CacheFeeder()
+    feeder.turn("A", numbers(0, 2_000), {2_000: TAIL})
+    budget = feeder.cache.ledger().total_bytes + feeder.layout.snapshot_bytes
+    feeder.cache.set_budget(budget)
+    lease = feeder.start("B", numbers(50_000, 1_000))
+    feeder.feed(lease, numbers(50_000, 1_000), {1_000: TAIL})
+
+    assert feeder.cache.ledger().total_bytes <= budget
+    assert feeder.cache.counters.evictions > 0
+
+
+def test_what_a_failed_request_restored_is_not_held_twice() -> None:
+    feeder = CacheFeeder()
+    feeder.turn("A", numbers(0, 20_000), {20_000: TAIL})
+    feeder.cache.evict_hot()
+    feeder.cache.set_budget(feeder.cache.ledger().total_bytes + 500_000)
+    feeder.cache.abandon(feeder.start("A", numbers(0, 20_010)))
+
+    feeder.cache.check_invariants()
+    assert feeder.start("A", numbers(0, 20_010)).restored == 20_000
+
+
+def test_what_was_forgotten_while_a_request_used_it_goes_with_the_request() -> None:
+    feeder = CacheFeeder()
+    feeder.turn("A", numbers(0, 100), {50: TAIL, 100: TAIL})
+    feeder.cache.evict_hot()
+    lease = feeder.start("A", numbers(0, 110))
+    feeder.cache.forget(ConversationId("A"))
+    assert [node.end for node in feeder.cache.nodes()] == [50, 100]
+    lease.hot.leaves.kv[0].offset = 3
+    feeder.cache.publish(lease)
+
+    assert not list(feeder.cache.nodes())
+    assert feeder.cache.ledger().total_bytes == 0
+
+
 def test_a_side_request_evicts_nothing() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 2_000), {2_000: TAIL})
