@@ -18,6 +18,8 @@ from engine.types import Message
 
 Ids = tuple[int, ...]
 
+_HALF_CHARACTER = "\N{REPLACEMENT CHARACTER}"
+
 
 def prompt_fault(
     template: ChatTemplate,
@@ -64,8 +66,8 @@ def _controls(tokenizer: ChatTokenizer, token_ids: Ids) -> Ids:
 def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Message]) -> str:
     """Whether there is a way to find the replies' ids one after the other; else what spoke against it.
 
-    The first place is not always the right one: what is left of an empty reply, the marker that ends
-    its thoughts, may stand at the prompt's end as well.
+    The first place is not always the right one: what is left of a reply, the marker that ends its
+    thoughts or the first byte of a character, may stand elsewhere as well.
     """
     replies = [message for message in messages if any(_reply_parts(tokenizer, message))]
     fault = ""
@@ -96,13 +98,13 @@ def _ends_of(
     ends: list[int] = []
     reason = f"the ids of the reply {message.content[:40]!r} are not in the prompt"
     for wanted in (*_shown(tokenizer, message.reply.token_ids), *_shown(tokenizer, answer)):
-        at = _find(prompt_ids, wanted, position)
-        if at < 0:
-            continue
-        if wanted and not _is_plain_around(tokenizer, prompt_ids[position:at], thought):
-            reason = f"the text before the reply {message.content[:40]!r} is tokenised differently"
-        else:
-            ends.append(at + len(wanted))
+        for at in _places(prompt_ids, wanted, position):
+            if wanted and not _is_plain_around(tokenizer, prompt_ids[position:at], thought):
+                reason = (
+                    f"the text before the reply {message.content[:40]!r} is tokenised differently"
+                )
+            else:
+                ends.append(at + len(wanted))
     return ends, "" if ends else reason
 
 
@@ -123,12 +125,14 @@ def _reply_parts(tokenizer: ChatTokenizer, message: Message) -> tuple[Ids, Ids]:
 
 def _is_plain_around(tokenizer: ChatTokenizer, token_ids: Ids, thought: Ids) -> bool:
     """Whether ids are the tokenizer's own, or are so around a thought's."""
-    for wanted in _shown(tokenizer, thought):
-        at = _find(token_ids, wanted, 0) if wanted else -1
-        if at >= 0:
-            before, after = token_ids[:at], token_ids[at + len(wanted) :]
-            return _is_plain(tokenizer, before) and _is_plain(tokenizer, after)
-    return _is_plain(tokenizer, token_ids)
+    if _is_plain(tokenizer, token_ids):
+        return True
+    return any(
+        _is_plain(tokenizer, token_ids[:at]) and _is_plain(tokenizer, token_ids[at + len(wanted) :])
+        for wanted in _shown(tokenizer, thought)
+        if wanted
+        for at in _places(token_ids, wanted, 0)
+    )
 
 
 def _is_plain(tokenizer: ChatTokenizer, token_ids: Ids) -> bool:
@@ -147,21 +151,25 @@ def _runs(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[tuple[Ids, Ids]]
         yield token_ids[start : start + 1], token_ids[start + 1 : end]
 
 
-def _shown(tokenizer: ChatTokenizer, token_ids: Ids) -> tuple[Ids, Ids]:
-    """What a prompt may hold of a reply's ids: all, or all but what a template may have trimmed."""
+def _shown(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[Ids]:
+    """What a prompt may hold of a reply's ids: all, or less where a template may have trimmed it."""
 
-    def is_edge(token_id: int) -> bool:
+    def may_be_lost(token_id: int) -> bool:
         text = tokenizer.decode([token_id])
-        return text != text.strip()
+        # Half a character before blanks goes with them.
+        return text != text.strip() or text == _HALF_CHARACTER
 
     start, end = 0, len(token_ids)
-    while start < end and is_edge(token_ids[start]):
+    while start < end and may_be_lost(token_ids[start]):
         start += 1
-    while start < end and is_edge(token_ids[end - 1]):
+    while start < end and may_be_lost(token_ids[end - 1]):
         end -= 1
-    return token_ids, token_ids[start:end]
+    for first in range(start + 1):
+        for last in range(len(token_ids), end - 1, -1):
+            yield token_ids[first:last]
 
 
-def _find(token_ids: Ids, wanted: Ids, start: int) -> int:
-    ends = range(start, len(token_ids) - len(wanted) + 1)
-    return next((i for i in ends if token_ids[i : i + len(wanted)] == wanted), -1)
+def _places(token_ids: Ids, wanted: Ids, start: int) -> Iterator[int]:
+    """Where ids stand from start on; nothing stands at start alone."""
+    ends = range(start, len(token_ids) - len(wanted) + 1 if wanted else start + 1)
+    return (i for i in ends if token_ids[i : i + len(wanted)] == wanted)
