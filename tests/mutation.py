@@ -100,7 +100,7 @@ MUTATIONS = (
     ),
     Mutation(
         "deleting a conversation takes everyone's state",
-        "engine/cache/prefix_cache.py",
+        "engine/cache/eviction.py",
         "node.users.discard(conversation_id)",
         "node.users.clear()",
     ),
