@@ -49,6 +49,7 @@ class Prefill:
         """
         chunk = self.chunks.pop(0)
         token_ids = self._token_ids[self.fed : chunk.end]
+        self._cache.reserve(self.lease, room)
         logits = self._model.adapter.forward(token_ids, self.lease.hot.caches)
         self.lease.hot.commit(token_ids)
         # A new conversation has no buffers before its first chunk.

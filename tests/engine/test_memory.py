@@ -193,3 +193,17 @@ def test_a_tiny_budget_changes_no_answer(open_tiny: OpenTiny, budget: int) -> No
 
         assert answers[0].content == answers[1].content
     assert cache_of(tight).ledger().total_bytes <= budget
+
+
+@pytest.mark.parametrize("num_words", [100, 300, 700])
+def test_a_prompt_that_outgrows_parked_caches_stays_in_the_budget(
+    open_tiny: OpenTiny, num_words: int
+) -> None:
+    client = open_tiny()
+    first = ask(client, user("one thing"))
+    ask(client, user("something else"), chat="B")
+    cache = cache_of(client)
+    cache.set_budget(cache.ledger().total_bytes + 1_000_000)
+    ask(client, user("one thing"), reply_of(first), user("word " * num_words))
+
+    cache.check_invariants()
