@@ -87,11 +87,14 @@ class Account:
         """Tokens that were processed one after the other."""
         self.of(chat).tokens.add(token_ids)
 
-    def add_prompt(self, chat: str, prompt_ids: tuple[int, ...]) -> None:
-        """A prompt that was read to its end."""
+    def add_prompt(self, chat: str, prompt_ids: tuple[int, ...], matched: int) -> None:
+        """A prompt that was read to its end.
+
+        matched: what the engine found of it, a read-ahead that it had only begun included.
+        """
         everyone = self._processed.values()
         known = max((one.tokens.known_len(prompt_ids) for one in everyone), default=0)
-        self.of(chat).forks.add(prompt_ids[:known])
+        self.of(chat).forks.add(prompt_ids[: max(known, matched)])
         self.of(chat).prompts.add(prompt_ids)
 
     def _forks(self) -> set[tuple[int, ...]]:

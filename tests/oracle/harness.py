@@ -331,7 +331,8 @@ class Harness:
     def _note(self, flight: Flight, finished: RequestFinished) -> None:
         chat, request, reply_ids = flight.chat, flight.request, finished.reply.token_ids
         if reply_ids:
-            self.account.add_prompt(chat, finished.prompt_ids)
+            matched = finished.usage.plan.matched
+            self.account.add_prompt(chat, finished.prompt_ids, matched)
             self.account.add(chat, finished.prompt_ids + reply_ids)
             messages = (*request.messages, reply_of(finished))
             self._read_ahead[chat] = ahead_of(messages, request)
