@@ -31,9 +31,23 @@ class ModelAdapter:
         Returns:
             Logits of the last position, (V,).
         """
-        input_ids = mx.array([token_ids], mx.int32)  # (1, L)
-        logits: mx.array = self._model(input_ids, cache=caches)  # (1, L, V)
-        return logits[0, -1]
+        return self.run(mx.array([token_ids], mx.int32), caches)[0, -1]
+
+    def forward_rows(self, token_ids: mx.array, caches: Sequence[object]) -> mx.array:
+        """Feed one token to every row; lazy.
+
+        Args:
+            token_ids: (B,)
+            caches: of B rows, see rows.py.
+
+        Returns:
+            Logits (B, V).
+        """
+        return self.run(token_ids[:, None], caches)[:, -1]
+
+    def run(self, input_ids: mx.array, caches: Sequence[object]) -> mx.array:
+        """The model itself: ids (B, L) to logits (B, L, V); lazy."""
+        return self._model(input_ids, cache=caches)
 
     @property
     def weight_bytes(self) -> int:

@@ -31,8 +31,10 @@ from engine.chat.template import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
 from engine.errors import EngineError, ModelFolderError, OutOfMemoryError, is_out_of_memory
 from engine.models.adapter import ModelAdapter
-from engine.models.probe import StateError, find_quantisation, probe
+from engine.models.attention import attend_by_row
+from engine.models.probe import StateError, can_merge, find_quantisation, probe
 from engine.models.renderer import FunctionRenderer, JinjaRenderer
+from engine.models.rows import can_undo
 from engine.types import ModelFacts, SamplingParams
 
 log = logging.getLogger(__name__)
@@ -53,6 +55,8 @@ class LoadedModel:
     layout: Layout
     facts: ModelFacts
     vocab_size: int
+    can_merge: bool  # several rows go through it in one pass
+    can_undo: bool  # the newest token can be taken back
 
 
 def load_model(
@@ -76,6 +80,7 @@ def load_model(
         if mx.default_device() == mx.Device(mx.cpu):
             model = _as_float32(model)
         _evaluate(model, progress)
+        attend_by_row()
         adapter = ModelAdapter(model, find_quantisation(model, kv_bits) if kv_bits else None)
         layout = probe(adapter)
     except StateError as error:
@@ -90,7 +95,15 @@ def load_model(
     prompts = _prompts(path, wrapper)
     facts = _facts(card, wrapper, prompts, layout, adapter)
     log.info("loaded %s: %s", path, layout)
-    return LoadedModel(adapter, prompts, layout, facts, prompts.tokenizer.vocab_size)
+    return LoadedModel(
+        adapter=adapter,
+        prompts=prompts,
+        layout=layout,
+        facts=facts,
+        vocab_size=prompts.tokenizer.vocab_size,
+        can_merge=can_merge(adapter),
+        can_undo=can_undo(adapter.new_caches()),
+    )
 
 
 # What a folder whose files do not fit together makes mlx-lm raise.

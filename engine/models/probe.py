@@ -21,6 +21,7 @@ from engine.errors import is_out_of_memory
 from engine.models.adapter import ModelAdapter
 from engine.models.compare import relative_difference, rounding_in
 from engine.models.quantised_kv import KvQuantisation, group_sizes_of
+from engine.models.rows import MergedRows, RowByRow
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +87,38 @@ def _require_same(wanted: mx.array, ours: mx.array, what: str) -> None:
     tolerance = rounding_in(wanted, _TOLERANCE)
     if wanted.size and (difference := relative_difference(ours, wanted)) > tolerance:
         raise StateError(f"{what} differ by {difference:.1e} of their deviation")
+
+
+def can_merge(adapter: ModelAdapter) -> bool:
+    """Whether rows of a model can go through it in one pass and give what each gives alone."""
+    together, apart = (_rows(adapter), _rows(adapter))
+    try:
+        group = MergedRows(together)
+        for token_id in _NEXT[:2]:
+            token_ids = [mx.array(token_id)] * len(together)
+            ours = group.forward(adapter, token_ids)
+            theirs = RowByRow(apart).forward(adapter, token_ids)
+            for row, logits in enumerate(theirs):
+                _require_same(logits, ours[row], "logits of rows together")
+        for row, caches in enumerate(together):
+            group.release(row, undoing=False)
+            wanted = _feed(adapter, apart[row], _NEXT[:1])
+            _require_same(wanted, _feed(adapter, caches, _NEXT[:1]), "logits after a batch")
+    except (*_MISFITS, StateError) as error:
+        if is_out_of_memory(error):
+            raise
+        log.info("rows go one by one: %r", error)
+        return False
+    return True
+
+
+def _rows(adapter: ModelAdapter) -> list[list[object]]:
+    """Caches of conversations of different lengths."""
+    rows: list[list[object]] = []
+    for n_tokens in (len(_FIRST), 5):
+        rows.append(adapter.new_caches())
+        _feed(adapter, rows[-1], _FIRST[:n_tokens])
+    return rows
 
 
 def find_quantisation(model: nn.Module, bits: int) -> KvQuantisation:

@@ -36,7 +36,7 @@ class SizedAdapter(ModelAdapter):
         super().__init__(nn.Module())
         self._state_tokens = state_tokens
         # The same for every token: whoever asks for them need not wait for the device.
-        self._logits = mx.zeros(vocab_size)
+        self._logits = mx.zeros((1, 1, vocab_size))
         mx.eval(self._logits)
 
     @override
@@ -44,8 +44,8 @@ class SizedAdapter(ModelAdapter):
         return [KVCache(), ArraysCache(1)] if self._state_tokens else [KVCache()]
 
     @override
-    def forward(self, token_ids: Sequence[int], caches: list[object]) -> mx.array:
-        filler = mx.zeros((1, 1, len(token_ids), _WIDTH))
+    def run(self, input_ids: mx.array, caches: Sequence[object]) -> mx.array:
+        filler = mx.zeros((1, 1, input_ids.shape[1], _WIDTH))
         cast("KVCache", caches[0]).update_and_fetch(filler, filler)
         for cache in cast("list[ArraysCache]", caches[1:]):
             # A new array at every step, as a recurrent layer makes.

@@ -1,0 +1,51 @@
+"""Attention of several rows, each over keys and values of its own. Engine thread only.
+
+mlx-lm's models hand what their cache returned to one function. Where the caches of a batch returned
+`Rows`, that function runs once a row; for plain arrays it stays what it was.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, cast
+
+import mlx.core as mx
+from mlx_lm.models import base
+
+_attend = cast("Callable[..., mx.array]", base.scaled_dot_product_attention)
+_NAME = _attend.__name__
+
+
+class Rows:
+    """One value a row, where a model looks for one array: keys, values or a mask of each."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values = values
+
+
+@wraps(_attend)
+def _attend_by_row(
+    queries: mx.array, keys: Any, values: Any, cache: Any, scale: float, mask: Any, **options: Any
+) -> mx.array:
+    """Of queries (B, H, 1, D) over (1, H', T, D) a row, each of its own T. (B, H, 1, D)."""
+    if not isinstance(keys, Rows):
+        return _attend(queries, keys, values, cache, scale, mask, **options)
+    masks = mask.values if isinstance(mask, Rows) else [mask] * len(keys.values)
+    rows = zip(keys.values, values.values, cache.leaves, masks, strict=True)
+    return mx.concatenate(
+        [
+            _attend(queries[row : row + 1], keys, values, leaf, scale, mask, **options)
+            for row, (keys, values, leaf, mask) in enumerate(rows)
+        ]
+    )
+
+
+def attend_by_row() -> None:
+    """Let the models that are imported by now attend row by row where their caches want it."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(base.__package__ or "") and getattr(module, _NAME, None) is _attend:
+            setattr(module, _NAME, _attend_by_row)

@@ -1,0 +1,200 @@
+"""The live caches of several conversations as the caches of one batch. Engine thread only.
+
+Attention K/V stay in each row's own buffers and attention runs row by row: joining and leaving copy
+nothing of them, and nothing is padded. Recurrent states have one size whatever the row's length: they
+are merged, and their layers run once for the whole batch.
+"""
+
+# mlx-lm's caches are untyped.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import mlx.core as mx
+from mlx_lm.models.cache import ArraysCache, CacheList
+from typing_extensions import override
+
+from engine.cache.layout import Leaves, is_kv
+from engine.cache.trees import map_arrays, owned
+from engine.models.adapter import ModelAdapter
+from engine.models.attention import Rows
+
+
+class RowGroup(Protocol):
+    """Rows that go through the model together, one token each a pass."""
+
+    def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
+        """Feed one token, a lazy scalar, to every row; lazy. If it raises, nothing is fed.
+
+        Returns:
+            Logits (V,) a row.
+        """
+        ...
+
+    def release(self, row: int, *, undoing: bool) -> None:
+        """Let a row's caches be its own again, as they are after the newest pass or before it.
+
+        Not undoing is for all rows that are left, once the others have gone.
+        """
+        ...
+
+
+class RowByRow:
+    """A row alone, and rows of any model that can't do otherwise: a pass each, on its own caches."""
+
+    def __init__(self, rows: Sequence[list[object]]) -> None:
+        self._rows = rows
+        self._leaves = [Leaves.of(row) for row in rows]
+        self._before = [_Before(leaves) for leaves in self._leaves]
+
+    def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
+        self._before = [_Before(leaves) for leaves in self._leaves]
+        rows = zip(token_ids, self._rows, strict=True)
+        try:
+            return [adapter.forward_rows(token_id[None], caches)[0] for token_id, caches in rows]
+        except BaseException:
+            for before in self._before:
+                before.put_back()
+            raise
+
+    def release(self, row: int, *, undoing: bool) -> None:
+        if undoing:
+            self._before[row].put_back()
+
+
+class _Before:
+    """What one row's caches held before a pass: lengths, and references to states."""
+
+    def __init__(self, leaves: Leaves) -> None:
+        self._kv = [(leaf, leaf.offset) for leaf in leaves.kv]
+        self._aux = [(leaf, _same(leaf.state)) for leaf in leaves.aux]
+
+    def put_back(self) -> None:
+        for leaf, n_tokens in self._kv:
+            leaf.trim(leaf.offset - n_tokens)
+        for leaf, state in self._aux:
+            leaf.state = _same(state)
+
+
+def can_undo(caches: Sequence[object]) -> bool:
+    """Whether a pass of one token can be taken back: no layer overwrites what it held."""
+    return not any(leaf.writes_in_place for leaf in Leaves.of(caches).aux)
+
+
+class MergedRows:
+    """Several rows of a model whose caches allow it: one pass for all."""
+
+    def __init__(self, rows: Sequence[list[object]]) -> None:
+        """Raises whatever mlx-lm's caches raise that were not made for this."""
+        self._num_rows = len(rows)
+        self._attentions: list[_RowAttention] = []
+        self._states: list[_MergedStates] = []
+        self._caches = [self._merged(layer) for layer in zip(*rows, strict=True)]
+        self.offset: int | mx.array = 0
+
+    def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
+        # What depends on lengths alone is found once, for all layers.
+        self.offset = self._find_offset()
+        for states in self._states:
+            states.before = list(states.merged.cache)
+        for attention in self._attentions:
+            attention.before = [leaf.offset for leaf in attention.leaves]
+        try:
+            logits = adapter.forward_rows(mx.stack(list(token_ids)), self._caches)  # (B, V)
+        except BaseException:
+            for states in self._states:
+                states.merged.cache = states.before
+            for row in range(self._num_rows):
+                self._step_back(row)
+            raise
+        return [logits[row] for row in range(self._num_rows)]
+
+    def release(self, row: int, *, undoing: bool) -> None:
+        if undoing:
+            self._step_back(row)
+        for states in self._states:
+            states.split(row, undoing=undoing)
+
+    def _step_back(self, row: int) -> None:
+        for attention in self._attentions:
+            leaf = attention.leaves[row]
+            if is_kv(leaf):
+                leaf.trim(leaf.offset - attention.before[row])
+
+    def _find_offset(self) -> int | mx.array:
+        if not self._attentions:
+            return 0
+        offsets = [leaf.offset for leaf in self._attentions[0].leaves]
+        return offsets[0] if len(set(offsets)) == 1 else mx.array(offsets)
+
+    def _merged(self, leaves: tuple[Any, ...]) -> object:
+        first = leaves[0]
+        if first is None:
+            return None
+        if isinstance(first, CacheList):
+            parts = zip(*(layer.caches for layer in leaves), strict=True)
+            return CacheList(*map(self._merged, parts))
+        if hasattr(first, "update_and_fetch"):
+            self._attentions.append(_RowAttention(self, leaves))
+            return self._attentions[-1]
+        self._states.append(_MergedStates(leaves))
+        return self._states[-1].merged
+
+
+class _RowAttention:
+    """The K/V caches of one layer, a row each, where the model looks for one."""
+
+    def __init__(self, group: MergedRows, leaves: Sequence[Any]) -> None:
+        self._group = group
+        self.leaves = leaves
+        self.before: list[int] = []
+
+    @property
+    def offset(self) -> int | mx.array:
+        """Where the rows' next tokens stand: (B,), or one number for all."""
+        return self._group.offset
+
+    def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[Rows, Rows]:
+        """Keys and values (B, H, 1, D)."""
+        rows = [
+            leaf.update_and_fetch(keys[row : row + 1], values[row : row + 1])
+            for row, leaf in enumerate(self.leaves)
+        ]
+        return Rows([keys for keys, _ in rows]), Rows([values for _, values in rows])
+
+    def make_mask(self, *args: Any, **options: Any) -> Rows | None:
+        masks = [leaf.make_mask(*args, **options) for leaf in self.leaves]
+        return None if all(mask is None for mask in masks) else Rows(masks)
+
+
+class _MergedStates:
+    """The recurrent states of one layer, a row each, as one."""
+
+    def __init__(self, leaves: Sequence[ArraysCache]) -> None:
+        self._leaves = leaves
+        self.merged = _UnpaddedStates(len(leaves[0].cache))
+        columns = zip(*(leaf.cache for leaf in leaves), strict=True)
+        self.merged.cache = [mx.concatenate(list(column)) for column in columns]
+        self.before: list[Any] = list(self.merged.cache)
+
+    def split(self, row: int, *, undoing: bool) -> None:
+        """Give one row its own state."""
+        arrays: list[Any] = self.before if undoing else self.merged.cache
+        self._leaves[row].cache = [owned(array[row : row + 1]) for array in arrays]
+
+
+class _UnpaddedStates(ArraysCache):
+    """Every row feeds one token: nothing is masked."""
+
+    @override
+    def make_mask(self, N: int) -> None:
+        return None
+
+
+def _same(state: object) -> object:
+    """The same arrays in containers of their own."""
+    return map_arrays(lambda array: array, state)

@@ -1,0 +1,145 @@
+"""Rows that go through a model together give what each gives alone, and can be taken apart at any time."""
+
+from __future__ import annotations
+
+import mlx.core as mx
+import pytest
+
+from engine.cache.layout import Leaves
+from engine.cache.trees import arrays_in, evaluate
+from engine.models.adapter import ModelAdapter
+from engine.models.loader import load_model
+from engine.models.rows import MergedRows, RowByRow, RowGroup
+from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.tiny_model import CONFIGS, Template
+
+# Two of one length; one longer than every window.
+LENGTHS = (5, 40, 17, 40)
+
+
+@pytest.fixture(params=CONFIGS)
+def adapter(request: pytest.FixtureRequest, tiny_model: TinyModel) -> ModelAdapter:
+    model = load_model(tiny_model(request.param, Template.KEEPING), lambda _done, _total: None)
+    assert model.can_merge
+    return model.adapter
+
+
+def rows_of(adapter: ModelAdapter, lengths: tuple[int, ...] = LENGTHS) -> list[list[object]]:
+    rows: list[list[object]] = []
+    for number, n_tokens in enumerate(lengths):
+        rows.append(adapter.new_caches())
+        evaluate(adapter.forward([(7 * i + number) % 200 for i in range(n_tokens)], rows[-1]))
+    return rows
+
+
+def tokens(step: int, num_rows: int) -> list[mx.array]:
+    return [mx.array((3 * step + row) % 200) for row in range(num_rows)]
+
+
+def contents(rows: list[list[object]]) -> list[mx.array]:
+    """All that caches hold, spare room left out."""
+    arrays: list[mx.array] = []
+    for row in rows:
+        leaves = Leaves.of(row)
+        for leaf in leaves.kv:
+            arrays += [x[..., : leaf.offset, :] for x in arrays_in((leaf.keys, leaf.values))]
+        arrays += arrays_in(leaves.states)
+    return arrays
+
+
+def assert_same(ours: list[mx.array], theirs: list[mx.array]) -> None:
+    for one, other in zip(ours, theirs, strict=True):
+        assert mx.array_equal(one, other).item()
+
+
+def test_rows_together_have_the_bits_of_rows_alone(adapter: ModelAdapter) -> None:
+    together, apart = rows_of(adapter), rows_of(adapter)
+    group = MergedRows(together)
+    for step in range(20):
+        if step in (3, 11):
+            # Somebody has joined or left: the others are put together anew.
+            release(group, len(together))
+            group = MergedRows(together)
+        token_ids = tokens(step, len(together))
+        assert_same(group.forward(adapter, token_ids), RowByRow(apart).forward(adapter, token_ids))
+    release(group, len(together))
+
+    assert_same(contents(together), contents(apart))
+
+
+def release(group: RowGroup, num_rows: int) -> None:
+    for row in range(num_rows):
+        group.release(row, undoing=False)
+
+
+@pytest.mark.parametrize("name", ["qwen3_5", "lfm2", "falcon_h1", "mamba2", "llama"])
+@pytest.mark.parametrize("kind", [MergedRows, RowByRow])
+def test_one_row_takes_its_newest_token_back(
+    tiny_model: TinyModel, name: str, kind: type[MergedRows | RowByRow]
+) -> None:
+    model = load_model(tiny_model(name, Template.KEEPING), lambda _done, _total: None)
+    ours, wanted = rows_of(model.adapter), rows_of(model.adapter)
+    group, other = kind(ours), RowByRow(wanted)
+    for step in range(3):
+        evaluate(group.forward(model.adapter, tokens(step, len(ours))))
+        if step < 2:
+            evaluate(other.forward(model.adapter, tokens(step, len(ours))))
+    group.release(1, undoing=True)
+    evaluate(other.forward(model.adapter, tokens(2, len(ours))))
+    other.release(1, undoing=True)
+    for row in (0, 2, 3):
+        group.release(row, undoing=False)
+
+    assert model.can_undo
+    assert_same(contents(ours), contents(wanted))
+
+
+@pytest.mark.parametrize("kind", [MergedRows, RowByRow])
+def test_a_pass_that_fails_feeds_nothing(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, kind: type[MergedRows | RowByRow]
+) -> None:
+    adapter = load_model(
+        tiny_model("qwen3_5", Template.KEEPING), lambda _done, _total: None
+    ).adapter
+    ours, wanted = rows_of(adapter), rows_of(adapter)
+    group, run = kind(ours), ModelAdapter.run
+
+    def failing(self: ModelAdapter, input_ids: mx.array, caches: list[object]) -> mx.array:
+        run(self, input_ids, caches)
+        raise RuntimeError("the last layer failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ModelAdapter, "run", failing)
+        with pytest.raises(RuntimeError, match="the last layer"):
+            group.forward(adapter, tokens(0, len(ours)))
+    release(group, len(ours))
+
+    assert_same(contents(ours), contents(wanted))
+
+
+def built_for_lengths(
+    adapter: ModelAdapter, lengths: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> int:
+    """Arrays that a pass makes of Python numbers."""
+    group, count = MergedRows(rows_of(adapter, lengths)), [0]
+    made = mx.array
+
+    def counted(*args: object, **options: object) -> mx.array:
+        count[0] += 1
+        return made(*args, **options)  # type: ignore[arg-type]
+
+    token_ids = tokens(0, len(lengths))
+    with monkeypatch.context() as patch:
+        patch.setattr(mx, "array", counted)
+        patch.setattr(mx, "arange", counted)
+        group.forward(adapter, token_ids)
+    return count[0]
+
+
+def test_lengths_make_one_array_for_all_layers_and_none_where_all_are_alike(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("llama", "qwen3_5"):
+        adapter = load_model(tiny_model(name, Template.KEEPING), lambda _done, _total: None).adapter
+        assert built_for_lengths(adapter, (9, 9, 9), monkeypatch) == 0
+        assert built_for_lengths(adapter, (9, 5, 9), monkeypatch) == 1
