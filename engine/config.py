@@ -36,6 +36,12 @@ class EngineConfig:
     stride_len: int = 2048
     # Live caches kept per conversation. More cost only head room; the byte budget binds first.
     max_hot: int = 16
+    # Requests answered at the same time: each one more costs the others a part of their speed.
+    max_running: int = 8
+    # While a prompt is read, the running answers wait for their next tokens no longer than this, about.
+    max_gap_s: float = 0.2
+    # Feed a token before it is read; off, every step waits for the one before.
+    looks_ahead: bool = True
     # Read ahead while nobody waits; SetIdleWork changes it later.
     idle_work: bool = True
     # After work, this long since the last time, a stored point is computed anew and compared: rarely
@@ -53,5 +59,6 @@ class EngineConfig:
         assert self.cell_len > 0
         assert self.stride_len % self.cell_len == 0
         assert self.max_hot > 0
+        assert self.max_running > 0
         assert 0 <= self.scarce_memory <= self.ample_memory <= 1
         assert self.kv_bits in (None, 4, 8)

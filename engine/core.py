@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import gc
 import logging
+import math
+import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -56,6 +58,7 @@ from engine.runner.history import History
 from engine.runner.plan import log_line
 from engine.runner.runner import Runner
 from engine.runner.sequence import Sequence
+from engine.scheduler import Scheduler
 from engine.types import NOTHING_CACHED, ConversationId, FinishReason, Problem, RequestId
 
 log = logging.getLogger(__name__)
@@ -90,13 +93,17 @@ class EngineCore:
         self._commands = commands
         self._emit = emit
         self._deferred: deque[Command] = deque()
-        self._waiting: deque[Submit] = deque()
-        self._running: Sequence | None = None
+        self._waiting: list[Submit] = []
+        self._running: list[Sequence] = []
+        self._ahead: dict[RequestId, int] = {}  # as it was said
+        self._scheduler = Scheduler(max_running=config.max_running, max_gap_s=config.max_gap_s)
+        self._has_decoded = False  # since a prompt was read
+        self._waits_for_memory = False  # who would be next, until somebody has ended
         self.model: LoadedModel | None = None
         self._runner: Runner | None = None
         self._namespace = ""
         self._records = Records()
-        self._retried: RequestId | None = None
+        self._retried: set[RequestId] = set()
         self._history = History()
         on_battery = Battery().in_use if config.saves_battery else lambda: False
         self._idler = Idler(
@@ -122,18 +129,16 @@ class EngineCore:
         Returns:
             Whether anything was done.
         """
-        is_idle = self._running is None and not self._waiting and not self._idler.has_work
+        is_idle = not self._running and not self._waiting and not self._idler.has_work
         worked = self._drain(wait=wait and is_idle)
         if self._stopping:
             return worked
         self._mind_memory()
-        if self._running is not None:
-            self._advance(self._running)
-        elif self._waiting:
-            self._idler.pause()
-            self._start(self._waiting.popleft())
-        else:
+        if not self._running and not self._waiting:
             return self._idler.step() or worked
+        self._idler.pause()
+        if not self._start_next():
+            self._advance()
         return True
 
     # Commands
@@ -184,6 +189,8 @@ class EngineCore:
             case Pin():
                 self._pin(command)
             case Prewarm() | Show() | SetIdleWork() | AwaitIdle():
+                if isinstance(command, Show):
+                    self._scheduler.shown = command.conversation_id
                 self._idler.obey(command)
             case _:
                 self._obey_cache(command)
@@ -231,15 +238,20 @@ class EngineCore:
 
     def _enqueue(self, submit: Submit) -> None:
         self._waiting.append(submit)
-        ahead = len(self._waiting) - 1 + (self._running is not None)
-        if ahead:
-            self._emit(RequestQueued(submit.request.request_id, ahead))
+
+    def _say_queued(self) -> None:
+        """Who still waits, and how many come before."""
+        order = self._scheduler.order(self._waiting)
+        ahead = {submit.request.request_id: i + 1 for i, submit in enumerate(order)}
+        for request_id, num_ahead in ahead.items():
+            if self._ahead.get(request_id) != num_ahead:
+                self._emit(RequestQueued(request_id, num_ahead))
+        self._ahead = ahead
 
     def _cancel(self, request_id: RequestId) -> None:
-        running = self._running
-        if running is not None and running.request.request_id == request_id:
-            self._finish(running, FinishReason.CANCELLED)
-            return
+        for sequence in list(self._running):
+            if sequence.request.request_id == request_id:
+                self._finish(sequence, FinishReason.CANCELLED)
         for submit in list(self._waiting):
             if submit.request.request_id == request_id:
                 self._waiting.remove(submit)
@@ -248,35 +260,82 @@ class EngineCore:
 
     # Work
 
-    def _start(self, submit: Submit) -> None:
+    def _start_next(self) -> bool:
+        """Start a request if one may; the others are told when their place has changed."""
+        reading = [sequence for sequence in self._running if sequence.logits is None]
+        waiting = [] if self._waits_for_memory else self._waiting
+        submit = self._scheduler.next_to_start(waiting, self._running, reading)
+        if submit is not None and self._start(submit):
+            return True
+        self._say_queued()
+        return False
+
+    def _start(self, submit: Submit) -> bool:
+        """False if it has to wait until another has ended."""
         request = submit.request
+        self._waiting.remove(submit)
         if self._runner is None:
             error = NoModelError("The request came before a model was ready.")
             self._fail(request.request_id, error.problem)
-            return
+            return True
         try:
-            self._running = self._runner.start(request, submit.submitted_at)
+            sequence = self._runner.start(request, submit.submitted_at, beside=self._running)
         except Exception as error:  # noqa: BLE001 — one request's error ends that request alone
             self._fail_or_retry(submit, error, is_delivered=False)
-            return
-        log.info("%s", log_line(self._running.plan))
-        clock = self._running.clock
-        restore_ms = (clock.restored - clock.rendered) * 1e3
-        self._emit(RequestStarted(request.request_id, self._running.plan, restore_ms))
+            return True
+        if sequence is None:
+            self._waiting.insert(0, submit)
+            self._waits_for_memory = True
+            return False
+        self._running.append(sequence)
+        log.info("%s", log_line(sequence.plan))
+        restore_ms = (sequence.clock.restored - sequence.clock.rendered) * 1e3
+        self._emit(RequestStarted(request.request_id, sequence.plan, restore_ms))
+        return True
 
-    def _advance(self, sequence: Sequence) -> None:
+    def _end(self, sequence: Sequence) -> None:
+        self._running.remove(sequence)
+        self._waits_for_memory = False
+
+    def _advance(self) -> None:
+        """A token of every answer, or a piece of the first prompt: in turn if there are both."""
+        reading = [sequence for sequence in self._running if sequence.logits is None]
+        is_decoding = len(reading) < len(self._running)
+        if is_decoding and not (reading and self._has_decoded):
+            self._decode()
+            self._has_decoded = True
+        else:
+            self._read(self._scheduler.order(reading)[0], is_alone=not is_decoding)
+            self._has_decoded = False
+
+    def _decode(self) -> None:
         assert self._runner is not None
+        start = time.perf_counter()
+        for sequence, result in self._runner.decode():
+            self._take(sequence, result)
+        self._scheduler.note_decode(time.perf_counter() - start)
+
+    def _read(self, sequence: Sequence, *, is_alone: bool) -> None:
+        assert self._runner is not None
+        seconds = math.inf if is_alone else self._scheduler.piece_s
         try:
-            events = self._runner.step(sequence)
+            events = self._runner.read(sequence, seconds)
         except Exception as error:  # noqa: BLE001 — one request's error ends that request alone
-            self._running = None
+            self._take(sequence, error)
+            return
+        self._take(sequence, events)
+
+    def _take(self, sequence: Sequence, result: list[Event] | Exception) -> None:
+        """What a piece of work gave a request."""
+        if isinstance(result, Exception):
+            self._end(sequence)
             self._abandon(sequence)
             submit = Submit(sequence.request, sequence.clock.submitted)
-            self._fail_or_retry(submit, error, is_delivered=sequence.num_output > 0)
+            self._fail_or_retry(submit, result, is_delivered=sequence.num_output > 0)
             return
-        for event in events:
+        for event in result:
             self._emit(event)
-        if events and isinstance(events[-1], RequestFinished):
+        if result and isinstance(result[-1], RequestFinished):
             self._settle(sequence)
 
     def _finish(self, sequence: Sequence, reason: FinishReason) -> None:
@@ -287,7 +346,7 @@ class EngineCore:
 
     def _settle(self, sequence: Sequence) -> None:
         assert self._runner is not None
-        self._running = None
+        self._end(sequence)
         self._records.keep(sequence)
         try:
             upcoming = self._runner.settle(sequence)
@@ -312,13 +371,13 @@ class EngineCore:
     def _fail_or_retry(self, submit: Submit, error: Exception, *, is_delivered: bool) -> None:
         """Out of memory before anything was delivered: give up cached state and try once more."""
         request_id = submit.request.request_id
-        first_time = request_id != self._retried
+        first_time = request_id not in self._retried
         if is_out_of_memory(error) and first_time and not is_delivered and self.cache:
             log.warning("out of memory: trying again without cached conversations")
-            self._retried = request_id
+            self._retried.add(request_id)
             self.cache.evict_all()
             _free_memory()
-            self._waiting.appendleft(submit)
+            self._waiting.insert(0, submit)
         else:
             self._fail(request_id, problem_of(error))
 
@@ -383,8 +442,8 @@ class EngineCore:
             raise _LoadGivenUpError
 
     def _unload(self) -> None:
-        if self._running is not None:
-            self._finish(self._running, FinishReason.CANCELLED)
+        for sequence in list(self._running):
+            self._finish(sequence, FinishReason.CANCELLED)
         self._idler.pause()
         self.model = self._runner = self._idler.worker = None
         self._records.clear()

@@ -15,7 +15,7 @@ from engine.cache.trees import evaluate
 from engine.chat.check import prompt_fault
 from engine.chat.template import Thoughts
 from engine.models.compare import relative_difference
-from engine.models.filters import make_filter
+from engine.models.filters import PENALTY_WINDOW, make_filter
 from engine.models.loader import LoadedModel
 from engine.models.replay import replay
 from engine.sampling.draw import draw
@@ -89,7 +89,7 @@ def _is_token_right(model: LoadedModel, record: Record, index: int, naive: mx.ar
     logits_filter = make_filter(record.sampling, model.vocab_size)
     token_ids = [*record.prompt_ids, *record.output_ids[:index]]
     drawn = draw(
-        logits_filter(token_ids, naive),
+        logits_filter(lambda: mx.array(token_ids[-PENALTY_WINDOW:], mx.int32), naive),
         temperature=record.sampling.temperature,
         seed=record.sampling.seed,
         index=index,

@@ -81,9 +81,16 @@ MUTATIONS = (
     ),
     Mutation(
         "the newest token counts as fed before it is",
-        "engine/runner/runner.py",
-        "sequence.lease.hot.commit(newest)",
-        "sequence.lease.hot.commit([*newest, *newest])",
+        "engine/runner/decoder.py",
+        "sequence.lease.hot.commit(sequence.reply.token_ids[-1:])",
+        "sequence.lease.hot.commit(sequence.reply.token_ids[-1:] * 2)",
+    ),
+    Mutation(
+        "a token that ended the reply is not taken back",
+        "engine/runner/decoder.py",
+        "group.release(row, undoing=self._looks_ahead)",
+        "group.release(row, undoing=False)",
+        ("tests/engine/test_batches.py",),
     ),
     Mutation(
         "the point before the reply lies after the tail",

@@ -51,6 +51,11 @@ def owned(x: mx.array) -> mx.array:
     return mx.contiguous(x) if x.nbytes >= _LARGE_BYTES else mx.array(x)
 
 
+def evaluate_soon(*trees: object) -> None:
+    """Begin to compute every lazy array; whoever looks at one waits for it."""
+    mx.async_eval(list(arrays_in(trees)))  # pyright: ignore[reportUnknownMemberType] — untyped varargs
+
+
 def evaluate(*trees: object) -> None:
     """Compute every lazy array in one go."""
     mx.eval(list(arrays_in(trees)))  # pyright: ignore[reportUnknownMemberType] — untyped varargs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import mlx.core as mx
@@ -15,25 +16,53 @@ from mlx_lm.sample_utils import (
 
 from engine.types import SamplingParams
 
-LogitsFilter = Callable[[Sequence[int], mx.array], mx.array]
-
 # How many tokens back a penalty looks.
-_PENALTY_WINDOW = 64
+PENALTY_WINDOW = 64
+
+_Penalty = Callable[[mx.array, mx.array], mx.array]
 
 
-def make_filter(params: SamplingParams, vocab_size: int) -> LogitsFilter:
-    """A function of (all tokens so far, raw logits (V,)) that returns filtered log-probabilities.
+@dataclass(frozen=True, slots=True)
+class LogitsFilter:
+    """Raw logits to filtered log-probabilities.
 
     Order as in mlx-lm: penalties on logits, then top-p, min-p and top-k on log-probabilities.
     """
+
+    penalties: Sequence[_Penalty]
+    cuts: Sequence[Callable[[mx.array], mx.array]]
+
+    def __call__(self, recent: Callable[[], mx.array], logits: mx.array) -> mx.array:
+        """Lazy.
+
+        Args:
+            recent: gives the last PENALTY_WINDOW token ids, if they are wanted.
+            logits: (V,)
+
+        Returns:
+            Log-probabilities (V,).
+        """
+        row = logits[None]  # (1, V)
+        if self.penalties:
+            token_ids = recent()
+            for penalty in self.penalties:
+                row = penalty(token_ids, row)
+        row = row - mx.logsumexp(row, axis=-1, keepdims=True)
+        for cut in self.cuts:
+            row = cut(row)
+        return row[0]
+
+
+def make_filter(params: SamplingParams, vocab_size: int) -> LogitsFilter:
+    """The filter for a request's sampling parameters."""
     is_off = params.repetition_penalty == 1.0 or params.repetition_penalty <= 0.0
     penalties = make_logits_processors(
         repetition_penalty=None if is_off else params.repetition_penalty,
-        repetition_context_size=_PENALTY_WINDOW,
+        repetition_context_size=PENALTY_WINDOW,
         presence_penalty=params.presence_penalty or None,
-        presence_context_size=_PENALTY_WINDOW,
+        presence_context_size=PENALTY_WINDOW,
         frequency_penalty=params.frequency_penalty or None,
-        frequency_context_size=_PENALTY_WINDOW,
+        frequency_context_size=PENALTY_WINDOW,
     )
     cuts: list[Callable[[mx.array], mx.array]] = []
     if 0.0 < params.top_p < 1.0:
@@ -43,15 +72,4 @@ def make_filter(params: SamplingParams, vocab_size: int) -> LogitsFilter:
     if 0 < params.top_k < vocab_size:
         cuts.append(partial(apply_top_k, top_k=params.top_k))
 
-    def apply(token_ids: Sequence[int], logits: mx.array) -> mx.array:
-        row = logits[None]  # (1, V)
-        if penalties:
-            recent = mx.array(list(token_ids[-_PENALTY_WINDOW:]), mx.int32)
-            for penalty in penalties:
-                row = penalty(recent, row)
-        row = row - mx.logsumexp(row, axis=-1, keepdims=True)
-        for cut in cuts:
-            row = cut(row)
-        return row[0]
-
-    return apply
+    return LogitsFilter(penalties, cuts)

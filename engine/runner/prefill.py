@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import mlx.core as mx
 
 from engine.cache.held import Lease
+from engine.cache.layout import leaves_of
 from engine.cache.prefix_cache import PrefixCache
-from engine.cache.trees import evaluate
+from engine.cache.trees import arrays_in
 from engine.chat.prompt import PointKind
 from engine.models.loader import LoadedModel
 from engine.runner.chunks import Chunk
+from engine.runner.computation import Computation
 
 
 class Prefill:
@@ -32,40 +35,47 @@ class Prefill:
         self.chunks = list(chunks)  # still to be fed, in order
         self.start = lease.hot.n_tokens
         self.end = len(token_ids)
+        self._computation: Computation | None = None  # of a chunk that is fed in part
+        self._logits: mx.array | None = None  # after it
 
     @property
     def fed(self) -> int:
         """Tokens in the caches."""
         return self.lease.hot.n_tokens
 
-    def step(self, room: int) -> mx.array | None:
-        """Feed one chunk and keep the point at its end.
+    @property
+    def is_computing(self) -> bool:
+        """Whether the newest chunk is computed in part."""
+        return self._computation is not None
+
+    def step(self, room: int, seconds: float = math.inf) -> mx.array | None:
+        """Feed one chunk, or compute a part of it, and keep the point at its end.
 
         Args:
             room: tokens that the caches should hold without growing.
+            seconds: how long this may take, about: one layer at least is computed.
 
         Returns:
             The logits (V,) after a prompt's last token, None before.
         """
-        chunk = self.chunks.pop(0)
-        token_ids = self._token_ids[self.fed : chunk.end]
-        self._cache.reserve(self.lease, room)
-        logits = self._model.adapter.forward(token_ids, self.lease.hot.caches)
-        self.lease.hot.commit(token_ids)
+        if self._computation is None:
+            self._computation = self._launch(room)
+        if not self._computation.go_on(seconds):
+            return None
+        self._computation = None
         # A new conversation has no buffers before its first chunk.
         self._cache.reserve(self.lease, room)
-        kept = logits if chunk.kind is PointKind.PROMPT else None
-        if chunk.kind is not None:
-            self._capture(chunk.kind, kept)
-        self._evaluate(kept)
-        return kept
+        logits, self._logits = self._logits, None
+        return logits
 
     def cut(self, kind: PointKind) -> None:
         """Stop here: what is fed stays fed, with a point at its end."""
         points = self.lease.snapshots
         if self.fed > self.start and not (points and points[-1].n_tokens == self.fed):
             self._capture(kind, None)
-            self._evaluate(None)
+            self._computation = self._compute()
+        if self._computation is not None:
+            self._computation.go_on()
 
     def _capture(self, kind: PointKind, logits: mx.array | None) -> None:
         # Nobody goes on from a side request.
@@ -73,9 +83,20 @@ class Prefill:
         if is_of_use and not self.lease.side:
             self._cache.capture(self.lease, kind, logits)
 
-    def _evaluate(self, logits: mx.array | None) -> None:
-        leaves = self.lease.hot.leaves
+    def _launch(self, room: int) -> Computation:
+        self._cache.reserve(self.lease, room)
+        chunk = self.chunks.pop(0)
+        token_ids = self._token_ids[self.fed : chunk.end]
+        logits = self._model.adapter.forward(token_ids, self.lease.hot.caches)
+        self.lease.hot.commit(token_ids)
+        self._logits = logits if chunk.kind is PointKind.PROMPT else None
+        if chunk.kind is not None:
+            self._capture(chunk.kind, self._logits)
+        return self._compute()
+
+    def _compute(self) -> Computation:
+        layers = [arrays_in(vars(leaf)) for leaf in leaves_of(self.lease.hot.caches)]
         points = self.lease.snapshots
-        # A kept point is evaluated with the rest, else it would hold on to all it is computed from.
+        # A kept point is computed with the rest, else it would hold on to all that it is made from.
         kept = (points[-1].states, points[-1].logits) if points else ()
-        evaluate(leaves.buffers, leaves.states, kept, logits)
+        return Computation([*map(list, layers), list(arrays_in((kept, self._logits)))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.cache import kv
@@ -38,6 +39,12 @@ class RequestMemory:
                 f"It needs about {needed / 1e9:.1f} GB and {MACHINE} can give "
                 f"{self.spare_bytes / 1e9:.1f} GB."
             )
+
+    def fits_beside(self, prompt_len: int, room: int, others: Iterable[int]) -> bool:
+        """Whether a prompt can be read while others are answered; their room in tokens."""
+        held = sum(self._needed_bytes(other, 1) for other in others)
+        needed = self._needed_bytes(room, min(prompt_len, self.config.cell_len))
+        return needed + held <= self.spare_bytes
 
     def holds(self, n_tokens: int) -> bool:
         """Whether a reply can have got so far."""

@@ -6,15 +6,13 @@ A step is one bounded piece of work, so that a cancellation waits for one piece 
 from __future__ import annotations
 
 import logging
+import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
-
-import mlx.core as mx
 
 from engine.cache.held import Lease
 from engine.cache.prefix_cache import PrefixCache
-from engine.cache.trees import evaluate
 from engine.chat.prompt import Point, PointKind, Prompt
 from engine.chat.reply import ReplyStream, TextPiece
 from engine.config import EngineConfig
@@ -25,21 +23,18 @@ from engine.models.filters import make_filter
 from engine.models.loader import LoadedModel
 from engine.runner.audit import AuditJob
 from engine.runner.chunks import Chunk, plan_chunks
+from engine.runner.decoder import Decoder
 from engine.runner.explain import Found
 from engine.runner.history import History
 from engine.runner.plan import plan_prompt
 from engine.runner.prefill import Prefill
 from engine.runner.read_ahead import ReadAheadJob
 from engine.runner.request_memory import RequestMemory
-from engine.runner.sequence import Clock, Sequence
-from engine.sampling.draw import draw
+from engine.runner.sequence import REPLY_ROOM, Clock, Sequence
 from engine.sequences import common_prefix_len
 from engine.types import FinishReason, PromptPlan, Request, Usage
 
 log = logging.getLogger(__name__)
-
-# Room made for a reply before it starts; for a longer one buffers grow by an eighth at a time.
-_REPLY_ROOM = 512
 
 
 class Runner:
@@ -52,12 +47,18 @@ class Runner:
         self._cache = cache
         self._history = history
         self._config = config
+        self._decoder = Decoder(model, cache, looks_ahead=config.looks_ahead)
         self._memory = RequestMemory(
             model.layout, config, spare_bytes(config, model.facts.weight_bytes)
         )
 
-    def start(self, request: Request, submitted: float) -> Sequence:
+    def start(
+        self, request: Request, submitted: float, *, beside: Iterable[Sequence] = ()
+    ) -> Sequence | None:
         """Render, tokenise, restore.
+
+        Returns:
+            None if there is no memory for it beside the others, which are being answered.
 
         Raises:
             TemplateError: the template refused the messages.
@@ -68,9 +69,12 @@ class Runner:
         prompt = self._model.prompts.build(
             request.messages, thinking=request.thinking, keep_thinking=request.keep_thinking
         )
-        room = len(prompt.token_ids) + min(request.max_tokens, _REPLY_ROOM)
+        room = len(prompt.token_ids) + min(request.max_tokens, REPLY_ROOM)
         self._check_fits(prompt)
         self._memory.check_fits(len(prompt.token_ids), room)
+        others = [sequence.room for sequence in beside]
+        if others and not self._memory.fits_beside(len(prompt.token_ids), room, others):
+            return None
         clock.rendered = time.perf_counter()
         logits_filter = make_filter(request.sampling, self._model.vocab_size)
         forced_ids = self._forced_ids(request, prompt)
@@ -83,7 +87,7 @@ class Runner:
         )
         clock.restored = time.perf_counter()
         try:
-            return Sequence(
+            sequence = Sequence(
                 request=request,
                 prompt=prompt,
                 plan=self._plan(request, prompt, lease),
@@ -94,18 +98,34 @@ class Runner:
                 clock=clock,
                 logits=lease.logits,
             )
+            if sequence.logits is not None:
+                # All of the prompt was there.
+                self._decoder.join(sequence)
+            return sequence
         except BaseException:
             self._cache.abandon(lease)
             raise
 
-    def step(self, sequence: Sequence) -> list[Event]:
-        """One prefill chunk or one token. Ends with RequestFinished when the reply is complete."""
-        if sequence.logits is None:
-            return self._prefill(sequence)
-        return self._decode(sequence)
+    def read(self, sequence: Sequence, seconds: float = math.inf) -> list[Event]:
+        """Feed a chunk of its prompt, or a part that takes about so long; at the end it may decode."""
+        sequence.logits = sequence.prefill.step(sequence.room, seconds)
+        if sequence.logits is not None:
+            self._decoder.join(sequence)
+            return []
+        return [] if sequence.prefill.is_computing else [self._progress(sequence)]
+
+    def decode(self) -> Iterator[tuple[Sequence, list[Event] | Exception]]:
+        """A token of every sequence whose prompt is read; ends with RequestFinished if it was the last."""
+        for outcome in self._decoder.step():
+            sequence, result = outcome.sequence, outcome.result
+            if isinstance(result, Exception):
+                yield sequence, result
+            else:
+                yield sequence, self._delivered(sequence, result)
 
     def finish(self, sequence: Sequence, reason: FinishReason) -> list[Event]:
         """End the reply here, whatever it holds; settle() must follow."""
+        self._decoder.leave(sequence)
         events = self._deltas(sequence, sequence.reply.flush())
         finished = RequestFinished(
             request_id=sequence.request.request_id,
@@ -150,6 +170,7 @@ class Runner:
 
     def abandon(self, sequence: Sequence) -> None:
         """After an error: nothing of the request is kept."""
+        self._decoder.leave(sequence)
         self._cache.abandon(sequence.lease)
 
     def audit(self) -> AuditJob | None:
@@ -219,15 +240,6 @@ class Runner:
             stride_len=self._config.stride_len,
         )
 
-    def _prefill(self, sequence: Sequence) -> list[Event]:
-        sequence.logits = sequence.prefill.step(self._room(sequence))
-        return [] if sequence.logits is not None else [self._progress(sequence)]
-
-    def _room(self, sequence: Sequence) -> int:
-        """Tokens of the prompt and a usual reply, or one more of a longer one."""
-        room = min(sequence.request.max_tokens, _REPLY_ROOM)
-        return max(len(sequence.prompt.token_ids) + room, sequence.fed + 1)
-
     def _progress(self, sequence: Sequence) -> PrefillProgress:
         plan = sequence.plan
         done = sequence.fed - plan.restored
@@ -239,14 +251,7 @@ class Runner:
 
     # Decode
 
-    def _decode(self, sequence: Sequence) -> list[Event]:
-        assert sequence.logits is not None
-        if sequence.num_output:
-            self._cache.reserve(sequence.lease, self._room(sequence))
-            newest = sequence.reply.token_ids[-1:]
-            sequence.logits = self._model.adapter.forward(newest, sequence.lease.hot.caches)
-            sequence.lease.hot.commit(newest)
-        token_id = self._next_token(sequence, sequence.logits)
+    def _delivered(self, sequence: Sequence, token_id: int) -> list[Event]:
         now = time.perf_counter()
         if token_id in self._model.prompts.tokenizer.markers.eos_ids:
             return self.finish(sequence, FinishReason.STOP)
@@ -255,24 +260,6 @@ class Runner:
         events = self._deltas(sequence, sequence.reply.add(token_id))
         reason = self._limit_reached(sequence)
         return events if reason is None else [*events, *self.finish(sequence, reason)]
-
-    def _next_token(self, sequence: Sequence, logits: mx.array) -> int:
-        index = sequence.num_output
-        if sequence.request.record_logits:
-            evaluate(logits)
-            sequence.recorded.append(logits)
-        forced = sequence.forced_ids
-        if forced is not None:
-            evaluate(logits)
-            eos = min(self._model.prompts.tokenizer.markers.eos_ids)
-            return forced[index] if index < len(forced) else eos
-        sampling = sequence.request.sampling
-        token_ids = [*sequence.prompt.token_ids[-64:], *sequence.reply.token_ids[-64:]]
-        log_probs = sequence.filter(token_ids, logits)
-        drawn = draw(log_probs, temperature=sampling.temperature, seed=sampling.seed, index=index)
-        token_id = drawn.item()
-        assert isinstance(token_id, int)
-        return token_id
 
     def _limit_reached(self, sequence: Sequence) -> FinishReason | None:
         request = sequence.request

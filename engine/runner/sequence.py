@@ -14,6 +14,9 @@ from engine.models.filters import LogitsFilter
 from engine.runner.prefill import Prefill
 from engine.types import Message, PromptPlan, Request, Role
 
+# Room made for a reply before it starts; for a longer one buffers grow by an eighth at a time.
+REPLY_ROOM = 512
+
 
 @dataclass(slots=True, kw_only=True)
 class Clock:
@@ -27,12 +30,20 @@ class Clock:
     last_token: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """A drawn token that nobody has read yet, lazy; and the logits (V,), if somebody wants them."""
+
+    token_id: mx.array
+    logits: mx.array | None
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Sequence:
     """A request inside the engine.
 
     The lease's caches hold prompt[:fed] and then all but the newest of the reply's tokens: the
-    newest is fed together with what follows it.
+    newest is fed together with what follows it. While it decodes they may be ahead of that.
     """
 
     request: Request
@@ -43,7 +54,8 @@ class Sequence:
     filter: LogitsFilter
     forced_ids: tuple[int, ...] | None
     clock: Clock
-    logits: mx.array | None = None  # (V,) after everything fed, None while the prompt is being fed
+    logits: mx.array | None = None  # (V,) after the prompt, None while it is being fed
+    drawn: Drawn | None = None
     recorded: list[mx.array] = field(default_factory=list[mx.array])
 
     @property
@@ -54,6 +66,13 @@ class Sequence:
     def fed(self) -> int:
         """Tokens in the caches."""
         return self.prefill.fed
+
+    @property
+    def room(self) -> int:
+        """Tokens to make room for: the prompt's and a usual reply's, or one more of a longer one."""
+        prompt_len = len(self.prompt.token_ids)
+        usual = prompt_len + min(self.request.max_tokens, REPLY_ROOM)
+        return max(usual, prompt_len + self.num_output + 1)
 
     @property
     def num_output(self) -> int:

@@ -237,9 +237,14 @@ class CacheClient:
     def send(self, command: Command) -> None:
         assert isinstance(command, Submit)
         sequence = self._runner.start(command.request, command.submitted_at)
+        assert sequence is not None
+        while sequence.logits is None:
+            self._runner.read(sequence)
         events: list[Event] = []
         while not (events and isinstance(events[-1], RequestFinished)):
-            events = self._runner.step(sequence)
+            [(_, result)] = self._runner.decode()
+            assert not isinstance(result, Exception), result
+            events = result
         self._runner.settle(sequence)
         self.finished.append(events[-1])
         self._events.append(events[-1])

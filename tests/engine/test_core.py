@@ -102,8 +102,8 @@ def test_requests_queue_and_say_how_many_are_ahead(open_tiny: OpenTiny) -> None:
         submit(client, f"{number}", name=f"r{number}", chat=f"{number}")
     events = client.run_until_idle()
 
-    ahead = [event.ahead for event in events if isinstance(event, RequestQueued)]
-    assert ahead == [1, 2]
+    ahead = [(e.request_id, e.ahead) for e in events if isinstance(e, RequestQueued)]
+    assert ahead == [("r1", 1), ("r2", 2), ("r2", 1)]
     finished = [e.request_id for e in events if isinstance(e, RequestFinished)]
     assert finished == ["r0", "r1", "r2"]
 
@@ -193,17 +193,17 @@ def test_an_error_in_the_model_fails_one_request(
     client.run_until_idle()
     model = client.core.model
     assert model is not None
-    forward = type(model.adapter).forward
+    run = type(model.adapter).run
     calls = [0]
 
-    def failing(self: object, token_ids: object, caches: object) -> object:
+    def failing(self: object, input_ids: object, caches: object) -> object:
         calls[0] += 1
         if calls[0] == 2:
             raise RuntimeError("a layer failed")
-        return forward(self, token_ids, caches)  # type: ignore[arg-type]
+        return run(self, input_ids, caches)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(model.adapter), "forward", failing)
+        patch.setattr(type(model.adapter), "run", failing)
         submit(client, "two", name="broken")
         (failed,) = of_type(client.run_until_idle(), RequestFailed)
     assert isinstance(failed, RequestFailed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,7 @@ def open_tiny(tiny_model: TinyModel) -> OpenTiny:
         max_hot: int = 16,
         idle_work: bool = False,
         client_type: type[InlineClient] = InlineClient,
+        **options: Any,
     ) -> InlineClient:
         client = client_type(
             EngineConfig(
@@ -51,6 +53,7 @@ def open_tiny(tiny_model: TinyModel) -> OpenTiny:
                 max_hot=max_hot,
                 idle_work=idle_work,
                 saves_battery=False,
+                **options,
             )
         )
         load_model(client, tiny_model(name, template), lambda _: None)

@@ -48,8 +48,10 @@ from engine.types import (
     NOTHING_CACHED,
     CheckResult,
     ConversationId,
+    FinishReason,
     Message,
     Problem,
+    PromptPlan,
     RequestId,
     Role,
 )
@@ -198,12 +200,12 @@ class Harness:
         worked = self.core.step(wait=False)
         if self.cache is not None:
             self.cache.check_invariants()
+        if self._is_anything_lost():
+            self.account.clear()
+            for flight in self.flights.values():
+                flight.has_lost = True
         while self._events:
             self._receive(self._events.popleft())
-        evictions = self.cache.counters.evictions if self.cache else 0
-        if self.cache is not self._known_cache or evictions != self._known_evictions:
-            self._known_cache, self._known_evictions = self.cache, evictions
-            self.account.clear()
         return worked
 
     def settle(self) -> None:
@@ -271,6 +273,13 @@ class Harness:
         self._num_requests += 1
         return f"{self._num_requests}"
 
+    def _is_anything_lost(self) -> bool:
+        """Whether the cache gave something up since the last time."""
+        evictions = self.cache.counters.evictions if self.cache else 0
+        is_lost = self.cache is not self._known_cache or evictions != self._known_evictions
+        self._known_cache, self._known_evictions = self.cache, evictions
+        return is_lost
+
     def _ask_to_verify(self) -> None:
         if self.problems is None:
             for verify in self._to_verify:
@@ -282,8 +291,8 @@ class Harness:
 
     def _receive(self, event: Event) -> None:
         match event:
-            case RequestStarted():
-                self._fed.clear()
+            case RequestStarted(request_id, plan):
+                self._started(self.flights[request_id], plan)
             case TextDelta(request_id, channel, text):
                 self.flights[request_id].streamed[channel] += text
             case RequestFinished(request_id):
@@ -307,8 +316,6 @@ class Harness:
             self._to_verify.append(Verify(finished.request_id, flight.visible))
         self.people.finish(flight, finished)
         if flight.turn is not None:
-            if self._has_records and self.problems is None:
-                self._judge(flight, finished)
             self._note(flight, finished)
 
     def _failed(self, flight: Flight, failed: RequestFailed) -> None:
@@ -318,19 +325,22 @@ class Harness:
         elif failed.problem.title != NoModelError.title:
             assert failed.request_id in self._cancelled, failed.problem
 
-    def _judge(self, flight: Flight, finished: RequestFinished) -> None:
+    def _started(self, flight: Flight, plan: PromptPlan) -> None:
+        """Hold the plan to what had been processed by then."""
+        flight.fed_before = Counter(self._fed)
+        if flight.turn is None or not self._has_records or self.problems is not None:
+            return
         assert self.core.model is not None
         request = flight.request
         prompt = self.core.model.prompts.build(
             request.messages, thinking=request.thinking, keep_thinking=request.keep_thinking
         )
-        assert prompt.token_ids == finished.prompt_ids
-        starts, plan = prompt.message_starts, finished.usage.plan
+        starts = prompt.message_starts
         self.account.judge(request, plan, prompt.token_ids, starts, is_fresh=flight.is_fresh)
 
     def _note(self, flight: Flight, finished: RequestFinished) -> None:
         chat, request, reply_ids = flight.chat, flight.request, finished.reply.token_ids
-        if reply_ids:
+        if reply_ids and not flight.has_lost:
             matched = finished.usage.plan.matched
             self.account.add_prompt(chat, finished.prompt_ids, matched)
             self.account.add(chat, finished.prompt_ids + reply_ids)
@@ -339,9 +349,14 @@ class Harness:
         parked = self.cache.parked(request.conversation_id) if self.cache else None
         if parked is not None:
             fed = parked.n_tokens - finished.usage.plan.restored
-            is_true = self._fed[id(parked.caches)] == fed
+            # Tokens that others were drawn after went through as rows: all but the newest.
+            num_drawn = finished.usage.output_tokens + (finished.reason is FinishReason.STOP)
+            fed -= max(0, num_drawn - 1)
+            name = id(parked.caches)
+            is_true = self._fed[name] - flight.fed_before[name] == fed
             assert is_true or self.problems is not None, "more was fed than it says"
-            self.account.add(chat, parked.token_ids)
+            if not flight.has_lost:
+                self.account.add(chat, parked.token_ids)
 
     def _hold(self, result: CheckResult) -> None:
         assert result.prompt_equal, result

@@ -110,6 +110,8 @@ class Setup:
     budget: float  # in short conversations: one cache with room for a reply, and eight snapshots
     max_hot: int
     cell_len: int
+    max_running: int
+    looks_ahead: bool
 
 
 setups = st.builds(
@@ -117,6 +119,8 @@ setups = st.builds(
     budget=st.sampled_from([0, 0.5, 2, 1000, 1000]),
     max_hot=st.integers(1, 3),
     cell_len=st.sampled_from([16, 512]),
+    max_running=st.sampled_from([1, 2, 8]),
+    looks_ahead=st.booleans(),
 )
 
 
@@ -157,6 +161,8 @@ class Machine(RuleBasedStateMachine):
             max_hot=setup.max_hot,
             cell_len=setup.cell_len,
             stride_len=setup.cell_len * 4,
+            max_running=setup.max_running,
+            looks_ahead=setup.looks_ahead,
             saves_battery=False,
         )
         self._subject, self._harness = subject, Harness(config)

@@ -1,0 +1,70 @@
+"""Who is served next: which request starts, whose prompt is read, how long a piece of it may take. Pure.
+
+The shown conversation comes before the others, who came first before who came later. One prompt is
+read at a time; it gives way to one that comes before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from engine.types import ConversationId, Request
+
+
+class Asked(Protocol):
+    """A request, waiting or running, in the order in which they came."""
+
+    @property
+    def request(self) -> Request: ...
+
+
+A = TypeVar("A", bound=Asked)
+
+
+class Scheduler:
+    """Decides over values that its owner keeps."""
+
+    def __init__(self, *, max_running: int, max_gap_s: float) -> None:
+        """Nobody is running yet.
+
+        Args:
+            max_running: requests that are answered at the same time, at most.
+            max_gap_s: seconds between two tokens of an answer while a prompt is read.
+        """
+        self._max_running = max_running
+        self._max_gap_s = max_gap_s
+        self._decode_s = 0.0
+        self.shown: ConversationId | None = None
+
+    def order(self, asked: Iterable[A]) -> list[A]:
+        """Who comes first, first."""
+        return sorted(asked, key=lambda one: one.request.conversation_id != self.shown)
+
+    def next_to_start(
+        self, waiting: Sequence[A], running: Sequence[Asked], reading: Collection[Asked]
+    ) -> A | None:
+        """Which of the waiting may start now.
+
+        A conversation has one answer at a time: its live caches are one.
+        """
+        busy = {one.request.conversation_id for one in running if not one.request.side}
+        free = [w for w in waiting if w.request.side or w.request.conversation_id not in busy]
+        if not free or len(running) >= self._max_running:
+            return None
+        first = self.order(free)[0]
+        gives_way = all(self._is_before(first, one) for one in reading)
+        return first if gives_way else None
+
+    def note_decode(self, seconds: float) -> None:
+        """How long the newest step took that gave every running answer a token."""
+        self._decode_s += (seconds - self._decode_s) / 4
+
+    @property
+    def piece_s(self) -> float:
+        """Seconds that a prompt may be read between two tokens of the others."""
+        return max(0.0, self._max_gap_s - self._decode_s)
+
+    def _is_before(self, one: Asked, other: Asked) -> bool:
+        shown = self.shown
+        return one.request.conversation_id == shown != other.request.conversation_id

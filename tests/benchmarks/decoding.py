@@ -1,0 +1,265 @@
+"""How fast answers are written: one, several at once, and while a prompt is read beside them.
+
+    python -m tests.benchmarks.decoding [--only single rows ahead gap] [--model DIR] [--reps 10]
+        [--openblas] [--prompt 4000] [--gap 0.2]
+
+single  tokens a second of the engine, events included, to mlx_lm.stream_generate on the same weights,
+        in pairs that take turns; beside it the engine to itself. The same for reading the prompt
+rows    tokens a second of four answers to one, and to four in mlx-lm's BatchGenerator
+ahead   the same answer with look-ahead to without
+gap     one answer runs while a long prompt is read in another conversation: the 95th percentile of
+        the time between two of its tokens, and the prompt's time to what it takes undisturbed and
+        the decode steps in between took
+
+Prints one JSON line a row: medians. Without --model a tiny random Qwen3.5. Replies are greedy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any, cast
+
+from mlx_lm.generate import (
+    BatchGenerator,
+    stream_generate,  # pyright: ignore[reportUnknownVariableType] — untyped options
+)
+from mlx_lm.tokenizer_utils import (
+    load as load_tokenizer,  # pyright: ignore[reportUnknownVariableType] — untyped path
+)
+
+from app.cli.client import load_model
+from engine.config import EngineConfig
+from engine.events import Cancel, Event, RequestFinished, Submit, TextDelta
+from engine.models.blas import load_openblas
+from engine.types import ConversationId, ForcedReply, Request, RequestId, SamplingParams
+from tests.fakes.asking import user
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tiny_model import Template, build_tiny
+
+FILLER = "The quick brown fox jumps over the lazy dog, and the dog sleeps on. "
+WARM_UPS = 2
+NUM_TOKENS = 128
+NUM_ROWS = 4
+
+Row = dict[str, object]
+
+
+class Bench:
+    """One engine, and its model for who runs it without the engine."""
+
+    def __init__(self, folder: Path, config: EngineConfig) -> None:
+        self.client = InlineClient(config)
+        load_model(self.client, folder, lambda _: None)
+        assert self.client.core.model is not None
+        self.model: Any = vars(self.client.core.model.adapter)["_model"]
+        self.tokenizer = load_tokenizer(folder)
+        self.prompts = self.client.core.model.prompts
+        self._count = 0
+
+    def request(self, text: str, num_tokens: int) -> Request:
+        """A conversation that nobody has seen before."""
+        self._count += 1
+        return Request(
+            request_id=RequestId(f"{self._count}"),
+            conversation_id=ConversationId(f"{self._count}"),
+            messages=(user(f"{self._count} {text}"),),
+            new_messages=frozenset({0}),
+            sampling=SamplingParams(temperature=0.0),
+            max_tokens=num_tokens,
+        )
+
+    def prompt_ids(self, request: Request) -> list[int]:
+        prompt = self.prompts.build(request.messages, thinking=None, keep_thinking=False)
+        return list(prompt.token_ids)
+
+    def send(self, request: Request) -> None:
+        self.client.send(Submit(request, time.perf_counter()))
+
+    def answer(self, requests: Sequence[Request]) -> list[tuple[float, Event]]:
+        """All events until all are answered, with the time of each."""
+        for request in requests:
+            self.send(request)
+        events: list[tuple[float, Event]] = []
+        num_finished = 0
+        while num_finished < len(requests):
+            event = self.client.next_event()
+            events.append((time.perf_counter(), event))
+            num_finished += isinstance(event, RequestFinished)
+        return events
+
+
+def finished_in(events: Sequence[tuple[float, Event]]) -> list[RequestFinished]:
+    return [event for _, event in events if isinstance(event, RequestFinished)]
+
+
+def time_single(bench: Bench, reps: int) -> Iterator[Row]:
+    """Pairs of the same prompt: the engine, mlx-lm, the engine again."""
+    decode: list[tuple[float, float, float]] = []
+    prefill: list[tuple[float, float, float]] = []
+    for _ in range(reps + WARM_UPS):
+        request = bench.request(FILLER * 30, NUM_TOKENS)
+        token_ids = bench.prompt_ids(request)
+        (first,) = finished_in(bench.answer([request]))
+        *_, theirs = stream_generate(bench.model, bench.tokenizer, token_ids, max_tokens=NUM_TOKENS)
+        (again,) = finished_in(bench.answer([bench.request(FILLER * 30, NUM_TOKENS)]))
+        decode.append((first.usage.decode_tok_s, theirs.generation_tps, again.usage.decode_tok_s))
+        ours, ours_again = (
+            len(one.prompt_ids) / one.usage.prefill_ms * 1e3 for one in (first, again)
+        )
+        prefill.append((ours, theirs.prompt_tps, ours_again))
+    for what, rows in (("decode", decode), ("prefill", prefill)):
+        kept = rows[WARM_UPS:]
+        yield {
+            f"{what}_to_mlx_lm": round(median(ours / theirs for ours, theirs, _ in kept), 3),
+            "to_itself": round(median(ours / again for ours, _, again in kept), 3),
+            "tok_s": round(median(ours for ours, _, _ in kept), 1),
+        }
+
+
+def time_rows(bench: Bench, reps: int) -> Iterator[Row]:
+    """Four answers in the engine, four in mlx-lm's batch, one in the engine."""
+    rates: list[tuple[float, float, float]] = []
+    for _ in range(reps + WARM_UPS):
+        requests = [bench.request(FILLER * (1 + 2 * row), NUM_TOKENS) for row in range(NUM_ROWS)]
+        four = _rate(bench.answer(requests))
+        theirs = _batch_rate(bench, [bench.prompt_ids(request) for request in requests])
+        one = _rate(bench.answer([bench.request(FILLER * 3, NUM_TOKENS)]))
+        rates.append((four, theirs, one))
+    kept = rates[WARM_UPS:]
+    yield {
+        "four_to_one": round(median(four / one for four, _, one in kept), 3),
+        "four_to_mlx_lm": round(median(four / theirs for four, theirs, _ in kept), 3),
+        "tok_s": round(median(four for four, _, _ in kept), 1),
+    }
+
+
+def _rate(events: Sequence[tuple[float, Event]]) -> float:
+    """Tokens a second from when all answers have begun to when the first ends."""
+    finished = finished_in(events)
+    firsts: dict[str, float] = {}
+    for at, event in events:
+        if isinstance(event, TextDelta):
+            firsts.setdefault(event.request_id, at)
+    start = max(firsts.values())
+    end = min(at for at, event in events if isinstance(event, RequestFinished))
+    counts: dict[str, list[int]] = {}
+    for at, event in events:
+        if isinstance(event, TextDelta) and start <= at <= end:
+            counts.setdefault(event.request_id, []).append(event.num_tokens)
+    assert len(counts) == len(finished)
+    return sum(numbers[-1] - numbers[0] for numbers in counts.values()) / (end - start)
+
+
+def _batch_rate(bench: Bench, prompts: list[list[int]]) -> float:
+    generator = BatchGenerator(bench.model, max_tokens=NUM_TOKENS)
+    generator.insert(prompts)
+    num_tokens, start, end = 0, 0.0, 0.0
+    running = set[int]()
+    while not end:
+        _, responses = cast("tuple[Any, list[Any]]", generator.next())
+        now = time.perf_counter()
+        if start:
+            num_tokens += len(responses)
+        running |= {response.uid for response in responses}
+        if len(running) == len(prompts) and not start:
+            start = now
+        if any(response.finish_reason for response in responses):
+            end = now
+    generator.close()
+    return num_tokens / (end - start)
+
+
+def time_ahead(folder: Path, config: dict[str, Any], reps: int) -> Iterator[Row]:
+    """Pairs of the same answer."""
+    benches = [Bench(folder, EngineConfig(**config, looks_ahead=on)) for on in (True, False)]
+    ratios: list[float] = []
+    for rep in range(reps + WARM_UPS):
+        ends = [
+            finished_in(bench.answer([bench.request(FILLER, NUM_TOKENS)]))[0] for bench in benches
+        ]
+        assert ends[0].reply.token_ids == ends[1].reply.token_ids
+        if rep >= WARM_UPS:
+            ratios.append(ends[0].usage.decode_tok_s / ends[1].usage.decode_tok_s)
+    yield {"ahead_to_not": round(median(ratios), 3), "same_tokens": True}
+
+
+def time_gap(bench: Bench, num_prompt: int, reps: int) -> Iterator[Row]:
+    """A long prompt beside a running answer."""
+    cache = bench.client.core.cache
+    assert cache is not None
+    text = FILLER * (num_prompt // 16)
+    rows: list[tuple[float, float, float]] = []
+    for _ in range(reps):
+        (alone,) = finished_in(bench.answer([bench.request(text, 1)]))
+        writing = replace(bench.request("Tell me.", 4000), forced=ForcedReply(text=FILLER * 250))
+        bench.send(writing)
+        undisturbed = median(_gaps(bench, num_tokens=40)[10:])
+        reading = bench.request(text, 1)
+        bench.send(reading)
+        start = time.perf_counter()
+        gaps = _gaps(bench, until=reading.request_id)
+        seconds = time.perf_counter() - start
+        allowed = alone.usage.prefill_ms / 1e3 + undisturbed * len(gaps)
+        rows.append((sorted(gaps)[int(0.95 * (len(gaps) - 1))], seconds / allowed, undisturbed))
+        bench.client.send(Cancel(writing.request_id))
+        bench.client.run_until_idle()
+        cache.evict_all()
+    yield {
+        "p95_gap_ms": round(median(gap for gap, _, _ in rows) * 1e3, 1),
+        "prompt_to_allowed": round(median(ratio for _, ratio, _ in rows), 3),
+        "undisturbed_gap_ms": round(median(gap for _, _, gap in rows) * 1e3, 1),
+        "prompt": num_prompt,
+    }
+
+
+def _gaps(bench: Bench, *, num_tokens: int = sys.maxsize, until: str = "") -> list[float]:
+    """Seconds between two deltas, for so many of them or until a request has ended."""
+    times: list[float] = []
+    while len(times) <= num_tokens:
+        event = bench.client.next_event()
+        if isinstance(event, RequestFinished) and event.request_id == until:
+            break
+        if isinstance(event, TextDelta) and event.request_id != until:
+            times.append(time.perf_counter())
+    return [end - start for start, end in pairwise(times)]
+
+
+def main() -> int:
+    whats = ("single", "rows", "ahead", "gap")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", nargs="+", choices=whats, default=whats)
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--reps", type=int, default=10)
+    parser.add_argument("--openblas", action="store_true")
+    parser.add_argument("--prompt", type=int, default=4000)
+    parser.add_argument("--gap", type=float, default=EngineConfig().max_gap_s)
+    args = parser.parse_args()
+    if args.openblas:
+        load_openblas()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = args.model or build_tiny("qwen3_5", Path(temporary) / "m", Template.KEEPING)
+        config = {"use_openblas": args.openblas, "idle_work": False, "max_gap_s": args.gap}
+        bench = Bench(folder, EngineConfig(**config))
+        benchmarks = {
+            "single": lambda: time_single(bench, args.reps),
+            "rows": lambda: time_rows(bench, args.reps),
+            "ahead": lambda: time_ahead(folder, config, args.reps),
+            "gap": lambda: time_gap(bench, args.prompt, max(1, args.reps // 3)),
+        }
+        for what in args.only:
+            for row in benchmarks[what]():
+                print(json.dumps({"what": what, **row}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,223 @@
+"""Several conversations answer at the same time, and each as if it were alone."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterable
+
+import mlx.core as mx
+import pytest
+
+from engine.errors import CancelledWaitingError
+from engine.events import (
+    Cancel,
+    Event,
+    RequestFailed,
+    RequestFinished,
+    RequestQueued,
+    RequestStarted,
+    Show,
+    Submit,
+    TextDelta,
+    Verified,
+    Verify,
+)
+from engine.models.adapter import ModelAdapter
+from engine.types import (
+    ConversationId,
+    FinishReason,
+    ForcedReply,
+    Request,
+    RequestId,
+    SamplingParams,
+)
+from tests.fakes.asking import cache_of, user
+from tests.fakes.engine_fixtures import OpenTiny
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tiny_model import CONFIGS
+from tests.oracle.harness import BITWISE
+
+FORCED = "Yes, it is a list of things."
+WORDS = "A list of the small boats that one sees from here, please. "
+
+
+def request_of(number: int, *, num_words: int | None = None, max_tokens: int = 0) -> Request:
+    """Requests of different lengths and ways to draw; every other reply is given."""
+    text = WORDS * (1 + number % 3) if num_words is None else "word " * num_words
+    is_forced = number % 2 == 1
+    return Request(
+        request_id=RequestId(f"r{number}"),
+        conversation_id=ConversationId(f"{number}"),
+        messages=(user(f"{number} {text}"),),
+        new_messages=frozenset({0}),
+        sampling=SamplingParams(
+            temperature=0.8, seed=number, repetition_penalty=1.0 + 0.1 * (number % 3)
+        ),
+        max_tokens=max_tokens or 4 + 3 * number,
+        forced=ForcedReply(text=FORCED) if is_forced else None,
+        record_logits=True,
+    )
+
+
+def send(client: InlineClient, requests: Iterable[Request]) -> None:
+    for request in requests:
+        client.send(Submit(request, time.perf_counter()))
+
+
+def finished_in(events: Iterable[Event]) -> dict[str, RequestFinished]:
+    return {e.request_id: e for e in events if isinstance(e, RequestFinished)}
+
+
+def hold_to_the_oracle(client: InlineClient, name: str, requests: Iterable[Request]) -> None:
+    """Every bit as when the same passes are repeated by an engine that starts cold, and alone."""
+    for request in requests:
+        client.send(Verify(request.request_id, request.messages))
+        (event,) = client.run_until_idle()
+        assert isinstance(event, Verified)
+        assert event.result.replay_difference == 0.0
+        assert event.result.equal
+        if name in BITWISE:
+            assert event.result.max_difference == 0.0
+
+
+@pytest.mark.parametrize("looks_ahead", [True, False])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_answers_together_are_those_that_each_gives_alone(
+    open_tiny: OpenTiny, name: str, looks_ahead: bool
+) -> None:
+    together = open_tiny(name, looks_ahead=looks_ahead)
+    alone = open_tiny(name, looks_ahead=False, max_running=1)
+    requests = [request_of(number) for number in range(6)]
+    send(together, requests)
+    ours = finished_in(together.run_until_idle())
+    for request in requests:
+        send(alone, [request])
+        (theirs,) = finished_in(alone.run_until_idle()).values()
+        assert ours[request.request_id].reply == theirs.reply
+        assert ours[request.request_id].reason == theirs.reason
+
+    hold_to_the_oracle(together, name, requests)
+
+
+def test_tokens_of_all_come_in_turn(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    requests = [request_of(number, num_words=5, max_tokens=8) for number in (1, 3, 5)]
+    send(client, requests)
+    events = client.run_until_idle()
+    started = [i for i, event in enumerate(events) if isinstance(event, RequestStarted)]
+    ended = [i for i, event in enumerate(events) if isinstance(event, RequestFinished)]
+
+    assert max(started) < min(ended)
+    between = [e.request_id for e in events[max(started) : min(ended)] if isinstance(e, TextDelta)]
+    assert {*between} == {"r1", "r3", "r5"}
+
+
+@pytest.mark.parametrize("looks_ahead", [True, False])
+def test_who_is_stopped_keeps_what_was_written_and_stops_nobody_else(
+    open_tiny: OpenTiny, looks_ahead: bool
+) -> None:
+    client = open_tiny(looks_ahead=looks_ahead)
+    requests = [request_of(number, num_words=20, max_tokens=40) for number in range(4)]
+    send(client, requests)
+    num_deltas, events = 0, list[Event]()
+    while num_deltas < 30:
+        events.append(client.next_event())
+        num_deltas += isinstance(events[-1], TextDelta)
+    client.send(Cancel(RequestId("r2")))
+    client.send(Cancel(RequestId("r0")))
+    finished = finished_in([*events, *client.run_until_idle()])
+
+    assert finished["r2"].reason is FinishReason.CANCELLED
+    assert finished["r2"].reply.token_ids
+    assert finished["r3"].reason is FinishReason.STOP
+    hold_to_the_oracle(client, "qwen3_5", requests)
+    # What was written is there: the same question again restores the prompt, nothing is read.
+    send(client, [requests[2]])
+    assert finished_in(client.run_until_idle())["r2"].usage.plan.read == 0
+
+
+def test_a_prompt_is_read_between_the_tokens_of_others(open_tiny: OpenTiny) -> None:
+    client = open_tiny(max_gap_s=0.001, cell_len=64, stride_len=256)
+    send(client, [request_of(1, num_words=5, max_tokens=200)])
+    events = [client.next_event()]
+    while not isinstance(events[-1], TextDelta):
+        events.append(client.next_event())
+    send(client, [request_of(2, num_words=300)])
+    events = client.run_until_idle()
+    started = next(i for i, e in enumerate(events) if isinstance(e, RequestStarted))
+    first = next(
+        i for i, e in enumerate(events) if isinstance(e, TextDelta) and e.request_id == "r2"
+    )
+    meanwhile = [e for e in events[started:first] if isinstance(e, TextDelta)]
+
+    assert len(meanwhile) > 3
+    hold_to_the_oracle(client, "qwen3_5", [request_of(1), request_of(2)])
+
+
+def test_the_shown_conversation_is_read_first(open_tiny: OpenTiny) -> None:
+    client = open_tiny(cell_len=64, stride_len=256)
+    requests = [request_of(number, num_words=200) for number in (2, 4, 6)]
+    send(client, requests)
+    assert isinstance(client.next_event(), RequestStarted)
+    client.send(Show(ConversationId("6")))
+    events = client.run_until_idle()
+    started = [e.request_id for e in events if isinstance(e, RequestStarted)]
+    first_tokens = list(dict.fromkeys(e.request_id for e in events if isinstance(e, TextDelta)))
+
+    assert started == ["r6", "r4"]
+    assert first_tokens == ["r6", "r2", "r4"]
+
+
+def test_one_row_that_fails_fails_alone(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_tiny()
+    assert client.core.model is not None
+    requests = [request_of(number, num_words=20, max_tokens=20) for number in (1, 2, 4)]
+    tokenizer = client.core.model.prompts.tokenizer
+    broken = tokenizer.encode_text(FORCED)[5]
+    run = ModelAdapter.run
+
+    def failing(self: ModelAdapter, input_ids: mx.array, caches: list[object]) -> mx.array:
+        logits = run(self, input_ids, caches)
+        if input_ids.shape[1] == 1 and mx.any(input_ids == broken).item():
+            raise RuntimeError("this token breaks it")
+        return logits
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ModelAdapter, "run", failing)
+        send(client, requests)
+        events = client.run_until_idle()
+
+    assert [e.request_id for e in events if isinstance(e, RequestFailed)] == ["r1"]
+    assert set(finished_in(events)) == {"r2", "r4"}
+    hold_to_the_oracle(client, "qwen3_5", [requests[1], requests[2]])
+
+
+def test_fifty_at_once_with_stops_at_random(open_tiny: OpenTiny) -> None:
+    client, choose = open_tiny(max_running=4), random.Random(3)
+    requests = [request_of(number, num_words=5, max_tokens=6) for number in range(50)]
+    send(client, requests)
+    ends: list[str] = []
+    places: dict[str, list[int]] = {}
+    while len(ends) < len(requests):
+        event = client.next_event()
+        if isinstance(event, RequestQueued):
+            places.setdefault(event.request_id, []).append(event.ahead)
+        if isinstance(event, RequestFailed):
+            assert event.problem.title == CancelledWaitingError.title
+        if isinstance(event, (RequestFinished, RequestFailed)):
+            ends.append(event.request_id)
+        if choose.random() < 0.1:
+            client.send(Cancel(RequestId(f"r{choose.randrange(50)}")))
+    client.run_until_idle()
+
+    assert sorted(ends) == sorted(request.request_id for request in requests)
+    for ahead in places.values():
+        assert ahead == sorted(ahead, reverse=True)
+        assert len(ahead) == len({*ahead})
+    cache = cache_of(client)
+    cache.check_invariants()
+    cache.evict_all()
+    assert cache.ledger().total_bytes == 0
