@@ -311,9 +311,14 @@ class EngineCore:
     def _decode(self) -> None:
         assert self._runner is not None
         start = time.perf_counter()
-        for sequence, result in self._runner.decode():
-            self._take(sequence, result)
+        try:
+            results = self._runner.decode()
+        except Exception as error:
+            log.exception("no answer can go on")
+            results = [(one, error) for one in self._running if one.logits is not None]
         self._scheduler.note_decode(time.perf_counter() - start)
+        for sequence, result in results:
+            self._take(sequence, result)
 
     def _read(self, sequence: Sequence, *, is_alone: bool) -> None:
         assert self._runner is not None

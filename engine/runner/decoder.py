@@ -51,9 +51,6 @@ class Decoder:
         self._places: dict[Sequence, tuple[RowGroup, int]] = {}
         self._failed: list[Outcome] = []  # in this step
 
-    def __len__(self) -> int:
-        return len(self._sequences)
-
     def join(self, sequence: Sequence) -> None:
         """From the next step on; the logits of its prompt are there."""
         self._sequences.append(sequence)

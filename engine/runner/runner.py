@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 
 from engine.cache.held import Lease
@@ -114,14 +114,12 @@ class Runner:
             return []
         return [] if sequence.prefill.is_computing else [self._progress(sequence)]
 
-    def decode(self) -> Iterator[tuple[Sequence, list[Event] | Exception]]:
+    def decode(self) -> list[tuple[Sequence, list[Event] | Exception]]:
         """A token of every sequence whose prompt is read; ends with RequestFinished if it was the last."""
-        for outcome in self._decoder.step():
-            sequence, result = outcome.sequence, outcome.result
-            if isinstance(result, Exception):
-                yield sequence, result
-            else:
-                yield sequence, self._delivered(sequence, result)
+        return [
+            (outcome.sequence, self._delivered(outcome.sequence, outcome.result))
+            for outcome in self._decoder.step()
+        ]
 
     def finish(self, sequence: Sequence, reason: FinishReason) -> list[Event]:
         """End the reply here, whatever it holds; settle() must follow."""
@@ -251,7 +249,16 @@ class Runner:
 
     # Decode
 
-    def _delivered(self, sequence: Sequence, token_id: int) -> list[Event]:
+    def _delivered(self, sequence: Sequence, result: int | Exception) -> list[Event] | Exception:
+        """An error is that sequence's alone."""
+        if isinstance(result, Exception):
+            return result
+        try:
+            return self._deliver(sequence, result)
+        except Exception as error:  # noqa: BLE001 — its owner tells it
+            return error
+
+    def _deliver(self, sequence: Sequence, token_id: int) -> list[Event]:
         now = time.perf_counter()
         if token_id in self._model.prompts.tokenizer.markers.eos_ids:
             return self.finish(sequence, FinishReason.STOP)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import mlx.core as mx
 import pytest
 
+from engine.chat.reply import ReplyStream, TextPiece
 from engine.errors import CancelledWaitingError
 from engine.events import (
     Cancel,
@@ -193,6 +194,28 @@ def test_one_row_that_fails_fails_alone(
     assert [e.request_id for e in events if isinstance(e, RequestFailed)] == ["r1"]
     assert set(finished_in(events)) == {"r2", "r4"}
     hold_to_the_oracle(client, "qwen3_5", [requests[1], requests[2]])
+
+
+def test_text_that_fails_fails_alone(open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = open_tiny()
+    requests = [request_of(number, num_words=20, max_tokens=20) for number in (1, 2, 4)]
+    add = ReplyStream.add
+
+    def failing(self: ReplyStream, token_id: int) -> list[TextPiece]:
+        if len(self.token_ids) == 3 and self is streams[0]:
+            raise ValueError("no such token")
+        if self not in streams:
+            streams.append(self)
+        return add(self, token_id)
+
+    streams: list[ReplyStream] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(ReplyStream, "add", failing)
+        send(client, requests)
+        events = client.run_until_idle()
+
+    assert [e.request_id for e in events if isinstance(e, RequestFailed)] == ["r1"]
+    assert set(finished_in(events)) == {"r2", "r4"}
 
 
 def test_fifty_at_once_with_stops_at_random(open_tiny: OpenTiny) -> None:
