@@ -1,7 +1,7 @@
 """How fast answers are written: one, several at once, and while a prompt is read beside them.
 
     python -m tests.benchmarks.decoding [--only single rows ahead gap] [--model DIR] [--reps 10]
-        [--openblas] [--prompt 4000] [--gap 0.2]
+        [--prompt 4000] [--gap 0.2]
 
 single  tokens a second of the engine, events included, to mlx_lm.stream_generate on the same weights,
         in pairs that take turns; beside it the engine to itself. The same for reading the prompt
@@ -11,7 +11,8 @@ gap     one answer runs while a long prompt is read in another conversation: the
         the time between two of its tokens, and the prompt's time to what it takes undisturbed and
         the decode steps in between took
 
-Prints one JSON line a row: medians. Without --model a tiny random Qwen3.5. Replies are greedy.
+Prints one JSON line a row: medians. Without --model a tiny random Qwen3.5. Replies are greedy. For a real
+model on Linux set LD_PRELOAD=libopenblas.so.0: a library that is loaded after mlx is of no use.
 """
 
 from __future__ import annotations
@@ -39,7 +40,6 @@ from mlx_lm.tokenizer_utils import (
 from app.cli.client import load_model
 from engine.config import EngineConfig
 from engine.events import Cancel, Event, RequestFinished, Submit, TextDelta
-from engine.models.blas import load_openblas
 from engine.types import ConversationId, ForcedReply, Request, RequestId, SamplingParams
 from tests.fakes.asking import user
 from tests.fakes.inline_engine import InlineClient
@@ -239,15 +239,12 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=whats, default=whats)
     parser.add_argument("--model", type=Path)
     parser.add_argument("--reps", type=int, default=10)
-    parser.add_argument("--openblas", action="store_true")
     parser.add_argument("--prompt", type=int, default=4000)
     parser.add_argument("--gap", type=float, default=EngineConfig().max_gap_s)
     args = parser.parse_args()
-    if args.openblas:
-        load_openblas()
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.model or build_tiny("qwen3_5", Path(temporary) / "m", Template.KEEPING)
-        config = {"use_openblas": args.openblas, "idle_work": False, "max_gap_s": args.gap}
+        config = {"use_openblas": False, "idle_work": False, "max_gap_s": args.gap}
         bench = Bench(folder, EngineConfig(**config))
         benchmarks = {
             "single": lambda: time_single(bench, args.reps),
