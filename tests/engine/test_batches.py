@@ -170,6 +170,15 @@ def test_the_shown_conversation_is_read_first(open_tiny: OpenTiny) -> None:
     assert first_tokens == ["r6", "r2", "r4"]
 
 
+def assert_only_the_first_fails(client: InlineClient, requests: list[Request]) -> None:
+    send(client, requests)
+    events = client.run_until_idle()
+    first, *others = (request.request_id for request in requests)
+
+    assert [e.request_id for e in events if isinstance(e, RequestFailed)] == [first]
+    assert set(finished_in(events)) == set(others)
+
+
 def test_one_row_that_fails_fails_alone(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,13 +195,9 @@ def test_one_row_that_fails_fails_alone(
             raise RuntimeError("this token breaks it")
         return logits
 
-    with monkeypatch.context() as patch:
-        patch.setattr(ModelAdapter, "run", failing)
-        send(client, requests)
-        events = client.run_until_idle()
-
-    assert [e.request_id for e in events if isinstance(e, RequestFailed)] == ["r1"]
-    assert set(finished_in(events)) == {"r2", "r4"}
+    monkeypatch.setattr(ModelAdapter, "run", failing)
+    assert_only_the_first_fails(client, requests)
+    monkeypatch.undo()
     hold_to_the_oracle(client, "qwen3_5", [requests[1], requests[2]])
 
 
@@ -209,13 +214,8 @@ def test_text_that_fails_fails_alone(open_tiny: OpenTiny, monkeypatch: pytest.Mo
         return add(self, token_id)
 
     streams: list[ReplyStream] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(ReplyStream, "add", failing)
-        send(client, requests)
-        events = client.run_until_idle()
-
-    assert [e.request_id for e in events if isinstance(e, RequestFailed)] == ["r1"]
-    assert set(finished_in(events)) == {"r2", "r4"}
+    monkeypatch.setattr(ReplyStream, "add", failing)
+    assert_only_the_first_fails(client, requests)
 
 
 def test_fifty_at_once_with_stops_at_random(open_tiny: OpenTiny) -> None:
