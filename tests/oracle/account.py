@@ -42,6 +42,11 @@ class Account:
     def of(self, chat: str) -> Processed:
         return self._processed.setdefault(chat, Processed())
 
+    def known_len(self, prompt_ids: tuple[int, ...]) -> int:
+        """How many of the prompt's first tokens were processed, in whichever conversation."""
+        everyone = self._processed.values()
+        return max((one.tokens.known_len(prompt_ids) for one in everyone), default=0)
+
     def judge(
         self,
         request: Request,
@@ -60,9 +65,8 @@ class Account:
             message_starts: where its messages' tokens begin, and the generation tail.
             is_fresh: the newest message begins like no other, so that nothing of its text is known.
         """
-        everyone = self._processed.values()
-        known = max((one.tokens.known_len(prompt_ids) for one in everyone), default=0)
-        if any(prompt_ids in one.prompts for one in everyone):
+        known = self.known_len(prompt_ids)
+        if any(prompt_ids in one.prompts for one in self._processed.values()):
             self.num_strict += 1
             assert plan.restored == plan.prompt_tokens, f"read again to answer again: {plan}"
             return
@@ -87,14 +91,12 @@ class Account:
         """Tokens that were processed one after the other."""
         self.of(chat).tokens.add(token_ids)
 
-    def add_prompt(self, chat: str, prompt_ids: tuple[int, ...], matched: int) -> None:
+    def add_prompt(self, chat: str, prompt_ids: tuple[int, ...], fork: int) -> None:
         """A prompt that was read to its end.
 
-        matched: what the engine found of it, a read-ahead that it had only begun included.
+        fork: how many of its tokens were known, or found, when it started.
         """
-        everyone = self._processed.values()
-        known = max((one.tokens.known_len(prompt_ids) for one in everyone), default=0)
-        self.of(chat).forks.add(prompt_ids[: max(known, matched)])
+        self.of(chat).forks.add(prompt_ids[:fork])
         self.of(chat).prompts.add(prompt_ids)
 
     def _forks(self) -> set[tuple[int, ...]]:

@@ -64,7 +64,9 @@ class Flight:
     visible: tuple[Message, ...]  # what a person sees above the reply
     turn: Turn | None  # None for a side request
     is_fresh: bool  # the newest message begins like no other
-    prompt_ids: tuple[int, ...] | None = None  # once it has started
+    is_started: bool = False
+    prompt_ids: tuple[int, ...] = ()  # once it has started; empty while faults are planted
+    fork: int = 0  # how much of the prompt was known, or found begun, when it started
     has_lost: bool = False  # something was given up meanwhile, perhaps of its own
     fed_before: Counter[int] = field(default_factory=Counter[int])  # by caches, when it started
     streamed: dict[Channel, str] = field(default_factory=lambda: dict.fromkeys(Channel, ""))

@@ -203,7 +203,7 @@ class Harness:
         if self._is_anything_lost():
             self.account.clear()
             for flight in self.flights.values():
-                flight.has_lost = flight.prompt_ids is not None
+                flight.has_lost = flight.is_started
         while self._events:
             self._receive(self._events.popleft())
         return worked
@@ -312,7 +312,7 @@ class Harness:
 
     def _finished(self, flight: Flight, finished: RequestFinished) -> None:
         flight.check(finished)
-        assert flight.prompt_ids == finished.prompt_ids
+        assert flight.prompt_ids in ((), finished.prompt_ids)
         if self._has_records and flight.request.record_logits:
             self._to_verify.append(Verify(finished.request_id, flight.visible))
         self.people.finish(flight, finished)
@@ -328,14 +328,19 @@ class Harness:
 
     def _started(self, flight: Flight, plan: PromptPlan) -> None:
         """Hold the plan to what had been processed by then."""
+        flight.is_started = True
+        flight.fed_before = Counter(self._fed)
+        if self.problems is not None:
+            # A planted fault is for the engine's own work alone.
+            return
         assert self.core.model is not None
         request = flight.request
         prompt = self.core.model.prompts.build(
             request.messages, thinking=request.thinking, keep_thinking=request.keep_thinking
         )
         flight.prompt_ids = prompt.token_ids
-        flight.fed_before = Counter(self._fed)
-        if flight.turn is None or not self._has_records or self.problems is not None:
+        flight.fork = max(self.account.known_len(prompt.token_ids), plan.matched)
+        if flight.turn is None or not self._has_records:
             return
         starts = prompt.message_starts
         self.account.judge(request, plan, prompt.token_ids, starts, is_fresh=flight.is_fresh)
@@ -344,8 +349,7 @@ class Harness:
         chat, request, reply_ids = flight.chat, flight.request, finished.reply.token_ids
         if reply_ids:
             if not flight.has_lost:
-                matched = finished.usage.plan.matched
-                self.account.add_prompt(chat, finished.prompt_ids, matched)
+                self.account.add_prompt(chat, finished.prompt_ids, flight.fork)
                 self.account.add(chat, finished.prompt_ids + reply_ids)
             messages = (*request.messages, reply_of(finished))
             self._read_ahead[chat] = ahead_of(messages, request)
