@@ -262,6 +262,8 @@ class EngineCore:
 
     def _start_next(self) -> bool:
         """Start a request if one may; the others are told when their place has changed."""
+        if not (self._waiting or self._ahead):
+            return False
         reading = [sequence for sequence in self._running if sequence.logits is None]
         waiting = [] if self._waits_for_memory else self._waiting
         submit = self._scheduler.next_to_start(waiting, self._running, reading)

@@ -25,6 +25,7 @@ class Lease:
     locked: KvNode | None
     faulted: int  # up to there a stored point was not what it said
     snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
+    reserved: int = 0  # tokens that its buffers were made large enough for
 
 
 @dataclass(slots=True)

@@ -126,11 +126,15 @@ class PrefixCache:
 
     def reserve(self, lease: Lease, n_tokens: int) -> None:
         """Make room for n_tokens, so that no later step copies the buffers."""
+        if n_tokens <= lease.reserved:
+            return
         leaves = lease.hot.leaves.kv
         growth = kv.growth(leaves, n_tokens)
         if growth and not lease.side:
             self._eviction.add(0, to_come=growth)
         self._held.counters.copied_bytes += kv.reserve(leaves, n_tokens)
+        if lease.hot.token_ids:
+            lease.reserved = n_tokens
 
     def cut_back(self, lease: Lease, n_tokens: int) -> None:
         """Take back what was fed after n_tokens and failed.

@@ -34,12 +34,15 @@ def _attend_by_row(
     """Of queries (B, H, 1, D) over (1, H', T, D) a row, each of its own T. (B, H, 1, D)."""
     if not isinstance(keys, Rows):
         return _attend(queries, keys, values, cache, scale, mask, **options)
-    masks = mask.values if isinstance(mask, Rows) else [mask] * len(keys.values)
-    rows = zip(keys.values, values.values, cache.leaves, masks, strict=True)
+    num_rows = len(keys.values)
+    masks = mask.values if isinstance(mask, Rows) else [mask] * num_rows
+    rows = zip(
+        mx.split(queries, num_rows), keys.values, values.values, cache.leaves, masks, strict=True
+    )
     return mx.concatenate(
         [
-            _attend(queries[row : row + 1], keys, values, leaf, scale, mask, **options)
-            for row, (keys, values, leaf, mask) in enumerate(rows)
+            _attend(queries, keys, values, leaf, scale, mask, **options)
+            for queries, keys, values, leaf, mask in rows
         ]
     )
 

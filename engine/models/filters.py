@@ -24,7 +24,7 @@ _Penalty = Callable[[mx.array, mx.array], mx.array]
 
 @dataclass(frozen=True, slots=True)
 class LogitsFilter:
-    """Raw logits to filtered log-probabilities.
+    """Raw logits to filtered ones.
 
     Order as in mlx-lm: penalties on logits, then top-p, min-p and top-k on log-probabilities.
     """
@@ -40,14 +40,17 @@ class LogitsFilter:
             logits: (V,)
 
         Returns:
-            Log-probabilities (V,).
+            Logits (V,): log-probabilities where something is cut off.
         """
+        if not (self.penalties or self.cuts):
+            return logits
         row = logits[None]  # (1, V)
         if self.penalties:
             token_ids = recent()
             for penalty in self.penalties:
                 row = penalty(token_ids, row)
-        row = row - mx.logsumexp(row, axis=-1, keepdims=True)
+        if self.cuts:
+            row = row - mx.logsumexp(row, axis=-1, keepdims=True)
         for cut in self.cuts:
             row = cut(row)
         return row[0]
@@ -65,6 +68,9 @@ def make_filter(params: SamplingParams, vocab_size: int) -> LogitsFilter:
         frequency_context_size=PENALTY_WINDOW,
     )
     cuts: list[Callable[[mx.array], mx.array]] = []
+    if params.temperature <= 0.0:
+        # The largest is never cut off.
+        return LogitsFilter(penalties, cuts)
     if 0.0 < params.top_p < 1.0:
         cuts.append(partial(apply_top_p, top_p=params.top_p))
     if params.min_p > 0.0:

@@ -160,10 +160,9 @@ class _RowAttention:
 
     def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[Rows, Rows]:
         """Keys and values (B, H, 1, D)."""
-        rows = [
-            leaf.update_and_fetch(keys[row : row + 1], values[row : row + 1])
-            for row, leaf in enumerate(self.leaves)
-        ]
+        num_rows = len(self.leaves)
+        new = zip(self.leaves, mx.split(keys, num_rows), mx.split(values, num_rows), strict=True)
+        rows = [leaf.update_and_fetch(keys, values) for leaf, keys, values in new]
         return Rows([keys for keys, _ in rows]), Rows([values for _, values in rows])
 
     def make_mask(self, *args: Any, **options: Any) -> Rows | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import mlx.core as mx
 
@@ -103,19 +103,14 @@ class Decoder:
     def _read(self) -> list[Outcome]:
         """Wait for the drawn tokens."""
         drawn = {s: s.drawn for s in self._sequences if s.drawn is not None}
-        if not drawn:
-            return []
-        try:
-            token_ids = mx.stack([d.token_id for d in drawn.values()]).tolist()
-        except Exception as error:  # noqa: BLE001 — it becomes theirs
-            for sequence in drawn:
-                self._fail(sequence, error)
-            return []
-        for sequence, d in drawn.items():
+        # One by one: an array made of them would be computed after the pass that was just launched.
+        token_ids = self._each(drawn, lambda sequence: _token_id(drawn[sequence]))
+        for sequence in token_ids:
             sequence.drawn = None
-            if sequence.request.record_logits and d.logits is not None:
-                sequence.recorded.append(d.logits)
-        return [Outcome(s, i) for s, i in zip(drawn, cast("list[int]", token_ids), strict=True)]
+            logits = drawn[sequence].logits
+            if sequence.request.record_logits and logits is not None:
+                sequence.recorded.append(logits)
+        return [Outcome(sequence, token_id) for sequence, token_id in token_ids.items()]
 
     # The pass
 
@@ -171,10 +166,10 @@ class Decoder:
         if (forced := sequence.forced_ids) is not None:
             eos = min(self._model.prompts.tokenizer.markers.eos_ids)
             return Drawn(mx.array(forced[index] if index < len(forced) else eos, mx.uint32), kept)
-        log_probs = sequence.filter(lambda: _recent(sequence), logits)
+        filtered = sequence.filter(lambda: _recent(sequence), logits)
         sampling = request.sampling
         return Drawn(
-            draw(log_probs, temperature=sampling.temperature, seed=sampling.seed, index=index), kept
+            draw(filtered, temperature=sampling.temperature, seed=sampling.seed, index=index), kept
         )
 
     # Errors
@@ -199,6 +194,12 @@ class Decoder:
 def _take(drawn: Mapping[Sequence, Drawn]) -> None:
     for sequence, newest in drawn.items():
         sequence.drawn = newest
+
+
+def _token_id(drawn: Drawn) -> int:
+    token_id = drawn.token_id.item()
+    assert isinstance(token_id, int)
+    return token_id
 
 
 def _recent(sequence: Sequence) -> mx.array:

@@ -1,4 +1,4 @@
-"""Drawing a token from filtered log-probabilities, reproducibly.
+"""Drawing a token from filtered logits, reproducibly.
 
 Every draw has its own key made of (seed, index of the output token): no process-wide random state,
 so a reply depends neither on other chats nor on what ran before.
@@ -12,12 +12,12 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 
 
-def draw(log_probs: mx.array, *, temperature: float, seed: int, index: int) -> mx.array:
-    """One token id as a lazy scalar. log_probs has shape (V,); temperature 0 (or less) takes the largest."""
+def draw(logits: mx.array, *, temperature: float, seed: int, index: int) -> mx.array:
+    """One token id as a lazy scalar. logits has shape (V,); temperature 0 (or less) takes the largest."""
     if temperature <= 0.0:
-        return mx.argmax(log_probs)
+        return mx.argmax(logits)
     key = mx.random.key(mix(seed, index))
-    return mx.random.categorical(log_probs * (1.0 / temperature), key=key)
+    return mx.random.categorical(logits * (1.0 / temperature), key=key)
 
 
 def mix(seed: int, index: int) -> int:

@@ -23,10 +23,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
+from statistics import harmonic_mean, median
 from typing import Any, cast
 
 from mlx_lm.generate import (
@@ -91,9 +91,8 @@ class Bench:
         events: list[tuple[float, Event]] = []
         num_finished = 0
         while num_finished < len(requests):
-            event = self.client.next_event()
-            events.append((time.perf_counter(), event))
-            num_finished += isinstance(event, RequestFinished)
+            events.append(self.client.next_timed())
+            num_finished += isinstance(events[-1][1], RequestFinished)
         return events
 
 
@@ -106,23 +105,41 @@ def time_single(bench: Bench, reps: int) -> Iterator[Row]:
     decode: list[tuple[float, float, float]] = []
     prefill: list[tuple[float, float, float]] = []
     for _ in range(reps + WARM_UPS):
-        request = bench.request(FILLER * 30, NUM_TOKENS)
+        request = bench.request(FILLER * 10, NUM_TOKENS)
         token_ids = bench.prompt_ids(request)
         (first,) = finished_in(bench.answer([request]))
-        *_, theirs = stream_generate(bench.model, bench.tokenizer, token_ids, max_tokens=NUM_TOKENS)
-        (again,) = finished_in(bench.answer([bench.request(FILLER * 30, NUM_TOKENS)]))
-        decode.append((first.usage.decode_tok_s, theirs.generation_tps, again.usage.decode_tok_s))
+        theirs = _generate(bench, token_ids)
+        (again,) = finished_in(bench.answer([bench.request(FILLER * 10, NUM_TOKENS)]))
+        decode.append((first.usage.decode_tok_s, theirs.decode, again.usage.decode_tok_s))
         ours, ours_again = (
             len(one.prompt_ids) / one.usage.prefill_ms * 1e3 for one in (first, again)
         )
-        prefill.append((ours, theirs.prompt_tps, ours_again))
+        prefill.append((ours, theirs.prefill, ours_again))
     for what, rows in (("decode", decode), ("prefill", prefill)):
         kept = rows[WARM_UPS:]
+        # Before and after theirs: a machine that gets slower or faster does so for both.
+        ratios = [harmonic_mean((ours, again)) / theirs for ours, theirs, again in kept]
         yield {
-            f"{what}_to_mlx_lm": round(median(ours / theirs for ours, theirs, _ in kept), 3),
+            f"{what}_to_mlx_lm": round(median(ratios), 3),
             "to_itself": round(median(ours / again for ours, _, again in kept), 3),
             "tok_s": round(median(ours for ours, _, _ in kept), 1),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class _Speed:
+    """Tokens a second, by the same clock as the engine's."""
+
+    prefill: float
+    decode: float
+
+
+def _generate(bench: Bench, token_ids: list[int]) -> _Speed:
+    """mlx-lm's answer. What it says itself counts the first token but not its time."""
+    start = time.perf_counter()
+    generated = stream_generate(bench.model, bench.tokenizer, token_ids, max_tokens=NUM_TOKENS)
+    times = [time.perf_counter() for _ in generated]
+    return _Speed(len(token_ids) / (times[0] - start), (len(times) - 1) / (times[-1] - times[0]))
 
 
 def time_rows(bench: Bench, reps: int) -> Iterator[Row]:
@@ -143,20 +160,20 @@ def time_rows(bench: Bench, reps: int) -> Iterator[Row]:
 
 
 def _rate(events: Sequence[tuple[float, Event]]) -> float:
-    """Tokens a second from when all answers have begun to when the first ends."""
-    finished = finished_in(events)
-    firsts: dict[str, float] = {}
+    """Tokens a second of all answers, from when all have begun to when the first ends."""
+    deltas: dict[str, list[tuple[float, int]]] = {}
     for at, event in events:
         if isinstance(event, TextDelta):
-            firsts.setdefault(event.request_id, at)
-    start = max(firsts.values())
-    end = min(at for at, event in events if isinstance(event, RequestFinished))
-    counts: dict[str, list[int]] = {}
-    for at, event in events:
-        if isinstance(event, TextDelta) and start <= at <= end:
-            counts.setdefault(event.request_id, []).append(event.num_tokens)
-    assert len(counts) == len(finished)
-    return sum(numbers[-1] - numbers[0] for numbers in counts.values()) / (end - start)
+            deltas.setdefault(event.request_id, []).append((at, event.num_tokens))
+    assert len(deltas) == len(finished_in(events))
+    start = max(times[0][0] for times in deltas.values())
+    end = min(times[-1][0] for times in deltas.values())
+    rate = 0.0
+    for times in deltas.values():
+        # A token in the middle of a character shows nothing: from a delta to a delta.
+        first, *_, last = [one for one in times if start <= one[0] <= end]
+        rate += (last[1] - first[1]) / (last[0] - first[0])
+    return rate
 
 
 def _batch_rate(bench: Bench, prompts: list[list[int]]) -> float:
@@ -225,11 +242,11 @@ def _gaps(bench: Bench, *, num_tokens: int = sys.maxsize, until: str = "") -> li
     """Seconds between two deltas, for so many of them or until a request has ended."""
     times: list[float] = []
     while len(times) <= num_tokens:
-        event = bench.client.next_event()
+        at, event = bench.client.next_timed()
         if isinstance(event, RequestFinished) and event.request_id == until:
             break
         if isinstance(event, TextDelta) and event.request_id != until:
-            times.append(time.perf_counter())
+            times.append(at)
     return [end - start for start, end in pairwise(times)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from queue import SimpleQueue
 
@@ -15,13 +16,17 @@ class InlineClient:
 
     def __init__(self, config: EngineConfig) -> None:
         self._commands: SimpleQueue[Command] = SimpleQueue()
-        self._events: deque[Event] = deque()
-        self.core = EngineCore(config, self._commands, self._events.append)
+        self._events: deque[tuple[float, Event]] = deque()
+        self.core = EngineCore(config, self._commands, self._emit)
 
     def send(self, command: Command) -> None:
         self._commands.put(command)
 
     def next_event(self) -> Event:
+        return self.next_timed()[1]
+
+    def next_timed(self) -> tuple[float, Event]:
+        """The next event, and when it was said, in seconds of time.perf_counter()."""
         while not self._events:
             assert self.core.step(wait=False), "the engine has nothing to do and nothing to say"
         return self._events.popleft()
@@ -31,6 +36,9 @@ class InlineClient:
         while self.core.step(wait=False):
             if self.core.cache is not None:
                 self.core.cache.check_invariants()
-        events = list(self._events)
+        events = [event for _, event in self._events]
         self._events.clear()
         return events
+
+    def _emit(self, event: Event) -> None:
+        self._events.append((time.perf_counter(), event))

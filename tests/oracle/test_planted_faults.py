@@ -57,8 +57,8 @@ def test_another_token_than_the_logits_give_is_reported(
     player = ScriptPlayer(open_tiny("lfm2", Template.KEEPING), Path(), check=True)
     step = FIRST | {"temperature": temperature}
 
-    def least_likely(log_probs: mx.array, **_: object) -> mx.array:
-        return mx.argmin(log_probs)
+    def least_likely(logits: mx.array, **_: object) -> mx.array:
+        return mx.argmin(logits)
 
     assert play(player, step).holds
     with monkeypatch.context() as patch:
