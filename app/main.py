@@ -81,7 +81,7 @@ def _run(paths: Paths, loaded: LoadedSettings, model: Path | None) -> int:
     if loaded.problem is not None:
         window.say_problem(loaded.problem)
     signals = QuitSignals()
-    signals.received.connect(app.quit)
+    signals.received.connect(lambda: app.exit(0))  # asks nobody
     _reopen_when_activated(app, window)
     status = app.exec()
     end(window, core)

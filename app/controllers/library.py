@@ -28,6 +28,7 @@ class LibraryController(QObject):
     list_changed = Signal()
     current_changed = Signal()  # another conversation is on show
     deleted = Signal(object)  # ConversationSummary
+    finished_unseen = Signal(object)  # ConversationSummary: an answer ended that is not on show
     failed = Signal(object)  # Problem
 
     def __init__(
@@ -204,6 +205,7 @@ class LibraryController(QObject):
         if conversation_id != self.current and conversation_id in self._summaries:
             self._unseen.add(conversation_id)
             self.list_changed.emit()
+            self.finished_unseen.emit(self._summaries[conversation_id])
 
 
 def _is_blank(conversation: Conversation) -> bool:

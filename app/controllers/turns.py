@@ -124,6 +124,11 @@ class Turns(QObject):
         """The replies that are on their way."""
         return {running.reply_id: running.live for running in self._running.values()}
 
+    @property
+    def num_writing(self) -> int:
+        """How many replies the engine is at work on; who still waits loses nothing."""
+        return sum(running.accepted for running in self._running.values())
+
     def live_in(self, conversation_id: ConversationId) -> LiveReply | None:
         running = self._find(conversation_id)
         return None if running is None else running.live

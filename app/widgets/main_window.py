@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
     QHBoxLayout,
@@ -24,12 +24,14 @@ from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.theme.window_style import make_window_style
 from app.viewmodels.models import shown_name
+from app.widgets.attention import Attention
 from app.widgets.chat_pane import ChatPane
 from app.widgets.commands import CommandId, fill_menu_bar, make_actions
 from app.widgets.dialogs import ask_for_folder, show_about
 from app.widgets.editing import TextCommands
 from app.widgets.inspector import Inspector
 from app.widgets.model_picker import ModelPicker
+from app.widgets.quitting import QuitGuard
 from app.widgets.sidebar import Sidebar
 from app.widgets.toast import Toast
 from app.widgets.toolbar import Toolbar
@@ -61,10 +63,12 @@ class MainWindow(QMainWindow):
         self._text_commands = TextCommands(self.pane.view, core.library)
         self.inspector = Inspector(self)
         self.picker = ModelPicker(theme, core.models, self)
+        self._quitting = QuitGuard(self, lambda: core.turns.num_writing)
         self.commands = make_actions(self, self._slots())
         self.sidebar = Sidebar(theme, core, origin, self.commands)
         self.toolbar = Toolbar(theme, self.commands, self)
         self.toast = Toast(self)
+        self._attention = Attention(self, core.turns, core.library, self._offer)
         self._build()
         self._connect()
         restore_frame(self, core.preferences.value.window_geometry)
@@ -138,7 +142,7 @@ class MainWindow(QMainWindow):
         return {
             CommandId.NEW_CHAT: self._new_chat,
             CommandId.CLOSE: self.close,
-            CommandId.QUIT: QApplication.quit,
+            CommandId.QUIT: self._quitting.quit,
             CommandId.UNDO: text.undo,
             CommandId.REDO: text.redo,
             CommandId.CUT: text.cut,
@@ -261,6 +265,10 @@ class MainWindow(QMainWindow):
         self.toast.say(text)
         self._place_toast()
 
+    def _offer(self, text: str, word: str, act: Callable[[], object]) -> None:
+        self.toast.offer(text, word, act)
+        self._place_toast()
+
     def _place_toast(self) -> None:
         """Above the composer, in the middle of the conversation."""
         pane = self.pane
@@ -289,6 +297,14 @@ class MainWindow(QMainWindow):
         super().changeEvent(event)
         if event.type() is QEvent.Type.WindowStateChange:
             self.commands[CommandId.FULL_SCREEN].setChecked(self.isFullScreen())
+
+    @override
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """On a Mac the app stays; elsewhere it ends with its window."""
+        if QApplication.quitOnLastWindowClosed() and not self._quitting.lets_go():
+            event.ignore()
+        else:
+            super().closeEvent(event)
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

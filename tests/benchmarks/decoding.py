@@ -59,10 +59,15 @@ class Bench:
     def __init__(self, folder: Path, config: EngineConfig) -> None:
         self.client = InlineClient(config)
         load_model(self.client, folder, lambda _: None)
-        assert self.client.core.model is not None
-        self.model: Any = vars(self.client.core.model.adapter)["_model"]
+        model = self.client.core.model
+        assert model is not None
+        self.model: Any = vars(model.adapter)["_model"]
         self.tokenizer = load_tokenizer(folder)
-        self.prompts = self.client.core.model.prompts
+        self.prompts = model.prompts
+        # No answer ends by itself: all are of the same length.
+        self.tokenizer.eos_token_ids = {model.vocab_size}
+        markers = self.prompts.tokenizer.markers
+        self.prompts.tokenizer.markers = replace(markers, eos_ids=frozenset({model.vocab_size}))
         self._count = 0
 
     def request(self, text: str, num_tokens: int) -> Request:

@@ -81,7 +81,8 @@ class Account:
         elif redo:
             # Text that begins like an older one's is fed from the start of its message: once.
             assert prompt_ids[:known] not in self._forks(), f"fed again at {known} again: {plan}"
-            began = max(start for start in message_starts if start < known)
+            # Text that was read as history alone has no point where its reply began.
+            began = max(start for start in message_starts[:-1] if start < known)
             assert plan.restored >= began, f"{known}, and {began} was within reach: {plan}"
             own = self.of(request.conversation_id).tokens.known_len(prompt_ids)
             is_old = at not in {0, *request.new_messages, len(message_starts) - 1}

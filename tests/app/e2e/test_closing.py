@@ -9,11 +9,16 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMessageBox, QPushButton, QToolButton, QWidget
 
 from app.store.lock import InstanceLock
+from app.widgets import quitting
+from app.widgets.commands import CommandId
 from app.widgets.send_button import SendButton
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import Stage
@@ -48,6 +53,40 @@ def test_closing_while_reading(make_stage: MakeStage) -> None:
     stage.engine.prefill(1, 2)
     stage.close()
     assert stage.engine.closed
+
+
+def _answer_question(stage: Stage, word: str) -> str:
+    """Press a button of the question that is on the screen. -> what it asked."""
+    (box,) = [one for one in stage.window.findChildren(QMessageBox) if one.isVisible()]
+    (button,) = [one for one in box.buttons() if one.text().replace("&", "") == word]
+    asked = box.text()
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    stage.settle()
+    return asked
+
+
+def test_quitting_while_answering_asks(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Qt's own quit closes the windows, once its event loop runs.
+    monkeypatch.setattr(quitting, "QApplication", SimpleNamespace(quit=stage.window.close))
+    stage.send("Hello")
+    stage.engine.write("Half an ans")
+    stage.settle()
+    for leave in (stage.window.close, stage.window.commands[CommandId.QUIT].trigger):
+        leave()
+        assert _answer_question(stage, "Cancel") == "1 answer is still being written."
+        assert stage.window.isVisible()
+    assert stage.engine.running is not None
+    stage.window.close()
+    _answer_question(stage, "Quit")
+    assert not stage.window.isVisible()
+
+
+def test_quitting_asks_nothing_while_nothing_is_written(make_stage: MakeStage) -> None:
+    stage = make_stage(hold_load=True)
+    stage.send("Early bird")
+    stage.window.close()
+    assert not stage.window.findChildren(QMessageBox)
+    assert not stage.window.isVisible()
 
 
 def test_closing_with_words_in_the_composer(make_stage: MakeStage) -> None:

@@ -122,6 +122,7 @@ def test_switching_while_it_answers_loses_nothing(stage: Stage) -> None:
     stage.run(CommandId.NEW_CHAT)
     stage.answer(" is 42.")
     assert stage.row("Slow").unseen
+    assert stage.window.toast.text == "“Slow” has finished"
     stage.click_row("Slow")
     assert not stage.row("Slow").unseen
     assert stage.texts == ["Slow", "The answer is 42."]

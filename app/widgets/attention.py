@@ -1,0 +1,51 @@
+"""Tells of answers that nobody is looking at: in the window, and in the Dock while it is behind others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.controllers.library import LibraryController
+from app.controllers.turns import Turns
+from app.store.conversations import ConversationSummary
+
+# Of a sentence, its button, and what that does.
+Offer = Callable[[str, str, Callable[[], object]], None]
+
+
+class Attention(QObject):
+    """Belongs to the window. An answer in the conversation on show needs no word while it is active."""
+
+    def __init__(
+        self, window: QWidget, turns: Turns, library: LibraryController, offer: Offer
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._library = library
+        self._offer = offer
+        self._num_unseen = 0
+        turns.answered.connect(self._on_answered)
+        library.finished_unseen.connect(self._on_finished_unseen)
+        library.list_changed.connect(self._count)
+
+    def _on_answered(self) -> None:
+        if not self._window.isActiveWindow():
+            QApplication.alert(self._window)
+
+    def _on_finished_unseen(self, summary: ConversationSummary) -> None:
+        self._offer(
+            f"“{summary.title}” has finished",
+            "Open",
+            lambda: self._library.select(summary.conversation_id),
+        )
+
+    def _count(self) -> None:
+        """The number on the Dock's icon."""
+        num_unseen = len(self._library.unseen)
+        app = QGuiApplication.instance()
+        if num_unseen != self._num_unseen and isinstance(app, QGuiApplication):
+            self._num_unseen = num_unseen
+            app.setBadgeNumber(num_unseen)

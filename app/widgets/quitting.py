@@ -1,0 +1,54 @@
+"""Asks before the app ends while answers are being written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
+
+from app.viewmodels.figures import count
+
+
+class QuitGuard(QObject):
+    """Belongs to the window. What is written is kept whatever a person chooses."""
+
+    def __init__(self, window: QWidget, num_writing: Callable[[], int]) -> None:
+        super().__init__(window)
+        self._window = window
+        self._num_writing = num_writing
+        self._box: QMessageBox | None = None
+        self._is_certain = False
+
+    def quit(self) -> None:
+        if self.lets_go():
+            QApplication.quit()
+
+    def lets_go(self) -> bool:
+        """Whether the app may end now. If not, the person is asked and it ends when they say so."""
+        num_writing = 0 if self._is_certain else self._num_writing()
+        if num_writing and self._box is None:
+            self._ask(num_writing)
+        return num_writing == 0
+
+    def _ask(self, num_writing: int) -> None:
+        box = self._box = QMessageBox(self._window)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle("Quit Rejoinder?")
+        answers = "1 answer is" if num_writing == 1 else f"{count(num_writing)} answers are"
+        box.setText(f"{answers} still being written.")
+        box.setInformativeText("What is written so far is kept.")
+        quit_button = box.addButton("Quit", QMessageBox.ButtonRole.AcceptRole)
+        box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(quit_button)
+        box.accepted.connect(self._on_accepted)
+        box.finished.connect(self._on_finished)
+        box.open()
+
+    def _on_accepted(self) -> None:
+        self._is_certain = True
+        QApplication.quit()
+
+    def _on_finished(self) -> None:
+        self._box = None
