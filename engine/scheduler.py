@@ -62,8 +62,12 @@ class Scheduler:
 
     @property
     def piece_s(self) -> float:
-        """Seconds that a prompt may be read between two tokens of the others."""
-        return max(0.0, self._max_gap_s - self._decode_s)
+        """Seconds that a prompt may be read between two tokens of the others.
+
+        At least as long as their step takes: where that alone fills the gap, a prompt of a few words
+        would be read for as long as an answer lasts.
+        """
+        return max(self._decode_s, self._max_gap_s - self._decode_s)
 
     def _is_before(self, one: Asked, other: Asked) -> bool:
         shown = self.shown

@@ -40,7 +40,7 @@ class QuitGuard(QObject):
         box.setText(f"{answers} still being written.")
         box.setInformativeText("What is written so far is kept.")
         quit_button = box.addButton("Quit", QMessageBox.ButtonRole.AcceptRole)
-        box.addButton(QMessageBox.StandardButton.Cancel)
+        box.addButton("Cancel", QMessageBox.ButtonRole.RejectRole)
         box.setDefaultButton(quit_button)
         box.accepted.connect(self._on_accepted)
         box.finished.connect(self._on_finished)

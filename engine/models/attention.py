@@ -1,13 +1,14 @@
-"""Attention of several rows, each over keys and values of its own. Engine thread only.
+"""Attention of several rows, each over keys and values of its own; and a look at what it gives.
 
 mlx-lm's models hand what their cache returned to one function. Where the caches of a batch returned
-`Rows`, that function runs once a row; for plain arrays it stays what it was.
+`Rows`, that function runs once a row; for plain arrays it stays what it was. Engine thread only.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, cast
 
@@ -16,6 +17,19 @@ from mlx_lm.models import base
 
 _attend = cast("Callable[..., mx.array]", base.scaled_dot_product_attention)
 _NAME = _attend.__name__
+
+_watching: list[dict[int, mx.array]] = []
+
+
+@contextmanager
+def watched() -> Generator[dict[int, mx.array]]:
+    """What attention gives in a pass that is built meanwhile: lazy, by the id of a layer's cache."""
+    outputs: dict[int, mx.array] = {}
+    _watching.append(outputs)
+    try:
+        yield outputs
+    finally:
+        _watching.remove(outputs)
 
 
 class Rows:
@@ -33,7 +47,10 @@ def _attend_by_row(
 ) -> mx.array:
     """Of queries (B, H, 1, D) over (1, H', T, D) a row, each of its own T. (B, H, 1, D)."""
     if not isinstance(keys, Rows):
-        return _attend(queries, keys, values, cache, scale, mask, **options)
+        output = _attend(queries, keys, values, cache, scale, mask, **options)
+        for outputs in _watching:
+            outputs.setdefault(id(cache), output)
+        return output
     num_rows = len(keys.values)
     masks = mask.values if isinstance(mask, Rows) else [mask] * num_rows
     rows = zip(

@@ -13,14 +13,14 @@ from engine.cache.trees import evaluate
 
 
 class Computation:
-    """Parts in the order in which they depend on each other: the layers of a pass.
+    """Parts in the order in which they depend on each other: the layers of a pass, or halves of them.
 
     How a pass is divided in time changes no bit of it: it is one graph, whoever asks for what first.
     """
 
     def __init__(self, parts: Iterable[list[mx.array]]) -> None:
         self._parts = deque(parts)
-        self._longest = 0.0  # seconds that a part took
+        self._recent = deque[float](maxlen=4)  # seconds that the newest parts took
 
     def go_on(self, seconds: float = math.inf) -> bool:
         """Compute one part, and more if they will take no longer than that. Whether all is done."""
@@ -32,7 +32,7 @@ class Computation:
             before = time.perf_counter()
             evaluate(self._parts.popleft())
             now = time.perf_counter()
-            self._longest = max(self._longest, now - before)
-            if now - start + self._longest > seconds:
+            self._recent.append(now - before)
+            if now - start + max(self._recent) > seconds:
                 break
         return not self._parts

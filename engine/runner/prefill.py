@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import mlx.core as mx
 
@@ -12,6 +13,7 @@ from engine.cache.layout import leaves_of
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import arrays_in
 from engine.chat.prompt import PointKind
+from engine.models.attention import watched
 from engine.models.loader import LoadedModel
 from engine.runner.chunks import Chunk
 from engine.runner.computation import Computation
@@ -53,7 +55,7 @@ class Prefill:
 
         Args:
             room: tokens that the caches should hold without growing.
-            seconds: how long this may take, about: one layer at least is computed.
+            seconds: how long this may take, about: half a layer at least is computed.
 
         Returns:
             The logits (V,) after a prompt's last token, None before.
@@ -87,16 +89,22 @@ class Prefill:
         self._cache.reserve(self.lease, room)
         chunk = self.chunks.pop(0)
         token_ids = self._token_ids[self.fed : chunk.end]
-        logits = self._model.adapter.forward(token_ids, self.lease.hot.caches)
+        with watched() as attended:
+            logits = self._model.adapter.forward(token_ids, self.lease.hot.caches)
         self.lease.hot.commit(token_ids)
         self._logits = logits if chunk.kind is PointKind.PROMPT else None
         if chunk.kind is not None:
             self._capture(chunk.kind, self._logits)
-        return self._compute()
+        return self._compute(attended)
 
-    def _compute(self) -> Computation:
-        layers = [arrays_in(vars(leaf)) for leaf in leaves_of(self.lease.hot.caches)]
+    def _compute(self, attended: Mapping[int, mx.array] = MappingProxyType({})) -> Computation:
+        """In parts: what a layer's cache holds, and what its attention gives."""
+        parts: list[list[mx.array]] = []
+        for leaf in leaves_of(self.lease.hot.caches):
+            parts.append(list(arrays_in(vars(leaf))))
+            if id(leaf) in attended:
+                parts.append([attended[id(leaf)]])
         points = self.lease.snapshots
         # A kept point is computed with the rest, else it would hold on to all that it is made from.
         kept = (points[-1].states, points[-1].logits) if points else ()
-        return Computation([*map(list, layers), list(arrays_in((kept, self._logits)))])
+        return Computation([*parts, list(arrays_in((kept, self._logits)))])
