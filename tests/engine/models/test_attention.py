@@ -6,6 +6,7 @@ import mlx.core as mx
 import pytest
 
 from engine.cache.layout import Leaves
+from engine.cache.trees import evaluate
 from engine.models.attention import watched
 from engine.models.loader import load_model
 from tests.fakes.engine_fixtures import TinyModel
@@ -27,6 +28,6 @@ def test_every_layer_with_kv_is_seen_and_nothing_changes(
     assert bool(attended) is has_attention
     assert all(output.shape[-2] == len(TOKENS) for output in attended.values())
 
-    mx.eval(*attended.values())
+    evaluate(list(attended.values()))
     assert mx.array_equal(logits, adapter.forward(TOKENS, adapter.new_caches())).item()
     assert set(attended) == {id(layer) for layer in layers}
