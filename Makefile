@@ -41,6 +41,8 @@ bench: setup
 	$(QT) $(PY) -m tests.benchmarks.bench_window
 	$(QT) $(PY) -m tests.benchmarks.bench_transcript
 	$(PY) -m tests.benchmarks.capture
+	$(PY) -m tests.benchmarks.decoding
+	$(QT) $(PY) -m tests.benchmarks.many_chats
 
 screenshots: setup
 	$(QT) $(PY) -m tests.screenshots.make build/screenshots

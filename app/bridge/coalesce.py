@@ -1,34 +1,38 @@
-"""Many small events to few: adjacent pieces of one reply become one piece. Pure."""
+"""Many small events to few: the pieces of a reply become one piece. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from engine.events import Event, TextDelta
+from engine.types import RequestId
 
 
 def merge_deltas(events: Iterable[Event]) -> list[Event]:
-    """Join neighbouring deltas of the same request and channel; everything else keeps its place."""
+    """Join deltas of the same request and channel, others' in between or not.
+
+    Everything else keeps its place among all of them.
+    """
     merged: list[Event] = []
-    run: list[TextDelta] = []
+    runs: dict[RequestId, list[TextDelta]] = {}  # in the order in which they began
+
+    def end_run(run: list[TextDelta]) -> None:
+        last = run[-1]
+        text = "".join(delta.text for delta in run)
+        merged.append(TextDelta(last.request_id, last.channel, text, last.num_tokens))
+
     for event in events:
-        if run and not (isinstance(event, TextDelta) and _continues(run[-1], event)):
-            merged.append(_join(run))
-            run = []
-        if isinstance(event, TextDelta):
-            run.append(event)
-        else:
+        if not isinstance(event, TextDelta):
+            for run in runs.values():
+                end_run(run)
+            runs.clear()
             merged.append(event)
-    if run:
-        merged.append(_join(run))
+            continue
+        run = runs.setdefault(event.request_id, [])
+        if run and run[-1].channel is not event.channel:
+            end_run(run)
+            run = runs[event.request_id] = []
+        run.append(event)
+    for run in runs.values():
+        end_run(run)
     return merged
-
-
-def _continues(earlier: TextDelta, later: TextDelta) -> bool:
-    return (earlier.request_id, earlier.channel) == (later.request_id, later.channel)
-
-
-def _join(run: list[TextDelta]) -> TextDelta:
-    last = run[-1]
-    text = "".join(delta.text for delta in run)
-    return TextDelta(last.request_id, last.channel, text, last.num_tokens)

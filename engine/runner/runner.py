@@ -30,7 +30,7 @@ from engine.runner.plan import plan_prompt
 from engine.runner.prefill import Prefill
 from engine.runner.read_ahead import ReadAheadJob
 from engine.runner.request_memory import RequestMemory
-from engine.runner.sequence import REPLY_ROOM, Clock, Sequence
+from engine.runner.sequence import Clock, Sequence, room_for
 from engine.sequences import common_prefix_len
 from engine.types import FinishReason, PromptPlan, Request, Usage
 
@@ -69,7 +69,7 @@ class Runner:
         prompt = self._model.prompts.build(
             request.messages, thinking=request.thinking, keep_thinking=request.keep_thinking
         )
-        room = len(prompt.token_ids) + min(request.max_tokens, REPLY_ROOM)
+        room = room_for(len(prompt.token_ids), request)
         self._check_fits(prompt)
         self._memory.check_fits(len(prompt.token_ids), room)
         others = [sequence.room for sequence in beside]

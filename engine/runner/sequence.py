@@ -15,7 +15,12 @@ from engine.runner.prefill import Prefill
 from engine.types import Message, PromptPlan, Request, Role
 
 # Room made for a reply before it starts; for a longer one buffers grow by an eighth at a time.
-REPLY_ROOM = 512
+_REPLY_ROOM = 512
+
+
+def room_for(prompt_len: int, request: Request) -> int:
+    """Tokens to make room for before an answer: the prompt's and a usual reply's."""
+    return prompt_len + min(request.max_tokens, _REPLY_ROOM)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,10 +74,9 @@ class Sequence:
 
     @property
     def room(self) -> int:
-        """Tokens to make room for: the prompt's and a usual reply's, or one more of a longer one."""
+        """Tokens to make room for now: as for a usual reply, or one more of a longer one."""
         prompt_len = len(self.prompt.token_ids)
-        usual = prompt_len + min(self.request.max_tokens, REPLY_ROOM)
-        return max(usual, prompt_len + self.num_output + 1)
+        return max(room_for(prompt_len, self.request), prompt_len + self.num_output + 1)
 
     @property
     def num_output(self) -> int:

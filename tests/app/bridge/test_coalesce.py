@@ -21,6 +21,22 @@ def test_neighbours_of_one_reply_are_joined() -> None:
     assert merge_deltas(events) == [delta(A, "one two", 2, answer), RequestQueued(B, 1)]
 
 
+def test_replies_that_come_at_once_are_joined_each() -> None:
+    answer, thought = Channel.ANSWER, Channel.REASONING
+    events = [
+        delta(A, "one ", 1, answer),
+        delta(B, "hm", 1, thought),
+        delta(A, "two", 2, answer),
+        delta(B, "yes", 2, answer),
+        delta(A, " three", 3, answer),
+    ]
+    assert merge_deltas(events) == [
+        delta(B, "hm", 1, thought),
+        delta(A, "one two three", 3, answer),
+        delta(B, "yes", 2, answer),
+    ]
+
+
 EVENTS = st.lists(
     st.one_of(
         st.builds(
@@ -36,20 +52,27 @@ EVENTS = st.lists(
 
 
 @given(EVENTS)
-def test_no_text_is_lost_and_nothing_changes_places(events: list[Event]) -> None:
+def test_no_text_is_lost_and_nothing_of_a_reply_changes_places(events: list[Event]) -> None:
     merged = merge_deltas(events)
-    assert _letters(merged) == _letters(events)
-    for earlier, later in pairwise(merged):
-        if isinstance(earlier, TextDelta) and isinstance(later, TextDelta):
-            assert (earlier.request_id, earlier.channel) != (later.request_id, later.channel)
+    for request_id in (A, B):
+        assert _letters(merged, request_id) == _letters(events, request_id)
+        seen = [one for one in merged if _concerns(one, request_id)]
+        for earlier, later in pairwise(seen):
+            if isinstance(earlier, TextDelta) and isinstance(later, TextDelta):
+                assert earlier.channel is not later.channel
 
 
-def _letters(events: list[Event]) -> list[tuple[object, ...]]:
-    """Each letter with whom it belongs to; everything else as itself."""
+def _concerns(event: Event, request_id: RequestId) -> bool:
+    return not isinstance(event, TextDelta) or event.request_id == request_id
+
+
+def _letters(events: list[Event], request_id: RequestId) -> list[tuple[object, ...]]:
+    """Each letter of a reply with its channel; what is no reply's as itself."""
     letters: list[tuple[object, ...]] = []
     for event in events:
         if isinstance(event, TextDelta):
-            letters += [(event.request_id, event.channel, letter) for letter in event.text]
+            if event.request_id == request_id:
+                letters += [(event.channel, letter) for letter in event.text]
         else:
             letters.append((event,))
     return letters

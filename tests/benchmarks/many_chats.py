@@ -1,0 +1,76 @@
+"""How free the main thread stays while several answers stream into the real window.
+
+    python -m tests.benchmarks.many_chats [--model DIR] [--chats 4] [--seconds 20]
+
+A precise timer of 5 ms runs on the main thread while all answers are being written; prints one JSON line with
+the time between two of its ticks. Without --model a tiny random Qwen3.5, the worst case: nearly all of a step
+is Python, which the two threads share. For a real model on Linux set LD_PRELOAD=libopenblas.so.0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from PySide6.QtCore import QEventLoop, QTimer
+from PySide6.QtWidgets import QApplication
+
+from tests.benchmarks.bench_transcript import Gaps
+from tests.fakes.real_window import RealWindow, open_real_window
+from tests.fakes.tiny_model import Template, build_tiny
+
+LOOK_MS = 20
+
+
+def wait(milliseconds: int) -> None:
+    loop = QEventLoop()
+    QTimer.singleShot(milliseconds, loop.quit)
+    loop.exec()
+
+
+def measure(real: RealWindow, *, num_chats: int, seconds: float) -> dict[str, object]:
+    """The first time that so many answers are written at once."""
+    for attempt in range(20):
+        for number in range(num_chats):
+            real.ask(f"{attempt} {number}: tell me a long story about a fox.")
+        while real.core.turns.live and real.num_at_once < num_chats:
+            wait(LOOK_MS)
+        if real.num_at_once == num_chats:
+            break
+        while real.core.turns.live:
+            wait(LOOK_MS)
+    gaps = Gaps()
+    start = time.perf_counter()
+    while real.num_at_once == num_chats and time.perf_counter() - start < seconds:
+        wait(LOOK_MS)
+    gaps.stop()
+    measured = time.perf_counter() - start
+    return {"chats": num_chats, "seconds": round(measured, 1), **gaps.figures()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--chats", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    args = parser.parse_args()
+    app = QApplication(sys.argv[:1])
+    with tempfile.TemporaryDirectory() as temporary:
+        data_dir = Path(temporary)
+        model = args.model or build_tiny("qwen3_5", data_dir / "m", Template.KEEPING)
+        with open_real_window(data_dir, model) as real:
+            row = measure(real, num_chats=args.chats, seconds=args.seconds)
+    sys.stdout.write(json.dumps(row) + "\n")
+    del app
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
