@@ -270,11 +270,13 @@ class MainWindow(QMainWindow):
         self._place_toast()
 
     def _place_toast(self) -> None:
-        """Above the composer, in the middle of the conversation."""
+        """Above the composer; where that stands in the middle of an empty conversation, at the end."""
         pane = self.pane
         self.toast.setFixedWidth(min(Size.INSPECTOR + Size.SIDEBAR, pane.width() - Space.XXL))
         self.toast.adjustSize()
-        corner = pane.mapTo(self, pane.composer.geometry().topLeft())
+        is_empty = pane.question.isVisible()
+        below = pane.rect().bottomLeft() if is_empty else pane.composer.geometry().topLeft()
+        corner = pane.mapTo(self, below)
         left = corner.x() + (pane.width() - self.toast.width()) // 2
         self.toast.move(left, corner.y() - self.toast.height() - Space.S)
         self.toast.raise_()
