@@ -124,6 +124,7 @@ class LibraryController(QObject):
         now = self._origin.now()
         self._store.run(lambda store: store.delete(conversation_id, now=now), None, self._on_failed)
         self._deleted.append(summary)
+        self._unseen.discard(conversation_id)
         if conversation_id == self.current:
             self._show(self._lay_out_new())
         self.list_changed.emit()

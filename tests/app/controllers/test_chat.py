@@ -173,6 +173,17 @@ def test_switching_conversations_loses_nothing(rig: Rig, qtbot: QtBot) -> None:
     assert rig.library.unseen == frozenset()
 
 
+def test_a_deleted_conversation_is_no_longer_unseen(rig: Rig, qtbot: QtBot) -> None:
+    send(rig, qtbot, "Slow question")
+    slow = rig.library.current
+    rig.library.new_chat()
+    rig.engine.finish()
+    settle(rig, qtbot)
+    assert rig.library.unseen == {slow}
+    rig.library.delete(slow)
+    assert rig.library.unseen == frozenset()
+
+
 def test_requests_of_several_conversations_queue(rig: Rig, qtbot: QtBot) -> None:
     send(rig, qtbot, "First")
     first = rig.library.current
