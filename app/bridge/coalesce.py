@@ -21,11 +21,14 @@ def merge_deltas(events: Iterable[Event]) -> list[Event]:
         text = "".join(delta.text for delta in run)
         merged.append(TextDelta(last.request_id, last.channel, text, last.num_tokens))
 
+    def end_runs() -> None:
+        for run in runs.values():
+            end_run(run)
+        runs.clear()
+
     for event in events:
         if not isinstance(event, TextDelta):
-            for run in runs.values():
-                end_run(run)
-            runs.clear()
+            end_runs()
             merged.append(event)
             continue
         run = runs.setdefault(event.request_id, [])
@@ -33,6 +36,5 @@ def merge_deltas(events: Iterable[Event]) -> list[Event]:
             end_run(run)
             run = runs[event.request_id] = []
         run.append(event)
-    for run in runs.values():
-        end_run(run)
+    end_runs()
     return merged

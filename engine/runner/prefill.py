@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 import mlx.core as mx
 
@@ -75,7 +74,7 @@ class Prefill:
         points = self.lease.snapshots
         if self.fed > self.start and not (points and points[-1].n_tokens == self.fed):
             self._capture(kind, None)
-            self._computation = self._compute()
+            self._computation = self._compute({})
         if self._computation is not None:
             self._computation.go_on()
 
@@ -98,7 +97,7 @@ class Prefill:
         # To keep what attention gives costs time: a tenth on a small model.
         return self._compute(attended if in_halves else {})
 
-    def _compute(self, attended: Mapping[int, mx.array] = MappingProxyType({})) -> Computation:
+    def _compute(self, attended: Mapping[int, mx.array]) -> Computation:
         """In parts: what a layer's cache holds, and what its attention gives."""
         parts: list[list[mx.array]] = []
         for leaf in leaves_of(self.lease.hot.caches):

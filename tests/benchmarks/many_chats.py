@@ -19,20 +19,13 @@ from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
-from tests.benchmarks.bench_transcript import Gaps
+from tests.benchmarks.bench_transcript import Gaps, wait_ms
 from tests.fakes.real_window import RealWindow, open_real_window
 from tests.fakes.tiny_model import Template, build_tiny
 
 LOOK_MS = 20
-
-
-def wait(milliseconds: int) -> None:
-    loop = QEventLoop()
-    QTimer.singleShot(milliseconds, loop.quit)
-    loop.exec()
 
 
 def measure(real: RealWindow, *, num_chats: int, seconds: float) -> dict[str, object]:
@@ -41,15 +34,15 @@ def measure(real: RealWindow, *, num_chats: int, seconds: float) -> dict[str, ob
         for number in range(num_chats):
             real.ask(f"{attempt} {number}: tell me a long story about a fox.")
         while real.core.turns.live and real.num_at_once < num_chats:
-            wait(LOOK_MS)
+            wait_ms(LOOK_MS)
         if real.num_at_once == num_chats:
             break
         while real.core.turns.live:
-            wait(LOOK_MS)
+            wait_ms(LOOK_MS)
     gaps = Gaps()
     start = time.perf_counter()
     while real.num_at_once == num_chats and time.perf_counter() - start < seconds:
-        wait(LOOK_MS)
+        wait_ms(LOOK_MS)
     gaps.stop()
     measured = time.perf_counter() - start
     return {"chats": num_chats, "seconds": round(measured, 1), **gaps.figures()}

@@ -15,6 +15,7 @@ class Processed:
 
     tokens: ProcessedTokens = field(default_factory=ProcessedTokens)
     prompts: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])  # read to the end
+    questions: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])  # without tails
     forks: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])  # left once, read on
     read_ahead: set[object] = field(default_factory=set[object])  # next turns, see ahead_of
 
@@ -82,7 +83,12 @@ class Account:
             # Text that begins like an older one's is fed from the start of its message: once.
             assert prompt_ids[:known] not in self._forks(), f"fed again at {known} again: {plan}"
             # Text that was read as history alone has no point where its reply began.
-            began = max(start for start in message_starts[:-1] if start < known)
+            within = (
+                message_starts
+                if self._was_asked(prompt_ids[: message_starts[-1]])
+                else message_starts[:-1]
+            )
+            began = max(start for start in within if start < known)
             assert plan.restored >= began, f"{known}, and {began} was within reach: {plan}"
             own = self.of(request.conversation_id).tokens.known_len(prompt_ids)
             is_old = at not in {0, *request.new_messages, len(message_starts) - 1}
@@ -92,13 +98,22 @@ class Account:
         """Tokens that were processed one after the other."""
         self.of(chat).tokens.add(token_ids)
 
-    def add_prompt(self, chat: str, prompt_ids: tuple[int, ...], fork: int) -> None:
+    def add_prompt(self, chat: str, prompt_ids: tuple[int, ...], *, fork: int, tail: int) -> None:
         """A prompt that was read to its end.
 
-        fork: how many of its tokens were known, or found, when it started.
+        Args:
+            chat: whose it was.
+            prompt_ids: the prompt.
+            fork: how many of its tokens were known, or found, when it started.
+            tail: where its generation tail begins.
         """
         self.of(chat).forks.add(prompt_ids[:fork])
+        self.of(chat).questions.add(prompt_ids[:tail])
         self.of(chat).prompts.add(prompt_ids)
+
+    def _was_asked(self, question: tuple[int, ...]) -> bool:
+        """Whether a prompt that ended with this message was read."""
+        return any(question in one.questions for one in self._processed.values())
 
     def _forks(self) -> set[tuple[int, ...]]:
         return {fork for one in self._processed.values() for fork in one.forks}

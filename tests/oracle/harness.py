@@ -339,6 +339,7 @@ class Harness:
             request.messages, thinking=request.thinking, keep_thinking=request.keep_thinking
         )
         flight.prompt_ids = prompt.token_ids
+        flight.tail = prompt.message_starts[-1]
         flight.fork = max(self.account.known_len(prompt.token_ids), plan.matched)
         if flight.turn is None or not self._has_records:
             return
@@ -349,7 +350,9 @@ class Harness:
         chat, request, reply_ids = flight.chat, flight.request, finished.reply.token_ids
         if reply_ids:
             if not flight.has_lost:
-                self.account.add_prompt(chat, finished.prompt_ids, flight.fork)
+                self.account.add_prompt(
+                    chat, finished.prompt_ids, fork=flight.fork, tail=flight.tail
+                )
                 self.account.add(chat, finished.prompt_ids + reply_ids)
             messages = (*request.messages, reply_of(finished))
             self._read_ahead[chat] = ahead_of(messages, request)
