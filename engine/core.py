@@ -98,6 +98,7 @@ class EngineCore:
         self._ahead: dict[RequestId, int] = {}  # as it was said
         self._scheduler = Scheduler(max_running=config.max_running, max_gap_s=config.max_gap_s)
         self._has_decoded = False  # since a prompt was read
+        self._decode_s = 0.0  # of the newest step
         self._waits_for_memory = False  # who would be next, until somebody has ended
         self.model: LoadedModel | None = None
         self._runner: Runner | None = None
@@ -318,13 +319,25 @@ class EngineCore:
         except Exception as error:
             log.exception("no answer can go on")
             results = [(one, error) for one in self._running if one.logits is not None]
-        self._scheduler.note_decode(time.perf_counter() - start)
+        self._decode_s = time.perf_counter() - start
         for sequence, result in results:
             self._take(sequence, result)
 
+    def _wait(self) -> None:
+        """What the answers have on the device is done: a prompt's piece is timed for itself."""
+        assert self._runner is not None
+        start = time.perf_counter()
+        failed = self._runner.wait()
+        self._scheduler.note_decode(self._decode_s + time.perf_counter() - start)
+        for sequence, error in failed:
+            self._take(sequence, error)
+
     def _read(self, sequence: Sequence, *, is_alone: bool) -> None:
         assert self._runner is not None
-        seconds = math.inf if is_alone else self._scheduler.piece_s
+        seconds = math.inf
+        if not is_alone:
+            self._wait()
+            seconds = self._scheduler.piece_s
         try:
             events = self._runner.read(sequence, seconds)
         except Exception as error:  # noqa: BLE001 — one request's error ends that request alone

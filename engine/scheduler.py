@@ -6,7 +6,9 @@ read at a time; it gives way to one that comes before it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterable, Sequence
+from statistics import median
 from typing import Protocol, TypeVar
 
 from engine.types import ConversationId, Request
@@ -18,6 +20,9 @@ class Asked(Protocol):
     @property
     def request(self) -> Request: ...
 
+
+_NUM_RECENT = 8  # steps by which the next is judged
+_SHARE = 0.9  # of the gap: the rest is for what takes longer than it did
 
 A = TypeVar("A", bound=Asked)
 
@@ -34,7 +39,7 @@ class Scheduler:
         """
         self._max_running = max_running
         self._max_gap_s = max_gap_s
-        self._decode_s = 0.0
+        self._decode_s = deque[float](maxlen=_NUM_RECENT)
         self.shown: ConversationId | None = None
 
     def order(self, asked: Iterable[A]) -> list[A]:
@@ -58,16 +63,19 @@ class Scheduler:
 
     def note_decode(self, seconds: float) -> None:
         """How long the newest step took that gave every running answer a token."""
-        self._decode_s += (seconds - self._decode_s) / 4
+        self._decode_s.append(seconds)
 
     @property
     def piece_s(self) -> float:
         """Seconds that a prompt may be read between two tokens of the others.
 
-        At least as long as their step takes: where that alone fills the gap, a prompt of a few words
-        would be read for as long as an answer lasts.
+        At least half as long as their step takes: where that alone fills the gap, a prompt of a few
+        words would be read for as long as an answer lasts.
         """
-        return max(self._decode_s, self._max_gap_s - self._decode_s)
+        gap_s = self._max_gap_s * _SHARE
+        if not self._decode_s:
+            return gap_s
+        return max(median(self._decode_s) / 2, gap_s - max(self._decode_s))
 
     def _is_before(self, one: Asked, other: Asked) -> bool:
         shown = self.shown

@@ -1,7 +1,7 @@
-"""Attention of several rows, each over keys and values of its own; and a look at what it gives.
+"""Attention in pieces: by rows that have keys and values of their own, by blocks of a long pass's queries.
 
 mlx-lm's models hand what their cache returned to one function. Where the caches of a batch returned
-`Rows`, that function runs once a row; for plain arrays it stays what it was. Engine thread only.
+`Rows`, that function runs once a row; where a pass is long, once a block. Engine thread only.
 """
 
 from __future__ import annotations
@@ -15,16 +15,27 @@ from typing import Any, cast
 import mlx.core as mx
 from mlx_lm.models import base
 
+from engine.cache.trees import arrays_in, map_arrays
+
+# Scores (queries x keys x heads) of one block. Two cores of a CPU take some 40 ms for so many; a GPU
+# is given so many more that only a very long context is divided at all.
+_MAX_SCORES_CPU = 1 << 19
+_MAX_SCORES_GPU = 1 << 28
+
 _attend = cast("Callable[..., mx.array]", base.scaled_dot_product_attention)
 _NAME = _attend.__name__
 
-_watching: list[dict[int, mx.array]] = []
+_watching: list[dict[int, list[mx.array]]] = []
 
 
 @contextmanager
-def watched() -> Generator[dict[int, mx.array]]:
-    """What attention gives in a pass that is built meanwhile: lazy, by the id of a layer's cache."""
-    outputs: dict[int, mx.array] = {}
+def watched() -> Generator[dict[int, list[mx.array]]]:
+    """What attention gives in a pass that is built meanwhile, block by block.
+
+    Yields:
+        Lazy arrays (B, H, block, D) by the id of a layer's cache; of layers that share one, the first's.
+    """
+    outputs: dict[int, list[mx.array]] = {}
     _watching.append(outputs)
     try:
         yield outputs
@@ -42,15 +53,15 @@ class Rows:
 
 
 @wraps(_attend)
-def _attend_by_row(
+def _attend_in_pieces(
     queries: mx.array, keys: Any, values: Any, cache: Any, scale: float, mask: Any, **options: Any
 ) -> mx.array:
     """Of queries (B, H, 1, D) over (1, H', T, D) a row, each of its own T. (B, H, 1, D)."""
     if not isinstance(keys, Rows):
-        output = _attend(queries, keys, values, cache, scale, mask, **options)
+        blocks = _attend_in_blocks(queries, keys, values, cache, scale, mask, **options)
         for outputs in _watching:
-            outputs.setdefault(id(cache), output)
-        return output
+            outputs.setdefault(id(cache), blocks)
+        return blocks[0] if len(blocks) == 1 else mx.concatenate(blocks, axis=2)
     num_rows = len(keys.values)
     masks = mask.values if isinstance(mask, Rows) else [mask] * num_rows
     rows = zip(
@@ -64,8 +75,48 @@ def _attend_by_row(
     )
 
 
-def attend_by_row() -> None:
-    """Let the models that are imported by now attend row by row where their caches want it."""
+def _attend_in_blocks(
+    queries: mx.array, keys: Any, values: Any, cache: Any, scale: float, mask: Any, **options: Any
+) -> list[mx.array]:
+    """Of queries (B, H, L, D) over (B, H', T, D), or what those are quantised to. (B, H, block, D) each.
+
+    Shapes alone say what a block is: a pass that is repeated gives the same bits on any occasion.
+    """
+    num_rows, num_heads, num_queries, _ = queries.shape
+    num_keys = next(arrays_in(keys)).shape[2]
+    is_cpu = mx.default_device() == mx.Device(mx.cpu)
+    max_scores = _MAX_SCORES_CPU if is_cpu else _MAX_SCORES_GPU
+    block_len = max(1, max_scores // (num_rows * num_heads * num_keys))
+    if num_queries <= block_len:
+        return [_attend(queries, keys, values, cache, scale, mask, **options)]
+    blocks: list[mx.array] = []
+    for start in range(0, num_queries, block_len):
+        end = min(start + block_len, num_queries)
+        seen, block_mask = num_keys, mask
+        if mask == "causal":
+            # The queries are the newest tokens: theirs are the last keys.
+            seen = num_keys - num_queries + end
+        elif mask is not None and mask.shape[-2] > 1:
+            block_mask = mask[..., start:end, :]
+        block_keys, block_values = (
+            map_arrays(lambda array, seen=seen: array[:, :, :seen], tree) for tree in (keys, values)
+        )
+        blocks.append(
+            _attend(
+                queries[:, :, start:end],
+                block_keys,
+                block_values,
+                cache,
+                scale,
+                block_mask,
+                **options,
+            )
+        )
+    return blocks
+
+
+def attend_in_pieces() -> None:
+    """Let the models that are imported by now attend by rows and by blocks."""
     for name, module in list(sys.modules.items()):
         if name.startswith(base.__package__ or "") and getattr(module, _NAME, None) is _attend:
-            setattr(module, _NAME, _attend_by_row)
+            setattr(module, _NAME, _attend_in_pieces)

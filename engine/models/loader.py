@@ -31,7 +31,7 @@ from engine.chat.template import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
 from engine.errors import EngineError, ModelFolderError, OutOfMemoryError, is_out_of_memory
 from engine.models.adapter import ModelAdapter
-from engine.models.attention import attend_by_row
+from engine.models.attention import attend_in_pieces
 from engine.models.probe import StateError, can_merge, find_quantisation, probe
 from engine.models.renderer import FunctionRenderer, JinjaRenderer
 from engine.models.rows import can_undo
@@ -80,7 +80,7 @@ def load_model(
         if mx.default_device() == mx.Device(mx.cpu):
             model = _as_float32(model)
         _evaluate(model, progress)
-        attend_by_row()
+        attend_in_pieces()
         adapter = ModelAdapter(model, find_quantisation(model, kv_bits) if kv_bits else None)
         layout = probe(adapter)
     except StateError as error:

@@ -19,7 +19,7 @@ from typing import TypeVar
 import mlx.core as mx
 
 from engine.cache.prefix_cache import PrefixCache
-from engine.cache.trees import evaluate_soon
+from engine.cache.trees import evaluate, evaluate_soon
 from engine.models.filters import PENALTY_WINDOW
 from engine.models.loader import LoadedModel
 from engine.models.rows import MergedRows, RowByRow, RowGroup
@@ -77,6 +77,12 @@ class Decoder:
         if self._looks_ahead:
             _take(following)
         return [*outcomes, *self._failed]
+
+    def wait(self) -> list[Outcome]:
+        """Wait until the pass that was launched is computed. Only who met an error, and has left."""
+        self._failed = []
+        self._each(self._sequences, _wait)
+        return self._failed
 
     def _launch(self) -> dict[Sequence, Drawn]:
         """Feed every sequence its next token; what is drawn after it is computed from now on."""
@@ -194,6 +200,11 @@ class Decoder:
 def _take(drawn: Mapping[Sequence, Drawn]) -> None:
     for sequence, newest in drawn.items():
         sequence.drawn = newest
+
+
+def _wait(sequence: Sequence) -> None:
+    if sequence.drawn is not None:
+        evaluate(sequence.drawn.token_id)
 
 
 def _token_id(drawn: Drawn) -> int:

@@ -97,13 +97,12 @@ class Prefill:
         # To keep what attention gives costs time: a tenth on a small model.
         return self._compute(attended if in_halves else {})
 
-    def _compute(self, attended: Mapping[int, mx.array]) -> Computation:
-        """In parts: what a layer's cache holds, and what its attention gives."""
+    def _compute(self, attended: Mapping[int, list[mx.array]]) -> Computation:
+        """In parts: what a layer's cache holds, and what each block of its attention gives."""
         parts: list[list[mx.array]] = []
         for leaf in leaves_of(self.lease.hot.caches):
             parts.append(list(arrays_in(vars(leaf))))
-            if id(leaf) in attended:
-                parts.append([attended[id(leaf)]])
+            parts.extend([block] for block in attended.get(id(leaf), ()))
         points = self.lease.snapshots
         # A kept point is computed with the rest, else it would hold on to all that it is made from.
         kept = (points[-1].states, points[-1].logits) if points else ()

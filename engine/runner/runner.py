@@ -23,7 +23,7 @@ from engine.models.filters import make_filter
 from engine.models.loader import LoadedModel
 from engine.runner.audit import AuditJob
 from engine.runner.chunks import Chunk, plan_chunks
-from engine.runner.decoder import Decoder
+from engine.runner.decoder import Decoder, Outcome
 from engine.runner.explain import Found
 from engine.runner.history import History
 from engine.runner.plan import plan_prompt
@@ -35,6 +35,8 @@ from engine.sequences import common_prefix_len
 from engine.types import FinishReason, PromptPlan, Request, Usage
 
 log = logging.getLogger(__name__)
+
+Delivered = tuple[Sequence, list[Event] | Exception]
 
 
 class Runner:
@@ -114,12 +116,13 @@ class Runner:
             return []
         return [] if sequence.prefill.is_computing else [self._progress(sequence)]
 
-    def decode(self) -> list[tuple[Sequence, list[Event] | Exception]]:
+    def decode(self) -> list[Delivered]:
         """A token of every sequence whose prompt is read; ends with RequestFinished if it was the last."""
-        return [
-            (outcome.sequence, self._delivered(outcome.sequence, outcome.result))
-            for outcome in self._decoder.step()
-        ]
+        return [self._delivered(outcome) for outcome in self._decoder.step()]
+
+    def wait(self) -> list[Delivered]:
+        """Wait until the device has nothing to do for the answers. Only errors are delivered."""
+        return [self._delivered(outcome) for outcome in self._decoder.wait()]
 
     def finish(self, sequence: Sequence, reason: FinishReason) -> list[Event]:
         """End the reply here, whatever it holds; settle() must follow."""
@@ -249,14 +252,15 @@ class Runner:
 
     # Decode
 
-    def _delivered(self, sequence: Sequence, result: int | Exception) -> list[Event] | Exception:
+    def _delivered(self, outcome: Outcome) -> Delivered:
         """An error is that sequence's alone."""
+        sequence, result = outcome.sequence, outcome.result
         if isinstance(result, Exception):
-            return result
+            return sequence, result
         try:
-            return self._deliver(sequence, result)
+            return sequence, self._deliver(sequence, result)
         except Exception as error:  # noqa: BLE001 — its owner tells it
-            return error
+            return sequence, error
 
     def _deliver(self, sequence: Sequence, token_id: int) -> list[Event]:
         now = time.perf_counter()

@@ -1,4 +1,4 @@
-"""A pass that is built under watch says what each layer's attention gives."""
+"""Attention in blocks gives the same bits; a pass that is built under watch says what each gives."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import pytest
 
 from engine.cache.layout import Leaves
 from engine.cache.trees import evaluate
+from engine.models import attention
 from engine.models.attention import watched
 from engine.models.loader import load_model
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.tiny_model import Template
 
 TOKENS = list(range(20))
+MORE_TOKENS = list(range(100))
 
 
 @pytest.mark.parametrize(("name", "has_attention"), [("qwen3_5", True), ("mamba2", False)])
@@ -26,8 +28,31 @@ def test_every_layer_with_kv_is_seen_and_nothing_changes(
     layers = Leaves.of(caches).kv
     assert set(attended) == {id(layer) for layer in layers}
     assert bool(attended) is has_attention
-    assert all(output.shape[-2] == len(TOKENS) for output in attended.values())
+    assert all(blocks[0].shape[2] == len(TOKENS) for blocks in attended.values())
 
     evaluate(list(attended.values()))
     assert mx.array_equal(logits, adapter.forward(TOKENS, adapter.new_caches())).item()
     assert set(attended) == {id(layer) for layer in layers}
+
+
+@pytest.mark.parametrize("name", ["qwen3_5", "llama", "gemma3"])
+@pytest.mark.parametrize("kv_bits", [None, 8])
+def test_attention_in_blocks_is_the_same(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, name: str, kv_bits: int | None
+) -> None:
+    """After tokens of an earlier pass, beyond gemma3's window."""
+    folder = tiny_model(name, Template.KEEPING)
+    adapter = load_model(folder, lambda _done, _total: None, kv_bits=kv_bits).adapter
+    whole, divided = adapter.new_caches(), adapter.new_caches()
+    for caches in (whole, divided):
+        adapter.forward(TOKENS, caches)
+    expected = adapter.forward(MORE_TOKENS, whole)
+
+    monkeypatch.setattr(attention, "_MAX_SCORES_CPU", 1000)
+    monkeypatch.setattr(attention, "_MAX_SCORES_GPU", 1000)
+    with watched() as attended:
+        logits = adapter.forward(MORE_TOKENS, divided)
+    assert mx.array_equal(logits, expected).item()
+    for blocks in attended.values():
+        assert len(blocks) > 1
+        assert sum(block.shape[2] for block in blocks) == len(MORE_TOKENS)
