@@ -69,13 +69,13 @@ class Scheduler:
     def piece_s(self) -> float:
         """Seconds that a prompt may be read between two tokens of the others.
 
-        At least half as long as their step takes: where that alone fills the gap, a prompt of a few
+        At least a third of what their step takes: where that alone fills the gap, a prompt of a few
         words would be read for as long as an answer lasts.
         """
         gap_s = self._max_gap_s * _SHARE
         if not self._decode_s:
             return gap_s
-        return max(median(self._decode_s) / 2, gap_s - max(self._decode_s))
+        return max(median(self._decode_s) / 3, gap_s - max(self._decode_s))
 
     def _is_before(self, one: Asked, other: Asked) -> bool:
         shown = self.shown

@@ -204,7 +204,8 @@ def _take(drawn: Mapping[Sequence, Drawn]) -> None:
 
 def _wait(sequence: Sequence) -> None:
     if sequence.drawn is not None:
-        evaluate(sequence.drawn.token_id)
+        # A forced token is there before the pass is.
+        evaluate(sequence.drawn.token_id, sequence.drawn.logits)
 
 
 def _token_id(drawn: Drawn) -> int:

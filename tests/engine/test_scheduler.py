@@ -77,4 +77,4 @@ def test_a_prompt_is_read_in_what_the_answers_leave(scheduler: Scheduler) -> Non
     assert 0.08 < scheduler.piece_s < 0.12, "a slow step may come again"
     for _ in range(40):
         scheduler.note_decode(0.5)
-    assert scheduler.piece_s == pytest.approx(0.25)
+    assert scheduler.piece_s == pytest.approx(0.5 / 3)
