@@ -42,6 +42,7 @@ bench: setup
 	$(QT) $(PY) -m tests.benchmarks.bench_transcript
 	$(PY) -m tests.benchmarks.capture
 	$(PY) -m tests.benchmarks.decoding
+	$(PY) -m tests.benchmarks.attending
 	$(QT) $(PY) -m tests.benchmarks.many_chats
 
 screenshots: setup

@@ -17,7 +17,7 @@ from mlx_lm.models import base
 
 from engine.cache.trees import arrays_in, map_arrays
 
-# Scores (queries x keys x heads) of one block. Two cores of a CPU take some 40 ms for so many; a GPU
+# Scores (queries x keys x heads) of one block. Two cores of a CPU take some 20 ms for so many; a GPU
 # is given so many more that only a very long context is divided at all.
 _MAX_SCORES_CPU = 1 << 19
 _MAX_SCORES_GPU = 1 << 28
@@ -56,12 +56,18 @@ class Rows:
 def _attend_in_pieces(
     queries: mx.array, keys: Any, values: Any, cache: Any, scale: float, mask: Any, **options: Any
 ) -> mx.array:
+    if isinstance(keys, Rows):
+        return _attend_by_row(queries, keys, values, cache, scale, mask, **options)
+    blocks = _attend_in_blocks(queries, keys, values, cache, scale, mask, **options)
+    for outputs in _watching:
+        outputs.setdefault(id(cache), blocks)
+    return blocks[0] if len(blocks) == 1 else mx.concatenate(blocks, axis=2)
+
+
+def _attend_by_row(
+    queries: mx.array, keys: Rows, values: Rows, cache: Any, scale: float, mask: Any, **options: Any
+) -> mx.array:
     """Of queries (B, H, 1, D) over (1, H', T, D) a row, each of its own T. (B, H, 1, D)."""
-    if not isinstance(keys, Rows):
-        blocks = _attend_in_blocks(queries, keys, values, cache, scale, mask, **options)
-        for outputs in _watching:
-            outputs.setdefault(id(cache), blocks)
-        return blocks[0] if len(blocks) == 1 else mx.concatenate(blocks, axis=2)
     num_rows = len(keys.values)
     masks = mask.values if isinstance(mask, Rows) else [mask] * num_rows
     rows = zip(

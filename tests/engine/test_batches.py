@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import mlx.core as mx
 import pytest
 
+from engine.cache.trees import evaluate
 from engine.chat.reply import ReplyStream, TextPiece
 from engine.errors import CancelledWaitingError
 from engine.events import (
@@ -25,6 +26,7 @@ from engine.events import (
     Verify,
 )
 from engine.models.adapter import ModelAdapter
+from engine.runner import decoder
 from engine.types import (
     ConversationId,
     FinishReason,
@@ -199,6 +201,34 @@ def test_one_row_that_fails_fails_alone(
     assert_only_the_first_fails(client, requests)
     monkeypatch.undo()
     hold_to_the_oracle(client, "qwen3_5", [requests[1], requests[2]])
+
+
+def test_a_row_that_fails_beside_a_prompt_fails_alone(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its pass is waited for before a piece of the prompt is read."""
+    failures = iter([RuntimeError("no memory")])
+
+    def evaluate_but_once(*trees: object) -> None:
+        if (failure := next(failures, None)) is not None:
+            raise failure
+        evaluate(*trees)
+
+    client = open_tiny(max_gap_s=0.001, cell_len=64, stride_len=256)
+    requests = [request_of(number, max_tokens=200) for number in (2, 4)]
+    send(client, requests)
+    written = set[str]()
+    while written != {"r2", "r4"}:
+        event = client.next_event()
+        if isinstance(event, TextDelta):
+            written.add(event.request_id)
+    monkeypatch.setattr(decoder, "evaluate", evaluate_but_once)
+    send(client, [request_of(6, num_words=300)])
+    events = client.run_until_idle()
+
+    assert [e.request_id for e in events if isinstance(e, RequestFailed)] == ["r2"]
+    assert set(finished_in(events)) == {"r4", "r6"}
+    hold_to_the_oracle(client, "qwen3_5", [request_of(4), request_of(6)])
 
 
 def test_text_that_fails_fails_alone(open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch) -> None:
