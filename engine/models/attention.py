@@ -104,21 +104,15 @@ def _attend_in_blocks(
             seen = num_keys - num_queries + end
         elif mask is not None and mask.shape[-2] > 1:
             block_mask = mask[..., start:end, :]
-        block_keys, block_values = (
-            map_arrays(lambda array, seen=seen: array[:, :, :seen], tree) for tree in (keys, values)
-        )
-        blocks.append(
-            _attend(
-                queries[:, :, start:end],
-                block_keys,
-                block_values,
-                cache,
-                scale,
-                block_mask,
-                **options,
-            )
-        )
+        block_keys, block_values = _first(keys, seen), _first(values, seen)
+        block = queries[:, :, start:end]
+        blocks.append(_attend(block, block_keys, block_values, cache, scale, block_mask, **options))
     return blocks
+
+
+def _first(tree: object, n_tokens: int) -> object:
+    """The keys or values of the first tokens, quantised or not."""
+    return map_arrays(lambda array: array[:, :, :n_tokens], tree)
 
 
 def attend_in_pieces() -> None:

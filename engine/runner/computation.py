@@ -13,7 +13,7 @@ from engine.cache.trees import evaluate
 
 
 class Computation:
-    """Parts in the order in which they depend on each other: the layers of a pass, or halves of them.
+    """Parts in the order in which they depend on each other: the layers of a pass, or parts of them.
 
     How a pass is divided in time changes no bit of it: it is one graph, whoever asks for what first.
     """

@@ -54,13 +54,13 @@ class Prefill:
 
         Args:
             room: tokens that the caches should hold without growing.
-            seconds: how long this may take, about: half a layer at least is computed.
+            seconds: how long this may take, about: one part of a layer at least is computed.
 
         Returns:
             The logits (V,) after a prompt's last token, None before.
         """
         if self._computation is None:
-            self._computation = self._launch(room, in_halves=seconds < math.inf)
+            self._computation = self._launch(room, in_blocks=seconds < math.inf)
         if not self._computation.go_on(seconds):
             return None
         self._computation = None
@@ -84,7 +84,7 @@ class Prefill:
         if is_of_use and not self.lease.side:
             self._cache.capture(self.lease, kind, logits)
 
-    def _launch(self, room: int, *, in_halves: bool) -> Computation:
+    def _launch(self, room: int, *, in_blocks: bool) -> Computation:
         self._cache.reserve(self.lease, room)
         chunk = self.chunks.pop(0)
         token_ids = self._token_ids[self.fed : chunk.end]
@@ -95,7 +95,7 @@ class Prefill:
         if chunk.kind is not None:
             self._capture(chunk.kind, self._logits)
         # To keep what attention gives costs time: a tenth on a small model.
-        return self._compute(attended if in_halves else {})
+        return self._compute(attended if in_blocks else {})
 
     def _compute(self, attended: Mapping[int, list[mx.array]]) -> Computation:
         """In parts: what a layer's cache holds, and what each block of its attention gives."""
