@@ -88,11 +88,9 @@ def _attend_in_blocks(
 
     Shapes alone say what a block is: a pass that is repeated gives the same bits on any occasion.
     """
-    num_rows, num_heads, num_queries, _ = queries.shape
-    num_keys = next(arrays_in(keys)).shape[2]
-    is_cpu = mx.default_device() == mx.Device(mx.cpu)
-    max_scores = _MAX_SCORES_CPU if is_cpu else _MAX_SCORES_GPU
-    block_len = max(1, max_scores // (num_rows * num_heads * num_keys))
+    num_queries, num_keys = queries.shape[2], next(arrays_in(keys)).shape[2]
+    # One query, as in each pass of an answer, is one block without asking.
+    block_len = _block_len(queries, num_keys) if num_queries > 1 else 1
     if num_queries <= block_len:
         return [_attend(queries, keys, values, cache, scale, mask, **options)]
     blocks: list[mx.array] = []
@@ -108,6 +106,14 @@ def _attend_in_blocks(
         block = queries[:, :, start:end]
         blocks.append(_attend(block, block_keys, block_values, cache, scale, block_mask, **options))
     return blocks
+
+
+def _block_len(queries: mx.array, num_keys: int) -> int:
+    """How many queries are a block."""
+    num_rows, num_heads, _, _ = queries.shape
+    is_cpu = mx.default_device() == mx.Device(mx.cpu)
+    max_scores = _MAX_SCORES_CPU if is_cpu else _MAX_SCORES_GPU
+    return max(1, max_scores // (num_rows * num_heads * num_keys))
 
 
 def _first(tree: object, n_tokens: int) -> object:

@@ -11,6 +11,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import ClassVar
 
+import pytest
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -24,6 +25,7 @@ from typing_extensions import override
 from app.cli.client import load_model
 from engine.config import EngineConfig
 from engine.events import EvictWhat, Pin, Show
+from engine.models import attention
 from engine.types import ConversationId, ForcedReply, SamplingParams
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import Template
@@ -105,11 +107,12 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """An engine's size, in what its model's conversations take."""
+    """An engine's sizes: what the machine has, and what short texts must be to meet its limits."""
 
     budget: float  # in short conversations: one cache with room for a reply, and eight snapshots
     max_hot: int
     cell_len: int
+    max_scores: int  # of a block of attention
     max_running: int
     looks_ahead: bool
 
@@ -119,6 +122,7 @@ setups = st.builds(
     budget=st.sampled_from([0, 0.5, 2, 1000, 1000]),
     max_hot=st.integers(1, 3),
     cell_len=st.sampled_from([16, 512]),
+    max_scores=st.sampled_from([500, 1 << 19]),
     max_running=st.sampled_from([1, 2, 8]),
     looks_ahead=st.booleans(),
 )
@@ -146,6 +150,7 @@ class Machine(RuleBasedStateMachine):
         self._drafts: dict[str, str] = {}
         self._harness: Harness | None = None
         self._subject: Subject | None = None
+        self._patch = pytest.MonkeyPatch()
 
     @property
     def harness(self) -> Harness:
@@ -155,6 +160,7 @@ class Machine(RuleBasedStateMachine):
     @initialize(data=st.data(), setup=setups, systems=st.permutations(SYSTEMS))
     def open(self, data: st.DataObject, setup: Setup, systems: list[str]) -> None:
         subject = self.subjects[data.draw(st.sampled_from(sorted(self.subjects)))]
+        self._patch.setattr(attention, "_MAX_SCORES_CPU", setup.max_scores)
         config = EngineConfig(
             use_openblas=False,
             cache_budget_bytes=int(setup.budget * subject.conversation_bytes),
@@ -263,6 +269,7 @@ class Machine(RuleBasedStateMachine):
 
     @override
     def teardown(self) -> None:
+        self._patch.undo()
         if self._harness is not None:
             harness, self._harness = self._harness, None
             harness.close()
