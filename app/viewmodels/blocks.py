@@ -20,11 +20,13 @@ class Mark(Flag):
     ITALIC = auto()
     CODE = auto()
     STRIKE = auto()
+    FORMULA = auto()
+    DISPLAY = auto()  # of a formula: set large
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A run of text of one look. link is a URL or empty."""
+    """A run of text of one look; of a formula the LaTeX. link is a URL or empty."""
 
     text: str
     marks: Mark = Mark.NONE
@@ -89,6 +91,13 @@ class CodeBlock(Block):
     language: str
     text: str
     closed: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormulaBlock(Block):
+    """A formula on lines of its own."""
+
+    latex: str
 
 
 class Align(StrEnum):

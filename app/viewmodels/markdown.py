@@ -1,4 +1,4 @@
-"""Markdown text to blocks: CommonMark, tables, strikethrough, task lists. Pure.
+"""Markdown text to blocks: CommonMark, tables, strikethrough, task lists, formulas. Pure.
 
 Raw HTML stays text, images become links to their address: nothing is ever fetched. Loose and
 tight lists come out the same, so that a list does not jump when a blank line arrives.
@@ -20,6 +20,7 @@ from app.viewmodels.blocks import (
     Block,
     Cell,
     CodeBlock,
+    FormulaBlock,
     Frame,
     FrameKind,
     Mark,
@@ -29,6 +30,7 @@ from app.viewmodels.blocks import (
     TableBlock,
     TextBlock,
 )
+from app.viewmodels.formulas import OPEN, formula_rules, is_display
 
 _TASK = re.compile(r"\[([ xX])\](?:\s+|$)")
 _MARKS = {"strong": Mark.BOLD, "em": Mark.ITALIC, "s": Mark.STRIKE}
@@ -37,7 +39,7 @@ _ALIGNS = {f"text-align:{align}": align for align in Align}
 
 def make_parser() -> MarkdownIt:
     """Return a parser with our set of rules. It keeps no state between parses."""
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    return MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(formula_rules)
 
 
 def normalized(text: str) -> str:
@@ -134,19 +136,19 @@ class _Reader:
         source = self._lines.source(token.map)
         match token.type:
             case "paragraph_open":
-                spans = _spans(self._tokens[at + 1].children or ())
-                return TextBlock(source=source, spans=self._without_task(spans))
+                spans = self._without_task(_spans(self._tokens[at + 1].children or ()))
+                return TextBlock(source=source, spans=spans)
             case "heading_open":
                 spans = _spans(self._tokens[at + 1].children or ())
                 return TextBlock(source=source, spans=spans, level=int(token.tag[1:]))
             case "html_block":
                 return TextBlock(source=source, spans=_verbatim(token.content))
+            case "formula_block":
+                return read_formula(token, source)
             case "fence" | "code_block":
                 return read_code(token, source)
-            case "hr":
-                return RuleBlock(source=source)
             case _:
-                return None
+                return RuleBlock(source=source) if token.type == "hr" else None
 
     def _list(self, token: Token) -> _Container:
         source = self._lines.source(token.map)
@@ -225,6 +227,13 @@ def read_code(token: Token, source: Source) -> CodeBlock:
     return CodeBlock(source=source, language=language, text=text, closed=is_closed(token))
 
 
+def read_formula(token: Token, source: Source) -> Block:
+    """Turn a formula into a block; as long as its end may come it is its source."""
+    if token.info == OPEN:
+        return TextBlock(source=source, spans=_verbatim(token.content))
+    return FormulaBlock(source=source, latex=token.content)
+
+
 def is_closed(token: Token) -> bool:
     """Whether a code token has its closing line; indented code needs none."""
     if token.type == "code_block" or token.map is None:
@@ -253,11 +262,17 @@ def _spans(children: Sequence[Token]) -> tuple[Span, ...]:
             links.pop()
         else:
             span = _inline(token, marks, links[-1] if links else "")
-            if spans and (spans[-1].marks, spans[-1].link) == (span.marks, span.link):
+            if spans and _is_same_look(spans[-1], span):
                 span = replace(span, text=spans.pop().text + span.text)
             if span.text:
                 spans.append(span)
     return tuple(spans)
+
+
+def _is_same_look(before: Span, span: Span) -> bool:
+    """Whether two spans are one. Two formulas side by side stay two."""
+    is_formula = Mark.FORMULA in span.marks
+    return not is_formula and (before.marks, before.link) == (span.marks, span.link)
 
 
 def _inline(token: Token, marks: Mark, link: str) -> Span:
@@ -268,6 +283,9 @@ def _inline(token: Token, marks: Mark, link: str) -> Span:
             return Span(LINE_BREAK, marks, link)
         case "code_inline":
             return Span(token.content, marks | Mark.CODE, link)
+        case "formula":
+            size = Mark.DISPLAY if is_display(token.markup) else Mark.NONE
+            return Span(token.content, marks | Mark.FORMULA | size, link)
         case "image":
             address = str(token.attrs.get("src", ""))
             label = "".join(child.content for child in token.children or ())

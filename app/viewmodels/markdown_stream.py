@@ -13,11 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from app.viewmodels.blocks import Block, CodeBlock, Source
+from app.viewmodels.formulas import GROWING, OPEN
 from app.viewmodels.markdown import (
     Lines,
     is_closed,
@@ -189,8 +191,8 @@ class MarkdownStream:
         self._tail_start += _decided_len(self._text[self._tail_start :])
         self._number = None
 
-    def _environment(self) -> dict[str, dict[str, object]]:
-        return {"references": dict(self._references)}
+    def _environment(self) -> dict[str, Any]:
+        return {"references": dict(self._references), GROWING: not self._finished}
 
     def _note_references(self, found: Mapping[str, object], cut: _Cut) -> None:
         new = {label: found[label] for label in found if label not in self._references}
@@ -245,4 +247,10 @@ def _list_number(token: Token) -> int | None:
 
 
 def _is_final(token: Token) -> bool:
-    return token.type in {"heading_open", "hr"} or (token.type == "fence" and is_closed(token))
+    match token.type:
+        case "heading_open" | "hr":
+            return True
+        case "formula_block":
+            return token.info != OPEN
+        case _:
+            return token.type == "fence" and is_closed(token)

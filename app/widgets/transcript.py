@@ -33,6 +33,7 @@ from app.widgets.transcript_answer import AnswerLayout
 from app.widgets.transcript_body import Kit
 from app.widgets.transcript_editing import EditorPlace
 from app.widgets.transcript_flush import Delta, DeltaBuffer
+from app.widgets.transcript_formulas import FormulaShelf
 from app.widgets.transcript_idle import IdleWork, ThinkingTick
 from app.widgets.transcript_jump import JumpButton
 from app.widgets.transcript_look import Look
@@ -81,7 +82,9 @@ class TranscriptView(QAbstractScrollArea):
         self._zoom = 1.0
         canvas = TranscriptCanvas(self)
         self.setViewport(canvas)
-        self._kit = Kit(Look(theme), LexerShelf(), LayoutCache(), make_parser())
+        self._formulas = FormulaShelf(self)
+        look = Look(theme, self._formulas)
+        self._kit = Kit(look, LexerShelf(), LayoutCache(), make_parser())
         self._stack = MessageStack(self._kit, clock)
         self._placement = Placement(self, self._stack, self._kit)
         canvas.reader = MessageReader(self._stack, self._placement, canvas)
@@ -199,7 +202,8 @@ class TranscriptView(QAbstractScrollArea):
 
     def statistics(self) -> TranscriptStatistics:
         """Return how much is laid out; for tests and benchmarks."""
-        return self._stack.statistics(is_idle=not self._idle.is_active)
+        is_idle = not self._idle.is_active and self._formulas.is_idle
+        return self._stack.statistics(is_idle=is_idle)
 
     # Keeping the picture true.
 
@@ -258,6 +262,10 @@ class TranscriptView(QAbstractScrollArea):
         else:
             self._placement.update_bar()
             self._place_widgets()
+
+    def _on_formulas(self) -> None:
+        self._stack.remeasure()
+        self._reflow()
 
     # Clicks.
 
@@ -326,10 +334,12 @@ class TranscriptView(QAbstractScrollArea):
         self._idle.measured.connect(self._on_measured)
         self._idle.colored.connect(self.viewport().update)
         self._tick.ticked.connect(self._reflow)
+        self._formulas.arrived.connect(self._on_formulas)
         self.destroyed.connect(self._kit.shelf.close)
+        self.destroyed.connect(self._formulas.close)
 
     def _relook(self) -> None:
-        self._kit.look = Look(self._theme, self._zoom)
+        self._kit.look = Look(self._theme, self._formulas, self._zoom)
         self._kit.cache.clear()
         self._idle.unfinished.clear()
         self._stack.relook()

@@ -15,8 +15,10 @@ from app.theme.tokens import Space, TextStyle, Type
 from app.viewmodels.blocks import (
     Block,
     CodeBlock,
+    FormulaBlock,
     Frame,
     FrameKind,
+    Mark,
     RuleBlock,
     Source,
     Span,
@@ -27,6 +29,7 @@ from app.viewmodels.lexers import LexerShelf
 from app.viewmodels.markdown import normalized
 from app.viewmodels.markdown_stream import MarkdownStream
 from app.widgets.transcript_code import CodeRow
+from app.widgets.transcript_formula import FormulaRow
 from app.widgets.transcript_frames import FramedRow, gap_between
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import LayoutCache, Row, RuleRow, TextRow
@@ -199,6 +202,8 @@ def _framed(look: Look, rows: Sequence[Row], block: Block) -> list[Row]:
 def block_rows(kit: Kit, block: Block, tone: Tone) -> list[Row]:
     """Return the rows of a block, without its frames."""
     look = kit.look
+    is_answer = tone is Tone.ANSWER
+    ink = look.colors.text if is_answer else look.colors.secondary
     match block:
         case CodeBlock():
             return [CodeRow(look, kit.shelf, block)]
@@ -206,9 +211,10 @@ def block_rows(kit: Kit, block: Block, tone: Tone) -> list[Row]:
             return [*table_rows(look, block)]
         case RuleBlock():
             return [RuleRow(look)]
+        case FormulaBlock():
+            return [FormulaRow(look, Type.BODY if is_answer else Type.REASONING, block, ink)]
         case TextBlock():
-            style = look.heading(block.level) if tone is Tone.ANSWER else Type.REASONING
-            ink = look.colors.text if tone is Tone.ANSWER else look.colors.secondary
+            style = look.heading(block.level) if is_answer else Type.REASONING
             return [*text_rows(look, style, block.spans, ink)]
         case _:
             raise AssertionError(f"a block of unknown kind: {block}")
@@ -228,7 +234,7 @@ def split_spans(spans: Sequence[Span]) -> list[tuple[Span, ...]]:
     room = MAX_ROW_TEXT
     for span in spans:
         text = span.text
-        while len(text) > room:
+        while len(text) > room and Mark.FORMULA not in span.marks:
             cut = text.rfind(" ", 0, room) + 1 or room
             parts.append((*part, replace(span, text=text[:cut])))
             part, text, room = [], text[cut:], MAX_ROW_TEXT

@@ -1,22 +1,34 @@
-"""Wrapped text with a fixed line height: lay out, paint, hit-test, select. Main thread.
+"""Wrapped text: lay out, paint, hit-test, select. Main thread.
 
-The one user of QTextLayout. Text is plain to Qt: looks come from formats alone. Positions are
-Python's; Qt's UTF-16 positions do not leave this module.
+Lines are of one height; one that holds a tall picture is as much higher. The one user of
+QTextLayout. Text is plain to Qt: looks come from formats alone. Positions are Python's; Qt's UTF-16
+positions do not leave this module.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import cast
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QTextCharFormat, QTextLayout, QTextLine, QTextOption
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QPainter,
+    QTextCharFormat,
+    QTextLayout,
+    QTextLine,
+    QTextOption,
+)
 
 from app.theme.tokens import Space, TextStyle
-from app.viewmodels.blocks import LINE_BREAK, Mark, Span
+from app.viewmodels.blocks import LINE_BREAK
 from app.viewmodels.highlight import LinePieces
+from app.widgets.transcript_formulas import Drawing
 from app.widgets.transcript_look import Look
 
 _BOX_RADIUS = 4
@@ -44,17 +56,21 @@ class Run:
     boxed: bool = False
 
 
-def span_runs(look: Look, style: TextStyle, spans: Iterable[Span]) -> list[Run]:
-    """Return the runs of a paragraph."""
-    runs: list[Run] = []
-    start = 0
-    for span in spans:
-        end = start + len(span.text)
-        if span.marks or span.link:
-            made = look.span_format(style, span.marks, link=bool(span.link))
-            runs.append(Run(start, end, made, span.link, Mark.CODE in span.marks))
-        start = end
-    return runs
+@dataclass(frozen=True, slots=True)
+class Inset:
+    """A picture in the place of one character, which is a space."""
+
+    place: int
+    drawing: Drawing
+
+
+@dataclass(frozen=True, slots=True)
+class _Band:
+    """Where a line stands."""
+
+    top: int
+    height: int
+    baseline: float  # below the flow's top
 
 
 def piece_runs(look: Look, pieces: LinePieces) -> list[Run]:
@@ -69,7 +85,14 @@ class TextFlow:
     """Text in one style and one colour, with runs that differ, wrapped to a width."""
 
     def __init__(
-        self, look: Look, style: TextStyle, text: str, *, ink: str, runs: Sequence[Run] = ()
+        self,
+        look: Look,
+        style: TextStyle,
+        text: str,
+        *,
+        ink: str,
+        runs: Sequence[Run] = (),
+        insets: Sequence[Inset] = (),
     ) -> None:
         self.text = text
         self.height: int = 0
@@ -80,11 +103,12 @@ class TextFlow:
         self._face = look.face(style)
         self._ink = ink
         self._runs = runs
+        self._insets = insets
         self._units = _Units(text)
         self._boxes: list[QRectF] = []
+        self._bands: list[_Band] = []
         self._layout = QTextLayout(text, self._face.font)
         self._layout.setCacheEnabled(True)
-        self._layout.setFormats([self._qt_range(run.start, run.end, run.format) for run in runs])
 
     def wrap(self, width: float | None, *, max_lines: int | None = None) -> None:
         """Break the text into lines (one if width is None); there is at least one."""
@@ -93,10 +117,12 @@ class TextFlow:
         option.setWrapMode(mode.NoWrap if width is None else mode.WrapAtWordBoundaryOrAnywhere)
         option.setTabStopDistance(_TAB_CHARACTERS * self._face.average)
         self._layout.setTextOption(option)
+        self._layout.setFormats([*self._run_formats(), *self._inset_formats(width)])
         self._layout.beginLayout()
         self._add_lines(max(1.0, width or 0.0), max_lines)
         self._layout.endLayout()
-        self.height = self.num_lines * self._face.line
+        last = self._bands[-1] if self._bands else _Band(0, self._face.line, 0)
+        self.height = last.top + last.height
         self._boxes = [
             box for run in self._runs if run.boxed for box in self._line_rects(run.start, run.end)
         ]
@@ -112,18 +138,20 @@ class TextFlow:
         painter.setPen(QColor(self._ink))
         if selected is None:
             self._layout.draw(painter, at)
+            self._paint_insets(painter, at, None)
             return
         for rect in self._line_rects(selected.start, selected.end):
             painter.fillRect(rect.translated(at), QColor(colors.accent))
         inverse = self._look.ink_format(colors.on_accent)
         self._layout.draw(painter, at, [self._qt_range(selected.start, selected.end, inverse)])
+        self._paint_insets(painter, at, selected)
 
     def position_at(self, x: float, y: float) -> int:
         """Return the character boundary that is nearest."""
         count = self._layout.lineCount()
         if count == 0:
             return 0
-        line = self._layout.lineAt(int(max(0.0, min(y // self._face.line, count - 1))))
+        line = self._layout.lineAt(max(0, self._band_at(y)))
         position = self._units.to_python(line.xToCursor(x))
         end = self._units.to_python(line.textStart() + line.textLength())
         at_break = position == end and self.text[end - 1 : end] == LINE_BREAK
@@ -132,12 +160,12 @@ class TextFlow:
     def line_top(self, position: int) -> int:
         """Return the y of the line that holds a character boundary."""
         line = self._layout.lineForTextPosition(self._units.to_qt(min(position, len(self.text))))
-        return line.lineNumber() * self._face.line if line.isValid() else 0
+        return self._bands[line.lineNumber()].top if line.isValid() else 0
 
     def link_at(self, x: float, y: float) -> str:
         """Return the link below a point, or nothing."""
-        number = int(y // self._face.line)
-        if not 0 <= number < self._layout.lineCount():
+        number = self._band_at(y)
+        if number < 0 or y >= self.height:
             return ""
         line = self._layout.lineAt(number)
         if not 0 <= x <= line.naturalTextWidth():
@@ -152,23 +180,66 @@ class TextFlow:
         if count == 0:
             return QPointF(0, 0)
         width = self._layout.lineAt(count - 1).naturalTextWidth()
-        return QPointF(width, (count - 1) * self._face.line)
+        band = self._bands[-1]
+        return QPointF(width, band.baseline - self._face.baseline)
+
+    def _band_at(self, y: float) -> int:
+        """The line at a height, the last one below it, -1 above all."""
+        return bisect_right(self._bands, y, key=lambda band: band.top) - 1
+
+    def _run_formats(self) -> list[QTextLayout.FormatRange]:
+        return [self._qt_range(run.start, run.end, run.format) for run in self._runs]
+
+    def _inset_formats(self, width: float | None) -> Iterator[QTextLayout.FormatRange]:
+        """Formats that make the character of each inset as wide as its picture."""
+        for inset in self._insets:
+            if width is not None:
+                inset.drawing.fit(width)
+            font = QFont(self._face.font)
+            blank = QFontMetricsF(font).horizontalAdvance(self.text[inset.place])
+            spacing = QFont.SpacingType.AbsoluteSpacing
+            font.setLetterSpacing(spacing, inset.drawing.width - blank)
+            wide = QTextCharFormat()
+            wide.setFont(font)
+            yield self._qt_range(inset.place, inset.place + 1, wide)
+
+    def _paint_insets(self, painter: QPainter, at: QPointF, selected: Range | None) -> None:
+        for inset in self._insets:
+            unit = self._units.to_qt(inset.place)
+            line = self._layout.lineForTextPosition(unit)
+            if line.isValid():
+                corner = QPointF(_x(line, unit), self._bands[line.lineNumber()].baseline)
+                marked = selected is not None and selected.start <= inset.place < selected.end
+                ink = self._look.colors.on_accent if marked else self._ink
+                inset.drawing.paint(painter, at + corner, ink)
+
+    def _band(self, top: int, line: QTextLine) -> _Band:
+        """Where a line stands that begins at top: as high as its pictures are."""
+        face = self._face
+        first = self._units.to_python(line.textStart())
+        end = self._units.to_python(line.textStart() + line.textLength())
+        drawings = [inset.drawing for inset in self._insets if first <= inset.place < end]
+        above = max((ceil(d.ascent - face.baseline) for d in drawings), default=0)
+        below = max((ceil(d.descent - face.line + face.baseline) for d in drawings), default=0)
+        above, below = max(0, above), max(0, below)
+        return _Band(top, face.line + above + below, top + above + face.baseline)
 
     def _add_lines(self, width: float, max_lines: int | None) -> None:
-        number, natural = 0, 0.0
+        natural, top = 0.0, 0
         self.complete = False
-        while number != max_lines:
+        self._bands = []
+        while len(self._bands) != max_lines:
             line = self._layout.createLine()
             if not line.isValid():
                 self.complete = True
                 break
             line.setLineWidth(width)
-            line.setPosition(
-                QPointF(0, number * self._face.line + self._face.baseline - line.ascent())
-            )
+            band = self._band(top, line)
+            line.setPosition(QPointF(0, band.baseline - line.ascent()))
+            self._bands.append(band)
             natural = max(natural, line.naturalTextWidth())
-            number += 1
-        self.num_lines = max(1, number)
+            top += band.height
+        self.num_lines = max(1, len(self._bands))
         self.natural_width = natural
 
     def _line_rects(self, start: int, end: int) -> Iterator[QRectF]:
@@ -180,8 +251,8 @@ class TextFlow:
             right = min(last, line.textStart() + line.textLength())
             if left < right:
                 x, end_x = sorted((_x(line, left), _x(line, right)))
-                top = number * self._face.line
-                yield QRectF(x, top, max(end_x - x, Space.XS), self._face.line)
+                band = self._bands[number]
+                yield QRectF(x, band.top, max(end_x - x, Space.XS), band.height)
 
     def _qt_range(
         self, start: int, end: int, text_format: QTextCharFormat

@@ -9,6 +9,7 @@ from typing_extensions import override
 from app.theme.icons import Icon
 from app.theme.tokens import Space, Type
 from app.viewmodels.blocks import Block, Frame, FrameKind, TextBlock
+from app.widgets.transcript_flow import Range
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import Hit, Idle, Paint, Row
 
@@ -71,8 +72,22 @@ class FramedRow(Row):
 
     @property
     @override
+    def is_waiting(self) -> bool:
+        return self.inner.is_waiting
+
+    @property
+    @override
+    def is_stale(self) -> bool:
+        return self.inner.is_stale
+
+    @property
+    @override
     def text(self) -> str:
         return self.inner.text
+
+    @override
+    def copied(self, part: Range) -> str:
+        return self.inner.copied(part)
 
     @override
     def position_at(self, x: float, y: float) -> int:

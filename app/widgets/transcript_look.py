@@ -1,4 +1,4 @@
-"""What the transcript is laid out and painted with: faces, text formats and lengths at one zoom.
+"""What the transcript is laid out and painted with: faces, formats, pictures, lengths at one zoom.
 
 One Look is good for one theme state and one zoom; layouts made with it are dropped when it changes.
 """
@@ -13,6 +13,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Colors, Size, Space, TextStyle, Type
 from app.viewmodels.blocks import Mark
 from app.viewmodels.highlight import Ink
+from app.widgets.transcript_formulas import FormulaShelf
 
 _BOLD = 600
 _CODE_SCALE = 0.9  # monospaced faces look larger than the text around them
@@ -32,7 +33,8 @@ class Face:
 class Look:
     """Theme and zoom, resolved. Main thread."""
 
-    def __init__(self, theme: Theme, zoom: float = 1.0) -> None:
+    def __init__(self, theme: Theme, formulas: FormulaShelf, zoom: float = 1.0) -> None:
+        self.formulas = formulas
         self.colors: Colors = theme.colors
         self.icons = theme.icons
         self.zoom = zoom

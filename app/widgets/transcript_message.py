@@ -90,9 +90,18 @@ class MessageLayout(ABC):
         self._forget_rows()
         self._change()
 
+    def remeasure(self) -> None:
+        """Pictures have come: the rows that waited for them have other heights."""
+        for number, row in enumerate(self.rows):
+            if row.is_stale:
+                row.width = -1
+                self._num_settled = min(self._num_settled, number)
+
     def release(self) -> None:
         """Drop everything but the height: the message is far from what is visible."""
-        if self._released is None and self.is_settled and self.can_release:
+        if self._released is not None or not self.is_settled or not self.can_release:
+            return
+        if not any(row.is_waiting for row in self.rows):
             self._released = Released(self.width, self.height)
             self._forget_rows()
             self._forget_text()

@@ -17,8 +17,9 @@ from typing_extensions import override
 
 from app.theme.tokens import Space, TextStyle
 from app.viewmodels.blocks import LINE_BREAK, Block, Source, Span
-from app.widgets.transcript_flow import Range, TextFlow, span_runs
+from app.widgets.transcript_flow import Range, TextFlow
 from app.widgets.transcript_look import Look
+from app.widgets.transcript_spans import SpanText
 
 MAX_LAYOUTS = 150
 CARET_WIDTH = 9
@@ -108,9 +109,23 @@ class Row:
         return None
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether a picture in it is still being made."""
+        return False
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether such a picture has come since it was measured."""
+        return False
+
+    @property
     def text(self) -> str:
         """The text that can be selected; none by default."""
         return ""
+
+    def copied(self, part: Range) -> str:
+        """What a copy of a part of the text holds."""
+        return self.text[part.start : part.end].replace(LINE_BREAK, "\n")
 
     def position_at(self, x: float, y: float) -> int:  # noqa: ARG002 - part of the interface
         return 0
@@ -164,7 +179,7 @@ class TextRow(Row):
         self._style = style
         self._spans = spans
         self._ink = ink
-        self._text = "".join(span.text for span in spans)
+        self._content = SpanText(look, style, spans)
         self._flow: TextFlow | None = None
         self._width = 0
         self.max_lines: int | None = None
@@ -173,11 +188,14 @@ class TextRow(Row):
     def estimate(self, width: int) -> int:
         face = self._look.face(self._style)
         per_line = max(1, int(width / face.average))
-        num_lines = 1 + len(self._text) // per_line + self._text.count(LINE_BREAK)
+        num_lines = 1 + len(self.text) // per_line + self.text.count(LINE_BREAK)
         return min(num_lines, self.max_lines or num_lines) * face.line
 
     @override
     def measure(self, width: int) -> int:
+        if self.is_stale:
+            self._content = SpanText(self._look, self._style, self._spans)
+            self._flow = None
         flow = self._laid_out(width)
         self.num_lines = flow.num_lines
         self.natural_width = flow.natural_width
@@ -199,8 +217,22 @@ class TextRow(Row):
 
     @property
     @override
+    def is_waiting(self) -> bool:
+        return self._content.is_waiting
+
+    @property
+    @override
+    def is_stale(self) -> bool:
+        return self._content.is_stale
+
+    @property
+    @override
     def text(self) -> str:
-        return self._text
+        return self._content.text
+
+    @override
+    def copied(self, part: Range) -> str:
+        return self._content.source(part).replace(LINE_BREAK, "\n")
 
     @override
     def position_at(self, x: float, y: float) -> int:
@@ -218,8 +250,7 @@ class TextRow(Row):
     def _laid_out(self, width: int) -> TextFlow:
         if self._flow is None or width != self._width:
             if self._flow is None:
-                runs = span_runs(self._look, self._style, self._spans)
-                self._flow = TextFlow(self._look, self._style, self._text, ink=self._ink, runs=runs)
+                self._flow = self._content.flow(self._ink)
             self._flow.wrap(width, max_lines=self.max_lines)
             self._width = width
         return self._flow

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.viewmodels.blocks import LINE_BREAK
+from app.widgets.transcript_flow import Range
 from app.widgets.transcript_message import MessageLayout
 from app.widgets.transcript_places import END, Place, PlaceRange
 from app.widgets.transcript_rows import Row
@@ -57,7 +57,7 @@ class Selection:
 class _Fragment:
     """A selected part of one row."""
 
-    text: str
+    part: Range
     ordinal: int
     row: Row
     whole: bool
@@ -86,7 +86,7 @@ def _text_within(message: MessageLayout, within: PlaceRange) -> str:
         if fragment.whole and source is not None:
             pieces.append(message.source_text(fragment.ordinal)[source.start : source.end])
         else:
-            pieces.append(fragment.text.replace(LINE_BREAK, "\n"))
+            pieces.append(fragment.row.copied(fragment.part))
         before = fragment
     return "".join(pieces)
 
@@ -99,7 +99,7 @@ def _fragments(message: MessageLayout, within: PlaceRange) -> list[_Fragment]:
         end = within.end.offset if ordinal == within.end.row else len(row.text)
         whole = start == 0 and end == len(row.text)
         if start < end or whole:
-            fragments.append(_Fragment(row.text[start:end], ordinal, row, whole))
+            fragments.append(_Fragment(Range(start, end), ordinal, row, whole))
     return fragments
 
 

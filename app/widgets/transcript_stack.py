@@ -103,6 +103,12 @@ class MessageStack:
             layout.relook()
         self._rebuild()
 
+    def remeasure(self) -> None:
+        """Pictures have come for what has rows."""
+        for layout in self._live:
+            layout.remeasure()
+        self.touch()
+
     def index_of(self, key: str) -> int | None:
         return self._index.get(key)
 

@@ -14,11 +14,12 @@ from PySide6.QtGui import QColor, QFontMetricsF
 from typing_extensions import override
 
 from app.theme.tokens import Space, TextStyle, Type
-from app.viewmodels.blocks import Align, Cell, TableBlock
-from app.widgets.transcript_flow import Range, TextFlow, span_runs
+from app.viewmodels.blocks import Align, Cell, Mark, TableBlock
+from app.widgets.transcript_flow import Range, TextFlow
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import Action, Hit, Paint, Row, Target
 from app.widgets.transcript_sideways import SideScroll
+from app.widgets.transcript_spans import SpanText
 
 ROWS_AT_ONCE = 20
 _WIDTH_ROWS = 200  # rows that decide the column widths
@@ -46,7 +47,9 @@ class TableColumns:
         self.aligns = block.aligns
         self.scroll = SideScroll(look)
         self.widths: list[int] = []
-        self._natural = [self._natural_width(block, at) for at in range(len(block.aligns))]
+        self.generation = 0  # of the widths: those of a formula change once it is there
+        self._block = block
+        self._natural: list[int] = []
 
     @property
     def pad(self) -> int:
@@ -56,18 +59,33 @@ class TableColumns:
     def total(self) -> int:
         return sum(self.widths) + self.pad * max(0, len(self.widths) - 1)
 
+    def forget_widths(self) -> None:
+        """A cell has another width than it had."""
+        self._natural = []
+        self.generation += 1
+
     def fit(self, width: int) -> None:
         """Choose the column widths for a table width."""
+        self._natural = self._natural or [
+            self._natural_width(column) for column in range(len(self.aligns))
+        ]
         for cap in _CAPS:
             self.widths = [min(natural, self.look.px(cap)) for natural in self._natural]
             if self.total <= width:
                 break
         self.scroll.fit(self.total, width)
 
-    def _natural_width(self, block: TableBlock, column: int) -> int:
+    def _natural_width(self, column: int) -> int:
+        cells = (row[column] for row in self._block.rows[:_WIDTH_ROWS])
+        return 1 + round(max(self._cell_width(cell) for cell in cells) * _SLACK)
+
+    def _cell_width(self, cell: Cell) -> float:
+        if any(Mark.FORMULA in span.marks for span in cell.spans):
+            flow = SpanText(self.look, _HEADER, cell.spans).flow(self.look.colors.text)
+            flow.wrap(None)
+            return flow.natural_width
         metrics = QFontMetricsF(self.look.face(_HEADER).font)
-        texts = (row[column].text[:_WIDTH_TEXT] for row in block.rows[:_WIDTH_ROWS])
-        return 1 + round(max(metrics.horizontalAdvance(text) for text in texts) * _SLACK)
+        return metrics.horizontalAdvance(cell.text[:_WIDTH_TEXT])
 
 
 class TableRow(Row):
@@ -80,7 +98,8 @@ class TableRow(Row):
         self._look = columns.look
         self._rows = rows
         self._first = first  # the index of rows[0] in the table
-        self._text = "\n".join("\t".join(cell.text for cell in row) for row in rows)
+        self._contents: list[list[SpanText]] = []  # of the cells, made when they are needed
+        self._generation = 0
         self._cells: list[_PlacedCell] = []
         self._lines: list[int] = []  # y of the hairline below each row
         self._width = 0
@@ -91,17 +110,19 @@ class TableRow(Row):
 
     @override
     def measure(self, width: int) -> int:
-        if not self._cells or width != self._width:
-            self._width = width
-            self._columns.fit(width)
-            self._place()
+        if self.is_stale:
+            if self._generation == self._columns.generation:
+                self._columns.forget_widths()
+            self._contents, self._cells = [], []
+        self._lay_out(width)
         self.natural_width = self._columns.total
         self.num_lines = len(self._rows)
         return self._lines[-1] + 1
 
     @override
     def paint(self, paint: Paint) -> None:
-        height = self.measure(self._width)
+        self._lay_out(self._width)
+        height = self._lines[-1] + 1
         colors, painter = self._look.colors, paint.painter
         painter.save()
         painter.setClipRect(QRectF(0, 0, self._width, height), Qt.ClipOperation.IntersectClip)
@@ -119,6 +140,19 @@ class TableRow(Row):
     @override
     def release(self) -> None:
         self._cells = []
+        if not self.is_waiting:
+            self._contents = []
+
+    @property
+    @override
+    def is_waiting(self) -> bool:
+        return any(content.is_waiting for row in self._contents for content in row)
+
+    @property
+    @override
+    def is_stale(self) -> bool:
+        is_other = self._width > 0 and self._generation != self._columns.generation
+        return is_other or any(content.is_stale for row in self._contents for content in row)
 
     @override
     def hit(self, x: float, y: float) -> Hit | None:
@@ -130,7 +164,22 @@ class TableRow(Row):
     @property
     @override
     def text(self) -> str:
-        return self._text
+        return "\n".join("\t".join(cell.text for cell in row) for row in self._made())
+
+    @override
+    def copied(self, part: Range) -> str:
+        pieces: list[str] = []
+        start = 0
+        for row in self._made():
+            for number, cell in enumerate(row):
+                end = start + len(cell.text)
+                if start < part.end and part.start <= end:
+                    first, last = max(part.start - start, 0), min(part.end, end) - start
+                    pieces.append(cell.source(Range(first, last)))
+                if part.start <= end < part.end:
+                    pieces.append("\n" if number + 1 == len(row) else "\t")
+                start = end + 1
+        return "".join(pieces)
 
     @override
     def position_at(self, x: float, y: float) -> int:
@@ -147,8 +196,15 @@ class TableRow(Row):
     def scroll_sideways(self, pixels: int) -> bool:
         return self._columns.scroll.scroll(pixels)
 
+    def _lay_out(self, width: int) -> None:
+        if not self._cells or width != self._width:
+            self._width = width
+            self._generation = self._columns.generation
+            self._columns.fit(width)
+            self._place()
+
     def _laid_out(self) -> list[_PlacedCell]:
-        self.measure(self._width)
+        self._lay_out(self._width)
         return self._cells
 
     def _cell_at(self, x: float, y: float) -> _PlacedCell | None:
@@ -164,13 +220,19 @@ class TableRow(Row):
     def _pad_y(self) -> int:
         return self._look.px(Space.M) // 2
 
+    def _made(self) -> list[list[SpanText]]:
+        if not self._contents:
+            for number, row in enumerate(self._rows):
+                style = _HEADER if self._first == 0 and number == 0 else Type.BODY
+                self._contents.append([SpanText(self._look, style, cell.spans) for cell in row])
+        return self._contents
+
     def _place(self) -> None:
         self._cells, self._lines = [], []
         start = 0
         y = 0
-        for number, row in enumerate(self._rows):
-            header = self._first == 0 and number == 0
-            cells = list(self._place_row(row, _HEADER if header else Type.BODY, start, y))
+        for row in self._made():
+            cells = list(self._place_row(row, start, y))
             self._cells += cells
             start = cells[-1].start + len(cells[-1].flow.text) + 1
             y += self._height_of(cells)
@@ -179,13 +241,10 @@ class TableRow(Row):
     def _height_of(self, cells: list[_PlacedCell]) -> int:
         return max(cell.flow.height for cell in cells) + 2 * self._pad_y
 
-    def _place_row(
-        self, row: tuple[Cell, ...], style: TextStyle, start: int, y: int
-    ) -> Iterator[_PlacedCell]:
+    def _place_row(self, row: list[SpanText], start: int, y: int) -> Iterator[_PlacedCell]:
         x = 0
         for cell, width, align in zip(row, self._columns.widths, self._columns.aligns, strict=True):
-            runs = span_runs(self._look, style, cell.spans)
-            flow = TextFlow(self._look, style, cell.text, ink=self._look.colors.text, runs=runs)
+            flow = cell.flow(self._look.colors.text)
             flow.wrap(width)
             slack = max(0, int(width - flow.natural_width))
             shift = {Align.LEFT: 0, Align.CENTER: slack // 2, Align.RIGHT: slack}[align]

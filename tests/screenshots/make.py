@@ -50,6 +50,27 @@ def restore(chat, node):
 ```
 
 A snapshot costs about 49 MiB for a 9B model, so old ones move to disk and are thinned."""
+FORMULAS = r"""Each token $x_t$ gives a key $k_t \in \mathbb{R}^{d}$ and a value $v_t$. The state is a matrix,
+decayed by $\alpha_t \in (0, 1)$ and corrected where it was wrong about $k_t$:
+
+$$
+S_t = \alpha_t S_{t-1}\left(I - \beta_t k_t k_t^\top\right) + \beta_t v_t k_t^\top
+$$
+
+So an update in the middle would need the inverse of every factor since, and
+\(\prod_{i=s}^{t} \frac{1}{\alpha_i}\) grows without bound. A step costs \(O(d^2)\), whatever $t$ is:
+
+\[
+\text{cost}(n) = \begin{cases} n\,d^2 & \text{recurrent} \\ \frac{n(n+1)}{2}\,d & \text{attention} \end{cases}
+\]
+
+| Layer | State | Bytes |
+|:--|:--|--:|
+| recurrent | $S_t \in \mathbb{R}^{d \times d}$ | $4d^2$ |
+| attention | $K, V \in \mathbb{R}^{n \times d}$ | $8nd$ |
+
+- At $5 a million tokens, reading $10^5$ of them again costs $0.50.
+- **Not** understood: $\frac{$ stays as it was written."""
 FOLLOW_UP = "What does that mean for an edit in the middle?"
 TABLE = """Three things happen, in this order:
 
@@ -160,6 +181,13 @@ def conversation(stage: Stage) -> None:
 def two_turns(stage: Stage) -> None:
     stage.conversation()
     stage.second_turn()
+
+
+def formulas(stage: Stage) -> None:
+    stage.older_chats()
+    stage.say("How does the delta rule update its state, and what does a step cost?")
+    stage.answer(FORMULAS)
+    stage.wait(1500)  # for the typesetter's worker
 
 
 def streaming(stage: Stage) -> None:
@@ -303,6 +331,7 @@ class Scene:
 SCENES = {
     "conversation": Scene(conversation, ("normal", "small", "large")),
     "two-turns": Scene(two_turns),
+    "formulas": Scene(formulas, ("normal", "small")),
     "streaming": Scene(streaming),
     "thinking": Scene(thinking),
     "reading": Scene(reading),

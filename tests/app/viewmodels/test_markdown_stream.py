@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from app.viewmodels.blocks import Block, CodeBlock, TextBlock
+from app.viewmodels.blocks import LINE_BREAK, Block, CodeBlock, FormulaBlock, Source, TextBlock
 from app.viewmodels.markdown import make_parser, normalized, parse_markdown
 from app.viewmodels.markdown_stream import MarkdownStream
 from tests.fakes.transcript_samples import ANSWERS, GUIDE, PITFALLS
@@ -20,6 +20,15 @@ LINES = [
     "\t- x",
     "-",
     "2.",
+    "$$",
+    "x = 1 $$",
+    r"\[",
+    r"\]",
+    r"  $$x$$",
+    r"> \[ y",
+    r"\begin{align}",
+    r"\end{align}",
+    "$a$ and $5",
 ]
 
 
@@ -105,6 +114,22 @@ def test_a_line_of_markup_alone_waits_for_its_first_word(marker: str) -> None:
     (block,) = stream.blocks
     assert isinstance(block, TextBlock)
     assert (block.level, block.text) == (0, "Some text")
+
+
+@pytest.mark.parametrize("opening", ["$$", r"\[", r"\begin{align}"])
+def test_an_open_formula_is_its_source_and_nothing_in_it_is_final(opening: str) -> None:
+    stream = streamed(f"{opening}\n- a\n- b\n", [3])
+
+    (block,) = stream.blocks
+    assert isinstance(block, TextBlock)
+    assert block.text == LINE_BREAK.join([opening, "- a", "- b"])
+    assert not stream.frozen
+
+
+def test_a_closed_formula_is_final() -> None:
+    stream = streamed("$$\n- a\n$$\n", [1])
+
+    assert stream.frozen == [FormulaBlock(source=Source(0, 9), latex="- a")]
 
 
 def test_a_carriage_return_may_be_half_a_line_end() -> None:

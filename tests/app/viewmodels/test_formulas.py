@@ -1,0 +1,122 @@
+"""Which texts are formulas, and which are money, code or escapes."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.viewmodels.blocks import FormulaBlock, FrameKind, Mark, Span, TextBlock
+from app.viewmodels.markdown import parse_markdown
+
+INLINE = Mark.FORMULA
+LARGE = Mark.FORMULA | Mark.DISPLAY
+
+
+def spans(text: str) -> tuple[Span, ...]:
+    (block,) = parse_markdown(text)
+    assert isinstance(block, TextBlock)
+    return block.spans
+
+
+def formulas(text: str) -> list[str]:
+    return [
+        span.text
+        for block in parse_markdown(text)
+        if isinstance(block, TextBlock)
+        for span in block.spans
+        if INLINE in span.marks
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "formula"),
+    [
+        ("$x$", Span("x", INLINE)),
+        (r"$\$5 + x_1$", Span(r"\$5 + x_1", INLINE)),
+        (r"\(x * y * z\)", Span("x * y * z", INLINE)),
+        (r"\( x \)", Span("x", INLINE)),
+        ("so $$x$$", Span("x", LARGE)),
+        (r"so \[x\]", Span("x", LARGE)),
+        (r"$\begin{cases} a \\ b \end{cases}$", Span(r"\begin{cases} a \\ b \end{cases}", INLINE)),
+    ],
+)
+def test_a_formula_in_a_line(text: str, formula: Span) -> None:
+    assert spans(text)[-1] == formula
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$5",
+        "It costs $5 and $10.",
+        "between $100-$200",
+        "US$5 or CA$6",
+        "$5/month or $50/year",
+        "a $ b $ c",
+        "$HOME and `$PATH`",
+        r"\$x\$",
+        r"\\(x\\)",
+        "$$",
+        "$$$$",
+        "$ $",
+        r"\(\)",
+        "`$x$`",
+        r"`\(x\)` and \(half",
+        "```\n$$\nx\n$$\n```",
+        "    $$x$$",
+    ],
+)
+def test_no_formula(text: str) -> None:
+    assert formulas(text) == []
+    assert not any(isinstance(block, FormulaBlock) for block in parse_markdown(text))
+
+
+def test_dollars_of_money_and_of_formulas_in_one_line() -> None:
+    assert formulas("Pay $5 if $n$ is 3, else $10, where $n=1$ or 2") == ["n", "n=1"]
+
+
+def test_a_formula_among_chinese_characters() -> None:
+    assert formulas("设$x$为整数") == ["x"]
+
+
+def test_formulas_side_by_side_stay_two() -> None:
+    assert spans(r"\(a\)\(b\)") == (Span("a", INLINE), Span("b", INLINE))
+
+
+def test_marks_around_a_formula_stay() -> None:
+    assert spans("**$x$**") == (Span("x", INLINE | Mark.BOLD),)
+
+
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        ("$$x$$", "x"),
+        ("$$\nx = 1\n\\\\ y\n$$", "x = 1\n\\\\ y"),
+        ("\\[\n- a\n+ b\n\\]", "- a\n+ b"),
+        (r"  \[ x \]  ", "x"),
+        ("$$x\n= y$$", "x\n= y"),
+        ("\\begin{align*}\na &= b\n\\end{align*}", "\\begin{align*}\na &= b\n\\end{align*}"),
+    ],
+)
+def test_a_formula_on_lines_of_its_own(text: str, latex: str) -> None:
+    (block,) = parse_markdown(text)
+    assert isinstance(block, FormulaBlock)
+    assert block.latex == latex
+
+
+def test_a_formula_between_lines_of_a_paragraph() -> None:
+    kinds = [type(block) for block in parse_markdown("so\n$$\nx\n$$\nholds")]
+
+    assert kinds == [TextBlock, FormulaBlock, TextBlock]
+
+
+def test_formulas_in_lists_and_quotes() -> None:
+    text = "1. first\n\n   $$\n   x\n   y\n   $$\n2. second\n\n> \\[\n> z\n> \\]"
+    found = [block for block in parse_markdown(text) if isinstance(block, FormulaBlock)]
+
+    assert [block.latex for block in found] == ["x\ny", "z"]
+    assert [block.frames[0].kind for block in found] == [FrameKind.NUMBER, FrameKind.QUOTE]
+
+
+@pytest.mark.parametrize("text", ["$$\nx\n\ny\n$$", "\\[\nx", "- $$\n  x\n\nend"])
+def test_what_never_ends_or_has_an_empty_line_is_text(text: str) -> None:
+    assert not any(isinstance(block, FormulaBlock) for block in parse_markdown(text))

@@ -1,0 +1,136 @@
+"""Formulas in the transcript, as a reader meets them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QGuiApplication
+
+from app.viewmodels.transcript import ItemStatus
+from app.viewmodels.typeset import MAX_LATEX, Formula, typeset
+from engine.types import Channel
+from tests.fakes.transcript_samples import answer
+from tests.fakes.transcript_stage import TranscriptStage
+
+FRACTION = r"\frac{a_1 + b}{\sqrt{c}}"
+KINDS = [
+    FRACTION,
+    r"\begin{pmatrix} a & b \\ c & d \end{pmatrix}",
+    r"\begin{cases} x & x > 0 \\ -x & \text{else} \end{cases}",
+    r"\begin{align} a &= b + c \\ &= d \end{align}",
+    r"\begin{equation} E = mc^2 \label{e} \end{equation}",
+    r"\sum_{i=0}^{n} \underbrace{x_i}_{\text{each}} \cdot \boxed{y}",
+    r"\int_0^\infty e^{-x^2}\,dx = \tfrac{\sqrt{\pi}}{2} \tag{1}",
+    r"\mathbb{R}, \mathcal{L}, \hat{x}, \vec{v}, \lVert x \rVert, \operatorname{softmax}",
+    r"\left( \binom{n}{k} \right)",
+]
+
+
+@pytest.mark.parametrize("latex", KINDS)
+def test_what_models_write_is_set(latex: str) -> None:
+    picture = typeset(Formula(latex, display=True))
+
+    assert picture is not None
+    assert 0 < picture.width < 60
+    assert 0 < picture.ascent + picture.descent < 10
+    assert "currentColor" in picture.svg
+
+
+@pytest.mark.parametrize(
+    "latex", ["", " ", r"\frac{", "x" * (MAX_LATEX + 1), "{" * 900, r"\begin{align} a", "x^2^3_"]
+)
+def test_what_cannot_be_set_is_no_picture_or_one_that_is_bounded(latex: str) -> None:
+    picture = typeset(Formula(latex, display=False))
+
+    assert picture is None or picture.width < 60
+
+
+def test_nothing_in_a_formula_becomes_markup_of_the_picture() -> None:
+    picture = typeset(Formula(r"\text{<image href='file:///etc/hosts'/> & \"}", display=False))
+
+    assert picture is None or "<image" not in picture.svg
+
+
+def test_a_picture_stands_in_the_line_and_makes_it_higher(transcript: TranscriptStage) -> None:
+    transcript.show([answer(0, "so x is one")])
+    low = transcript.view.statistics()
+    plain = transcript.picture()
+    transcript.show([answer(0, f"so ${FRACTION}$ is one")])
+
+    assert transcript.picture() != plain
+    assert low.num_messages == 1
+
+
+def test_a_selected_formula_is_copied_as_latex(transcript: TranscriptStage) -> None:
+    transcript.show([answer(0, f"so ${FRACTION}$ is one")])
+    transcript.drag(QPoint(45, 40), QPoint(700, 40))
+    transcript.view.copy_selection()
+
+    copied = QGuiApplication.clipboard().text()
+    assert f"${FRACTION}$ is one" in copied
+    assert not copied.startswith("so")
+
+
+def test_copying_all_gives_the_source(transcript: TranscriptStage) -> None:
+    text = f"a\n\n$$\n{FRACTION}\n$$\n\n| $x$ | y |\n|---|---|\n| $y^2$ | z |"
+    transcript.show([answer(0, text)])
+    transcript.view.select_all()
+    transcript.view.copy_selection()
+
+    assert QGuiApplication.clipboard().text() == text
+
+
+def test_part_of_a_table_is_copied_with_its_formulas(transcript: TranscriptStage) -> None:
+    transcript.show([answer(0, "| a | b |\n|---|---|\n| $y^2$ | z |\n\nend")])
+    transcript.drag(QPoint(48, 36), QPoint(700, 140))
+    transcript.view.copy_selection()
+
+    assert QGuiApplication.clipboard().text() == "\tb\n$y^2$\tz\n\nend"
+
+
+def test_a_streamed_formula_ends_in_the_same_picture(transcript: TranscriptStage) -> None:
+    text = f"so ${FRACTION}$ and\n\n\\[\n{FRACTION}\n\\]\n\n- $x$ end"
+    transcript.show([answer(0, text)])
+    whole = transcript.picture()
+    transcript.show([replace(answer(0, ""), status=ItemStatus.STREAMING)])
+    for start in range(0, len(text), 7):
+        transcript.view.append("a0", Channel.ANSWER, text[start : start + 7])
+        transcript.view.flush()
+    transcript.view.finish(answer(0, text))
+    transcript.settle()
+
+    assert transcript.picture() == whole
+
+
+def test_a_source_that_cannot_be_set_is_shown(transcript: TranscriptStage) -> None:
+    transcript.show([answer(0, r"so $\frac{$ x")])
+    transcript.view.select_all()
+    transcript.view.copy_selection()
+
+    assert QGuiApplication.clipboard().text() == r"so $\frac{$ x"
+
+
+def test_the_reader_stays_where_he_was_when_pictures_come(transcript: TranscriptStage) -> None:
+    tall = f"$$\n{FRACTION}\n$$\n\n" * 20
+    transcript.show([answer(0, tall), answer(1, "word " * 2000)])
+    before = transcript.view.scroll_position()
+
+    transcript.settle()
+
+    assert transcript.view.scroll_position() == before
+
+
+def test_theme_and_zoom_change_with_pictures_on_screen(
+    transcript: TranscriptStage,
+) -> None:
+    transcript.show([answer(0, f"so ${FRACTION}$\n\n$$\n{FRACTION}\n$$")])
+    normal = transcript.picture()
+    transcript.view.set_zoom(2.0)
+    transcript.settle()
+    assert transcript.picture() != normal
+    transcript.view.set_zoom(1.0)
+    transcript.settle()
+
+    assert transcript.picture() == normal
