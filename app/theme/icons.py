@@ -25,6 +25,7 @@ class Icon(StrEnum):
     CHEVRON_LEFT = "chevron-left"
     CHEVRON_RIGHT = "chevron-right"
     CHEVRON_DOWN = "chevron-down"
+    CHEVRON_UP = "chevron-up"
     CHEVRON_RIGHT_SMALL = "chevron-right-small"
     CHEVRON_DOWN_SMALL = "chevron-down-small"
     COPY = "copy"

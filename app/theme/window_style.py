@@ -52,6 +52,7 @@ QPushButton#sidebarFooter {{
 QPushButton#sidebarFooter:hover {{ background: {colors.hover}; }}
 QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
 #inspector {{ background: {colors.canvas}; border-left: 1px solid {colors.hairline}; }}
+#findBar {{ background: {colors.canvas}; border-bottom: 1px solid {colors.hairline}; }}
 #toolbar, #chatPane {{ background: {colors.canvas}; }}
 QSplitter::handle {{ background: {colors.hairline}; }}
 QListView {{ background: transparent; border: none; outline: none; }}

@@ -21,6 +21,7 @@ from app.viewmodels.notes import model_note, reading_note
 from app.viewmodels.state_line import Waiting
 from app.widgets.composer import Composer
 from app.widgets.empty_state import Question, RecentChats
+from app.widgets.find_bar import FindBar
 from app.widgets.notice import Notice
 from app.widgets.transcript import TranscriptView
 from app.widgets.transcript_binding import TranscriptBinding
@@ -47,6 +48,7 @@ class ChatPane(QWidget):
         self._shown = core.library.current
         self.view = TranscriptView(theme, self)
         self.transcript = TranscriptBinding(self.view, core.desk, core.turns, core.chat, self)
+        self.find_bar = FindBar(theme, self.view, self)
         self.question = Question(self)
         self.recent = RecentChats(self)
         self.notice = Notice(theme, self)
@@ -67,6 +69,13 @@ class ChatPane(QWidget):
         """Stop the answer on show, if one is on its way."""
         self._core.chat.stop(self._shown)
 
+    def escape(self) -> None:
+        """End what was begun last: finding, else the answer on show."""
+        if self.find_bar.isVisible():
+            self.find_bar.end()
+        else:
+            self.stop()
+
     def _build(self) -> None:
         for spacer in (self._above, self._below):
             spacer.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -75,6 +84,7 @@ class ChatPane(QWidget):
         layout.setSpacing(0)
         layout.addWidget(self._above, 3)
         layout.addWidget(self.question)
+        layout.addWidget(self.find_bar)
         layout.addWidget(self.view, 5)
         layout.addLayout(_centred(self.notice))
         layout.addWidget(self.composer)
@@ -97,12 +107,14 @@ class ChatPane(QWidget):
         composer.text_changed.connect(self._draft_timer.start)
         composer.setup_changed.connect(self._set_setup)
         composer.refused.connect(self.said)
+        self.find_bar.closed.connect(composer.edit.setFocus)
         self.question.choose_requested.connect(self.choose_model_requested)
         self.recent.chosen.connect(core.library.select)
         self._draft_timer.timeout.connect(self._save_draft)
 
     def _show_current(self) -> None:
         self.flush()
+        self.find_bar.end()
         self._shown = self._core.library.current
         self.notice.hide()
         self.composer.set_text(self._core.desk.get(self._shown).draft)

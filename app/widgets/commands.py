@@ -23,6 +23,9 @@ class CommandId(StrEnum):
     COPY = "copy"
     PASTE = "paste"
     SELECT_ALL = "select-all"
+    FIND = "find"
+    FIND_NEXT = "find-next"
+    FIND_PREVIOUS = "find-previous"
     SIDEBAR = "sidebar"
     INSPECTOR = "inspector"
     LIGHT = "light"
@@ -101,6 +104,20 @@ COMMANDS = (
     Command(id=CommandId.COPY, text="Copy", menu=MenuName.EDIT, keys=Keys.Copy),
     Command(id=CommandId.PASTE, text="Paste", menu=MenuName.EDIT, keys=Keys.Paste),
     Command(id=CommandId.SELECT_ALL, text="Select All", menu=MenuName.EDIT, keys=Keys.SelectAll),
+    Command(
+        id=CommandId.FIND,
+        text="Find in Chat…",
+        menu=MenuName.EDIT,
+        keys=Keys.Find,
+        separated=True,
+    ),
+    Command(id=CommandId.FIND_NEXT, text="Find Next", menu=MenuName.EDIT, keys=Keys.FindNext),
+    Command(
+        id=CommandId.FIND_PREVIOUS,
+        text="Find Previous",
+        menu=MenuName.EDIT,
+        keys=Keys.FindPrevious,
+    ),
     Command(
         id=CommandId.SIDEBAR,
         text="Show Sidebar",

@@ -65,6 +65,7 @@ class MainWindow(QMainWindow):
         self.picker = ModelPicker(theme, core.models, self)
         self._quitting = QuitGuard(self, lambda: core.turns.num_writing)
         self.commands = make_actions(self, self._slots())
+        self.pane.find_bar.bind(self.commands)
         self.sidebar = Sidebar(theme, core, origin, self.commands)
         self.toolbar = Toolbar(theme, self.commands, self)
         self.toast = Toast(self)
@@ -149,6 +150,9 @@ class MainWindow(QMainWindow):
             CommandId.COPY: text.copy,
             CommandId.PASTE: text.paste,
             CommandId.SELECT_ALL: text.select_all,
+            CommandId.FIND: self.pane.find_bar.begin,
+            CommandId.FIND_NEXT: lambda: self.pane.find_bar.step(1),
+            CommandId.FIND_PREVIOUS: lambda: self.pane.find_bar.step(-1),
             CommandId.SIDEBAR: self._toggle_sidebar,
             CommandId.INSPECTOR: preferences.toggle_inspector,
             CommandId.LIGHT: lambda: preferences.set_appearance(Appearance.LIGHT),
@@ -252,6 +256,9 @@ class MainWindow(QMainWindow):
             (CommandId.STOP, answering),
             (CommandId.REGENERATE, transcript.has_messages and not answering),
             (CommandId.EDIT_LAST, transcript.has_messages and not answering),
+            (CommandId.FIND, transcript.has_messages),
+            (CommandId.FIND_NEXT, transcript.has_messages),
+            (CommandId.FIND_PREVIOUS, transcript.has_messages),
             (CommandId.PREVIOUS_VERSION, transcript.has_versions),
             (CommandId.NEXT_VERSION, transcript.has_versions),
             (CommandId.KEEP_READY, listed),
@@ -311,7 +318,7 @@ class MainWindow(QMainWindow):
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
-            self.pane.stop()
+            self.pane.escape()
         else:
             super().keyPressEvent(event)
 

@@ -25,6 +25,7 @@ from typing_extensions import override
 
 from app.theme.palette import Theme
 from app.theme.tokens import Space
+from app.viewmodels.find import Found
 from app.viewmodels.lexers import LexerShelf
 from app.viewmodels.markdown import make_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
@@ -32,6 +33,7 @@ from app.widgets.transcript_access import MessageReader, TranscriptCanvas
 from app.widgets.transcript_answer import AnswerLayout
 from app.widgets.transcript_body import Kit
 from app.widgets.transcript_editing import EditorPlace
+from app.widgets.transcript_find import Finder
 from app.widgets.transcript_flush import Delta, DeltaBuffer
 from app.widgets.transcript_formulas import FormulaShelf
 from app.widgets.transcript_idle import IdleWork, ThinkingTick
@@ -90,6 +92,7 @@ class TranscriptView(QAbstractScrollArea):
         canvas.reader = MessageReader(self._stack, self._placement, canvas)
         self._buffer = DeltaBuffer(self)
         self._pointer = Pointer(self._stack, self._placement, self)
+        self._finder = Finder(self._stack, self._kit)
         self._painter = TranscriptPainter(self._stack, self._placement, self._pointer)
         self._mouse = MouseFilter(self._pointer, self)
         self._jump = JumpButton(theme, canvas)
@@ -188,6 +191,21 @@ class TranscriptView(QAbstractScrollArea):
         if len(self._stack):
             last = Caret(len(self._stack) - 1, LAST_PLACE)
             self._pointer.select(Selection(Caret(0, FIRST_PLACE), last))
+
+    def look_for(self, text: str) -> Found:
+        """Look for a text from here on, and show where it is; end looking if there are no words."""
+        self._finder.look_for(text)
+        return self.find_again(0)
+
+    def find_again(self, step: int) -> Found:
+        """Show the next occurrence (1) or the one before (-1)."""
+        found = self._finder.go(step, self._stack.at(self._placement.top))
+        selection = self._finder.selection
+        if selection is not None:
+            self._pointer.select(selection)
+            self._placement.reveal(selection.start)
+        self._reflow()
+        return found
 
     def text_of(self, key: str) -> str:
         """Return the text of a message as far as it is shown."""

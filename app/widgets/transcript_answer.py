@@ -141,6 +141,10 @@ class AnswerLayout(MessageLayout):
     def text(self) -> str:
         return self._body.text
 
+    @override
+    def show_all(self) -> None:
+        """All of an answer's text is shown always."""
+
     @property
     @override
     def can_release(self) -> bool:

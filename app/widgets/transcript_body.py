@@ -5,6 +5,7 @@ Long texts are fed to the parser in slices, so that no event waits for a whole o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -57,6 +58,7 @@ class Kit:
     shelf: LexerShelf
     cache: LayoutCache
     parser: MarkdownIt  # costs 0.3 ms to make
+    wanted: re.Pattern[str] | None = None  # what the reader looks for
 
 
 @dataclass(frozen=True, slots=True)

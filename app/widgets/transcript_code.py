@@ -24,7 +24,7 @@ from app.viewmodels.highlight import (
     exact_pieces,
 )
 from app.viewmodels.lexers import Absent, LexerShelf
-from app.widgets.transcript_flow import Range, TextFlow, piece_runs
+from app.widgets.transcript_flow import TextFlow, all_within, piece_runs, within
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import Action, Hit, Idle, Paint, Row, Target
 from app.widgets.transcript_sideways import SideScroll
@@ -259,17 +259,12 @@ class CodeRow(Row):
         last = min(len(self._lines) - 1, int((paint.bottom - self._top) // self._face.line))
         for number in range(first, last + 1):
             at = QPointF(self._left, self._top + number * self._face.line)
-            self._flow(number).paint(paint.painter, at, self._selected_in(number, paint.selected))
+            start, length = self._lines.starts[number], len(self._lines.line(number))
+            selected = within(paint.selected, start, length) if paint.selected else None
+            found = all_within(paint.found, start, length)
+            self._flow(number).paint(paint.painter, at, selected, found)
         for number in [number for number in self._flows if not first <= number <= last]:
             del self._flows[number]
-
-    def _selected_in(self, number: int, selected: Range | None) -> Range | None:
-        if selected is None:
-            return None
-        start = self._lines.starts[number]
-        first = max(0, selected.start - start)
-        last = min(len(self._lines.line(number)), selected.end - start)
-        return Range(first, last) if first < last else None
 
     def _copy_rect(self) -> QRectF:
         header, width = self._look.px(Size.CODE_HEADER), self._look.px(84)

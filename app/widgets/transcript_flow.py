@@ -8,7 +8,7 @@ positions do not leave this module.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import cast
@@ -43,6 +43,17 @@ class Range:
 
     start: int
     end: int
+
+
+def within(part: Range, start: int, length: int) -> Range | None:
+    """What of a range lies in the characters from start on, counted from there."""
+    first, last = max(0, part.start - start), min(length, part.end - start)
+    return Range(first, last) if first < last else None
+
+
+def all_within(parts: Iterable[Range], start: int, length: int) -> list[Range]:
+    """What of each does, where something does."""
+    return [inner for part in parts if (inner := within(part, start, length)) is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +138,19 @@ class TextFlow:
             box for run in self._runs if run.boxed for box in self._line_rects(run.start, run.end)
         ]
 
-    def paint(self, painter: QPainter, at: QPointF, selected: Range | None = None) -> None:
+    def paint(
+        self,
+        painter: QPainter,
+        at: QPointF,
+        selected: Range | None = None,
+        found: Sequence[Range] = (),
+    ) -> None:
+        """Paint it with its top left at a point; what is found is underlined."""
         colors = self._look.colors
+        for part in found:
+            for rect in self._line_rects(part.start, part.end):
+                line = rect.translated(at).adjusted(0, rect.height() - Space.HAIR, 0, 0)
+                painter.fillRect(line, QColor(colors.must_read.ink))
         for box in self._boxes:
             inset = max(1.0, (box.height() - self._face.font.pixelSize() * 1.4) / 2)
             shape = box.translated(at).adjusted(-_BOX_PAD, inset, _BOX_PAD, -inset)

@@ -236,6 +236,10 @@ class MessageLayout(ABC):
     def toggle(self, action: Action) -> None:
         """Fold or unfold the part that the action names."""
 
+    @abstractmethod
+    def show_all(self) -> None:
+        """Unfold the message's text, if it is folded."""
+
     @property
     @abstractmethod
     def can_release(self) -> bool:
@@ -368,6 +372,7 @@ class MessageLayout(ABC):
                 top=paint.top - y,
                 bottom=paint.bottom - y,
                 selected=self._selected_in(number, paint.selected),
+                found=self._found_in(number),
                 hovered=_target_in(row, paint.hovered),
                 confirmed=_target_in(row, paint.confirmed),
                 actions_shown=paint.pointed_at or self.newest or self.item.version.count > 1,
@@ -386,6 +391,12 @@ class MessageLayout(ABC):
         start = selected.start.offset if selected.start.row == ordinal else 0
         end = selected.end.offset if selected.end.row == ordinal else length
         return Range(min(start, length), min(end, length)) if start < min(end, length) else None
+
+    def _found_in(self, number: int) -> list[Range]:
+        if self._kit.wanted is None or not self._has_text(number):
+            return []
+        matches = self._kit.wanted.finditer(self.rows[number].text)
+        return [Range(match.start(), match.end()) for match in matches]
 
     def _corner(self, number: int) -> QPointF:
         return QPointF(self._row_left(number), self._tree.top(number) + self.rows[number].gap)

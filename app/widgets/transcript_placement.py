@@ -17,6 +17,7 @@ from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
 from app.widgets.transcript_body import Kit
 from app.widgets.transcript_places import Spot
 from app.widgets.transcript_scroll import NEAR_END, Follower
+from app.widgets.transcript_selection import Caret
 from app.widgets.transcript_stack import Anchor, MessageStack
 from engine.types import Role
 
@@ -86,6 +87,14 @@ class Placement:
     def jump(self) -> None:
         """The reader wants to see the end."""
         self._follower.jumped()
+
+    def reveal(self, caret: Caret) -> None:
+        """Bring a line of text into view, unless it is: a third from the top."""
+        key = self._stack.layouts[caret.message].item.key
+        y = self._stack.y_of(Anchor(key, 0, caret.place))
+        self.hold()
+        if y is not None and not self.top <= y <= self.top + self._height - LINE_STEP:
+            self._anchor = Anchor(key, -self._height // 3, caret.place)
 
     def scrolled(self, before: int) -> None:
         """The reader has scrolled from there to where the bar is.

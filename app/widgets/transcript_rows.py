@@ -75,6 +75,7 @@ class Paint:
     top: float  # the part of the row that is visible
     bottom: float
     selected: Range | None = None
+    found: Sequence[Range] = ()  # what the reader looks for
     hovered: Target | None = None
     confirmed: Target | None = None  # was just clicked and says so
     actions_shown: bool = True
@@ -203,7 +204,8 @@ class TextRow(Row):
 
     @override
     def paint(self, paint: Paint) -> None:
-        self._laid_out(self._width).paint(paint.painter, QPointF(0, 0), paint.selected)
+        flow = self._laid_out(self._width)
+        flow.paint(paint.painter, QPointF(0, 0), paint.selected, paint.found)
 
     @override
     def release(self) -> None:

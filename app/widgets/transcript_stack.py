@@ -109,6 +109,16 @@ class MessageStack:
             layout.remeasure()
         self.touch()
 
+    def opened(self, index: int) -> MessageLayout:
+        """A message with rows of all its text, nothing folded."""
+        layout = self.layouts[index]
+        self._live.add(layout)
+        layout.show_all()
+        layout.prepare()
+        self.sync(index)
+        self.touch()
+        return layout
+
     def index_of(self, key: str) -> int | None:
         return self._index.get(key)
 

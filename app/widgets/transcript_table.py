@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from app.theme.tokens import Space, TextStyle, Type
 from app.viewmodels.blocks import Align, Cell, Mark, TableBlock
-from app.widgets.transcript_flow import Range, TextFlow
+from app.widgets.transcript_flow import Range, TextFlow, all_within, within
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import Action, Hit, Paint, Row, Target
 from app.widgets.transcript_sideways import SideScroll
@@ -132,8 +132,10 @@ class TableRow(Row):
             color = colors.strong_line if strong else colors.hairline
             painter.fillRect(QRectF(0, y, max(self._columns.total, 0), 1), QColor(color))
         for cell in self._cells:
-            at = QPointF(cell.x, cell.y)
-            cell.flow.paint(painter, at, _selected_in(cell, paint.selected))
+            at, length = QPointF(cell.x, cell.y), len(cell.flow.text)
+            selected = within(paint.selected, cell.start, length) if paint.selected else None
+            found = all_within(paint.found, cell.start, length)
+            cell.flow.paint(painter, at, selected, found)
         painter.restore()
         self._columns.scroll.paint(painter, height + Space.S)
 
@@ -251,14 +253,6 @@ class TableRow(Row):
             yield _PlacedCell(flow, start, x + shift, y + self._pad_y)
             start += len(cell.text) + 1
             x += width + self._columns.pad
-
-
-def _selected_in(cell: _PlacedCell, selected: Range | None) -> Range | None:
-    if selected is None:
-        return None
-    first = max(0, selected.start - cell.start)
-    last = min(len(cell.flow.text), selected.end - cell.start)
-    return Range(first, last) if first < last else None
 
 
 def table_rows(look: Look, block: TableBlock) -> list[TableRow]:

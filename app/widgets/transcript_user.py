@@ -79,6 +79,12 @@ class UserLayout(MessageLayout):
         self._drop_text()
 
     @override
+    def show_all(self) -> None:
+        self._refresh()
+        if self._is_long and not self._is_unfolded:
+            self.toggle(Action.TOGGLE_FOLD)
+
+    @override
     def update(self, item: TranscriptItem) -> None:
         if item.text != self.item.text:
             self._text = normalized(item.text)

@@ -190,6 +190,15 @@ def formulas(stage: Stage) -> None:
     stage.wait(1500)  # for the typesetter's worker
 
 
+def finding(stage: Stage) -> None:
+    stage.conversation()
+    stage.second_turn()
+    stage.window.pane.find_bar.begin()
+    stage.window.pane.find_bar.field.setText("the")
+    stage.window.pane.find_bar.step(1)
+    stage.wait(200)
+
+
 def streaming(stage: Stage) -> None:
     stage.conversation()
     stage.say(FOLLOW_UP)
@@ -332,6 +341,7 @@ SCENES = {
     "conversation": Scene(conversation, ("normal", "small", "large")),
     "two-turns": Scene(two_turns),
     "formulas": Scene(formulas, ("normal", "small")),
+    "finding": Scene(finding, ("normal", "small")),
     "streaming": Scene(streaming),
     "thinking": Scene(thinking),
     "reading": Scene(reading),

@@ -1,0 +1,107 @@
+"""The strip above the transcript that finds text in it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QWidget
+from typing_extensions import override
+
+from app.theme.icons import Icon
+from app.theme.palette import Theme
+from app.theme.tokens import Size, Space
+from app.viewmodels import figures
+from app.viewmodels.find import Found
+from app.widgets.commands import Actions, CommandId
+from app.widgets.icon_button import IconButton
+from app.widgets.transcript import TranscriptView
+
+
+class FindField(QLineEdit):
+    """Return goes on, Shift-Return goes back, Escape ends."""
+
+    stepped = Signal(int)
+    ended = Signal()
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        match event.key():
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter:
+                back = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+                self.stepped.emit(-1 if back else 1)
+            case Qt.Key.Key_Escape:
+                self.ended.emit()
+            case _:
+                super().keyPressEvent(event)
+
+
+class FindBar(QWidget):
+    """Hidden until somebody wants to find something."""
+
+    closed = Signal()
+
+    def __init__(self, theme: Theme, view: TranscriptView, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("findBar")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._view = view
+        self.field = FindField(self)
+        self.count = QLabel(self)
+        self._previous = IconButton(theme, Icon.CHEVRON_UP, "Find Previous", self)
+        self._next = IconButton(theme, Icon.CHEVRON_DOWN, "Find Next", self)
+        self._close = IconButton(theme, Icon.CLOSE, "Close Find", self)
+        self._build()
+        self.field.textChanged.connect(self._look)
+        self.field.stepped.connect(self.step)
+        self.field.ended.connect(self.end)
+        self._close.clicked.connect(self.end)
+        self.hide()
+
+    def bind(self, actions: Actions) -> None:
+        """The buttons do what the menu does, and say its keys."""
+        self._previous.trigger(actions[CommandId.FIND_PREVIOUS])
+        self._next.trigger(actions[CommandId.FIND_NEXT])
+
+    def begin(self) -> None:
+        """Ask what to find; what was looked for last is selected."""
+        self.show()
+        self.field.setFocus()
+        self.field.selectAll()
+        self._look()
+
+    def step(self, step: int) -> None:
+        """Go to the next occurrence (1) or to the one before (-1)."""
+        if self.isVisible():
+            self._show(self._view.find_again(step))
+        else:
+            self.begin()
+
+    def end(self) -> None:
+        """Look for nothing; what was found stays selected."""
+        if self.isVisible():
+            self.hide()
+            self._view.look_for("")
+            self.closed.emit()
+
+    def _build(self) -> None:
+        self.field.setPlaceholderText("Find in chat")
+        self.field.setAccessibleName("Find in chat")
+        self.field.setMaximumWidth(Size.SIDEBAR_MAX)
+        self.count.setProperty("tone", "secondary")
+        self.count.setMinimumWidth(Space.HUGE * 2)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(Space.L, Space.S, Space.L, Space.S)
+        layout.setSpacing(Space.S)
+        layout.addStretch()
+        for part in (self.field, self.count, self._previous, self._next, self._close):
+            layout.addWidget(part, 1 if part is self.field else 0)
+
+    def _look(self) -> None:
+        self._show(self._view.look_for(self.field.text()))
+
+    def _show(self, found: Found) -> None:
+        looks = bool(self.field.text().strip())
+        words = f"{figures.count(found.number)} of {figures.count(found.total)}"
+        self.count.setText(words if found.total else "Not found" if looks else "")
+        for button in (self._previous, self._next):
+            button.setEnabled(found.total > 0)

@@ -1,0 +1,62 @@
+"""Find in Chat, with keys and buttons."""
+
+from __future__ import annotations
+
+from PySide6.QtTest import QTest
+
+from app.widgets.commands import CommandId
+from tests.fakes.stage import CTRL, SHIFT, Key, Stage
+
+
+def test_finding_with_keys(stage: Stage) -> None:
+    bar = stage.pane.find_bar
+    stage.chat("A fox?", "No fox, no FOX.")
+    QTest.keyClick(stage.edit, Key.Key_F, CTRL)
+    assert bar.field.hasFocus()
+    QTest.keyClicks(bar.field, "fox")
+    assert bar.count.text() == "1 of 3"
+    QTest.keyClick(bar.field, Key.Key_Return)
+    assert bar.count.text() == "2 of 3"
+    QTest.keyClick(bar.field, Key.Key_Return, SHIFT)
+    assert bar.count.text() == "1 of 3"
+    stage.run(CommandId.FIND_PREVIOUS)
+    assert bar.count.text() == "3 of 3"
+    QTest.keyClicks(bar.field, "y")
+    assert bar.count.text() == "Not found"
+    QTest.keyClick(bar.field, Key.Key_Escape)
+    assert not bar.isVisible()
+    assert stage.edit.hasFocus()
+
+
+def test_escape_ends_finding_before_it_stops_an_answer(stage: Stage) -> None:
+    stage.send("Hello")
+    stage.run(CommandId.FIND)
+    stage.pane.view.setFocus()
+    QTest.keyClick(stage.pane.view, Key.Key_Escape)
+    assert not stage.pane.find_bar.isVisible()
+    assert stage.engine.running is not None
+    QTest.keyClick(stage.pane.view, Key.Key_Escape)
+    stage.settle()
+    assert stage.rig.turns.live_in(stage.current) is None
+
+
+def test_what_was_looked_for_is_there_again(stage: Stage) -> None:
+    bar = stage.pane.find_bar
+    stage.chat("A fox?", "No.")
+    stage.run(CommandId.FIND)
+    QTest.keyClicks(bar.field, "fox")
+    QTest.keyClick(bar.field, Key.Key_Escape)
+    stage.run(CommandId.FIND_NEXT)
+
+    assert bar.isVisible()
+    assert bar.field.selectedText() == "fox"
+    assert bar.count.text() == "1 of 1"
+
+
+def test_another_chat_ends_finding(stage: Stage) -> None:
+    stage.chat("A fox?", "No.")
+    stage.run(CommandId.FIND)
+    stage.run(CommandId.NEW_CHAT)
+
+    assert not stage.pane.find_bar.isVisible()
+    assert not stage.window.commands[CommandId.FIND].isEnabled()
