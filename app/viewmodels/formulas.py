@@ -1,7 +1,7 @@
 r"""LaTeX in Markdown, as rules of markdown-it: `$x$`, `$$x$$`, `\(x\)`, `\[x\]`, `\begin{align}`. Pure.
 
-A dollar is also money. One opens a formula only where no word, number or space touches it on the wrong
-side, as in Pandoc's `tex_math_dollars`; with the same count of dollars it closes. Code is never looked into.
+A dollar is also money. Two are a formula only if no space touches them inside, no word or number outside
+(stricter than Pandoc's `tex_math_dollars`). Code is never looked into.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
-INLINE = "formula"  # token types; content is LaTeX, markup what stood before it
+# Types of tokens. Their content is LaTeX; INLINE's markup is what stood before it.
+INLINE = "formula"
 BLOCK = "formula_block"
 # A token of a block whose end has not come yet, in an environment where more text follows.
 OPEN = "open"
@@ -20,7 +21,9 @@ GROWING = "growing"
 
 _CLOSINGS = {"$$": "$$", "$": "$", r"\(": r"\)", r"\[": r"\]"}
 _BLOCK_OPENINGS = ("$$", r"\[")
-_WORD = re.compile("[0-9A-Za-z]")  # Chinese sets no spaces
+# Chinese sets no spaces, and $n$th is the ordinal of a formula.
+_TOUCHES = re.compile("[0-9A-Za-z$]")
+_GOES_ON = re.compile(r"(?!(?:st|nd|rd|th|s)(?![0-9A-Za-z]))[0-9A-Za-z$]")
 _ENVIRONMENT = re.compile(r"\\begin\{((?:equation|align|alignat|gather|multline|flalign)\*?)\}")
 
 
@@ -59,9 +62,9 @@ def _inline(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - as mark
 
 def _is_formula(source: str, start: int, end: int) -> bool:
     """Whether what is between two dollars is no price: see above."""
-    before, after = source[start - 1 : start], source[end + 1 : end + 2]
+    before = source[start - 1 : start]
     is_tight = not source[start + 1].isspace() and not source[end - 1].isspace()
-    return is_tight and not _WORD.match(before) and not _WORD.match(after) and after != "$"
+    return is_tight and not _TOUCHES.match(before) and not _GOES_ON.match(source, end + 1)
 
 
 def _find_closing(source: str, closing: str, start: int, stop: int) -> int | None:
@@ -91,7 +94,7 @@ def _block(state: StateBlock, first: int, last: int, silent: bool) -> bool:  # n
     is_open = end == last
     state.line = last if is_open else end + 1
     token.map = [first, state.line]
-    token.info, token.markup = OPEN if is_open else "", opening or "\\"
+    token.info = OPEN if is_open else ""
     text = state.getLines(first, state.line, state.sCount[first], False).strip()
     token.content = text if is_open or not opening else text[len(opening) : -len(closing)].strip()
     return True

@@ -14,6 +14,7 @@ from itertools import takewhile
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from app.viewmodels import formulas
 from app.viewmodels.blocks import (
     LINE_BREAK,
     Align,
@@ -30,7 +31,6 @@ from app.viewmodels.blocks import (
     TableBlock,
     TextBlock,
 )
-from app.viewmodels.formulas import OPEN, formula_rules, is_display
 
 _TASK = re.compile(r"\[([ xX])\](?:\s+|$)")
 _MARKS = {"strong": Mark.BOLD, "em": Mark.ITALIC, "s": Mark.STRIKE}
@@ -39,7 +39,7 @@ _ALIGNS = {f"text-align:{align}": align for align in Align}
 
 def make_parser() -> MarkdownIt:
     """Return a parser with our set of rules. It keeps no state between parses."""
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(formula_rules)
+    return MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(formulas.formula_rules)
 
 
 def normalized(text: str) -> str:
@@ -143,7 +143,7 @@ class _Reader:
                 return TextBlock(source=source, spans=spans, level=int(token.tag[1:]))
             case "html_block":
                 return TextBlock(source=source, spans=_verbatim(token.content))
-            case "formula_block":
+            case formulas.BLOCK:
                 return read_formula(token, source)
             case "fence" | "code_block":
                 return read_code(token, source)
@@ -229,7 +229,7 @@ def read_code(token: Token, source: Source) -> CodeBlock:
 
 def read_formula(token: Token, source: Source) -> Block:
     """Turn a formula into a block; as long as its end may come it is its source."""
-    if token.info == OPEN:
+    if token.info == formulas.OPEN:
         return TextBlock(source=source, spans=_verbatim(token.content))
     return FormulaBlock(source=source, latex=token.content)
 
@@ -283,8 +283,8 @@ def _inline(token: Token, marks: Mark, link: str) -> Span:
             return Span(LINE_BREAK, marks, link)
         case "code_inline":
             return Span(token.content, marks | Mark.CODE, link)
-        case "formula":
-            size = Mark.DISPLAY if is_display(token.markup) else Mark.NONE
+        case formulas.INLINE:
+            size = Mark.DISPLAY if formulas.is_display(token.markup) else Mark.NONE
             return Span(token.content, marks | Mark.FORMULA | size, link)
         case "image":
             address = str(token.attrs.get("src", ""))

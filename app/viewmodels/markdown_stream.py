@@ -18,8 +18,8 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from app.viewmodels import formulas
 from app.viewmodels.blocks import Block, CodeBlock, Source
-from app.viewmodels.formulas import GROWING, OPEN
 from app.viewmodels.markdown import (
     Lines,
     is_closed,
@@ -192,7 +192,7 @@ class MarkdownStream:
         self._number = None
 
     def _environment(self) -> dict[str, Any]:
-        return {"references": dict(self._references), GROWING: not self._finished}
+        return {"references": dict(self._references), formulas.GROWING: not self._finished}
 
     def _note_references(self, found: Mapping[str, object], cut: _Cut) -> None:
         new = {label: found[label] for label in found if label not in self._references}
@@ -225,13 +225,18 @@ def _decided_len(text: str) -> int:
 def _find_cut(tokens: Sequence[Token], first_number: int | None) -> _Cut:
     """Return where the last top-level block or list item of complete lines starts.
 
-    A block that nothing can continue is passed over whole.
+    A block that nothing can continue is passed over whole. A formula that is open may yet turn out to be
+    text that belongs to the block right above.
     """
-    cut, number = _Cut(0, None), None
+    cut, number, end = _Cut(0, None), None, -1
     for token in tokens:
         if token.map is None or token.nesting < 0:
             continue
         if token.level == 0:
+            is_doubtful = token.info == formulas.OPEN and token.map[0] == end
+            end = token.map[1]
+            if is_doubtful:
+                continue
             number = _list_number(token)
             if cut.line == 0 and token.map[0] == 0 and number is not None:
                 number = first_number or number
@@ -250,7 +255,7 @@ def _is_final(token: Token) -> bool:
     match token.type:
         case "heading_open" | "hr":
             return True
-        case "formula_block":
-            return token.info != OPEN
+        case formulas.BLOCK:
+            return token.info != formulas.OPEN
         case _:
             return token.type == "fence" and is_closed(token)

@@ -107,7 +107,7 @@ class ChatPane(QWidget):
         composer.text_changed.connect(self._draft_timer.start)
         composer.setup_changed.connect(self._set_setup)
         composer.refused.connect(self.said)
-        self.find_bar.closed.connect(composer.edit.setFocus)
+        self.find_bar.left.connect(composer.edit.setFocus)
         self.question.choose_requested.connect(self.choose_model_requested)
         self.recent.chosen.connect(core.library.select)
         self._draft_timer.timeout.connect(self._save_draft)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QLineEdit, QWidget
 from typing_extensions import override
 
 from app.theme.icons import Icon
@@ -38,7 +38,7 @@ class FindField(QLineEdit):
 class FindBar(QWidget):
     """Hidden until somebody wants to find something."""
 
-    closed = Signal()
+    left = Signal()  # hidden while it had the focus, which is somebody else's now
 
     def __init__(self, theme: Theme, view: TranscriptView, parent: QWidget) -> None:
         super().__init__(parent)
@@ -51,10 +51,7 @@ class FindBar(QWidget):
         self._next = IconButton(theme, Icon.CHEVRON_DOWN, "Find Next", self)
         self._close = IconButton(theme, Icon.CLOSE, "Close Find", self)
         self._build()
-        self.field.textChanged.connect(self._look)
-        self.field.stepped.connect(self.step)
-        self.field.ended.connect(self.end)
-        self._close.clicked.connect(self.end)
+        self._connect()
         self.hide()
 
     def bind(self, actions: Actions) -> None:
@@ -64,10 +61,12 @@ class FindBar(QWidget):
 
     def begin(self) -> None:
         """Ask what to find; what was looked for last is selected."""
+        was_hidden = not self.isVisible()
         self.show()
         self.field.setFocus()
         self.field.selectAll()
-        self._look()
+        if was_hidden:
+            self._look()
 
     def step(self, step: int) -> None:
         """Go to the next occurrence (1) or to the one before (-1)."""
@@ -78,10 +77,13 @@ class FindBar(QWidget):
 
     def end(self) -> None:
         """Look for nothing; what was found stays selected."""
-        if self.isVisible():
-            self.hide()
-            self._view.look_for("")
-            self.closed.emit()
+        if not self.isVisible():
+            return
+        had_focus = self.isAncestorOf(QApplication.focusWidget() or self._view)
+        self.hide()
+        self._view.look_for("")
+        if had_focus:
+            self.left.emit()
 
     def _build(self) -> None:
         self.field.setPlaceholderText("Find in chat")
@@ -95,6 +97,12 @@ class FindBar(QWidget):
         layout.addStretch()
         for part in (self.field, self.count, self._previous, self._next, self._close):
             layout.addWidget(part, 1 if part is self.field else 0)
+
+    def _connect(self) -> None:
+        self.field.textChanged.connect(self._look)
+        self.field.stepped.connect(self.step)
+        self.field.ended.connect(self.end)
+        self._close.clicked.connect(self.end)
 
     def _look(self) -> None:
         self._show(self._view.look_for(self.field.text()))

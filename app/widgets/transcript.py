@@ -29,13 +29,14 @@ from app.viewmodels.find import Found
 from app.viewmodels.lexers import LexerShelf
 from app.viewmodels.markdown import make_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
+from app.widgets.formula_shelf import FormulaShelf
 from app.widgets.transcript_access import MessageReader, TranscriptCanvas
 from app.widgets.transcript_answer import AnswerLayout
 from app.widgets.transcript_body import Kit
 from app.widgets.transcript_editing import EditorPlace
 from app.widgets.transcript_find import Finder
 from app.widgets.transcript_flush import Delta, DeltaBuffer
-from app.widgets.transcript_formulas import FormulaShelf
+from app.widgets.transcript_hits import Hits
 from app.widgets.transcript_idle import IdleWork, ThinkingTick
 from app.widgets.transcript_jump import JumpButton
 from app.widgets.transcript_look import Look
@@ -86,13 +87,13 @@ class TranscriptView(QAbstractScrollArea):
         self.setViewport(canvas)
         self._formulas = FormulaShelf(self)
         look = Look(theme, self._formulas)
-        self._kit = Kit(look, LexerShelf(), LayoutCache(), make_parser())
+        self._kit = Kit(look, LexerShelf(), LayoutCache(), make_parser(), Hits())
         self._stack = MessageStack(self._kit, clock)
         self._placement = Placement(self, self._stack, self._kit)
         canvas.reader = MessageReader(self._stack, self._placement, canvas)
         self._buffer = DeltaBuffer(self)
         self._pointer = Pointer(self._stack, self._placement, self)
-        self._finder = Finder(self._stack, self._kit)
+        self._finder = Finder(self._stack, self._kit.hits)
         self._painter = TranscriptPainter(self._stack, self._placement, self._pointer)
         self._mouse = MouseFilter(self._pointer, self)
         self._jump = JumpButton(theme, canvas)
@@ -194,12 +195,12 @@ class TranscriptView(QAbstractScrollArea):
 
     def look_for(self, text: str) -> Found:
         """Look for a text from here on, and show where it is; end looking if there are no words."""
-        self._finder.look_for(text)
+        self._finder.look_for(text, self._stack.at(self._placement.top))
         return self.find_again(0)
 
     def find_again(self, step: int) -> Found:
         """Show the next occurrence (1) or the one before (-1)."""
-        found = self._finder.go(step, self._stack.at(self._placement.top))
+        found = self._finder.go(step)
         selection = self._finder.selection
         if selection is not None:
             self._pointer.select(selection)
@@ -282,8 +283,8 @@ class TranscriptView(QAbstractScrollArea):
             self._place_widgets()
 
     def _on_formulas(self) -> None:
-        self._stack.remeasure()
-        self._reflow()
+        if self._stack.remeasure():
+            self._reflow()
 
     # Clicks.
 

@@ -5,7 +5,6 @@ Long texts are fed to the parser in slices, so that no event waits for a whole o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -30,8 +29,9 @@ from app.viewmodels.lexers import LexerShelf
 from app.viewmodels.markdown import normalized
 from app.viewmodels.markdown_stream import MarkdownStream
 from app.widgets.transcript_code import CodeRow
-from app.widgets.transcript_formula import FormulaRow
+from app.widgets.transcript_formula_row import FormulaRow
 from app.widgets.transcript_frames import FramedRow, gap_between
+from app.widgets.transcript_hits import Hits
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import LayoutCache, Row, RuleRow, TextRow
 from app.widgets.transcript_table import table_rows
@@ -58,7 +58,7 @@ class Kit:
     shelf: LexerShelf
     cache: LayoutCache
     parser: MarkdownIt  # costs 0.3 ms to make
-    wanted: re.Pattern[str] | None = None  # what the reader looks for
+    hits: Hits
 
 
 @dataclass(frozen=True, slots=True)

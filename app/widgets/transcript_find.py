@@ -2,62 +2,70 @@
 
 from __future__ import annotations
 
-from app.viewmodels.find import Found, Occurrence, find_pattern, neighbour, occurrences
-from app.widgets.transcript_body import Kit
-from app.widgets.transcript_places import Place, PlaceRange
-from app.widgets.transcript_selection import FIRST_PLACE, LAST_PLACE, Caret, Selection
+from app.viewmodels.find import Counts, Found, Occurrence, find_pattern
+from app.widgets.transcript_hits import Hits
+from app.widgets.transcript_places import BODY, Place, PlaceRange
+from app.widgets.transcript_selection import LAST_PLACE, Caret, Selection
 from app.widgets.transcript_stack import MessageStack
+
+_FIRST = Place(BODY, 0)  # after what was thought
 
 
 class Finder:
     """What is looked for, and which of its occurrences is shown.
 
     Occurrences are counted in what people and models wrote. What is seen may differ, an address that
-    a link hides for one: then the nearest that is seen in the same message is shown.
+    a link hides for one: then another that is seen in the same message is shown.
     """
 
-    def __init__(self, stack: MessageStack, kit: Kit) -> None:
+    def __init__(self, stack: MessageStack, hits: Hits) -> None:
         self._stack = stack
-        self._kit = kit
+        self._hits = hits
+        self._counts = Counts()
+        self._near: int = 0  # the message where looking begins
         self._key = ""  # of the message with the current one: messages may come before it
         self._nth = 0
         self.selection: Selection | None = None  # of the current one
 
-    def look_for(self, text: str) -> None:
-        """Something else from now on; nothing if there are no words in it."""
-        self._kit.wanted = find_pattern(text)
+    def look_for(self, text: str, near: int) -> None:
+        """Something else from now on; nothing if there are no words in it.
+
+        It begins where it last was gone on from, else at the message near.
+        """
+        if self._hits.pattern is None:
+            self._near = near
+        self._hits.pattern = find_pattern(text)
+        self._counts = Counts(self._hits.pattern)
         self._key = ""
         self.selection = None
 
-    def go(self, step: int, near: int) -> Found:
-        """Choose the next one (1), the one before (-1), or the first from message near on (0)."""
-        pattern = self._kit.wanted
+    def go(self, step: int) -> Found:
+        """Choose the next one (1), the one before (-1), or the first there is (0)."""
         self.selection = None
-        if pattern is None:
-            return Found()
-        found = occurrences(pattern, (layout.text for layout in self._stack.layouts))
-        if not found:
+        layouts = self._stack.layouts
+        self._counts.count([layout.text for layout in layouts])
+        total = self._counts.total
+        if not total:
             return Found()
         message = self._stack.index_of(self._key)
         current = None if message is None else Occurrence(message, self._nth)
-        at = neighbour(found, current, step=step, near=near)
-        one = found[at]
-        self._key, self._nth = self._stack.layouts[one.message].item.key, one.nth
+        number = self._counts.neighbour(current, step=step, near=self._near)
+        one = self._counts.occurrence(number)
+        self._key, self._nth = layouts[one.message].item.key, one.nth
+        if step:
+            self._near = one.message
         self.selection = self._selection_of(one)
-        return Found(at + 1, len(found))
+        return Found(number + 1, total)
 
     def _selection_of(self, one: Occurrence) -> Selection:
         seen = self._seen_in(one.message)
-        if not seen:
-            return Selection(Caret(one.message, FIRST_PLACE), Caret(one.message, FIRST_PLACE))
-        places = seen[min(one.nth, len(seen) - 1)]
+        places = seen[min(one.nth, len(seen) - 1)] if seen else PlaceRange(_FIRST, _FIRST)
         return Selection(Caret(one.message, places.start), Caret(one.message, places.end))
 
     def _seen_in(self, message: int) -> list[PlaceRange]:
-        pattern = self._kit.wanted
-        assert pattern is not None
+        rows = self._stack.open_whole(message).rows_between(_FIRST, LAST_PLACE)
         return [
-            PlaceRange(Place(ordinal, match.start()), Place(ordinal, match.end()))
-            for ordinal, row in self._stack.opened(message).rows_between(FIRST_PLACE, LAST_PLACE)
-            for match in pattern.finditer(row.text)
+            PlaceRange(Place(ordinal, hit.start), Place(ordinal, hit.end))
+            for ordinal, row in rows
+            for hit in self._hits.within(row)
         ]

@@ -8,7 +8,7 @@ positions do not leave this module.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import cast
@@ -28,13 +28,16 @@ from PySide6.QtGui import (
 from app.theme.tokens import Space, TextStyle
 from app.viewmodels.blocks import LINE_BREAK
 from app.viewmodels.highlight import LinePieces
-from app.widgets.transcript_formulas import Drawing
+from app.widgets.formula_shelf import Drawing
 from app.widgets.transcript_look import Look
 
 _BOX_RADIUS = 4
 _BOX_PAD = 2
 _TAB_CHARACTERS = 4
 _LAST_OF_PLANE = "\uffff"
+# What stands where a picture is painted: a space as wide as that and what has no width. No line ends there.
+_BLANK = "\u00a0"
+_NOTHING = "\u2060"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,11 @@ def within(part: Range, start: int, length: int) -> Range | None:
     return Range(first, last) if first < last else None
 
 
-def all_within(parts: Iterable[Range], start: int, length: int) -> list[Range]:
-    """What of each does, where something does."""
-    return [inner for part in parts if (inner := within(part, start, length)) is not None]
+def all_within(parts: Sequence[Range], start: int, length: int) -> list[Range]:
+    """What of each does, where something does. They are in order and do not overlap."""
+    first = bisect_right(parts, start, key=lambda part: part.end)
+    last = bisect_left(parts, start + length, key=lambda part: part.start)
+    return [inner for part in parts[first:last] if (inner := within(part, start, length))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +74,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Inset:
-    """A picture in the place of one character, which is a space."""
+    """A picture in the place of some characters."""
 
-    place: int
+    place: Range
     drawing: Drawing
 
 
@@ -115,10 +120,11 @@ class TextFlow:
         self._ink = ink
         self._runs = runs
         self._insets = insets
-        self._units = _Units(text)
+        shown = _with_blanks(text, insets)
+        self._units = _Units(shown)
         self._boxes: list[QRectF] = []
         self._bands: list[_Band] = []
-        self._layout = QTextLayout(text, self._face.font)
+        self._layout = QTextLayout(shown, self._face.font)
         self._layout.setCacheEnabled(True)
 
     def wrap(self, width: float | None, *, max_lines: int | None = None) -> None:
@@ -174,7 +180,8 @@ class TextFlow:
         if count == 0:
             return 0
         line = self._layout.lineAt(max(0, self._band_at(y)))
-        position = self._units.to_python(line.xToCursor(x))
+        at = self._units.to_python(line.xToCursor(x))
+        position = self._snapped(Range(at, at)).end
         end = self._units.to_python(line.textStart() + line.textLength())
         at_break = position == end and self.text[end - 1 : end] == LINE_BREAK
         return position - 1 if at_break else position
@@ -218,20 +225,20 @@ class TextFlow:
             if width is not None:
                 inset.drawing.fit(width)
             font = QFont(self._face.font)
-            blank = QFontMetricsF(font).horizontalAdvance(self.text[inset.place])
+            blank = QFontMetricsF(font).horizontalAdvance(_BLANK)
             spacing = QFont.SpacingType.AbsoluteSpacing
             font.setLetterSpacing(spacing, inset.drawing.width - blank)
             wide = QTextCharFormat()
             wide.setFont(font)
-            yield self._qt_range(inset.place, inset.place + 1, wide)
+            yield self._qt_range(inset.place.start, inset.place.start + 1, wide)
 
     def _paint_insets(self, painter: QPainter, at: QPointF, selected: Range | None) -> None:
         for inset in self._insets:
-            unit = self._units.to_qt(inset.place)
+            unit = self._units.to_qt(inset.place.start)
             line = self._layout.lineForTextPosition(unit)
             if line.isValid():
                 corner = QPointF(_x(line, unit), self._bands[line.lineNumber()].baseline)
-                marked = selected is not None and selected.start <= inset.place < selected.end
+                marked = selected is not None and _overlap(selected, inset.place)
                 ink = self._look.colors.on_accent if marked else self._ink
                 inset.drawing.paint(painter, at + corner, ink)
 
@@ -240,7 +247,7 @@ class TextFlow:
         face = self._face
         first = self._units.to_python(line.textStart())
         end = self._units.to_python(line.textStart() + line.textLength())
-        drawings = [inset.drawing for inset in self._insets if first <= inset.place < end]
+        drawings = [inset.drawing for inset in self._insets if first <= inset.place.start < end]
         above = max((ceil(d.ascent - face.baseline) for d in drawings), default=0)
         below = max((ceil(d.descent - face.line + face.baseline) for d in drawings), default=0)
         above, below = max(0, above), max(0, below)
@@ -266,7 +273,8 @@ class TextFlow:
 
     def _line_rects(self, start: int, end: int) -> Iterator[QRectF]:
         """Yield one rectangle for each line that the characters [start, end) touch."""
-        first, last = self._units.to_qt(start), self._units.to_qt(end)
+        part = self._snapped(Range(start, end))
+        first, last = self._units.to_qt(part.start), self._units.to_qt(part.end)
         for number in range(self._layout.lineCount()):
             line = self._layout.lineAt(number)
             left = max(first, line.textStart())
@@ -276,6 +284,14 @@ class TextFlow:
                 band = self._bands[number]
                 yield QRectF(x, band.top, max(end_x - x, Space.XS), band.height)
 
+    def _snapped(self, part: Range) -> Range:
+        """A range with the whole of the pictures that it begins or ends in."""
+        start, end = part.start, part.end
+        for inset in self._insets:
+            start = inset.place.start if inset.place.start < start < inset.place.end else start
+            end = inset.place.end if inset.place.start < end < inset.place.end else end
+        return Range(start, end)
+
     def _qt_range(
         self, start: int, end: int, text_format: QTextCharFormat
     ) -> QTextLayout.FormatRange:
@@ -284,6 +300,18 @@ class TextFlow:
         made.length = self._units.to_qt(end) - made.start
         made.format = text_format
         return made
+
+
+def _with_blanks(text: str, insets: Sequence[Inset]) -> str:
+    """The text with nothing to be seen where pictures will be painted, as long as it was."""
+    for inset in insets:
+        start, end = inset.place.start, inset.place.end
+        text = f"{text[:start]}{_BLANK}{_NOTHING * (end - start - 1)}{text[end:]}"
+    return text
+
+
+def _overlap(one: Range, other: Range) -> bool:
+    return one.start < other.end and other.start < one.end
 
 
 class _Units:

@@ -13,7 +13,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Colors, Size, Space, TextStyle, Type
 from app.viewmodels.blocks import Mark
 from app.viewmodels.highlight import Ink
-from app.widgets.transcript_formulas import FormulaShelf
+from app.widgets.formula_shelf import FormulaShelf
 
 _BOLD = 600
 _CODE_SCALE = 0.9  # monospaced faces look larger than the text around them

@@ -90,12 +90,11 @@ class MessageLayout(ABC):
         self._forget_rows()
         self._change()
 
-    def remeasure(self) -> None:
-        """Pictures have come: the rows that waited for them have other heights."""
-        for number, row in enumerate(self.rows):
-            if row.is_stale:
-                row.width = -1
-                self._num_settled = min(self._num_settled, number)
+    def remeasure(self) -> bool:
+        """Pictures have come: the rows that waited for them have other heights. False if none has."""
+        stale = [number for number, row in enumerate(self.rows) if row.is_stale]
+        self._num_settled = min([self._num_settled, *stale])
+        return bool(stale)
 
     def release(self) -> None:
         """Drop everything but the height: the message is far from what is visible."""
@@ -336,7 +335,7 @@ class MessageLayout(ABC):
     def _measure(self, number: int) -> bool:
         """Make one row exact."""
         row, width = self.rows[number], self._row_width(number)
-        if row.width != width:
+        if row.width != width or row.is_stale:
             row.height = row.measure(width)
             row.width = width
             self._kit.cache.touch(row)
@@ -372,7 +371,7 @@ class MessageLayout(ABC):
                 top=paint.top - y,
                 bottom=paint.bottom - y,
                 selected=self._selected_in(number, paint.selected),
-                found=self._found_in(number),
+                found=self._kit.hits.within(row) if self._has_text(number) else (),
                 hovered=_target_in(row, paint.hovered),
                 confirmed=_target_in(row, paint.confirmed),
                 actions_shown=paint.pointed_at or self.newest or self.item.version.count > 1,
@@ -391,12 +390,6 @@ class MessageLayout(ABC):
         start = selected.start.offset if selected.start.row == ordinal else 0
         end = selected.end.offset if selected.end.row == ordinal else length
         return Range(min(start, length), min(end, length)) if start < min(end, length) else None
-
-    def _found_in(self, number: int) -> list[Range]:
-        if self._kit.wanted is None or not self._has_text(number):
-            return []
-        matches = self._kit.wanted.finditer(self.rows[number].text)
-        return [Range(match.start(), match.end()) for match in matches]
 
     def _corner(self, number: int) -> QPointF:
         return QPointF(self._row_left(number), self._tree.top(number) + self.rows[number].gap)

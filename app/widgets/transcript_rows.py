@@ -204,6 +204,7 @@ class TextRow(Row):
 
     @override
     def paint(self, paint: Paint) -> None:
+        self._content.ask_again()
         flow = self._laid_out(self._width)
         flow.paint(paint.painter, QPointF(0, 0), paint.selected, paint.found)
 
@@ -234,7 +235,7 @@ class TextRow(Row):
 
     @override
     def copied(self, part: Range) -> str:
-        return self._content.source(part).replace(LINE_BREAK, "\n")
+        return self._content.source(part)
 
     @override
     def position_at(self, x: float, y: float) -> int:

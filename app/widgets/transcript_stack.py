@@ -103,13 +103,13 @@ class MessageStack:
             layout.relook()
         self._rebuild()
 
-    def remeasure(self) -> None:
-        """Pictures have come for what has rows."""
-        for layout in self._live:
-            layout.remeasure()
+    def remeasure(self) -> bool:
+        """Pictures have come. False if nothing waited for them."""
+        changed = [layout for layout in self._live if layout.remeasure()]
         self.touch()
+        return bool(changed)
 
-    def opened(self, index: int) -> MessageLayout:
+    def open_whole(self, index: int) -> MessageLayout:
         """A message with rows of all its text, nothing folded."""
         layout = self.layouts[index]
         self._live.add(layout)
@@ -220,7 +220,7 @@ class MessageStack:
             index = self._index.get(layout.item.key)
             if index is None or abs(index - near) > KEPT:
                 layout.release()
-                if index is None or layout.is_settled:
+                if index is None or not layout.rows:
                     self._live.discard(layout)
 
     def _make_layout(self, item: TranscriptItem) -> MessageLayout:

@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from app.theme.tokens import Space, TextStyle, Type
 from app.viewmodels.blocks import Align, Cell, Mark, TableBlock
+from app.viewmodels.typeset import Formula
 from app.widgets.transcript_flow import Range, TextFlow, all_within, within
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import Action, Hit, Paint, Row, Target
@@ -47,9 +48,11 @@ class TableColumns:
         self.aligns = block.aligns
         self.scroll = SideScroll(look)
         self.widths: list[int] = []
-        self.generation = 0  # of the widths: those of a formula change once it is there
+        self.generation = 0  # counts the times that formulas have come
+        self._cells = [cell for row in block.rows for cell in row if _has_formula(cell)]
         self._block = block
         self._natural: list[int] = []
+        self._missing = self._find_missing()
 
     @property
     def pad(self) -> int:
@@ -59,8 +62,24 @@ class TableColumns:
     def total(self) -> int:
         return sum(self.widths) + self.pad * max(0, len(self.widths) - 1)
 
-    def forget_widths(self) -> None:
-        """A cell has another width than it had."""
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a formula of the table is still to come."""
+        return bool(self._missing)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether one has come since renew()."""
+        return any(self.look.formulas.is_made(formula) for formula in self._missing)
+
+    def ask_again(self) -> None:
+        """It is being looked at: what it waits for comes before the rest."""
+        for formula in self._missing:
+            self.look.formulas.find(formula)
+
+    def renew(self) -> None:
+        """Columns become as wide as what has come."""
+        self._missing = self._find_missing()
         self._natural = []
         self.generation += 1
 
@@ -80,12 +99,22 @@ class TableColumns:
         return 1 + round(max(self._cell_width(cell) for cell in cells) * _SLACK)
 
     def _cell_width(self, cell: Cell) -> float:
-        if any(Mark.FORMULA in span.marks for span in cell.spans):
+        if _has_formula(cell):
             flow = SpanText(self.look, _HEADER, cell.spans).flow(self.look.colors.text)
             flow.wrap(None)
             return flow.natural_width
         metrics = QFontMetricsF(self.look.face(_HEADER).font)
         return metrics.horizontalAdvance(cell.text[:_WIDTH_TEXT])
+
+    def _find_missing(self) -> list[Formula]:
+        formulas = [
+            Formula(span.text, display=Mark.DISPLAY in span.marks)
+            for cell in self._cells
+            for span in cell.spans
+            if Mark.FORMULA in span.marks
+        ]
+        find, is_made = self.look.formulas.find, self.look.formulas.is_made
+        return [formula for formula in formulas if find(formula) is None and not is_made(formula)]
 
 
 class TableRow(Row):
@@ -98,8 +127,8 @@ class TableRow(Row):
         self._look = columns.look
         self._rows = rows
         self._first = first  # the index of rows[0] in the table
-        self._contents: list[list[SpanText]] = []  # of the cells, made when they are needed
-        self._generation = 0
+        self._text = "\n".join("\t".join(cell.text for cell in row) for row in rows)
+        self._generation = columns.generation
         self._cells: list[_PlacedCell] = []
         self._lines: list[int] = []  # y of the hairline below each row
         self._width = 0
@@ -110,10 +139,11 @@ class TableRow(Row):
 
     @override
     def measure(self, width: int) -> int:
-        if self.is_stale:
-            if self._generation == self._columns.generation:
-                self._columns.forget_widths()
-            self._contents, self._cells = [], []
+        if self._columns.has_news:
+            self._columns.renew()
+        if self._generation != self._columns.generation:
+            self._generation = self._columns.generation
+            self._cells = []
         self._lay_out(width)
         self.natural_width = self._columns.total
         self.num_lines = len(self._rows)
@@ -123,6 +153,7 @@ class TableRow(Row):
     def paint(self, paint: Paint) -> None:
         self._lay_out(self._width)
         height = self._lines[-1] + 1
+        self._columns.ask_again()
         colors, painter = self._look.colors, paint.painter
         painter.save()
         painter.setClipRect(QRectF(0, 0, self._width, height), Qt.ClipOperation.IntersectClip)
@@ -142,19 +173,16 @@ class TableRow(Row):
     @override
     def release(self) -> None:
         self._cells = []
-        if not self.is_waiting:
-            self._contents = []
 
     @property
     @override
     def is_waiting(self) -> bool:
-        return any(content.is_waiting for row in self._contents for content in row)
+        return self._columns.is_waiting
 
     @property
     @override
     def is_stale(self) -> bool:
-        is_other = self._width > 0 and self._generation != self._columns.generation
-        return is_other or any(content.is_stale for row in self._contents for content in row)
+        return self._columns.has_news or self._generation != self._columns.generation
 
     @override
     def hit(self, x: float, y: float) -> Hit | None:
@@ -166,18 +194,19 @@ class TableRow(Row):
     @property
     @override
     def text(self) -> str:
-        return "\n".join("\t".join(cell.text for cell in row) for row in self._made())
+        return self._text
 
     @override
     def copied(self, part: Range) -> str:
         pieces: list[str] = []
         start = 0
-        for row in self._made():
+        for row in self._rows:
             for number, cell in enumerate(row):
                 end = start + len(cell.text)
                 if start < part.end and part.start <= end:
                     first, last = max(part.start - start, 0), min(part.end, end) - start
-                    pieces.append(cell.source(Range(first, last)))
+                    content = SpanText(self._look, Type.BODY, cell.spans)
+                    pieces.append(content.source(Range(first, last)))
                 if part.start <= end < part.end:
                     pieces.append("\n" if number + 1 == len(row) else "\t")
                 start = end + 1
@@ -201,7 +230,6 @@ class TableRow(Row):
     def _lay_out(self, width: int) -> None:
         if not self._cells or width != self._width:
             self._width = width
-            self._generation = self._columns.generation
             self._columns.fit(width)
             self._place()
 
@@ -222,19 +250,14 @@ class TableRow(Row):
     def _pad_y(self) -> int:
         return self._look.px(Space.M) // 2
 
-    def _made(self) -> list[list[SpanText]]:
-        if not self._contents:
-            for number, row in enumerate(self._rows):
-                style = _HEADER if self._first == 0 and number == 0 else Type.BODY
-                self._contents.append([SpanText(self._look, style, cell.spans) for cell in row])
-        return self._contents
-
     def _place(self) -> None:
         self._cells, self._lines = [], []
         start = 0
         y = 0
-        for row in self._made():
-            cells = list(self._place_row(row, start, y))
+        for number, row in enumerate(self._rows):
+            style = _HEADER if self._first == 0 and number == 0 else Type.BODY
+            contents = [SpanText(self._look, style, cell.spans) for cell in row]
+            cells = list(self._place_row(contents, start, y))
             self._cells += cells
             start = cells[-1].start + len(cells[-1].flow.text) + 1
             y += self._height_of(cells)
@@ -253,6 +276,10 @@ class TableRow(Row):
             yield _PlacedCell(flow, start, x + shift, y + self._pad_y)
             start += len(cell.text) + 1
             x += width + self._columns.pad
+
+
+def _has_formula(cell: Cell) -> bool:
+    return any(Mark.FORMULA in span.marks for span in cell.spans)
 
 
 def table_rows(look: Look, block: TableBlock) -> list[TableRow]:

@@ -2,9 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from app.viewmodels.find import Occurrence, find_pattern, neighbour, occurrences
+from app.viewmodels.find import Counts, Occurrence, find_pattern
 
+TEXTS = ["aa", "b", "", "a"]
 FOUND = [Occurrence(0, 0), Occurrence(0, 1), Occurrence(3, 0)]
+
+
+def counted(wanted: str, *texts: str) -> Counts:
+    counts = Counts(find_pattern(wanted))
+    counts.count(texts)
+    return counts
 
 
 @pytest.mark.parametrize(
@@ -18,22 +25,19 @@ FOUND = [Occurrence(0, 0), Occurrence(0, 1), Occurrence(3, 0)]
     ],
 )
 def test_any_case_and_any_white_space(wanted: str, text: str, count: int) -> None:
-    pattern = find_pattern(wanted)
-
-    assert pattern is not None
-    assert len(occurrences(pattern, [text])) == count
+    assert counted(wanted, text).total == count
 
 
 @pytest.mark.parametrize("wanted", ["", " ", "\n\t"])
 def test_no_words_look_for_nothing(wanted: str) -> None:
     assert find_pattern(wanted) is None
+    assert counted(wanted, "a b").total == 0
 
 
 def test_occurrences_are_counted_in_each_message() -> None:
-    pattern = find_pattern("a")
-    assert pattern is not None
+    counts = counted("a", *TEXTS)
 
-    assert occurrences(pattern, ["aa", "b", "", "a"]) == FOUND
+    assert [counts.occurrence(number) for number in range(counts.total)] == FOUND
 
 
 @pytest.mark.parametrize(
@@ -46,8 +50,8 @@ def test_occurrences_are_counted_in_each_message() -> None:
         (FOUND[0], 1, 9, 1),
         (FOUND[2], 1, 9, 0),
         (FOUND[0], -1, 9, 2),
-        (Occurrence(7, 7), 1, 1, 2),
+        (Occurrence(0, 7), 1, 1, 2),
     ],
 )
 def test_the_next_one(current: Occurrence | None, step: int, near: int, index: int) -> None:
-    assert neighbour(FOUND, current, step=step, near=near) == index
+    assert counted("a", *TEXTS).neighbour(current, step=step, near=near) == index

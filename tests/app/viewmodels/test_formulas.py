@@ -34,6 +34,7 @@ def formulas(text: str) -> list[str]:
         (r"$\$5 + x_1$", Span(r"\$5 + x_1", INLINE)),
         (r"\(x * y * z\)", Span("x * y * z", INLINE)),
         (r"\( x \)", Span("x", INLINE)),
+        ("the $i$", Span("i", INLINE)),
         ("so $$x$$", Span("x", LARGE)),
         (r"so \[x\]", Span("x", LARGE)),
         (r"$\begin{cases} a \\ b \end{cases}$", Span(r"\begin{cases} a \\ b \end{cases}", INLINE)),
@@ -53,6 +54,9 @@ def test_a_formula_in_a_line(text: str, formula: Span) -> None:
         "$5/month or $50/year",
         "a $ b $ c",
         "$HOME and `$PATH`",
+        "$HOME:$PATH",
+        "$HOME/$this",
+        "$$x$",
         r"\$x\$",
         r"\\(x\\)",
         "$$",
@@ -72,6 +76,11 @@ def test_no_formula(text: str) -> None:
 
 def test_dollars_of_money_and_of_formulas_in_one_line() -> None:
     assert formulas("Pay $5 if $n$ is 3, else $10, where $n=1$ or 2") == ["n", "n=1"]
+
+
+@pytest.mark.parametrize("text", ["the $i$th of $n$s", "the $i$-th, $n$."])
+def test_ordinals_and_plurals_of_formulas(text: str) -> None:
+    assert formulas(text) == ["i", "n"]
 
 
 def test_a_formula_among_chinese_characters() -> None:

@@ -126,6 +126,14 @@ def test_an_open_formula_is_its_source_and_nothing_in_it_is_final(opening: str) 
     assert not stream.frozen
 
 
+@pytest.mark.parametrize("text", ["para\n\\[\nx\n\nend", "so\n$$\nx", "- a\n$$\nx\n\nend"])
+def test_a_formula_that_never_ends_is_text_of_the_block_above(text: str) -> None:
+    stream = streamed(text, [1])
+    stream.finish()
+
+    assert stream.blocks == parse_markdown(text)
+
+
 def test_a_closed_formula_is_final() -> None:
     stream = streamed("$$\n- a\n$$\n", [1])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from PySide6.QtCore import QPoint
@@ -11,7 +12,7 @@ from PySide6.QtGui import QGuiApplication
 from app.viewmodels.transcript import ItemStatus
 from app.viewmodels.typeset import MAX_LATEX, Formula, typeset
 from engine.types import Channel
-from tests.fakes.transcript_samples import answer
+from tests.fakes.transcript_samples import answer, question
 from tests.fakes.transcript_stage import TranscriptStage
 
 FRACTION = r"\frac{a_1 + b}{\sqrt{c}}"
@@ -47,20 +48,27 @@ def test_what_cannot_be_set_is_no_picture_or_one_that_is_bounded(latex: str) -> 
     assert picture is None or picture.width < 60
 
 
+def test_commands_that_double_a_formula_again_and_again_are_not_run() -> None:
+    doubling = "".join(
+        rf"\newcommand{{\{b}}}{{{{\{a}}}{{\{a}}}}}" for a, b in pairwise("abcdefghijklmn")
+    )
+
+    assert typeset(Formula(rf"\newcommand{{\a}}{{x}}{doubling}\n", display=False)) is None
+
+
 def test_nothing_in_a_formula_becomes_markup_of_the_picture() -> None:
     picture = typeset(Formula(r"\text{<image href='file:///etc/hosts'/> & \"}", display=False))
 
     assert picture is None or "<image" not in picture.svg
 
 
-def test_a_picture_stands_in_the_line_and_makes_it_higher(transcript: TranscriptStage) -> None:
-    transcript.show([answer(0, "so x is one")])
-    low = transcript.view.statistics()
-    plain = transcript.picture()
-    transcript.show([answer(0, f"so ${FRACTION}$ is one")])
+def test_a_picture_makes_its_line_as_high_as_it_is(transcript: TranscriptStage) -> None:
+    plain, tall = ("so x is one\n\n" * 60, f"so ${FRACTION}$ is one\n\n" * 60)
+    transcript.show([answer(0, plain)])
+    end = transcript.end
+    transcript.show([answer(0, tall)])
 
-    assert transcript.picture() != plain
-    assert low.num_messages == 1
+    assert transcript.end > end
 
 
 def test_a_selected_formula_is_copied_as_latex(transcript: TranscriptStage) -> None:
@@ -113,13 +121,74 @@ def test_a_source_that_cannot_be_set_is_shown(transcript: TranscriptStage) -> No
 
 
 def test_the_reader_stays_where_he_was_when_pictures_come(transcript: TranscriptStage) -> None:
-    tall = f"$$\n{FRACTION}\n$$\n\n" * 20
-    transcript.show([answer(0, tall), answer(1, "word " * 2000)])
-    before = transcript.view.scroll_position()
+    above = "".join(f"$$\n\\frac{{a_{number}}}{{b}}\n$$\n\n" for number in range(30))
+    view = transcript.view
+    view.show_conversation([answer(0, f"{above}A needle.\n\n" + "word\n\n" * 200)])
+    view.look_for("needle")
+    before = transcript.top
+    transcript.settle()
+    view.copy_selection()
 
+    assert transcript.clipboard() == "needle"
+    assert transcript.top > before, "what is above has become higher"
+    shown = transcript.top
+    view.look_for("needle")
+    assert transcript.top == shown, "it was in view"
+
+
+def test_a_selection_stays_on_its_words_when_pictures_come(transcript: TranscriptStage) -> None:
+    view = transcript.view
+    view.show_conversation([answer(0, r"With $\frac{x_9}{y_9}$ and $\sqrt{z_9}$ the fox jumps.")])
+    view.look_for("the fox")
+    transcript.settle()
+    view.copy_selection()
+
+    assert transcript.clipboard() == "the fox"
+
+
+def test_formulas_far_away_are_set_when_they_are_reached(transcript: TranscriptStage) -> None:
+    items = [answer(number, f"so $\\frac{{x_{{{number}}}}}{{y}}$ is") for number in range(90)]
+    view = transcript.view
+    view.show_conversation(items)
+    view.verticalScrollBar().setValue(0)
+    transcript.settle()
+    slowly = transcript.picture()
+    view.show_conversation(items)
+    view.verticalScrollBar().setValue(0)
     transcript.settle()
 
-    assert transcript.view.scroll_position() == before
+    assert transcript.picture() == slowly
+    end = transcript.end
+    view.resize(view.width() + 1, view.height())
+    view.resize(view.width() - 1, view.height())
+    transcript.settle()
+    assert transcript.end == end, "all heights were exact"
+
+
+def test_columns_of_a_long_table_are_as_wide_in_all_its_rows(transcript: TranscriptStage) -> None:
+    rows = "".join(f"| {number} | b |\n" for number in range(30))
+    text = f"| $\\sum_i x_{{i,77}}$ | b |\n|---|---|\n{rows}"
+    transcript.view.resize(800, 1800)
+    transcript.view.show_conversation([answer(0, text)])
+    transcript.settle()
+    first = transcript.view.viewport().grab().toImage()
+    transcript.view.show_conversation([answer(0, text)])
+    transcript.settle()
+
+    assert transcript.view.viewport().grab().toImage() == first
+
+
+def test_a_formula_in_a_question_stands_in_its_bubble(transcript: TranscriptStage) -> None:
+    transcript.show([question(0, "1. Solve\n\n$$x^2=1$$"), answer(0, "no")])
+    beside = transcript.view.viewport().grab().toImage()
+    background = beside.pixelColor(4, 4)
+    width = beside.width()
+
+    assert all(
+        beside.pixelColor(x, y) == background
+        for x in range(width - 40, width - 20)
+        for y in range(200)
+    )
 
 
 def test_theme_and_zoom_change_with_pictures_on_screen(

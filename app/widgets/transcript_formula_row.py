@@ -9,7 +9,7 @@ from typing_extensions import override
 from app.theme.tokens import Space, TextStyle
 from app.viewmodels.blocks import LINE_BREAK, FormulaBlock, Mark, Span
 from app.viewmodels.typeset import Formula
-from app.widgets.transcript_formulas import Drawing
+from app.widgets.formula_shelf import Drawing
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import Paint, Row, TextRow
 from app.widgets.transcript_sideways import SideScroll
@@ -37,7 +37,7 @@ class FormulaRow(Row):
             height = self._source.measure(width)
             self.natural_width = self._source.natural_width
             return height
-        self.natural_width = self._drawing.width
+        self.natural_width = width  # it stands in the middle
         self._scroll.fit(round(self._drawing.width), width)
         return self._height_of(self._drawing)
 
@@ -45,6 +45,7 @@ class FormulaRow(Row):
     def paint(self, paint: Paint) -> None:
         drawing, painter = self._drawing, paint.painter
         if drawing is None:
+            self._look.formulas.find(self._formula)  # it is being looked at
             self._source.paint(paint)
             return
         height, ink = self._height_of(drawing), self._ink
@@ -66,12 +67,12 @@ class FormulaRow(Row):
     @property
     @override
     def is_waiting(self) -> bool:
-        return self._drawing is None and self._look.formulas.is_waiting_for(self._formula)
+        return self._drawing is None and not self._look.formulas.is_made(self._formula)
 
     @property
     @override
     def is_stale(self) -> bool:
-        return self._drawing is None and self._look.formulas.find(self._formula) is not None
+        return self._drawing is None and self._look.formulas.has(self._formula)
 
     @property
     @override
@@ -80,7 +81,7 @@ class FormulaRow(Row):
 
     @override
     def position_at(self, x: float, y: float) -> int:
-        """A picture is selected whole, from the side that is nearer."""
+        """A picture is selected whole."""
         if self._drawing is None:
             return self._source.position_at(x, y)
         return len(self.text) if x > self._width / 2 else 0

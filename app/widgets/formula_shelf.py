@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
-from PySide6.QtCore import QObject, QPointF, QRectF, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, QPointF, QRectF, QTimer, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtSvg import QSvgRenderer
 
+from app.bridge.tasks import TaskLane
 from app.theme.tokens import Millis
 from app.viewmodels.typeset import INK, Formula, Picture, typeset
 
@@ -65,52 +66,63 @@ class Drawing:
 
 
 class FormulaShelf(QObject):
-    """Gives out engravings; what is not there yet is made, and `arrived` says to ask again."""
+    """Gives out engravings; what is not there yet is made, and `arrived` says to ask again.
+
+    Who asked last is served first: the newest are what the reader looks at.
+    """
 
     arrived = Signal()
-    _made = Signal()  # on the worker
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="formulas")
-        self._futures: OrderedDict[Formula, Future[Engraving | None]] = OrderedDict()
-        self._num_unmade = 0
+        self._lane = TaskLane("formulas", self)
+        self._made: OrderedDict[Formula, Engraving | None] = OrderedDict()
+        self._wanted: OrderedDict[Formula, None] = OrderedDict()
+        self._making: Formula | None = None
         # Those of one paragraph come together.
-        self._timer = QTimer(self, singleShot=True, interval=Millis.FLUSH)
+        self._timer = QTimer(self, singleShot=True, interval=Millis.FLUSH_INACTIVE)
         self._timer.timeout.connect(self.arrived)
-        self._made.connect(self._on_made, Qt.ConnectionType.QueuedConnection)
 
     def find(self, formula: Formula) -> Engraving | None:
         """None while it is being made, and for what can't be set."""
-        future = self._futures.get(formula)
-        if future is None:
-            future = self._futures[formula] = self._worker.submit(_engrave, formula)
-            future.add_done_callback(lambda _: self._made.emit())
-            self._num_unmade += 1
-            if len(self._futures) > MAX_KEPT:
-                self._futures.popitem(last=False)
-        self._futures.move_to_end(formula)
-        return future.result() if future.done() else None
+        if formula in self._made:
+            self._made.move_to_end(formula)
+            return self._made[formula]
+        if formula != self._making:
+            self._wanted[formula] = None
+            self._wanted.move_to_end(formula)
+            if len(self._wanted) > MAX_KEPT:
+                self._wanted.popitem(last=False)
+            self._make_next()
+        return None
 
-    def is_waiting_for(self, formula: Formula) -> bool:
-        """Whether it is being made."""
-        future = self._futures.get(formula)
-        return future is not None and not future.done()
+    def has(self, formula: Formula) -> bool:
+        """Whether there is a picture."""
+        return self._made.get(formula) is not None
+
+    def is_made(self, formula: Formula) -> bool:
+        """Whether it needs no waiting: there is a picture, or none can be made."""
+        return formula in self._made
 
     @property
     def is_idle(self) -> bool:
         """Whether everything that was asked for is there, and has been told."""
-        return self._num_unmade == 0 and not self._timer.isActive()
+        return self._making is None and not self._timer.isActive()
 
     def close(self) -> None:
-        self._worker.shutdown(wait=True, cancel_futures=True)
+        """End the worker, with what it is at."""
+        self._lane.stop()
 
-    def _on_made(self) -> None:
-        self._num_unmade -= 1
+    def _make_next(self) -> None:
+        if self._making is None and self._wanted:
+            self._making, _ = self._wanted.popitem()
+            self._lane.run(partial(typeset, self._making), partial(self._on_made, self._making))
+
+    def _on_made(self, formula: Formula, picture: Picture | None) -> None:
+        self._made[formula] = None if picture is None else Engraving(picture)
+        if len(self._made) > MAX_KEPT:
+            self._made.popitem(last=False)
+        self._making = None
+        self._make_next()
         if not self._timer.isActive():
             self._timer.start()
-
-
-def _engrave(formula: Formula) -> Engraving | None:
-    picture = typeset(formula)
-    return None if picture is None else Engraving(picture)
