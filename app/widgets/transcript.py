@@ -206,6 +206,7 @@ class TranscriptView(QAbstractScrollArea):
             self._pointer.select(selection)
             self._placement.reveal(selection.start)
         self._reflow()
+        self._finder.reveal()
         return found
 
     def text_of(self, key: str) -> str:

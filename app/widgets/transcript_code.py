@@ -24,7 +24,7 @@ from app.viewmodels.highlight import (
     exact_pieces,
 )
 from app.viewmodels.lexers import Absent, LexerShelf
-from app.widgets.transcript_flow import TextFlow, all_within, piece_runs, within
+from app.widgets.transcript_flow import Range, TextFlow, all_within, piece_runs, within
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import Action, Hit, Idle, Paint, Row, Target
 from app.widgets.transcript_sideways import SideScroll
@@ -211,6 +211,14 @@ class CodeRow(Row):
         if progress is Idle.CHANGED:
             self._flows.clear()
         return progress
+
+    @override
+    def reveal(self, part: Range) -> None:
+        number = self._lines.line_at(part.start)
+        flow, start = self._flow(number), self._lines.starts[number]
+        end = min(part.end - start, len(flow.text))
+        left, right = flow.x_at(part.start - start), flow.x_at(end)
+        self._scroll.reveal(left, right + 2 * self._pad)
 
     @override
     def scroll_sideways(self, pixels: int) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from app.viewmodels.find import Counts, Found, Occurrence, find_pattern
+from app.widgets.transcript_flow import Range
 from app.widgets.transcript_hits import Hits
-from app.widgets.transcript_places import BODY, Place, PlaceRange
+from app.widgets.transcript_places import BODY, Place
+from app.widgets.transcript_rows import Row
 from app.widgets.transcript_selection import LAST_PLACE, Caret, Selection
 from app.widgets.transcript_stack import MessageStack
 
@@ -25,6 +27,8 @@ class Finder:
         self._near: int = 0  # the message where looking begins
         self._key = ""  # of the message with the current one: messages may come before it
         self._nth = 0
+        self._row: Row | None = None  # that holds the current one
+        self._hit: Range | None = None  # where, in its text
         self.selection: Selection | None = None  # of the current one
 
     def look_for(self, text: str, near: int) -> None:
@@ -41,7 +45,7 @@ class Finder:
 
     def go(self, step: int) -> Found:
         """Choose the next one (1), the one before (-1), or the first there is (0)."""
-        self.selection = None
+        self.selection = self._row = self._hit = None
         layouts = self._stack.layouts
         self._counts.count([layout.text for layout in layouts])
         total = self._counts.total
@@ -57,15 +61,17 @@ class Finder:
         self.selection = self._selection_of(one)
         return Found(number + 1, total)
 
-    def _selection_of(self, one: Occurrence) -> Selection:
-        seen = self._seen_in(one.message)
-        places = seen[min(one.nth, len(seen) - 1)] if seen else PlaceRange(_FIRST, _FIRST)
-        return Selection(Caret(one.message, places.start), Caret(one.message, places.end))
+    def reveal(self) -> None:
+        """Scroll the current one's row sideways to it; the row is laid out by now."""
+        if self._row is not None and self._hit is not None:
+            self._row.reveal(self._hit)
 
-    def _seen_in(self, message: int) -> list[PlaceRange]:
-        rows = self._stack.open_whole(message).rows_between(_FIRST, LAST_PLACE)
-        return [
-            PlaceRange(Place(ordinal, hit.start), Place(ordinal, hit.end))
-            for ordinal, row in rows
-            for hit in self._hits.within(row)
-        ]
+    def _selection_of(self, one: Occurrence) -> Selection:
+        rows = self._stack.open_whole(one.message).rows_between(_FIRST, LAST_PLACE)
+        seen = [(at, row, hit) for at, row in rows for hit in self._hits.within(row)]
+        if not seen:
+            start = Caret(one.message, _FIRST)
+            return Selection(start, start)
+        ordinal, self._row, self._hit = seen[min(one.nth, len(seen) - 1)]
+        start, end = Place(ordinal, self._hit.start), Place(ordinal, self._hit.end)
+        return Selection(Caret(one.message, start), Caret(one.message, end))

@@ -191,6 +191,12 @@ class TextFlow:
         line = self._layout.lineForTextPosition(self._units.to_qt(min(position, len(self.text))))
         return self._bands[line.lineNumber()].top if line.isValid() else 0
 
+    def x_at(self, position: int) -> float:
+        """Return the x of a character boundary in its line."""
+        unit = self._units.to_qt(position)
+        line = self._layout.lineForTextPosition(unit)
+        return _x(line, unit) if line.isValid() else 0.0
+
     def link_at(self, x: float, y: float) -> str:
         """Return the link below a point, or nothing."""
         number = self._band_at(y)

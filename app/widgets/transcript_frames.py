@@ -110,6 +110,10 @@ class FramedRow(Row):
         return self.inner.advance()
 
     @override
+    def reveal(self, part: Range) -> None:
+        self.inner.reveal(part)
+
+    @override
     def scroll_sideways(self, pixels: int) -> bool:
         return self.inner.scroll_sideways(pixels)
 

@@ -147,6 +147,9 @@ class Row:
         """Use a few idle milliseconds."""
         return Idle.DONE
 
+    def reveal(self, part: Range) -> None:
+        """Scroll the content sideways to where a part of the text is."""
+
     def scroll_sideways(self, pixels: int) -> bool:  # noqa: ARG002 - part of the interface
         """Scroll the content; False if it fits."""
         return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QWheelEvent
 
@@ -31,6 +33,11 @@ class SideScroll:
         """Scroll by so much; False if everything is visible anyway."""
         self.offset = max(0, min(self.offset + pixels, self._limit))
         return self._limit > 0
+
+    def reveal(self, left: float, right: float) -> None:
+        """Scroll the least that shows this part of the content, its left end if it is too wide."""
+        self.scroll(max(0, ceil(right) - self.offset - self._view))
+        self.scroll(min(0, int(left) - self.offset))
 
     def paint(self, painter: QPainter, bottom: int) -> None:
         """Paint the thumb above bottom if there is anything to scroll."""

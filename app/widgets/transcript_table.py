@@ -224,6 +224,12 @@ class TableRow(Row):
         return starts[-1].y if starts else 0
 
     @override
+    def reveal(self, part: Range) -> None:
+        cell = [cell for cell in self._laid_out() if cell.start <= part.start][-1]
+        first, last = part.start - cell.start, min(part.end - cell.start, len(cell.flow.text))
+        self._columns.scroll.reveal(cell.x + cell.flow.x_at(first), cell.x + cell.flow.x_at(last))
+
+    @override
     def scroll_sideways(self, pixels: int) -> bool:
         return self._columns.scroll.scroll(pixels)
 

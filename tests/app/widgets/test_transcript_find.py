@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint
+from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 
+from app.theme.tokens import LIGHT
 from app.viewmodels.find import Found
 from app.widgets.transcript_rows import Action
 from tests.fakes.transcript_samples import CODE, GUIDE, answer, conversation, question
@@ -91,6 +93,21 @@ def test_far_away_text_comes_into_view(transcript: TranscriptStage) -> None:
     assert copied(transcript) == "needle"
     transcript.view.find_again(1)
     assert transcript.top == found
+
+
+@pytest.mark.parametrize("row", ["```\n{}\n```", "| a |\n|---|\n| `{}` |", "> ```\n> {}\n> ```"])
+def test_what_stands_far_to_the_right_comes_into_view(
+    transcript: TranscriptStage, row: str
+) -> None:
+    transcript.show([answer(0, row.format("x" * 300 + "needle" + "x" * 300))])
+    left = transcript.picture()
+    transcript.view.look_for("needle")
+    found = transcript.picture()
+    accent = QColor(LIGHT.accent)
+    seen = {found.pixelColor(x, y).rgb() for x in range(40, 760, 3) for y in range(0, 200, 3)}
+
+    assert accent.rgb() in seen
+    assert found != left
 
 
 def test_a_folded_question_is_unfolded(transcript: TranscriptStage) -> None:
