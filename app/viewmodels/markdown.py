@@ -135,20 +135,24 @@ class _Reader:
     def _leaf(self, token: Token, at: int) -> Block | None:
         source = self._lines.source(token.map)
         match token.type:
-            case "paragraph_open":
-                spans = self._without_task(_spans(self._tokens[at + 1].children or ()))
-                return TextBlock(source=source, spans=spans)
-            case "heading_open":
-                spans = _spans(self._tokens[at + 1].children or ())
-                return TextBlock(source=source, spans=spans, level=int(token.tag[1:]))
+            case "paragraph_open" | "heading_open":
+                return self._text(token, at, source)
             case "html_block":
                 return TextBlock(source=source, spans=_verbatim(token.content))
             case formulas.BLOCK:
                 return read_formula(token, source)
             case "fence" | "code_block":
                 return read_code(token, source)
+            case "hr":
+                return RuleBlock(source=source)
             case _:
-                return RuleBlock(source=source) if token.type == "hr" else None
+                return None
+
+    def _text(self, token: Token, at: int, source: Source) -> TextBlock:
+        spans = _spans(self._tokens[at + 1].children or ())
+        if token.type == "heading_open":
+            return TextBlock(source=source, spans=spans, level=int(token.tag[1:]))
+        return TextBlock(source=source, spans=self._without_task(spans))
 
     def _list(self, token: Token) -> _Container:
         source = self._lines.source(token.map)

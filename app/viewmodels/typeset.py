@@ -9,6 +9,8 @@ import logging
 import re
 from dataclasses import dataclass
 
+from app.viewmodels.blocks import Mark, Span
+
 log = logging.getLogger(__name__)
 
 INK = "currentColor"  # in a picture's SVG, for whoever paints it to replace
@@ -30,6 +32,11 @@ class Formula:
 
     latex: str
     display: bool
+
+    @classmethod
+    def of(cls, span: Span) -> Formula:
+        """That of a span which is one."""
+        return cls(span.text, display=Mark.DISPLAY in span.marks)
 
 
 @dataclass(frozen=True, slots=True)

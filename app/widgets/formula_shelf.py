@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from functools import partial
 
 from PySide6.QtCore import QObject, QPointF, QRectF, QTimer, Signal
@@ -96,10 +97,6 @@ class FormulaShelf(QObject):
             self._make_next()
         return None
 
-    def has(self, formula: Formula) -> bool:
-        """Whether there is a picture."""
-        return self._made.get(formula) is not None
-
     def is_made(self, formula: Formula) -> bool:
         """Whether it needs no waiting: there is a picture, or none can be made."""
         return formula in self._made
@@ -126,3 +123,33 @@ class FormulaShelf(QObject):
         self._make_next()
         if not self._timer.isActive():
             self._timer.start()
+
+
+class Awaited:
+    """Those of some formulas that are still to come."""
+
+    def __init__(self, shelf: FormulaShelf, formulas: Iterable[Formula] = ()) -> None:
+        self._shelf = shelf
+        self._missing: list[Formula] = []
+        for formula in formulas:
+            self.find(formula)
+
+    def find(self, formula: Formula) -> Engraving | None:
+        """What the shelf gives; waited for, if it may come."""
+        engraving = self._shelf.find(formula)
+        if engraving is None and not self._shelf.is_made(formula):
+            self._missing.append(formula)
+        return engraving
+
+    def __bool__(self) -> bool:
+        return bool(self._missing)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether one has come, or is known not to."""
+        return any(self._shelf.is_made(formula) for formula in self._missing)
+
+    def ask_again(self) -> None:
+        """They are being looked at, and so come before the rest."""
+        for formula in self._missing:
+            self._shelf.find(formula)

@@ -24,7 +24,7 @@ from app.viewmodels.highlight import (
     exact_pieces,
 )
 from app.viewmodels.lexers import Absent, LexerShelf
-from app.widgets.transcript_flow import Range, TextFlow, all_within, piece_runs, within
+from app.widgets.transcript_flow import Range, TextFlow, piece_runs
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import Action, Hit, Idle, Paint, Row, Target
 from app.widgets.transcript_sideways import SideScroll
@@ -268,9 +268,7 @@ class CodeRow(Row):
         for number in range(first, last + 1):
             at = QPointF(self._left, self._top + number * self._face.line)
             start, length = self._lines.starts[number], len(self._lines.line(number))
-            selected = within(paint.selected, start, length) if paint.selected else None
-            found = all_within(paint.found, start, length)
-            self._flow(number).paint(paint.painter, at, selected, found)
+            self._flow(number).paint(paint.painter, at, *paint.within(start, length))
         for number in [number for number in self._flows if not first <= number <= last]:
             del self._flows[number]
 

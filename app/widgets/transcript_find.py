@@ -41,7 +41,6 @@ class Finder:
         self._hits.pattern = find_pattern(text)
         self._counts = Counts(self._hits.pattern)
         self._key = ""
-        self.selection = None
 
     def go(self, step: int) -> Found:
         """Choose the next one (1), the one before (-1), or the first there is (0)."""

@@ -281,8 +281,11 @@ class TextFlow:
         """Yield one rectangle for each line that the characters [start, end) touch."""
         part = self._snapped(Range(start, end))
         first, last = self._units.to_qt(part.start), self._units.to_qt(part.end)
-        for number in range(self._layout.lineCount()):
+        at = self._layout.lineForTextPosition(first)
+        for number in range(at.lineNumber() if at.isValid() else 0, self._layout.lineCount()):
             line = self._layout.lineAt(number)
+            if line.textStart() >= last:
+                return
             left = max(first, line.textStart())
             right = min(last, line.textStart() + line.textLength())
             if left < right:

@@ -9,7 +9,7 @@ from typing_extensions import override
 from app.theme.tokens import Space, TextStyle
 from app.viewmodels.blocks import LINE_BREAK, FormulaBlock, Mark, Span
 from app.viewmodels.typeset import Formula
-from app.widgets.formula_shelf import Drawing
+from app.widgets.formula_shelf import Awaited, Drawing
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import Paint, Row, TextRow
 from app.widgets.transcript_sideways import SideScroll
@@ -26,13 +26,16 @@ class FormulaRow(Row):
         source = Span(block.latex.replace("\n", LINE_BREAK), Mark.CODE)
         self._source = TextRow(look, style, (source,), ink)
         self._scroll = SideScroll(look)
-        self._drawing = self._find()
+        self._drawing: Drawing | None = None
+        self._awaited = Awaited(look.formulas)
         self._width = 0
+        self._find()
 
     @override
     def measure(self, width: int) -> int:
         self._width = width
-        self._drawing = self._drawing or self._find()
+        if self._drawing is None:
+            self._find()
         if self._drawing is None:
             height = self._source.measure(width)
             self.natural_width = self._source.natural_width
@@ -45,7 +48,7 @@ class FormulaRow(Row):
     def paint(self, paint: Paint) -> None:
         drawing, painter = self._drawing, paint.painter
         if drawing is None:
-            self._look.formulas.find(self._formula)  # it is being looked at
+            self._awaited.ask_again()
             self._source.paint(paint)
             return
         height, ink = self._height_of(drawing), self._ink
@@ -67,12 +70,12 @@ class FormulaRow(Row):
     @property
     @override
     def is_waiting(self) -> bool:
-        return self._drawing is None and not self._look.formulas.is_made(self._formula)
+        return bool(self._awaited)
 
     @property
     @override
     def is_stale(self) -> bool:
-        return self._drawing is None and self._look.formulas.has(self._formula)
+        return self._awaited.has_news
 
     @property
     @override
@@ -103,6 +106,8 @@ class FormulaRow(Row):
     def _height_of(self, drawing: Drawing) -> int:
         return round(drawing.ascent + drawing.descent) + 2 * self._look.px(Space.S)
 
-    def _find(self) -> Drawing | None:
-        engraving = self._look.formulas.find(self._formula)
-        return None if engraving is None else Drawing(engraving, self._style.size * self._look.zoom)
+    def _find(self) -> None:
+        self._awaited = Awaited(self._look.formulas)
+        engraving = self._awaited.find(self._formula)
+        if engraving is not None:
+            self._drawing = Drawing(engraving, self._style.size * self._look.zoom)

@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from app.theme.tokens import Space, TextStyle
 from app.viewmodels.blocks import LINE_BREAK, Block, Source, Span
-from app.widgets.transcript_flow import Range, TextFlow
+from app.widgets.transcript_flow import Range, TextFlow, all_within, within
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_spans import SpanText
 
@@ -80,6 +80,11 @@ class Paint:
     confirmed: Target | None = None  # was just clicked and says so
     actions_shown: bool = True
     unfinished: dict[Row, None] = field(default_factory=dict["Row", None])  # want idle time
+
+    def within(self, start: int, length: int) -> tuple[Range | None, list[Range]]:
+        """What is selected and what is found of the characters from start on, counted from there."""
+        selected = None if self.selected is None else within(self.selected, start, length)
+        return selected, all_within(self.found, start, length)
 
 
 class Row:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from app.theme.tokens import TextStyle
 from app.viewmodels.blocks import LINE_BREAK, Mark, Span
 from app.viewmodels.typeset import Formula
-from app.widgets.formula_shelf import Drawing
+from app.widgets.formula_shelf import Awaited, Drawing
 from app.widgets.transcript_flow import Inset, Range, Run, TextFlow
 from app.widgets.transcript_look import Look
 
@@ -26,24 +26,23 @@ class SpanText:
         self._runs: list[Run] = []
         self._insets: list[Inset] = []
         self._formulas: list[tuple[Range, Formula]] = []
-        self._missing: list[Formula] = []
+        self._awaited = Awaited(look.formulas)
         for span in spans:
             self._add(span)
 
     @property
     def is_waiting(self) -> bool:
         """Whether a picture is still to come."""
-        return bool(self._missing)
+        return bool(self._awaited)
 
     @property
     def is_stale(self) -> bool:
         """Whether a picture has come since: make another."""
-        return any(self._look.formulas.is_made(formula) for formula in self._missing)
+        return self._awaited.has_news
 
     def ask_again(self) -> None:
         """It is being looked at: what it waits for comes before the rest."""
-        for formula in self._missing:
-            self._look.formulas.find(formula)
+        self._awaited.ask_again()
 
     def flow(self, ink: str) -> TextFlow:
         return TextFlow(
@@ -67,18 +66,13 @@ class SpanText:
         place = Range(start, len(self.text))
         marks = span.marks
         if Mark.FORMULA in marks:
-            formula = Formula(span.text, display=Mark.DISPLAY in marks)
+            formula = Formula.of(span)
             self._formulas.append((place, formula))
-            marks = Mark.NONE if self._engrave(place, formula) else Mark.CODE
+            engraving = self._awaited.find(formula)
+            marks = Mark.CODE if engraving is None else Mark.NONE
+            if engraving is not None:
+                drawing = Drawing(engraving, self._style.size * self._look.zoom)
+                self._insets.append(Inset(place, drawing))
         if marks or span.link:
             made = self._look.span_format(self._style, marks, link=bool(span.link))
             self._runs.append(Run(place.start, place.end, made, span.link, Mark.CODE in marks))
-
-    def _engrave(self, place: Range, formula: Formula) -> bool:
-        engraving = self._look.formulas.find(formula)
-        if engraving is not None:
-            drawing = Drawing(engraving, self._style.size * self._look.zoom)
-            self._insets.append(Inset(place, drawing))
-        elif not self._look.formulas.is_made(formula):
-            self._missing.append(formula)
-        return engraving is not None

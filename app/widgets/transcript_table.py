@@ -16,7 +16,8 @@ from typing_extensions import override
 from app.theme.tokens import Space, TextStyle, Type
 from app.viewmodels.blocks import Align, Cell, Mark, TableBlock
 from app.viewmodels.typeset import Formula
-from app.widgets.transcript_flow import Range, TextFlow, all_within, within
+from app.widgets.formula_shelf import Awaited
+from app.widgets.transcript_flow import Range, TextFlow
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import Action, Hit, Paint, Row, Target
 from app.widgets.transcript_sideways import SideScroll
@@ -49,10 +50,16 @@ class TableColumns:
         self.scroll = SideScroll(look)
         self.widths: list[int] = []
         self.generation = 0  # counts the times that formulas have come
-        self._cells = [cell for row in block.rows for cell in row if _has_formula(cell)]
+        self._formulas = [
+            Formula.of(span)
+            for row in block.rows
+            for cell in row
+            for span in cell.spans
+            if Mark.FORMULA in span.marks
+        ]
         self._block = block
         self._natural: list[int] = []
-        self._missing = self._find_missing()
+        self.awaited = Awaited(look.formulas, self._formulas)
 
     @property
     def pad(self) -> int:
@@ -62,24 +69,9 @@ class TableColumns:
     def total(self) -> int:
         return sum(self.widths) + self.pad * max(0, len(self.widths) - 1)
 
-    @property
-    def is_waiting(self) -> bool:
-        """Whether a formula of the table is still to come."""
-        return bool(self._missing)
-
-    @property
-    def has_news(self) -> bool:
-        """Whether one has come since renew()."""
-        return any(self.look.formulas.is_made(formula) for formula in self._missing)
-
-    def ask_again(self) -> None:
-        """It is being looked at: what it waits for comes before the rest."""
-        for formula in self._missing:
-            self.look.formulas.find(formula)
-
     def renew(self) -> None:
         """Columns become as wide as what has come."""
-        self._missing = self._find_missing()
+        self.awaited = Awaited(self.look.formulas, self._formulas)
         self._natural = []
         self.generation += 1
 
@@ -99,22 +91,12 @@ class TableColumns:
         return 1 + round(max(self._cell_width(cell) for cell in cells) * _SLACK)
 
     def _cell_width(self, cell: Cell) -> float:
-        if _has_formula(cell):
+        if any(Mark.FORMULA in span.marks for span in cell.spans):
             flow = SpanText(self.look, _HEADER, cell.spans).flow(self.look.colors.text)
             flow.wrap(None)
             return flow.natural_width
         metrics = QFontMetricsF(self.look.face(_HEADER).font)
         return metrics.horizontalAdvance(cell.text[:_WIDTH_TEXT])
-
-    def _find_missing(self) -> list[Formula]:
-        formulas = [
-            Formula(span.text, display=Mark.DISPLAY in span.marks)
-            for cell in self._cells
-            for span in cell.spans
-            if Mark.FORMULA in span.marks
-        ]
-        find, is_made = self.look.formulas.find, self.look.formulas.is_made
-        return [formula for formula in formulas if find(formula) is None and not is_made(formula)]
 
 
 class TableRow(Row):
@@ -139,7 +121,7 @@ class TableRow(Row):
 
     @override
     def measure(self, width: int) -> int:
-        if self._columns.has_news:
+        if self._columns.awaited.has_news:
             self._columns.renew()
         if self._generation != self._columns.generation:
             self._generation = self._columns.generation
@@ -153,7 +135,7 @@ class TableRow(Row):
     def paint(self, paint: Paint) -> None:
         self._lay_out(self._width)
         height = self._lines[-1] + 1
-        self._columns.ask_again()
+        self._columns.awaited.ask_again()
         colors, painter = self._look.colors, paint.painter
         painter.save()
         painter.setClipRect(QRectF(0, 0, self._width, height), Qt.ClipOperation.IntersectClip)
@@ -164,9 +146,7 @@ class TableRow(Row):
             painter.fillRect(QRectF(0, y, max(self._columns.total, 0), 1), QColor(color))
         for cell in self._cells:
             at, length = QPointF(cell.x, cell.y), len(cell.flow.text)
-            selected = within(paint.selected, cell.start, length) if paint.selected else None
-            found = all_within(paint.found, cell.start, length)
-            cell.flow.paint(painter, at, selected, found)
+            cell.flow.paint(painter, at, *paint.within(cell.start, length))
         painter.restore()
         self._columns.scroll.paint(painter, height + Space.S)
 
@@ -177,12 +157,12 @@ class TableRow(Row):
     @property
     @override
     def is_waiting(self) -> bool:
-        return self._columns.is_waiting
+        return bool(self._columns.awaited)
 
     @property
     @override
     def is_stale(self) -> bool:
-        return self._columns.has_news or self._generation != self._columns.generation
+        return self._columns.awaited.has_news or self._generation != self._columns.generation
 
     @override
     def hit(self, x: float, y: float) -> Hit | None:
@@ -282,10 +262,6 @@ class TableRow(Row):
             yield _PlacedCell(flow, start, x + shift, y + self._pad_y)
             start += len(cell.text) + 1
             x += width + self._columns.pad
-
-
-def _has_formula(cell: Cell) -> bool:
-    return any(Mark.FORMULA in span.marks for span in cell.spans)
 
 
 def table_rows(look: Look, block: TableBlock) -> list[TableRow]:

@@ -95,6 +95,11 @@ class TranscriptStage:
         QTest.mouseMove(viewport, end)
         QTest.mouseRelease(viewport, LEFT, pos=end)
 
+    def copied(self) -> str:
+        """Copy what is selected."""
+        self.view.copy_selection()
+        return self.clipboard()
+
     def clipboard(self) -> str:
         return QGuiApplication.clipboard().text()
 

@@ -16,19 +16,14 @@ from tests.fakes.transcript_stage import LEFT, TranscriptStage
 TABLE = "| a | fox |\n|---|---|\n| Fox | $x$ |"
 
 
-def copied(stage: TranscriptStage) -> str:
-    stage.view.copy_selection()
-    return stage.clipboard()
-
-
 def test_the_next_and_the_one_before_around_the_end(transcript: TranscriptStage) -> None:
     transcript.show([question(0, "A fox?"), answer(0, "No fox, and\n\n- a **FOX** too")])
 
     assert transcript.view.look_for("fox") == Found(1, 3)
-    assert copied(transcript) == "fox"
+    assert transcript.copied() == "fox"
     assert transcript.view.find_again(1) == Found(2, 3)
     assert transcript.view.find_again(1) == Found(3, 3)
-    assert copied(transcript) == "FOX"
+    assert transcript.copied() == "FOX"
     assert transcript.view.find_again(1) == Found(1, 3)
     assert transcript.view.find_again(-1) == Found(3, 3)
 
@@ -70,7 +65,7 @@ def test_it_is_found_in_every_kind_of_block(
     transcript.show([answer(0, text)])
     transcript.view.look_for(wanted)
 
-    assert copied(transcript) == shown
+    assert transcript.copied() == shown
 
 
 def test_an_address_behind_a_link_shows_its_message(transcript: TranscriptStage) -> None:
@@ -90,7 +85,7 @@ def test_far_away_text_comes_into_view(transcript: TranscriptStage) -> None:
     found = transcript.top
 
     assert 0 < found < at_end
-    assert copied(transcript) == "needle"
+    assert transcript.copied() == "needle"
     transcript.view.find_again(1)
     assert transcript.top == found
 
@@ -117,7 +112,7 @@ def test_a_folded_question_is_unfolded(transcript: TranscriptStage) -> None:
     transcript.view.look_for("needle")
     transcript.settle()
 
-    assert copied(transcript) == "needle"
+    assert transcript.copied() == "needle"
 
 
 def test_text_that_arrives_meanwhile_is_found_too(transcript: TranscriptStage) -> None:

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import pytest
 from PySide6.QtCore import QPoint
-from PySide6.QtGui import QGuiApplication
 
 from app.viewmodels.transcript import ItemStatus
 from app.viewmodels.typeset import MAX_LATEX, Formula, typeset
@@ -74,9 +73,8 @@ def test_a_picture_makes_its_line_as_high_as_it_is(transcript: TranscriptStage) 
 def test_a_selected_formula_is_copied_as_latex(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"so ${FRACTION}$ is one")])
     transcript.drag(QPoint(45, 40), QPoint(700, 40))
-    transcript.view.copy_selection()
 
-    copied = QGuiApplication.clipboard().text()
+    copied = transcript.copied()
     assert f"${FRACTION}$ is one" in copied
     assert not copied.startswith("so")
 
@@ -85,17 +83,15 @@ def test_copying_all_gives_the_source(transcript: TranscriptStage) -> None:
     text = f"a\n\n$$\n{FRACTION}\n$$\n\n| $x$ | y |\n|---|---|\n| $y^2$ | z |"
     transcript.show([answer(0, text)])
     transcript.view.select_all()
-    transcript.view.copy_selection()
 
-    assert QGuiApplication.clipboard().text() == text
+    assert transcript.copied() == text
 
 
 def test_part_of_a_table_is_copied_with_its_formulas(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "| a | b |\n|---|---|\n| $y^2$ | z |\n\nend")])
     transcript.drag(QPoint(48, 36), QPoint(700, 140))
-    transcript.view.copy_selection()
 
-    assert QGuiApplication.clipboard().text() == "\tb\n$y^2$\tz\n\nend"
+    assert transcript.copied() == "\tb\n$y^2$\tz\n\nend"
 
 
 def test_a_streamed_formula_ends_in_the_same_picture(transcript: TranscriptStage) -> None:
@@ -115,9 +111,8 @@ def test_a_streamed_formula_ends_in_the_same_picture(transcript: TranscriptStage
 def test_a_source_that_cannot_be_set_is_shown(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, r"so $\frac{$ x")])
     transcript.view.select_all()
-    transcript.view.copy_selection()
 
-    assert QGuiApplication.clipboard().text() == r"so $\frac{$ x"
+    assert transcript.copied() == r"so $\frac{$ x"
 
 
 def test_the_reader_stays_where_he_was_when_pictures_come(transcript: TranscriptStage) -> None:
@@ -127,9 +122,8 @@ def test_the_reader_stays_where_he_was_when_pictures_come(transcript: Transcript
     view.look_for("needle")
     before = transcript.top
     transcript.settle()
-    view.copy_selection()
 
-    assert transcript.clipboard() == "needle"
+    assert transcript.copied() == "needle"
     assert transcript.top > before, "what is above has become higher"
     shown = transcript.top
     view.look_for("needle")
@@ -141,9 +135,8 @@ def test_a_selection_stays_on_its_words_when_pictures_come(transcript: Transcrip
     view.show_conversation([answer(0, r"With $\frac{x_9}{y_9}$ and $\sqrt{z_9}$ the fox jumps.")])
     view.look_for("the fox")
     transcript.settle()
-    view.copy_selection()
 
-    assert transcript.clipboard() == "the fox"
+    assert transcript.copied() == "the fox"
 
 
 def test_formulas_far_away_are_set_when_they_are_reached(transcript: TranscriptStage) -> None:

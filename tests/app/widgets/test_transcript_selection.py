@@ -12,21 +12,16 @@ FAR = QPoint(790, 590)
 STYLED = "Some **bold** and `code` text"
 
 
-def copied(stage: TranscriptStage) -> str:
-    stage.view.copy_selection()
-    return stage.clipboard()
-
-
 def test_a_whole_block_is_copied_as_markdown(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"{STYLED}\n\nSecond")])
     transcript.drag(QPoint(41, 30), QPoint(700, 30))
-    assert copied(transcript) == STYLED
+    assert transcript.copied() == STYLED
 
 
 def test_part_of_a_block_is_copied_as_it_looks(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, STYLED)])
     transcript.drag(QPoint(700, 30), QPoint(60, 30))
-    assert copied(transcript) in STYLED.replace("*", "").replace("`", "")
+    assert transcript.copied() in STYLED.replace("*", "").replace("`", "")
     assert len(transcript.clipboard()) > 15
 
 
@@ -35,20 +30,20 @@ def test_a_selection_reaches_across_messages(transcript: TranscriptStage) -> Non
         [answer(0, "First"), answer(1, f"{STYLED}\n\n- item\n\n{CODE}"), answer(2, "Last")]
     )
     transcript.drag(QPoint(41, 30), FAR)
-    assert copied(transcript) == f"First\n\n{STYLED}\n\n- item\n\n{CODE}\n\nLast"
+    assert transcript.copied() == f"First\n\n{STYLED}\n\n- item\n\n{CODE}\n\nLast"
 
 
 def test_blank_lines_between_blocks_are_kept(transcript: TranscriptStage) -> None:
     text = "One\n\n\n\nTwo\n- a\n- b\n\n> q"
     transcript.show([answer(0, text)])
     transcript.drag(QPoint(41, 30), FAR)
-    assert copied(transcript) == text
+    assert transcript.copied() == text
 
 
 def test_lines_of_a_question_are_copied_as_lines(transcript: TranscriptStage) -> None:
     transcript.show([question(0, "one\n\nthree  \nfour")])
     transcript.view.select_all()
-    assert copied(transcript) == "one\n\nthree  \nfour"
+    assert transcript.copied() == "one\n\nthree  \nfour"
 
 
 def test_select_all_copies_everything(transcript: TranscriptStage) -> None:
@@ -63,7 +58,7 @@ def test_select_all_copies_everything(transcript: TranscriptStage) -> None:
 def test_text_is_never_rich_text_to_qt(transcript: TranscriptStage, text: str) -> None:
     transcript.show([question(0, text)])
     transcript.view.select_all()
-    assert copied(transcript) == text
+    assert transcript.copied() == text
 
 
 def test_emoji_do_not_shift_the_selection(transcript: TranscriptStage) -> None:
@@ -71,7 +66,7 @@ def test_emoji_do_not_shift_the_selection(transcript: TranscriptStage) -> None:
     selected: set[str] = set()
     for x in range(44, 240, 6):
         QTest.mouseDClick(transcript.view.viewport(), LEFT, pos=QPoint(x, 36))
-        selected.add(copied(transcript))
+        selected.add(transcript.copied())
     assert {"word", "bold"} <= selected
     assert not {"old", "bol", "wor", "ord"} & selected
 
@@ -79,7 +74,7 @@ def test_emoji_do_not_shift_the_selection(transcript: TranscriptStage) -> None:
 def test_a_double_click_selects_a_word(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "incomprehensibilities are words")])
     QTest.mouseDClick(transcript.view.viewport(), LEFT, pos=QPoint(80, 36))
-    assert copied(transcript) == "incomprehensibilities"
+    assert transcript.copied() == "incomprehensibilities"
 
 
 def test_shift_click_extends(transcript: TranscriptStage) -> None:
@@ -88,7 +83,7 @@ def test_shift_click_extends(transcript: TranscriptStage) -> None:
     QTest.mouseClick(viewport, LEFT, pos=QPoint(41, 36))
     shift = Qt.KeyboardModifier.ShiftModifier
     QTest.mouseClick(viewport, LEFT, shift, QPoint(700, 72))
-    assert copied(transcript) == "First\n\nSecond"
+    assert transcript.copied() == "First\n\nSecond"
 
 
 def test_a_click_clears_the_selection(transcript: TranscriptStage) -> None:
@@ -119,6 +114,6 @@ def test_dragging_below_the_view_scrolls_on(transcript: TranscriptStage) -> None
 def test_the_selection_of_a_table_is_its_cells(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "| aa | bb |\n|--|--|\n| cc | dd |\n\nafter")])
     transcript.drag(QPoint(41, 40), QPoint(700, 140))
-    assert copied(transcript).startswith("| aa | bb |\n|--|--|\n| cc | dd |")
+    assert transcript.copied().startswith("| aa | bb |\n|--|--|\n| cc | dd |")
     transcript.drag(QPoint(41, 80), QPoint(700, 80))
-    assert copied(transcript) == "cc\tdd"
+    assert transcript.copied() == "cc\tdd"
