@@ -224,7 +224,7 @@ class TextDelta(Event):
 
 @dataclass(frozen=True, slots=True)
 class RequestFinished(Event):
-    """The reply is complete, or stopped and kept."""
+    """The reply is complete, or stopped and kept. Of one that went on, all of it is told."""
 
     request_id: RequestId
     reason: FinishReason
@@ -233,6 +233,11 @@ class RequestFinished(Event):
     reply: ReplyTokens
     usage: Usage
     prompt_ids: tuple[int, ...]
+
+    @property
+    def output_ids(self) -> tuple[int, ...]:
+        """What this request wrote of the reply."""
+        return self.reply.token_ids[self.reply.num_tokens - self.usage.output_tokens :]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,11 +30,13 @@ class Record:
     """What a request fed, saw and drew: rows[i] are the logits (V,) before output token i.
 
     There is one row more than output ids where an end token was drawn after them. fed are the
-    tokens in its caches at the end, from token 0 on, restored ones included.
+    tokens in its caches at the end, from token 0 on, restored ones included. The last num_begun
+    tokens of the prompt are those of a reply that went on.
     """
 
     fed: Run
     prompt_ids: tuple[int, ...]
+    num_begun: int
     output_ids: tuple[int, ...]
     rows: tuple[mx.array, ...]
     sampling: SamplingParams
@@ -92,7 +94,7 @@ def _is_token_right(model: LoadedModel, record: Record, index: int, naive: mx.ar
         logits_filter(lambda: mx.array(token_ids[-PENALTY_WINDOW:], mx.int32), naive),
         temperature=record.sampling.temperature,
         seed=record.sampling.seed,
-        index=index,
+        index=record.num_begun + index,
     ).item()
     if index < len(record.output_ids):
         return drawn == record.output_ids[index]

@@ -31,7 +31,8 @@ class Records:
         self._records[request.request_id] = Record(
             fed=sequence.lease.hot.run,
             prompt_ids=sequence.prompt.token_ids,
-            output_ids=tuple(sequence.reply.token_ids),
+            num_begun=len(sequence.prompt.begun),
+            output_ids=tuple(sequence.output_ids),
             rows=tuple(sequence.recorded),
             sampling=request.sampling,
             is_forced=request.forced is not None,

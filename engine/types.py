@@ -66,7 +66,11 @@ class ReplyTokens:
     @property
     def token_ids(self) -> tuple[int, ...]:
         """Unpacked anew each time."""
-        return struct.unpack(f"<{len(self.token_bytes) // 4}I", self.token_bytes)
+        return struct.unpack(f"<{self.num_tokens}I", self.token_bytes)
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.token_bytes) // 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +110,12 @@ class ForcedReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Write the assistant's next message of a conversation.
+    """Write the assistant's next message of a conversation, or the rest of one.
 
-    messages is the whole visible branch, ending with a user message. new_messages are the indices
-    of those that this step adds or changes: their tokens count as read, the others as replayed.
+    messages is the whole visible branch. It ends with a user message, or with a reply that was
+    stopped: its ids are fed as they are, and what is written goes on behind them. new_messages are
+    the indices of those that this step adds or changes: their tokens count as read, the others as
+    replayed. max_tokens is for what is written now.
     """
 
     request_id: RequestId

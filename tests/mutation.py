@@ -145,8 +145,20 @@ MUTATIONS = (
     Mutation(
         "a reply's next turn begins somewhere else",
         "engine/runner/runner.py",
-        "if common_prefix_len(held, upcoming.token_ids) < len(held):",
+        "if common_prefix_len(held.token_ids, upcoming.token_ids) < num_held:",
         "if False:",
+    ),
+    Mutation(
+        "a stopped reply keeps no state of its end",
+        "engine/runner/runner.py",
+        "if sequence.ended is not FinishReason.STOP:",
+        "if False:",
+    ),
+    Mutation(
+        "a reply that goes on draws as from its beginning",
+        "engine/runner/decoder.py",
+        "index = len(sequence.reply.token_ids) + num_unread",
+        "index = sequence.num_output + num_unread",
     ),
 )
 

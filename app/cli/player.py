@@ -11,6 +11,7 @@ from pathlib import Path
 from app.cli.client import EngineClient, ProblemError, load_model
 from app.cli.processed import ProcessedTokens
 from app.cli.script import (
+    Continue,
     Edit,
     EvictState,
     ForgetChat,
@@ -24,7 +25,15 @@ from app.cli.script import (
     System,
     VersionOf,
 )
-from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
+from app.conversation.actions import (
+    Turn,
+    TurnIds,
+    can_continue,
+    plan_continue,
+    plan_edit,
+    plan_regenerate,
+    plan_send,
+)
 from app.conversation.tree import (
     Conversation,
     MessageStatus,
@@ -111,6 +120,7 @@ class _Pending:
     op: str
     chat: str
     turn: Turn
+    visible: tuple[Message, ...]  # above what is to be written
 
 
 class ScriptPlayer:
@@ -134,7 +144,7 @@ class ScriptPlayer:
             ScriptError: the step names a message that is not there.
         """
         match step:
-            case Send() | Regenerate() | Edit():
+            case Send() | Regenerate() | Continue() | Edit():
                 yield from self._generate(step)
             case System(chat=chat, text=text):
                 self._chats[chat] = set_system_prompt(self._chat(chat), text)
@@ -161,7 +171,8 @@ class ScriptPlayer:
         return self._chats.get(name) or new_conversation(ConversationId(name), now=0.0)
 
     def _generate(self, step: GeneratingStep) -> Iterator[StepReport]:
-        turn = self._plan(step)
+        before = self._chat(step.chat)
+        turn = self._plan(before, step)
         self._chats[step.chat] = turn.conversation
         request_id = RequestId(self._new_id())
         generate = step.generate
@@ -180,13 +191,17 @@ class ScriptPlayer:
             stop_after=generate.stop_after,
             record_logits=self._check,
         )
-        self._pending[request_id] = _Pending(type(step).__name__.lower(), step.chat, turn)
+        visible = (
+            visible_messages(before, turn.reply_id)
+            if isinstance(step, Continue)
+            else visible_messages(turn.conversation, turn.user_id)
+        )
+        self._pending[request_id] = _Pending(type(step).__name__.lower(), step.chat, turn, visible)
         self._client.send(Submit(request, time.perf_counter()))
         if generate.wait:
             yield from self.join()
 
-    def _plan(self, step: GeneratingStep) -> Turn:
-        conv = self._chat(step.chat)
+    def _plan(self, conv: Conversation, step: GeneratingStep) -> Turn:
         ids = TurnIds(user=NodeId(self._new_id()), reply=NodeId(self._new_id()))
         match step:
             case Send(text=text):
@@ -195,10 +210,12 @@ class ScriptPlayer:
                 node = _nth(conv, Role.USER, message)
                 return plan_edit(conv, node.node_id, text, ids, now=0.0)
             case Regenerate():
-                replies = [n for n in shown_path(conv) if n.role is Role.ASSISTANT]
-                if not replies:
-                    raise ScriptError(f"chat {step.chat!r} has no reply to regenerate")
-                return plan_regenerate(conv, replies[-1].node_id, ids.reply, now=0.0)
+                return plan_regenerate(conv, _last_reply(conv, step), ids.reply, now=0.0)
+            case Continue():
+                reply_id = _last_reply(conv, step)
+                if not can_continue(conv, reply_id):
+                    raise ScriptError(f"the last reply of chat {step.chat!r} was not cut off")
+                return plan_continue(conv, reply_id, now=0.0)
 
     def _switch(self, step: SwitchBranch) -> None:
         conv = self._chat(step.chat)
@@ -227,11 +244,10 @@ class ScriptPlayer:
 
     def _report(self, pending: _Pending, finished: RequestFinished) -> StepReport:
         conv = self._chats[pending.chat]
-        visible = visible_messages(conv, pending.turn.user_id)
         self._chats[pending.chat] = finish_reply(conv, pending.turn.reply_id, finished)
         usage, plan = finished.usage, finished.usage.plan
         redo = self._processed.add_answer(
-            finished.prompt_ids, finished.reply.token_ids, restored=plan.restored
+            finished.prompt_ids, finished.output_ids, restored=plan.restored
         )
         return StepReport(
             op=pending.op,
@@ -251,7 +267,7 @@ class ScriptPlayer:
             decode_tok_s=round(usage.decode_tok_s, 2),
             cache_bytes=usage.cache_bytes,
             reasons=plan.reasons,
-            check=self._verify(finished.request_id, visible) if self._check else None,
+            check=self._verify(finished.request_id, pending.visible) if self._check else None,
         )
 
     def _verify(self, request_id: RequestId, visible: tuple[Message, ...]) -> CheckResult:
@@ -279,10 +295,10 @@ class ScriptPlayer:
         return f"{self._num_ids}"
 
 
-def visible_messages(conv: Conversation, user_id: NodeId) -> tuple[Message, ...]:
-    """What a person sees above a reply, read off the tree without the code that sends it."""
+def visible_messages(conv: Conversation, node_id: NodeId) -> tuple[Message, ...]:
+    """What a person sees down to a message, read off the tree without the code that sends it."""
     shown: list[Message] = []
-    for node in path_to(conv, user_id):
+    for node in path_to(conv, node_id):
         has_tokens = node.reply is not None and bool(node.reply.token_ids)
         is_nothing = not (node.content or node.reasoning or has_tokens)
         if node.role is Role.ASSISTANT and node.status is not MessageStatus.COMPLETE and is_nothing:
@@ -298,6 +314,13 @@ def visible_messages(conv: Conversation, user_id: NodeId) -> tuple[Message, ...]
     if conv.system_prompt:
         shown.insert(0, Message(role=Role.SYSTEM, content=conv.system_prompt))
     return tuple(shown)
+
+
+def _last_reply(conv: Conversation, step: Regenerate | Continue) -> NodeId:
+    replies = [node for node in shown_path(conv) if node.role is Role.ASSISTANT]
+    if not replies:
+        raise ScriptError(f"chat {step.chat!r} has no reply to {type(step).__name__.lower()}")
+    return replies[-1].node_id
 
 
 def _nth(conv: Conversation, role: Role, number: int) -> Node:

@@ -65,6 +65,14 @@ class Regenerate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Continue:
+    """More of the last reply, which was cut off."""
+
+    chat: str
+    generate: Generate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
     """A sibling of the n-th user message of the branch shown, from 1."""
 
@@ -106,7 +114,7 @@ class Plain(StrEnum):
     JOIN = "join"
 
 
-GeneratingStep = Send | Regenerate | Edit
+GeneratingStep = Send | Regenerate | Continue | Edit
 ScriptStep = System | GeneratingStep | SwitchBranch | ForgetChat | EvictState | Plain
 
 
@@ -232,6 +240,7 @@ _PARSERS: dict[str, Callable[[_Fields], ScriptStep]] = {
     "system": lambda f: System(chat=f.take("chat", str), text=f.take("text", str)),
     "send": _send,
     "regenerate": lambda f: Regenerate(chat=f.take("chat", str), generate=_generate(f)),
+    "continue": lambda f: Continue(chat=f.take("chat", str), generate=_generate(f)),
     "edit": _edit,
     "switch_branch": _switch,
     "forget": lambda f: ForgetChat(chat=f.take("chat", str)),

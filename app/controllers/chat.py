@@ -15,7 +15,14 @@ from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.requests import problem_with
 from app.controllers.turns import Refusal, Turns
-from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
+from app.conversation.actions import (
+    Turn,
+    TurnIds,
+    plan_continue,
+    plan_edit,
+    plan_regenerate,
+    plan_send,
+)
 from app.conversation.tree import (
     Conversation,
     NodeId,
@@ -68,6 +75,13 @@ class ChatController(QObject):
             conversation_id,
             "",
             lambda current: plan_regenerate(current, reply_id, new_id, now=now),
+        )
+
+    def resume(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
+        """Go on with a reply that was cut off."""
+        now = self._origin.now()
+        return self._begin(
+            conversation_id, "", lambda current: plan_continue(current, reply_id, now=now)
         )
 
     def stop(self, conversation_id: ConversationId) -> None:

@@ -140,7 +140,7 @@ class Turns(QObject):
             request_id=RequestId(self._origin.new_id()),
             turn=turn,
             text=text,
-            live=LiveReply(waiting_phase(status)),
+            live=LiveReply(waiting_phase(status), turn.conversation.nodes[turn.reply_id]),
         )
         assert self._find(running.conversation_id) is None, "one turn at a time"
         self._running[running.request_id] = running
@@ -172,12 +172,11 @@ class Turns(QObject):
 
     def _submit(self, running: _Running, facts: ModelFacts) -> None:
         conversation = self._desk.get(running.conversation_id)
+        begun = conversation.nodes[running.reply_id].generation
+        # A reply that goes on draws as it would have.
+        seed = begun.sampling.seed if begun else self._origin.new_seed()
         request = make_request(
-            running.request_id,
-            running.turn,
-            conversation.setup,
-            facts,
-            seed=self._origin.new_seed(),
+            running.request_id, running.turn, conversation.setup, facts, seed=seed
         )
         running.facts = facts
         generation = generation_of(request, facts)

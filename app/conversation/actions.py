@@ -17,10 +17,11 @@ from app.conversation.tree import (
     NodeId,
     add_nodes,
     path_to,
+    resume_reply,
     shown_path,
 )
 from engine.errors import UserFixableError
-from engine.types import Message, Role
+from engine.types import FinishReason, Message, Role
 
 
 class EmptyMessageError(UserFixableError):
@@ -40,8 +41,9 @@ class TurnIds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A planned step: conversation holds the empty streaming reply, messages end with the user's.
+    """A planned step: conversation holds the streaming reply.
 
+    messages end with the user's, or with the reply as it is if that goes on.
     new_messages are the indices of the messages that this step adds or changes (engine.types.Request).
     """
 
@@ -97,6 +99,30 @@ def plan_regenerate(
     return _plan(conv, user, _reply_node(new_id, user, now, generation))
 
 
+def can_continue(conv: Conversation, reply_id: NodeId) -> bool:
+    """Whether a reply was cut off in the middle, with nothing below it."""
+    reply = conv.nodes[reply_id]
+    is_cut = reply.status in (MessageStatus.STOPPED, MessageStatus.FAILED) or is_at_limit(reply)
+    return is_cut and _says_something(reply) and reply_id not in conv.children
+
+
+def is_at_limit(reply: Node) -> bool:
+    """Whether a reply ended because it was as long as it might be; a full context is another limit."""
+    generation = reply.generation
+    if generation is None or generation.finish_reason is not FinishReason.LENGTH:
+        return False
+    return generation.usage is not None and generation.usage.output_tokens >= generation.max_tokens
+
+
+def plan_continue(conv: Conversation, reply_id: NodeId, *, now: float) -> Turn:
+    """Go on with a reply that was cut off: what it says stays, and more follows."""
+    assert can_continue(conv, reply_id)
+    user_id = conv.nodes[reply_id].parent
+    assert user_id is not None
+    messages = _messages(conv.system_prompt, path_to(conv, reply_id))
+    return _turn(resume_reply(conv, reply_id), user_id, reply_id, messages, set(), now=now)
+
+
 def messages_ahead(conv: Conversation, draft: str = "") -> tuple[Message, ...]:
     """What the next send will begin with: the messages on show, and its own as far as it is typed."""
     messages = _messages(conv.system_prompt, shown_path(conv))
@@ -128,22 +154,31 @@ def _reply_node(node_id: NodeId, user: Node, now: float, generation: Generation 
 def _plan(conv: Conversation, user: Node, reply: Node) -> Turn:
     is_new = user.node_id not in conv.nodes
     grown = add_nodes(conv, user, reply) if is_new else add_nodes(conv, reply)
-    messages = tuple(_messages(conv.system_prompt, path_to(grown, user.node_id)))
+    messages = _messages(conv.system_prompt, path_to(grown, user.node_id))
     new_messages = {len(messages) - 1} if is_new else set[int]()
-    if messages[0].role is Role.SYSTEM and conv.system_prompt != conv.read_system_prompt:
-        new_messages.add(0)
     starts_chat = is_new and user.parent is None
     title = title_from(user.content) if starts_chat and not conv.title_is_manual else conv.title
+    titled = replace(grown, title=title)
+    return _turn(titled, user.node_id, reply.node_id, messages, new_messages, now=reply.created_at)
+
+
+def _turn(
+    conv: Conversation,
+    user_id: NodeId,
+    reply_id: NodeId,
+    messages: list[Message],
+    new_messages: set[int],
+    *,
+    now: float,
+) -> Turn:
+    """A turn is the time to read a system prompt that was changed."""
+    if messages[0].role is Role.SYSTEM and conv.system_prompt != conv.read_system_prompt:
+        new_messages.add(0)
     return Turn(
-        conversation=replace(
-            grown,
-            title=title,
-            read_system_prompt=conv.system_prompt,
-            updated_at=reply.created_at,
-        ),
-        user_id=user.node_id,
-        reply_id=reply.node_id,
-        messages=messages,
+        conversation=replace(conv, read_system_prompt=conv.system_prompt, updated_at=now),
+        user_id=user_id,
+        reply_id=reply_id,
+        messages=tuple(messages),
         new_messages=frozenset(new_messages),
     )
 
@@ -184,8 +219,11 @@ def _reply_message(node: Node) -> Message:
 
 
 def _holds_something(reply: Node) -> bool:
-    # Tokens without text count (half a character was generated), and so does an answer that the model itself left
-    # empty: the engine holds the state after both.
+    # An answer that the model itself left empty counts: the engine holds the state after it.
+    return reply.status is MessageStatus.COMPLETE or _says_something(reply)
+
+
+def _says_something(reply: Node) -> bool:
+    # Tokens without text count: half a character was generated.
     has_tokens = reply.reply is not None and bool(reply.reply.token_bytes)
-    is_answer = reply.status is MessageStatus.COMPLETE
-    return is_answer or has_tokens or bool(reply.content or reply.reasoning)
+    return has_tokens or bool(reply.content or reply.reasoning)

@@ -226,6 +226,14 @@ def set_generation(conv: Conversation, reply_id: NodeId, generation: Generation)
     return _replace_node(conv, replace(conv.nodes[reply_id], generation=generation))
 
 
+def resume_reply(conv: Conversation, reply_id: NodeId) -> Conversation:
+    """A reply that had ended goes on. Its ids are those of what it said, so they are not kept with more."""
+    node = conv.nodes[reply_id]
+    assert node.status is not MessageStatus.STREAMING
+    status = MessageStatus.STREAMING
+    return _replace_node(conv, replace(node, status=status, reply=None, problem=None))
+
+
 def finish_reply(conv: Conversation, reply_id: NodeId, finished: RequestFinished) -> Conversation:
     """The engine ended the reply: complete, or stopped and kept."""
     node = conv.nodes[reply_id]

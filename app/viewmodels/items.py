@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from app.conversation.actions import can_continue, is_at_limit
 from app.conversation.tree import (
     Conversation,
     Generation,
@@ -13,6 +15,7 @@ from app.conversation.tree import (
     shown_path,
     versions,
 )
+from app.viewmodels import figures
 from app.viewmodels.live import LiveReply
 from app.viewmodels.state_line import Planned, state_line
 from app.viewmodels.transcript import (
@@ -22,7 +25,7 @@ from app.viewmodels.transcript import (
     TranscriptItem,
     Version,
 )
-from engine.types import ReplyTokens, Role
+from engine.types import FinishReason, ReplyTokens, Role
 
 _STATUS = {
     MessageStatus.COMPLETE: ItemStatus.COMPLETE,
@@ -43,7 +46,9 @@ def transcript_items(
         if node.role is Role.USER:
             items.append(_user_item(node, version, editing=node.node_id == editing))
         else:
-            items.append(_reply_item(node, version, live.get(node.node_id), model_path))
+            item = _reply_item(node, version, live.get(node.node_id), model_path)
+            goes_on = can_continue(conversation, node.node_id)
+            items.append(replace(item, can_continue=goes_on))
             model_path = node.generation.model_path if node.generation else model_path
     return tuple(items)
 
@@ -80,13 +85,26 @@ def _reply_item(
         reasoning_s=_reasoning_s(node.generation, node.reply),
         status=_STATUS[node.status],
         version=version,
-        figures=_figures(node.generation, earlier_model),
+        figures=_figures(node, earlier_model),
         state_line=_stored_line(node.generation),
         problem=node.problem,
+        cut=_cut(node),
     )
 
 
-def _figures(generation: Generation | None, earlier_model: str | None) -> ReplyFigures | None:
+def _cut(reply: Node) -> str:
+    """Why a reply ends where it does, if not by itself; a failure says so on its own card."""
+    if reply.status is MessageStatus.STOPPED:
+        return "Stopped"
+    generation = reply.generation
+    if generation is None or generation.finish_reason is not FinishReason.LENGTH:
+        return ""
+    limit = figures.tokens(generation.max_tokens)
+    return f"Reached the limit of {limit}" if is_at_limit(reply) else "The context is full"
+
+
+def _figures(reply: Node, earlier_model: str | None) -> ReplyFigures | None:
+    generation = reply.generation
     if generation is None:
         return None
     changed = earlier_model is not None and earlier_model != generation.model_path
@@ -97,7 +115,7 @@ def _figures(generation: Generation | None, earlier_model: str | None) -> ReplyF
     return ReplyFigures(
         decode_tok_s=usage.decode_tok_s or None,
         first_token_s=usage.ttft_ms / 1000 if usage.output_tokens else None,
-        num_tokens=usage.output_tokens,
+        num_tokens=reply.reply.num_tokens if reply.reply else usage.output_tokens,
         model_name=model_name,
     )
 

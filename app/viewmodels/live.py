@@ -5,8 +5,9 @@ The chat controller fills it; the transcript's items and the conversation list r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 
+from app.conversation.tree import Node
 from app.viewmodels.state_line import Phase
 from engine.types import Channel
 
@@ -15,15 +16,23 @@ RATE_AFTER = 4  # tokens before a rate means anything
 
 @dataclass(slots=True, eq=False)
 class LiveReply:
-    """Streamed text lives here until the reply ends and becomes part of the tree."""
+    """Streamed text lives here until the reply ends and becomes part of the tree.
+
+    Of a reply that goes on, what it says already is here from the start; num_tokens are new ones.
+    """
 
     phase: Phase
+    begun: InitVar[Node | None] = None
     num_tokens: int = 0
-    _content: list[str] = field(default_factory=list[str])
-    _reasoning: list[str] = field(default_factory=list[str])
+    _content: list[str] = field(init=False)
+    _reasoning: list[str] = field(init=False)
     _first_at: float | None = None
     _first_tokens: int = 0
     _last_at: float = 0.0
+
+    def __post_init__(self, begun: Node | None) -> None:
+        self._content = [begun.content] if begun else []
+        self._reasoning = [begun.reasoning] if begun else []
 
     @property
     def content(self) -> str:

@@ -80,6 +80,8 @@ class TranscriptItem:
     figures: ReplyFigures | None = None
     state_line: StateLine | None = None
     problem: Problem | None = None
+    cut: str = ""  # why the answer ends before its end
+    can_continue: bool = False
     editing: bool = False
 
 

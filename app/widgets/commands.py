@@ -37,6 +37,7 @@ class CommandId(StrEnum):
     FULL_SCREEN = "full-screen"
     STOP = "stop"
     REGENERATE = "regenerate"
+    CONTINUE = "continue"
     EDIT_LAST = "edit-last"
     PREVIOUS_VERSION = "previous-version"
     NEXT_VERSION = "next-version"
@@ -163,6 +164,13 @@ COMMANDS = (
     ),
     Command(id=CommandId.STOP, text="Stop", menu=MenuName.CHAT, keys="Ctrl+."),
     Command(id=CommandId.REGENERATE, text="Regenerate", menu=MenuName.CHAT, keys="Ctrl+R"),
+    Command(
+        id=CommandId.CONTINUE,
+        text="Continue",
+        hint="Go on with an answer that was stopped",
+        menu=MenuName.CHAT,
+        keys="Ctrl+Shift+Return",
+    ),
     Command(id=CommandId.EDIT_LAST, text="Edit Last Message", menu=MenuName.CHAT),
     Command(
         id=CommandId.PREVIOUS_VERSION,

@@ -164,6 +164,7 @@ class MainWindow(QMainWindow):
             CommandId.FULL_SCREEN: self._toggle_full_screen,
             CommandId.STOP: self.pane.stop,
             CommandId.REGENERATE: transcript.regenerate_last,
+            CommandId.CONTINUE: transcript.continue_last,
             CommandId.EDIT_LAST: transcript.edit_last,
             CommandId.PREVIOUS_VERSION: lambda: transcript.show_last_neighbour(-1),
             CommandId.NEXT_VERSION: lambda: transcript.show_last_neighbour(1),
@@ -255,6 +256,7 @@ class MainWindow(QMainWindow):
         for command, enabled in (
             (CommandId.STOP, answering),
             (CommandId.REGENERATE, transcript.has_messages and not answering),
+            (CommandId.CONTINUE, transcript.can_continue and not answering),
             (CommandId.EDIT_LAST, transcript.has_messages and not answering),
             (CommandId.FIND, transcript.has_messages),
             (CommandId.FIND_NEXT, transcript.has_messages),

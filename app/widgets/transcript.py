@@ -63,12 +63,9 @@ LINK_SCHEMES = frozenset({"http", "https", "mailto"})
 class TranscriptView(QAbstractScrollArea):
     """Shows TranscriptItems. See transcript_scroll for when it follows the end."""
 
-    edit_requested = Signal(str)
+    requested = Signal(str, object)  # of a message: an Action that is not the view's own
     edit_submitted = Signal(str, str)
     edit_cancelled = Signal(str)
-    regenerate_requested = Signal(str)
-    version_requested = Signal(str, int)
-    retry_requested = Signal(str)
     selection_changed = Signal(bool)
 
     def __init__(
@@ -297,21 +294,14 @@ class TranscriptView(QAbstractScrollArea):
                 self._copy(layout.text, click)
             case Action.COPY_CODE:
                 self._copy(click.at.row.text, click)
-            case Action.REGENERATE:
-                self.regenerate_requested.emit(key)
-            case Action.EDIT:
-                self.edit_requested.emit(key)
-            case Action.PREVIOUS_VERSION | Action.NEXT_VERSION:
-                step = 1 if target.action is Action.NEXT_VERSION else -1
-                self.version_requested.emit(key, step)
-            case Action.RETRY:
-                self.retry_requested.emit(key)
             case Action.OPEN_LINK:
                 self._open_link(target.link)
             case Action.TOGGLE_THINKING | Action.TOGGLE_FOLD:
                 self._toggle(click)
             case Action.EXPLAIN:
                 pass  # hovering shows it
+            case asked:
+                self.requested.emit(key, asked)
 
     def _copy(self, text: str, click: Click) -> None:
         QGuiApplication.clipboard().setText(text)

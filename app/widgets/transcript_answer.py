@@ -14,7 +14,7 @@ from app.viewmodels.transcript import ItemStatus, StateKind, TranscriptItem
 from app.widgets.transcript_actions import answer_actions, no_actions
 from app.widgets.transcript_body import Kit, MarkdownRows, RowsFrom, Tone, estimate_text
 from app.widgets.transcript_message import MessageLayout
-from app.widgets.transcript_notes import ErrorRow, PillContent, PillRow, StateRow, StoppedRow
+from app.widgets.transcript_notes import CutRow, ErrorRow, PillContent, PillRow, StateRow
 from app.widgets.transcript_places import BODY, MessagePaint
 from app.widgets.transcript_rows import Action, Row, Target, TextRow, paint_caret
 from engine.types import Channel
@@ -51,6 +51,11 @@ class Thinking:
             self._ended = self._clock()
         if self._rows is not None:
             self._rows.close()
+
+    def resume(self) -> None:
+        """The answer goes on, in its thoughts perhaps."""
+        self._started = self._ended = None
+        self._rows = self._load() if self.is_open else None
 
     def replace_text(self, text: str) -> None:
         """Show what the reasoning finally was."""
@@ -219,7 +224,9 @@ class AnswerLayout(MessageLayout):
         """Show the text of an item whose answer ends, starts again or was never streamed."""
         self._thinking.replace_text(item.reasoning)
         is_open = item.status is ItemStatus.STREAMING
-        if not is_open:
+        if is_open:
+            self._thinking.resume()
+        if item.text or not is_open:
             self._thinking.end()
         if is_open or normalized(item.text) != self._body.text:
             self._body = self._load(item)
@@ -273,8 +280,8 @@ class AnswerLayout(MessageLayout):
     def _tail_rows(self) -> list[Row]:
         look, item = self._kit.look, self.item
         rows: list[Row] = []
-        if item.status is ItemStatus.STOPPED:
-            rows.append(StoppedRow(look))
+        if item.cut:
+            rows.append(CutRow(look, item.cut, can_continue=item.can_continue))
         if item.problem is not None:
             rows.append(ErrorRow(look, item.problem))
         for row in rows:

@@ -11,6 +11,7 @@ from app.conversation.tree import NodeId
 from app.viewmodels.items import transcript_items
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
 from app.widgets.transcript import TranscriptView
+from app.widgets.transcript_rows import Action
 from engine.types import Channel, ConversationId, Role
 
 
@@ -43,6 +44,11 @@ class TranscriptBinding(QObject):
     @property
     def has_messages(self) -> bool:
         return bool(self._items)
+
+    @property
+    def can_continue(self) -> bool:
+        """Whether the last answer was cut off."""
+        return bool(self._items) and self.items[-1].can_continue
 
     @property
     def has_versions(self) -> bool:
@@ -86,6 +92,10 @@ class TranscriptBinding(QObject):
         if replies:
             self._regenerate(replies[-1].key)
 
+    def continue_last(self) -> None:
+        if self.can_continue:
+            self._continue(self.items[-1].key)
+
     def show_last_neighbour(self, step: int) -> None:
         """Another version of the last message that has several."""
         forks = [item for item in self.items if item.version.count > 1]
@@ -94,12 +104,9 @@ class TranscriptBinding(QObject):
 
     def _connect(self) -> None:
         view = self._view
-        view.edit_requested.connect(self._edit)
+        view.requested.connect(self._on_requested)
         view.edit_submitted.connect(self._submit_edit)
         view.edit_cancelled.connect(self._close_editor)
-        view.regenerate_requested.connect(self._regenerate)
-        view.retry_requested.connect(self._regenerate)
-        view.version_requested.connect(self._show_neighbour)
         self._desk.changed.connect(self.refresh)
         self._turns.text_arrived.connect(self._on_text_arrived)
         self._turns.line_changed.connect(self._on_line_changed)
@@ -128,6 +135,21 @@ class TranscriptBinding(QObject):
         if node_id in self._items and self._shown is not None:
             self.refresh(self._shown)
 
+    def _on_requested(self, key: str, action: Action) -> None:
+        match action:
+            case Action.EDIT:
+                self._edit(key)
+            case Action.REGENERATE | Action.RETRY:
+                self._regenerate(key)
+            case Action.CONTINUE:
+                self._continue(key)
+            case Action.PREVIOUS_VERSION:
+                self._show_neighbour(key, -1)
+            case Action.NEXT_VERSION:
+                self._show_neighbour(key, 1)
+            case _:
+                raise ValueError(action)
+
     def _edit(self, key: str) -> None:
         if self._shown is None or self._turns.live_in(self._shown) is not None:
             return
@@ -150,6 +172,10 @@ class TranscriptBinding(QObject):
     def _regenerate(self, key: str) -> None:
         if self._shown is not None:
             self._chat.regenerate(self._shown, NodeId(key))
+
+    def _continue(self, key: str) -> None:
+        if self._shown is not None:
+            self._chat.resume(self._shown, NodeId(key))
 
     def _show_neighbour(self, key: str, step: int) -> None:
         if self._shown is not None:

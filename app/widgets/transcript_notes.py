@@ -1,4 +1,4 @@
-"""Rows that are about a message: state line, thinking pill, fold, stopped mark, error card.
+"""Rows that are about a message: state line, thinking pill, fold, how it was cut off, error card.
 
 Main thread.
 """
@@ -19,6 +19,7 @@ from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import Action, Hit, Paint, Row, Target
 from engine.types import Problem
 
+_CONTINUE = Target(Action.CONTINUE)
 _BAR = 3
 _ICON = 16
 _BUTTON_LABEL = TextStyle(Type.UI.size, Type.UI.line, 500)
@@ -169,25 +170,48 @@ class LinkRow(Row):
         return QRectF(0, 0, self.natural_width, self._look.px(Size.CONTROL_MINI))
 
 
-class StoppedRow(Row):
-    """Says that the answer was stopped."""
+class CutRow(Row):
+    """Says why an answer ends before its end, and offers to go on with it."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Look, words: str, *, can_continue: bool) -> None:
         self._look = look
+        self._words = words
+        self._link = "Continue" if can_continue else ""
 
     @override
     def measure(self, width: int) -> int:
-        return self._look.face(Type.SMALL).line
+        return self._look.px(Size.CONTROL_MINI)
 
     @override
     def paint(self, paint: Paint) -> None:
-        face, size = self._look.face(Type.SMALL), self._look.px(14)
-        ink = self._look.colors.tertiary
-        icon = QRectF(-Space.HAIR, (face.line - size) / 2, size, size)
-        self._look.icons.paint(paint.painter, Icon.STOP, ink, icon)
-        paint.painter.setFont(face.font)
-        paint.painter.setPen(QColor(ink))
-        paint.painter.drawText(QPointF(icon.right() + Space.XS, face.baseline), "Stopped")
+        look, painter, ink = self._look, paint.painter, self._look.colors.tertiary
+        look.icons.paint(painter, Icon.STOP, ink, self._icon())
+        face = look.face(Type.SMALL)
+        baseline = (self._look.px(Size.CONTROL_MINI) - face.line) / 2 + face.baseline
+        painter.setFont(face.font)
+        painter.setPen(QColor(ink))
+        painter.drawText(QPointF(self._icon().right() + Space.XS, baseline), self._words)
+        font = QFont(face.font)
+        font.setUnderline(paint.hovered == _CONTINUE)
+        painter.setFont(font)
+        painter.setPen(QColor(look.colors.link))
+        painter.drawText(QPointF(self._link_rect().left() + Space.S, baseline), self._link)
+
+    @override
+    def hit(self, x: float, y: float) -> Hit | None:
+        rect = self._link_rect()
+        return Hit(_CONTINUE, rect) if self._link and rect.contains(x, y) else None
+
+    def _icon(self) -> QRectF:
+        size = self._look.px(14)
+        return QRectF(-Space.HAIR, (self._look.px(Size.CONTROL_MINI) - size) / 2, size, size)
+
+    def _link_rect(self) -> QRectF:
+        """Of the link, with as much room beside it as it takes to hit it."""
+        metrics = QFontMetricsF(self._look.face(Type.SMALL).font)
+        left = self._icon().right() + Space.XS + metrics.horizontalAdvance(self._words)
+        width = metrics.horizontalAdvance(self._link) + 2 * Space.S
+        return QRectF(left, 0, width, self._look.px(Size.CONTROL_MINI))
 
 
 class ErrorRow(Row):

@@ -36,6 +36,7 @@ class Action(Enum):
     PREVIOUS_VERSION = auto()
     NEXT_VERSION = auto()
     RETRY = auto()
+    CONTINUE = auto()
     TOGGLE_THINKING = auto()
     TOGGLE_FOLD = auto()
     OPEN_LINK = auto()

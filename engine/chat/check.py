@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from engine.chat.template import ChatTemplate, Thoughts
 from engine.chat.tokenizer import ChatTokenizer
-from engine.types import Message
+from engine.types import Message, Role
 
 Ids = tuple[int, ...]
 
@@ -28,7 +28,16 @@ def prompt_fault(
     messages: Sequence[Message],
     thoughts: Thoughts,
 ) -> str:
-    """What is wrong with the ids of a prompt for messages; an empty string if nothing is."""
+    """What is wrong with the ids of a prompt for messages; an empty string if nothing is.
+
+    Messages may end with a reply that goes on: its own ids are the prompt's last then.
+    """
+    if messages[-1].role is Role.ASSISTANT:
+        begun = messages[-1].reply.token_ids if messages[-1].reply else ()
+        above = len(prompt_ids) - len(begun)
+        if not begun or prompt_ids[above:] != begun:
+            return "the prompt does not end with the ids of the reply that goes on"
+        return prompt_fault(template, tokenizer, prompt_ids[:above], messages[:-1], thoughts)
     text = template.render(messages, thoughts, reply_follows=True)
     decoded = tokenizer.decode(prompt_ids)
     if decoded not in (text, unicodedata.normalize("NFC", text)):

@@ -55,8 +55,9 @@ class Prompt:
     """A rendered and tokenised conversation, or the part of it that is known ahead.
 
     message_starts[i] is where the tokens of message i begin (with the template's text before it);
-    the last entry is where the generation tail begins. points are in order. thoughtless are the
-    messages whose reasoning the template left out.
+    the last entry is where the generation tail begins. points are in order. in_reasoning: the reply
+    starts inside a thought. thoughtless are the messages whose reasoning the template left out.
+    begun are the last tokens, if they are those of a reply that goes on.
     """
 
     token_ids: tuple[int, ...]
@@ -64,6 +65,18 @@ class Prompt:
     points: tuple[Point, ...]
     in_reasoning: bool = False
     thoughtless: frozenset[int] = frozenset()
+    begun: tuple[int, ...] = ()
+
+    def followed_by(self, token_ids: Sequence[int]) -> Prompt:
+        """With more of the reply, and a point at its end."""
+        all_ids = (*self.token_ids, *token_ids)
+        end = Point(len(all_ids), PointKind.PROMPT)
+        return replace(
+            self,
+            token_ids=all_ids,
+            points=(*self.points, end) if token_ids else self.points,
+            begun=(*self.begun, *token_ids),
+        )
 
 
 @dataclass(slots=True)
@@ -104,11 +117,18 @@ class PromptBuilder:
     def build(
         self, messages: Sequence[Message], *, thinking: bool | None, keep_thinking: bool
     ) -> Prompt:
-        """The prompt for the assistant's next reply.
+        """The prompt for the assistant's next reply, or for the rest of the one that messages end with.
 
         Raises:
             TemplateError: see render_segments.
         """
+        *before, last = messages
+        if last.role is Role.ASSISTANT:
+            prompt = self.build(before, thinking=thinking, keep_thinking=keep_thinking)
+            begun = prompt.followed_by(self._begun_ids(last, in_reasoning=prompt.in_reasoning))
+            # The generation tail is where the reply begins; none follows it.
+            starts = (*prompt.message_starts, len(begun.token_ids))
+            return replace(begun, message_starts=starts)
         thoughts = Thoughts(thinking, keep_thinking)
         segments = render_segments(self.template, messages, thoughts, reply_follows=True)
         shown = {segment.message for segment in segments if segment.is_reasoning}
@@ -174,6 +194,15 @@ class PromptBuilder:
             encode = tokenizer.encode_text if ends else tokenizer.encode_template
             token_ids += (*encode(control), *tokenizer.encode_text(part.removeprefix(control)))
         return tuple(token_ids)
+
+    def _begun_ids(self, reply: Message, *, in_reasoning: bool) -> tuple[int, ...]:
+        """The ids of a reply that goes on: its own, or where another model wrote it, of its text."""
+        if reply.reply and reply.reply.tokenizer_hash == self.tokenizer.tokenizer_hash:
+            return reply.reply.token_ids
+        if reply.content:
+            return self.forced_ids(reply.content, reply.reasoning, in_reasoning=in_reasoning)
+        opened = () if in_reasoning else self.tokenizer.markers.think_start
+        return (*opened, *self.tokenizer.encode_text(reply.reasoning)) if reply.reasoning else ()
 
     def _find_passing_len(self, messages: tuple[Message, ...], thoughts: Thoughts) -> int:
         """Tokens at the end of a prompt that the prompt after the next user message won't repeat.

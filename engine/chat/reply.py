@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.chat.tokenizer import ChatTokenizer, TextStream
@@ -22,7 +23,10 @@ class ReplyStream:
     The ids are kept whole; blank lines that separate the two parts are not part of either text.
     """
 
-    def __init__(self, tokenizer: ChatTokenizer, *, in_reasoning: bool) -> None:
+    def __init__(
+        self, tokenizer: ChatTokenizer, *, in_reasoning: bool, begun: Iterable[int] = ()
+    ) -> None:
+        """in_reasoning: it starts inside a thought. begun: what it holds already."""
         self._tokenizer = tokenizer
         self._text = TextStream(tokenizer)
         self._channel = Channel.REASONING if in_reasoning else Channel.ANSWER
@@ -30,6 +34,13 @@ class ReplyStream:
         self._strip_left = in_reasoning
         self._answer_start = 0
         self.token_ids: list[int] = []
+        for token_id in begun:
+            self.add(token_id)
+
+    @property
+    def is_reasoning(self) -> bool:
+        """Whether it is inside its thoughts now."""
+        return self._channel is Channel.REASONING
 
     def add(self, token_id: int) -> list[TextPiece]:
         """The text that becomes visible with this token."""

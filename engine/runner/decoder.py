@@ -166,14 +166,16 @@ class Decoder:
 
     def _draw(self, sequence: Sequence, logits: mx.array) -> Drawn:
         """The token after all that is read and drawn, from the logits (V,) there."""
-        request, unread = sequence.request, sequence.drawn
-        index = sequence.num_output + (unread is not None)
+        request, num_unread = sequence.request, sequence.drawn is not None
         kept = logits if request.record_logits or sequence.forced_ids is not None else None
         if (forced := sequence.forced_ids) is not None:
+            index = sequence.num_output + num_unread
             eos = min(self._model.prompts.tokenizer.markers.eos_ids)
             return Drawn(mx.array(forced[index] if index < len(forced) else eos, mx.uint32), kept)
         filtered = sequence.filter(lambda: _recent(sequence), logits)
         sampling = request.sampling
+        # Of the whole reply: one that was stopped and goes on is as if it never had been.
+        index = len(sequence.reply.token_ids) + num_unread
         return Drawn(
             draw(filtered, temperature=sampling.temperature, seed=sampling.seed, index=index), kept
         )
@@ -218,7 +220,7 @@ def _recent(sequence: Sequence) -> mx.array:
     """Its newest token ids, that which nobody has read yet included."""
     token_ids = [
         *sequence.prompt.token_ids[-PENALTY_WINDOW:],
-        *sequence.reply.token_ids[-PENALTY_WINDOW:],
+        *sequence.output_ids[-PENALTY_WINDOW:],
     ]
     recent = mx.array(token_ids[-PENALTY_WINDOW:], mx.int32)
     if sequence.drawn is None:

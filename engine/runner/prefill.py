@@ -67,7 +67,7 @@ class Prefill:
         # A new conversation has no buffers before its first chunk.
         self._cache.reserve(self.lease, room)
         logits, self._logits = self._logits, None
-        return logits
+        return None if self.chunks else logits
 
     def cut(self, kind: PointKind) -> None:
         """Stop here: what is fed stays fed, with a point at its end."""

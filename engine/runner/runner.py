@@ -79,7 +79,10 @@ class Runner:
             return None
         clock.rendered = time.perf_counter()
         logits_filter = make_filter(request.sampling, self._model.vocab_size)
-        forced_ids = self._forced_ids(request, prompt)
+        reply = ReplyStream(
+            self._model.prompts.tokenizer, in_reasoning=prompt.in_reasoning, begun=prompt.begun
+        )
+        forced_ids = self._forced_ids(request, reply)
         lease = self._cache.acquire(
             request.conversation_id,
             prompt.token_ids,
@@ -94,7 +97,7 @@ class Runner:
                 prompt=prompt,
                 plan=self._plan(request, prompt, lease),
                 prefill=self._feed(prompt, lease),
-                reply=ReplyStream(self._model.prompts.tokenizer, in_reasoning=prompt.in_reasoning),
+                reply=reply,
                 filter=logits_filter,
                 forced_ids=forced_ids,
                 clock=clock,
@@ -127,6 +130,7 @@ class Runner:
     def finish(self, sequence: Sequence, reason: FinishReason) -> list[Event]:
         """End the reply here, whatever it holds; settle() must follow."""
         self._decoder.leave(sequence)
+        sequence.ended = reason
         events = self._deltas(sequence, sequence.reply.flush())
         finished = RequestFinished(
             request_id=sequence.request.request_id,
@@ -155,7 +159,7 @@ class Runner:
         if sequence.logits is None:
             # Stopped while the prompt was being read: what is read stays read.
             sequence.prefill.cut(PointKind.BRANCH)
-        elif sequence.num_output:
+        elif sequence.reply.token_ids:
             fed = lease.hot.n_tokens
             try:
                 is_ahead = self._feed_closing(sequence)
@@ -165,7 +169,7 @@ class Runner:
             except Exception:
                 log.exception("the reply's end is not fed")
                 self._cache.cut_back(lease, fed)
-        shown = sequence.upcoming if sequence.num_output else sequence.request
+        shown = sequence.upcoming if sequence.reply.token_ids else sequence.request
         self._publish(shown, sequence.prompt, lease, is_turn=True)
         return None if is_ahead else sequence.upcoming
 
@@ -289,11 +293,11 @@ class Runner:
             for piece in pieces
         ]
 
-    def _forced_ids(self, request: Request, prompt: Prompt) -> tuple[int, ...] | None:
+    def _forced_ids(self, request: Request, reply: ReplyStream) -> tuple[int, ...] | None:
         if request.forced is None:
             return None
         return self._model.prompts.forced_ids(
-            request.forced.text, request.forced.reasoning, in_reasoning=prompt.in_reasoning
+            request.forced.text, request.forced.reasoning, in_reasoning=reply.is_reasoning
         )
 
     # After the reply
@@ -309,17 +313,24 @@ class Runner:
         """Feed the reply's last token and the template's text up to the next message, if it fits.
 
         Where the template will render the reply differently (thoughts dropped) nothing is fed: the
-        next turn goes on from before the reply. False then.
+        next turn goes on from before the reply. False then. A reply that did not end by itself may
+        be asked to go on: there is a point behind its last token then.
         """
+        held = sequence.prompt.followed_by(sequence.output_ids)
+        if sequence.ended is not FinishReason.STOP:
+            self._feed_all(held, sequence.lease)
         upcoming = self._build_ahead(sequence.upcoming)
-        held = [*sequence.prompt.token_ids, *sequence.reply.token_ids]
-        if common_prefix_len(held, upcoming.token_ids) < len(held):
+        num_held = len(held.token_ids)
+        if common_prefix_len(held.token_ids, upcoming.token_ids) < num_held:
             return False
         if len(upcoming.token_ids) <= self._model.facts.context_len:
-            closing = self._feed(upcoming, sequence.lease)
-            while closing.chunks:
-                closing.step(closing.end)
+            self._feed_all(upcoming, sequence.lease)
         return True
+
+    def _feed_all(self, prompt: Prompt, lease: Lease) -> None:
+        prefill = self._feed(prompt, lease)
+        while prefill.chunks:
+            prefill.step(prefill.end)
 
     def _build_ahead(self, task: Prewarm) -> Prompt:
         return self._model.prompts.build_ahead(

@@ -12,7 +12,7 @@ from engine.chat.reply import ReplyStream
 from engine.events import Prewarm
 from engine.models.filters import LogitsFilter
 from engine.runner.prefill import Prefill
-from engine.types import Message, PromptPlan, Request, Role
+from engine.types import FinishReason, Message, PromptPlan, Request, Role
 
 # Room made for a reply before it starts; for a longer one buffers grow by an eighth at a time.
 _REPLY_ROOM = 512
@@ -47,8 +47,9 @@ class Drawn:
 class Sequence:
     """A request inside the engine.
 
-    The lease's caches hold prompt[:fed] and then all but the newest of the reply's tokens: the
-    newest is fed together with what follows it. While it decodes they may be ahead of that.
+    The lease's caches hold prompt[:fed] and then all but the newest of its output: the newest is
+    fed together with what follows it. While it decodes they may be ahead of that. Of a reply that
+    goes on, what was there before is the end of the prompt.
     """
 
     request: Request
@@ -62,6 +63,7 @@ class Sequence:
     logits: mx.array | None = None  # (V,) after the prompt, None while it is being fed
     drawn: Drawn | None = None
     recorded: list[mx.array] = field(default_factory=list[mx.array])
+    ended: FinishReason | None = None
 
     @property
     def lease(self) -> Lease:
@@ -80,7 +82,12 @@ class Sequence:
 
     @property
     def num_output(self) -> int:
-        return len(self.reply.token_ids)
+        """Tokens of the reply that this request wrote."""
+        return len(self.reply.token_ids) - len(self.prompt.begun)
+
+    @property
+    def output_ids(self) -> list[int]:
+        return self.reply.token_ids[len(self.prompt.begun) :]
 
     @property
     def message(self) -> Message:
@@ -93,12 +100,18 @@ class Sequence:
         )
 
     @property
+    def _asked(self) -> tuple[Message, ...]:
+        """The messages above the reply."""
+        messages = self.request.messages
+        return messages[:-1] if messages[-1].role is Role.ASSISTANT else messages
+
+    @property
     def upcoming(self) -> Prewarm:
         """What can be read ahead after this reply."""
         request = self.request
         return Prewarm(
             conversation_id=request.conversation_id,
-            messages=(*request.messages, self.message),
+            messages=(*self._asked, self.message),
             thinking=request.thinking,
             keep_thinking=request.keep_thinking,
         )

@@ -43,6 +43,7 @@ from engine.types import (
     ReplyTokens,
     Request,
     RequestId,
+    Role,
     SamplingParams,
     Usage,
 )
@@ -155,6 +156,9 @@ class FakeEngine:
         request = self._queue.pop(0)
         plan = self.plan or _plan_of(request)
         self._running = _Running(request, plan)
+        last = request.messages[-1]
+        if last.role is Role.ASSISTANT:  # it goes on
+            self._running.content, self._running.reasoning = last.content, last.reasoning
         self.on_event(RequestStarted(request.request_id, plan, self.restore_ms))
 
     def prefill(self, done: int, total: int, eta_s: float | None = None) -> None:

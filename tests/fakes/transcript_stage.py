@@ -107,18 +107,15 @@ class TranscriptStage:
         def note(word: str) -> Callable[[str], None]:
             return lambda key: self.asked.append(f"{word} {key}")
 
-        def note_version(key: str, step: int) -> None:
-            self.asked.append(f"version {key} {step:+d}")
+        def note_requested(key: str, action: Action) -> None:
+            self.asked.append(f"{action.name.lower()} {key}")
 
         def note_submitted(key: str, text: str) -> None:
             self.asked.append(f"submit {key} {text!r}")
 
         view = self.view
-        view.edit_requested.connect(note("edit"))
+        view.requested.connect(note_requested)
         view.edit_cancelled.connect(note("cancel"))
-        view.regenerate_requested.connect(note("regenerate"))
-        view.retry_requested.connect(note("retry"))
-        view.version_requested.connect(note_version)
         view.edit_submitted.connect(note_submitted)
 
     def _open(self, url: QUrl) -> None:

@@ -15,6 +15,7 @@ from engine.types import (
     Message,
     Request,
     RequestId,
+    Role,
     SamplingParams,
 )
 
@@ -61,7 +62,9 @@ class Flight:
     """A request on its way."""
 
     request: Request
-    visible: tuple[Message, ...]  # what a person sees above the reply
+    visible: tuple[
+        Message, ...
+    ]  # what a person sees above what is written, a reply that goes on included
     turn: Turn | None  # None for a side request
     is_fresh: bool  # the newest message begins like no other
     is_started: bool = False
@@ -72,21 +75,44 @@ class Flight:
     fed_before: Counter[int] = field(default_factory=Counter[int])  # by caches, when it started
     streamed: dict[Channel, str] = field(default_factory=lambda: dict.fromkeys(Channel, ""))
 
+    def __post_init__(self) -> None:
+        begun = self.begun
+        if begun is not None:
+            # Where it was stopped inside a character, that is still to come.
+            self.streamed[Channel.ANSWER] = begun.content.rstrip("\N{REPLACEMENT CHARACTER}")
+            self.streamed[Channel.REASONING] = begun.reasoning.rstrip("\N{REPLACEMENT CHARACTER}")
+
+    @property
+    def begun(self) -> Message | None:
+        """The reply that goes on, as it was."""
+        last = self.visible[-1]
+        return last if last.role is Role.ASSISTANT else None
+
     @property
     def chat(self) -> str:
         return str(self.request.conversation_id)
 
     def check(self, finished: RequestFinished) -> None:
         """Assert that the end agrees with what was streamed, and the numbers with each other."""
-        assert self.streamed[Channel.REASONING].rstrip("\n") == finished.reasoning
+        assert _without_lines(self.streamed[Channel.REASONING]) == _without_lines(
+            finished.reasoning
+        )
         # Blanks before a thought are shown before anyone knows that a thought follows.
         blanks = self.streamed[Channel.ANSWER].removesuffix(finished.content)
         assert not blanks.strip()
         assert self.streamed[Channel.ANSWER] == blanks + finished.content
-        num_tokens = len(finished.reply.token_ids)
+        begun = self.begun.reply if self.begun else None
+        num_begun = begun.num_tokens if begun else 0
+        num_tokens = finished.reply.num_tokens - num_begun
         assert finished.usage.output_tokens == num_tokens <= self.request.max_tokens
+        assert not begun or finished.reply.token_ids[:num_begun] == begun.token_ids
         plan = finished.usage.plan
         assert plan.prompt_tokens == len(finished.prompt_ids)
         assert plan.restored + plan.read + plan.replayed == plan.prompt_tokens
         assert 0 <= plan.restored <= plan.matched <= plan.prompt_tokens
         assert min(plan.read, plan.replayed) >= 0
+
+
+def _without_lines(thought: str) -> str:
+    """A thought's own end has none; where one is stopped there and goes on, it is seen only at the end."""
+    return thought.replace("\n", "")

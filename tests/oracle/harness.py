@@ -107,6 +107,12 @@ class Harness:
         if turn is not None:
             self._submit(turn, how, None)
 
+    def resume(self, chat: str, how: How) -> None:
+        before = self.people.chat(chat)
+        turn = self.people.resume(chat)
+        if turn is not None:
+            self._submit(turn, how, None, visible_messages(before, turn.reply_id))
+
     def ask_aside(self, chat: str, how: How) -> None:
         """A side request: alone at the engine, it must leave no trace."""
         asked = self.people.shown(chat, Role.USER)
@@ -256,11 +262,17 @@ class Harness:
 
     # Requests
 
-    def _submit(self, turn: Turn, how: How, fresh: str | None) -> None:
+    def _submit(
+        self,
+        turn: Turn,
+        how: How,
+        fresh: str | None,
+        visible: tuple[Message, ...] | None = None,
+    ) -> None:
         chat = str(turn.conversation.conversation_id)
         assert chat not in self.busy
         request = how.ask(self._name(), chat, turn.messages, turn.new_messages, side=False)
-        visible = visible_messages(turn.conversation, turn.user_id)
+        visible = visible or visible_messages(turn.conversation, turn.user_id)
         # Joined to a message that got no answer, a text is not the message's beginning.
         is_fresh = turn.messages[-1].content == fresh
         self._take_off(Flight(request, visible, turn, is_fresh=is_fresh))
@@ -347,14 +359,19 @@ class Harness:
         self.account.judge(request, plan, prompt.token_ids, starts, is_fresh=flight.is_fresh)
 
     def _note(self, flight: Flight, finished: RequestFinished) -> None:
-        chat, request, reply_ids = flight.chat, flight.request, finished.reply.token_ids
-        if reply_ids:
+        chat, request, output_ids = flight.chat, flight.request, finished.output_ids
+        if finished.reply.num_tokens:
             if not flight.has_lost:
                 self.account.add_prompt(
                     chat, finished.prompt_ids, fork=flight.fork, tail=flight.tail
                 )
-                self.account.add(chat, finished.prompt_ids + reply_ids)
-            messages = (*request.messages, reply_of(finished))
+                held = finished.prompt_ids + output_ids
+                self.account.add(chat, held)
+                if finished.reason is not FinishReason.STOP:
+                    # It may go on, and nothing is read again for that.
+                    self.account.add_prompt(chat, held, fork=flight.fork, tail=len(held))
+            above = request.messages if flight.begun is None else request.messages[:-1]
+            messages = (*above, reply_of(finished))
             self._read_ahead[chat] = ahead_of(messages, request)
         parked = self.cache.parked(request.conversation_id) if self.cache else None
         if parked is not None:

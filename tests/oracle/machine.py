@@ -208,6 +208,12 @@ class Machine(RuleBasedStateMachine):
             self.harness.regenerate(chat, nth, how)
         self._run(run)
 
+    @rule(chat=chats, how=hows, run=pieces)
+    def resume(self, chat: str, how: How, run: int | None) -> None:
+        if chat not in self.harness.busy:
+            self.harness.resume(chat, how)
+        self._run(run)
+
     @rule(chat=chats, how=hows)
     def ask_aside(self, chat: str, how: How) -> None:
         self.harness.ask_aside(chat, how)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
+from app.conversation.actions import (
+    Turn,
+    TurnIds,
+    can_continue,
+    plan_continue,
+    plan_edit,
+    plan_regenerate,
+    plan_send,
+)
 from app.conversation.tree import (
     Conversation,
     Node,
@@ -50,6 +58,13 @@ class People:
             return None
         node_id = nodes[nth % len(nodes)].node_id
         return self._begin(plan_regenerate(self.chat(chat), node_id, self._ids().reply, now=0.0))
+
+    def resume(self, chat: str) -> Turn | None:
+        """Go on with the last reply, if it was cut off."""
+        nodes = self.shown(chat, Role.ASSISTANT)
+        if not nodes or not can_continue(self.chat(chat), nodes[-1].node_id):
+            return None
+        return self._begin(plan_continue(self.chat(chat), nodes[-1].node_id, now=0.0))
 
     def switch(self, chat: str, nth: int, version: int) -> None:
         path = shown_path(self.chat(chat))

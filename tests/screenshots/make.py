@@ -221,6 +221,14 @@ def reading(stage: Stage) -> None:
     stage.wait()
 
 
+def stopped(stage: Stage) -> None:
+    stage.conversation()
+    stage.say(FOLLOW_UP)
+    stage.rig.engine.write("Three things happen: the branch up to the edit is shared, and its")
+    stage.window.pane.stop()
+    stage.wait()
+
+
 def failed(stage: Stage) -> None:
     stage.conversation()
     stage.say(FOLLOW_UP)
@@ -345,6 +353,7 @@ SCENES = {
     "streaming": Scene(streaming),
     "thinking": Scene(thinking),
     "reading": Scene(reading),
+    "stopped": Scene(stopped),
     "failed": Scene(failed),
     "context-full": Scene(context_full, ("normal", "small")),
     "editing": Scene(editing),

@@ -88,7 +88,7 @@ class OwnEngine:
             self._await_idle()
         usage, plan = finished.usage, finished.usage.plan
         redo = self._processed.add_answer(
-            finished.prompt_ids, finished.reply.token_ids, restored=plan.restored
+            finished.prompt_ids, finished.output_ids, restored=plan.restored
         )
         return StepCost(
             step=step.name,

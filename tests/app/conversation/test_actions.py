@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.conversation.actions import (
     EmptyMessageError,
     Turn,
+    can_continue,
     messages_ahead,
+    plan_continue,
     plan_edit,
     plan_regenerate,
     plan_send,
@@ -265,3 +269,57 @@ def test_a_two_megabyte_paste_is_sent_whole() -> None:
 
     assert turn.messages[0].content == text
     assert person.conv.title.startswith("word word")
+
+
+def test_a_reply_that_was_cut_off_goes_on_as_it_is() -> None:
+    person = Person()
+    person.send("one")
+    turn = plan_send(person.conv, "two", person.ids(), now=2.0, generation=GENERATION)
+    half = finished("Half", reason=FinishReason.CANCELLED)
+    stopped = finish_reply(turn.conversation, turn.reply_id, half)
+
+    again = plan_continue(stopped, turn.reply_id, now=3.0)
+
+    assert _said(again) == ["user: one", "assistant: Yes.", "user: two", "assistant: Half"]
+    assert again.messages[-1].reply == half.reply
+    assert again.new_messages == frozenset()
+    assert (again.user_id, again.reply_id) == (turn.user_id, turn.reply_id)
+    reply = again.conversation.nodes[turn.reply_id]
+    assert (reply.status, reply.content) == (MessageStatus.STREAMING, "Half")
+    assert reply.reply is None, "its ids are not those of what it will say"
+    assert again.conversation.updated_at == 3.0
+    ended = finish_reply(again.conversation, turn.reply_id, finished("Half and more"))
+    assert shown_path(ended)[-1].content == "Half and more"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason", "max_tokens", "can"),
+    [
+        ("Half", FinishReason.CANCELLED, 64, True),
+        ("", FinishReason.CANCELLED, 64, False),
+        ("Half", FinishReason.LENGTH, 3, True),
+        ("Half", FinishReason.LENGTH, 4, False),  # the context is full
+        ("All", FinishReason.STOP, 3, False),
+    ],
+)
+def test_what_can_go_on(content: str, reason: FinishReason, max_tokens: int, can: bool) -> None:
+    person = Person()
+    generation = replace(GENERATION, max_tokens=max_tokens)
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=generation)
+    end = finished(content, reason=reason, token_ids=(1, 2, 3) if content else ())
+    conv = finish_reply(turn.conversation, turn.reply_id, end)
+
+    assert can_continue(conv, turn.reply_id) == can
+    after = plan_send(conv, "two", person.ids(), now=2.0).conversation
+    assert not can_continue(after, turn.reply_id), "something follows it"
+
+
+def test_a_reply_that_failed_goes_on_without_its_ids() -> None:
+    person = Person()
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0)
+    failed = fail_reply(turn.conversation, turn.reply_id, FAILURE, content="Ha", reasoning="")
+
+    again = plan_continue(failed, turn.reply_id, now=2.0)
+
+    assert again.messages[-1] == Message(role=Role.ASSISTANT, content="Ha")
+    assert again.conversation.nodes[turn.reply_id].problem is None

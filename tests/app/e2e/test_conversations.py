@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit
 from app.viewmodels.transcript import ItemStatus, Version
 from app.widgets.commands import CommandId
 from app.widgets.send_button import SendState
+from app.widgets.transcript_rows import Action
 from engine.errors import ContextFullError, OutOfMemoryError
 from engine.types import PromptPlan
 from tests.app.conftest import MakeStage
@@ -67,6 +68,45 @@ def test_escape_stops_from_the_composer_and_from_the_transcript(stage: Stage) ->
         stage.edit.setFocus()
 
 
+def test_a_stopped_answer_goes_on_where_it_was(stage: Stage) -> None:
+    stage.send("Count")
+    stage.engine.write("One, ")
+    stage.settle()
+    assert not stage.window.commands[CommandId.CONTINUE].isEnabled()
+    stage.run(CommandId.STOP)
+    assert stage.items[-1].cut == "Stopped"
+    seed = stage.engine.submitted[-1].sampling.seed
+    stage.run(CommandId.CONTINUE)
+    assert stage.engine.submitted[-1].messages[-1].content == "One, "
+    assert stage.engine.submitted[-1].sampling.seed == seed
+    assert stage.texts == ["Count", "One, "]
+    stage.engine.write("two, ")
+    stage.settle()
+    stage.pane.view.flush()
+    assert stage.pane.view.text_of(stage.items[-1].key) == "One, two, "
+    stage.run(CommandId.STOP)
+    stage.pane.view.requested.emit(stage.items[-1].key, Action.CONTINUE)
+    stage.settle()
+    stage.answer("three.")
+    assert stage.texts == ["Count", "One, two, three."]
+    assert stage.items[-1].version == Version(1, 1)
+    assert not stage.window.commands[CommandId.CONTINUE].isEnabled()
+
+
+def test_an_answer_that_can_not_go_on_stays_as_it_was(stage: Stage) -> None:
+    stage.send("Count")
+    stage.engine.write("One, ")
+    stage.run(CommandId.STOP)
+    stage.engine.hold_start = True
+    stage.run(CommandId.CONTINUE)
+    stage.engine.fail(OutOfMemoryError("8.1 GB were needed.").problem)
+    stage.settle()
+    assert stage.texts == ["Count", "One, "]
+    assert stage.items[-1].status is ItemStatus.STOPPED
+    assert stage.items[-1].can_continue
+    assert "memory" in stage.pane.notice.text
+
+
 def test_regenerate_and_versions(stage: Stage) -> None:
     stage.chat("Hello", "First")
     stage.run(CommandId.REGENERATE)
@@ -75,7 +115,7 @@ def test_regenerate_and_versions(stage: Stage) -> None:
     assert stage.items[1].version == Version(2, 2)
     stage.run(CommandId.PREVIOUS_VERSION)
     assert stage.texts == ["Hello", "First"]
-    stage.pane.view.version_requested.emit(stage.items[1].key, 1)
+    stage.pane.view.requested.emit(stage.items[1].key, Action.NEXT_VERSION)
     stage.settle()
     assert stage.texts == ["Hello", "Second"]
 
@@ -146,7 +186,7 @@ def test_a_failure_shows_its_card_and_can_be_retried(stage: Stage) -> None:
     stage.engine.fail(problem)
     stage.settle()
     assert stage.items[1].problem == problem
-    stage.pane.view.retry_requested.emit(stage.items[1].key)
+    stage.pane.view.requested.emit(stage.items[1].key, Action.RETRY)
     stage.settle()
     stage.answer("Hi")
     assert stage.texts == ["Hello", "Hi"]

@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
+from app.conversation.actions import (
+    Turn,
+    TurnIds,
+    plan_continue,
+    plan_edit,
+    plan_regenerate,
+    plan_send,
+)
 from app.conversation.tree import (
     Conversation,
     Generation,
@@ -64,11 +71,15 @@ def send(conversation: Conversation, number: int, made_by: Generation | None = N
     )
 
 
-def finished(turn: Turn, usage: Usage = USAGE, answer_start: int = 0) -> Conversation:
-    reply = ReplyTokens.of((1, 2), answer_start=answer_start, tokenizer_hash="k")
-    event = RequestFinished(
-        RequestId("q"), FinishReason.STOP, "answer", "reason", reply, usage, prompt_ids=()
-    )
+def finished(
+    turn: Turn,
+    usage: Usage = USAGE,
+    answer_start: int = 0,
+    reason: FinishReason = FinishReason.STOP,
+) -> Conversation:
+    token_ids = range(usage.output_tokens)
+    reply = ReplyTokens.of(token_ids, answer_start=answer_start, tokenizer_hash="k")
+    event = RequestFinished(RequestId("q"), reason, "answer", "reason", reply, usage, prompt_ids=())
     return finish_reply(turn.conversation, turn.reply_id, event)
 
 
@@ -142,3 +153,29 @@ def test_rate_needs_a_few_tokens_and_some_time() -> None:
     assert live.tok_s is None
     live.append(Channel.ANSWER, "bcde", num_tokens=5, now=10.1)
     assert live.tok_s == pytest.approx(40.0)
+
+
+@pytest.mark.parametrize(
+    ("reason", "max_tokens", "cut"),
+    [
+        (FinishReason.CANCELLED, 512, "Stopped"),
+        (FinishReason.LENGTH, 212, "Reached the limit of 212 tokens"),
+        (FinishReason.LENGTH, 512, "The context is full"),
+        (FinishReason.STOP, 212, ""),
+    ],
+)
+def test_an_answer_says_why_it_was_cut_off(reason: FinishReason, max_tokens: int, cut: str) -> None:
+    turn = send(EMPTY, 1, replace(generation(), max_tokens=max_tokens))
+    _user, reply = transcript_items(finished(turn, reason=reason), {})
+    assert reply.cut == cut
+    assert reply.can_continue == cut.startswith(("Stopped", "Reached"))
+
+
+def test_an_answer_that_goes_on_shows_what_it_says_already() -> None:
+    turn = send(EMPTY, 1, generation())
+    stopped = finished(turn, reason=FinishReason.CANCELLED)
+    again = plan_continue(stopped, turn.reply_id, now=2)
+    live = LiveReply(Waiting(0), again.conversation.nodes[turn.reply_id])
+    live.append(Channel.ANSWER, " more", num_tokens=1, now=0.0)
+    _user, reply = transcript_items(again.conversation, {turn.reply_id: live})
+    assert (reply.status, reply.text) == (ItemStatus.STREAMING, "answer more")

@@ -53,7 +53,7 @@ def test_versions_are_left_and_right_as_far_as_there_are(transcript: TranscriptS
     transcript.show([question(0, version=Version(2, 3))])
     transcript.click(Action.PREVIOUS_VERSION)
     transcript.click(Action.NEXT_VERSION)
-    assert transcript.asked == ["version u0 -1", "version u0 +1"]
+    assert transcript.asked == ["previous_version u0", "next_version u0"]
     transcript.show([question(0, version=Version(1, 3))])
     assert not transcript.has(Action.PREVIOUS_VERSION)
     transcript.show([question(0, version=Version(3, 3))])
@@ -65,7 +65,7 @@ def test_versions_are_left_and_right_as_far_as_there_are(transcript: TranscriptS
 def test_a_press_that_is_released_elsewhere_is_no_click(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "text")])
     viewport = transcript.view.viewport()
-    with transcript.qtbot.assertNotEmitted(transcript.view.regenerate_requested):
+    with transcript.qtbot.assertNotEmitted(transcript.view.requested):
         QTest.mousePress(viewport, LEFT, pos=transcript.find(Action.REGENERATE))
         QTest.mouseRelease(viewport, LEFT, pos=QPoint(5, 5))
 

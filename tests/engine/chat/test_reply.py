@@ -72,3 +72,21 @@ def test_plain_replies_are_their_ids_text(token_ids: tuple[int, ...]) -> None:
     reply, pieces = stream(token_ids, in_reasoning=False)
 
     assert reply.content == TOKENIZER.decode(token_ids) == joined(pieces, Channel.ANSWER)
+
+
+@pytest.mark.parametrize("in_reasoning", [True, False])
+def test_a_reply_that_goes_on_is_split_as_if_it_had_not_been_cut(in_reasoning: bool) -> None:
+    opened = "" if in_reasoning else "<think>"
+    token_ids = TOKENIZER.encode_template(
+        f"{opened}\nhm \N{GRINNING FACE}\n</think>\n\nYes, \u00e9t\u00e9."
+    )
+    whole, _ = stream(token_ids, in_reasoning=in_reasoning)
+    for cut in range(len(token_ids)):
+        reply = ReplyStream(TOKENIZER, in_reasoning=in_reasoning, begun=token_ids[:cut])
+        before = reply.content
+        pieces = [piece for token_id in token_ids[cut:] for piece in reply.add(token_id)]
+        pieces += reply.flush()
+
+        assert (reply.reasoning, reply.content) == (whole.reasoning, whole.content)
+        assert reply.tokens() == whole.tokens()
+        assert reply.content == before + joined(pieces, Channel.ANSWER)

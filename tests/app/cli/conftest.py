@@ -1,0 +1,7 @@
+"""The engine's fixtures."""
+
+from __future__ import annotations
+
+from tests.fakes.engine_fixtures import open_tiny, tiny_model
+
+__all__ = ["open_tiny", "tiny_model"]

@@ -1,0 +1,156 @@
+"""A reply that was cut off goes on as if it never had been."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from engine.events import Evict, EvictWhat, RequestFinished, Submit, Verified, Verify
+from engine.types import (
+    ConversationId,
+    FinishReason,
+    Message,
+    ReasonKind,
+    Request,
+    RequestId,
+    Role,
+    SamplingParams,
+)
+from tests.fakes.asking import reply_of, user
+from tests.fakes.engine_fixtures import OpenTiny
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tiny_model import CONFIGS, Template
+from tests.oracle.harness import BITWISE
+
+NUM_TOKENS = 12
+CUT = 5
+QUESTION = Request(
+    request_id=RequestId("r"),
+    conversation_id=ConversationId("A"),
+    messages=(user("What is a small boat?"),),
+    new_messages=frozenset({0}),
+    sampling=SamplingParams(temperature=0.8, seed=7, repetition_penalty=1.2),
+    max_tokens=NUM_TOKENS,
+    record_logits=True,
+)
+
+
+def answer(client: InlineClient, request: Request) -> RequestFinished:
+    client.send(Submit(request, time.perf_counter()))
+    finished = client.run_until_idle()[-1]
+    assert isinstance(finished, RequestFinished), finished
+    return finished
+
+
+def rest_of(request: Request, finished: RequestFinished) -> Request:
+    """The request that goes on where this one ended."""
+    return replace(
+        request,
+        messages=(*request.messages, reply_of(finished)),
+        new_messages=frozenset(),
+        max_tokens=NUM_TOKENS - finished.usage.output_tokens,
+        stop_after=None,
+    )
+
+
+def hold_to_the_oracle(client: InlineClient, name: str, request: Request) -> None:
+    client.send(Verify(request.request_id, request.messages))
+    (event,) = client.run_until_idle()
+    assert isinstance(event, Verified)
+    assert event.result.prompt_equal, event.result
+    assert event.result.equal, event.result
+    assert event.result.replay_difference == 0.0
+    if name in BITWISE:
+        assert event.result.max_difference == 0.0
+
+
+@pytest.mark.parametrize("looks_ahead", [True, False])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_it_says_what_it_would_have_said_and_nothing_is_read(
+    open_tiny: OpenTiny, name: str, looks_ahead: bool
+) -> None:
+    whole = answer(open_tiny(name), QUESTION)
+    client = open_tiny(name, looks_ahead=looks_ahead)
+    stopped = answer(client, replace(QUESTION, stop_after=CUT))
+    rest = rest_of(QUESTION, stopped)
+    finished = answer(client, rest)
+
+    assert whole.reply.num_tokens > CUT
+    assert stopped.reason is FinishReason.CANCELLED
+    assert finished.reply == whole.reply
+    assert (finished.content, finished.reasoning) == (whole.content, whole.reasoning)
+    assert finished.output_ids == whole.output_ids[CUT:]
+    plan = finished.usage.plan
+    assert plan.restored == plan.prompt_tokens
+    hold_to_the_oracle(client, name, rest)
+
+
+@pytest.mark.parametrize("template", Template)
+def test_it_may_be_cut_off_again_and_again(open_tiny: OpenTiny, template: Template) -> None:
+    whole = answer(open_tiny(template=template), QUESTION)
+    client = open_tiny(template=template)
+    finished = answer(client, replace(QUESTION, max_tokens=1))
+    request = QUESTION
+    while finished.reply.num_tokens < whole.reply.num_tokens:
+        assert finished.reason is FinishReason.LENGTH
+        request = replace(QUESTION, messages=(*QUESTION.messages, reply_of(finished)), max_tokens=1)
+        finished = answer(client, replace(request, new_messages=frozenset()))
+        assert finished.usage.plan.restored == finished.usage.plan.prompt_tokens
+        assert finished.usage.output_tokens <= 1
+
+    assert finished.reply == whole.reply
+    assert (finished.content, finished.reasoning) == (whole.content, whole.reasoning)
+
+
+def test_what_follows_it_reads_nothing_of_it_again(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    stopped = answer(client, replace(QUESTION, stop_after=CUT))
+    rest = rest_of(QUESTION, stopped)
+    finished = answer(client, rest)
+    further = replace(
+        QUESTION,
+        messages=(*QUESTION.messages, reply_of(finished), user("And a large one?")),
+        new_messages=frozenset({2}),
+    )
+
+    assert answer(client, further).usage.plan.replayed == 0
+    hold_to_the_oracle(client, "qwen3_5", further)
+
+
+def test_when_its_state_is_gone_it_is_read_again_and_says_so(open_tiny: OpenTiny) -> None:
+    whole = answer(open_tiny(), QUESTION)
+    client = open_tiny()
+    stopped = answer(client, replace(QUESTION, stop_after=CUT))
+    client.send(Evict(EvictWhat.ALL))
+    rest = rest_of(QUESTION, stopped)
+    finished = answer(client, rest)
+    plan = finished.usage.plan
+
+    assert finished.reply == whole.reply
+    assert (plan.restored, plan.read, plan.replayed) == (0, 0, plan.prompt_tokens)
+    assert [reason.kind for reason in plan.reasons] == [ReasonKind.STATE_EVICTED]
+    hold_to_the_oracle(client, "qwen3_5", rest)
+
+
+def test_a_reply_of_which_only_the_text_is_left_goes_on_too(open_tiny: OpenTiny) -> None:
+    client = open_tiny(template=Template.THINKING)
+    for begun in (
+        Message(role=Role.ASSISTANT, content="It is a boat", reasoning="hm"),
+        Message(role=Role.ASSISTANT, content="", reasoning="hm, a boat"),
+    ):
+        finished = answer(client, rest_of_text(begun))
+        assert finished.content.startswith(begun.content)
+        assert finished.reasoning.startswith(begun.reasoning)
+        assert finished.usage.output_tokens == CUT
+
+
+def rest_of_text(begun: Message) -> Request:
+    return replace(
+        QUESTION,
+        messages=(*QUESTION.messages, begun),
+        new_messages=frozenset(),
+        max_tokens=CUT,
+        record_logits=False,
+    )
