@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 COPIED = ("app", "engine", "tests", "resources", "pyproject.toml")
 MACHINE = ("tests/oracle/test_machine.py",)
 CACHE = ("tests/engine/cache", "tests/oracle/test_machine.py")
+CONTINUED = ("tests/engine/test_continue.py",)
 FAULTS = ("tests/engine/test_faults.py",)
 
 
@@ -147,18 +148,21 @@ MUTATIONS = (
         "engine/runner/runner.py",
         "if common_prefix_len(held.token_ids, upcoming.token_ids) < num_held:",
         "if False:",
+        ("tests/engine/test_read_ahead.py", *MACHINE),
     ),
     Mutation(
         "a stopped reply keeps no state of its end",
         "engine/runner/runner.py",
         "if sequence.ended is not FinishReason.STOP:",
         "if False:",
+        CONTINUED,
     ),
     Mutation(
         "a reply that goes on draws as from its beginning",
         "engine/runner/decoder.py",
         "index = len(sequence.reply.token_ids) + num_unread",
         "index = sequence.num_output + num_unread",
+        CONTINUED,
     ),
 )
 

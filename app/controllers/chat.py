@@ -10,11 +10,13 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
+from app.bridge.tasks import problem_of
 from app.controllers.desk import Desk
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.requests import problem_with
 from app.controllers.turns import Refusal, Turns
+from app.controllers.undo import UndoList
 from app.conversation.actions import (
     Turn,
     TurnIds,
@@ -23,6 +25,7 @@ from app.conversation.actions import (
     plan_regenerate,
     plan_send,
 )
+from app.conversation.deletion import can_delete, delete_message, num_below, restore_message
 from app.conversation.tree import (
     Conversation,
     NodeId,
@@ -31,10 +34,17 @@ from app.conversation.tree import (
     show_version,
     versions,
 )
-from engine.errors import EngineError
+from engine.errors import EngineError, UserFixableError
 from engine.types import ConversationId
 
 Plan = Callable[[Conversation], Turn]
+
+
+class AnswerRunningError(UserFixableError):
+    """What is asked for has to wait for an answer."""
+
+    title = "An answer is being written here."
+    advice = "Stop it, or undo once it has ended."
 
 
 class ChatController(QObject):
@@ -43,12 +53,17 @@ class ChatController(QObject):
     refused = Signal(object)  # Refusal
     next_turn_changed = Signal(object)  # ConversationId: other messages or options come before it
     draft_saved = Signal(object)  # ConversationId
+    deleted = Signal(int, object)  # how many messages, what undoes it
+    failed = Signal(object)  # Problem
 
-    def __init__(self, desk: Desk, turns: Turns, models: ModelsController, origin: Origin) -> None:
+    def __init__(
+        self, desk: Desk, turns: Turns, models: ModelsController, undo: UndoList, origin: Origin
+    ) -> None:
         super().__init__()
         self._desk = desk
         self._turns = turns
         self._models = models
+        self._undo = undo
         self._origin = origin
         turns.refused.connect(self.refused)
 
@@ -84,6 +99,15 @@ class ChatController(QObject):
             conversation_id, "", lambda current: plan_continue(current, reply_id, now=now)
         )
 
+    def delete(self, conversation_id: ConversationId, node_id: NodeId) -> None:
+        """Take out a version of a message and all below it; nothing while an answer is on its way."""
+        conversation = self._desk.get(conversation_id)
+        if self._turns.live_in(conversation_id) is None and can_delete(conversation, node_id):
+            self._put(delete_message(conversation, node_id, now=self._origin.now()))
+            self.deleted.emit(
+                num_below(conversation, node_id), self._note_deletion(conversation_id, node_id)
+            )
+
     def stop(self, conversation_id: ConversationId) -> None:
         self._turns.stop(conversation_id)
 
@@ -93,20 +117,37 @@ class ChatController(QObject):
         siblings = versions(conversation, node_id)
         index = siblings.index(node_id) + step
         if 0 <= index < len(siblings):
-            self._desk.put(show_version(conversation, siblings[index]))
-            self.next_turn_changed.emit(conversation_id)
+            self._put(show_version(conversation, siblings[index]))
 
     def set_system_prompt(self, conversation_id: ConversationId, text: str) -> None:
-        self._desk.put(set_system_prompt(self._desk.get(conversation_id), text))
-        self.next_turn_changed.emit(conversation_id)
+        self._put(set_system_prompt(self._desk.get(conversation_id), text))
 
     def set_setup(self, conversation_id: ConversationId, setup: Setup) -> None:
-        self._desk.put(replace(self._desk.get(conversation_id), setup=setup))
-        self.next_turn_changed.emit(conversation_id)
+        self._put(replace(self._desk.get(conversation_id), setup=setup))
 
     def save_draft(self, conversation_id: ConversationId, draft: str) -> None:
         self._desk.put_draft(conversation_id, draft)
         self.draft_saved.emit(conversation_id)
+
+    def _note_deletion(
+        self, conversation_id: ConversationId, node_id: NodeId
+    ) -> Callable[[], object]:
+        return self._undo.add(lambda: self._bring_back(conversation_id, node_id))
+
+    def _bring_back(self, conversation_id: ConversationId, node_id: NodeId) -> None:
+        if self._turns.live_in(conversation_id) is not None:
+            self._note_deletion(conversation_id, node_id)
+            self.failed.emit(AnswerRunningError("What was deleted comes back then.").problem)
+            return
+        self._desk.open(
+            conversation_id,
+            lambda conversation: self._put(restore_message(conversation, node_id)),
+            lambda error: self.failed.emit(problem_of(error)),
+        )
+
+    def _put(self, conversation: Conversation) -> None:
+        self._desk.put(conversation)
+        self.next_turn_changed.emit(conversation.conversation_id)
 
     def _begin(self, conversation_id: ConversationId, text: str, plan: Plan) -> bool:
         if self._turns.live_in(conversation_id) is not None:

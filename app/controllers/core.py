@@ -23,6 +23,7 @@ from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.read_ahead import ReadAhead
 from app.controllers.turns import Turns
+from app.controllers.undo import UndoList
 from app.settings import Settings
 from app.store.conversations import OpenedStore
 
@@ -56,15 +57,23 @@ class Core(QObject):
             self.bridge, self._lane, seams.catalog, self.preferences, seams.model
         )
         self.turns = Turns(self.bridge, self.store, self.desk, self.models, seams.origin)
-        self.chat = ChatController(self.desk, self.turns, self.models, seams.origin)
+        self.undo = UndoList()
+        self.chat = ChatController(self.desk, self.turns, self.models, self.undo, seams.origin)
         self.library = LibraryController(
-            self.store, self.desk, self.turns, self.preferences, seams.origin
+            self.store, self.desk, self.turns, self.preferences, self.undo, seams.origin
         )
         self.idle = Idle(self.bridge, self.preferences)
         self.read_ahead = ReadAhead(
             self.bridge, self.desk, self.turns, self.models, self.library, self.chat
         )
-        for source in (self.store, self.desk, self.models, self.library, self.preferences):
+        for source in (
+            self.store,
+            self.desk,
+            self.models,
+            self.chat,
+            self.library,
+            self.preferences,
+        ):
             source.failed.connect(self.failed)
 
     def open(self) -> None:

@@ -12,6 +12,7 @@ from app.controllers.desk import Desk
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.turns import Turns
+from app.controllers.undo import UndoList
 from app.conversation.tree import (
     Conversation,
     ConversationSummary,
@@ -27,7 +28,7 @@ class LibraryController(QObject):
 
     list_changed = Signal()
     current_changed = Signal()  # another conversation is on show
-    deleted = Signal(object)  # ConversationSummary
+    deleted = Signal(object, object)  # ConversationSummary, what undoes it
     finished_unseen = Signal(object)  # ConversationSummary: an answer ended that is not on show
     failed = Signal(object)  # Problem
 
@@ -37,6 +38,7 @@ class LibraryController(QObject):
         desk: Desk,
         turns: Turns,
         preferences: Preferences,
+        undo: UndoList,
         origin: Origin,
     ) -> None:
         super().__init__()
@@ -44,10 +46,11 @@ class LibraryController(QObject):
         self._desk = desk
         self._turns = turns
         self._preferences = preferences
+        self._undo = undo
         self._origin = origin
         self._summaries: dict[ConversationId, ConversationSummary] = {}
         self._unseen: set[ConversationId] = set()
-        self._deleted: list[ConversationSummary] = []
+        self._deleted: set[ConversationId] = set()
         self._wanted: ConversationId | None = None
         self.current = self._lay_out_new()
         desk.changed.connect(self._on_conversation_changed)
@@ -116,25 +119,23 @@ class LibraryController(QObject):
         )
 
     def delete(self, conversation_id: ConversationId) -> None:
-        """Take a conversation off the list; undo_delete brings it back."""
+        """Take a conversation off the list; undoing brings it back."""
         summary = self._summaries.pop(conversation_id, None)
         if summary is None:
             return
         self._turns.stop(conversation_id)
         now = self._origin.now()
         self._store.run(lambda store: store.delete(conversation_id, now=now), None, self._on_failed)
-        self._deleted.append(summary)
+        self._deleted.add(conversation_id)
         self._unseen.discard(conversation_id)
         if conversation_id == self.current:
             self._show(self._lay_out_new())
         self.list_changed.emit()
-        self.deleted.emit(summary)
+        self.deleted.emit(summary, self._undo.add(lambda: self._bring_back(summary)))
 
-    def undo_delete(self) -> None:
-        """Bring back what was deleted last and show it."""
-        if not self._deleted:
-            return
-        summary = self._deleted.pop()
+    def _bring_back(self, summary: ConversationSummary) -> None:
+        """Show what was deleted."""
+        self._deleted.remove(summary.conversation_id)
         self._summaries[summary.conversation_id] = summary
         self._store.run(lambda store: store.restore(summary.conversation_id), None, self._on_failed)
         self.list_changed.emit()
@@ -170,8 +171,9 @@ class LibraryController(QObject):
     def _on_reread(self, summaries: tuple[ConversationSummary, ...]) -> None:
         """What changed here while the store was read is newer than what it read."""
         for summary in summaries:
-            if summary.conversation_id not in self._desk and not self._is_deleted(summary):
-                self._summaries[summary.conversation_id] = summary
+            conversation_id = summary.conversation_id
+            if conversation_id not in self._desk and conversation_id not in self._deleted:
+                self._summaries[conversation_id] = summary
         self.list_changed.emit()
 
     def _on_summaries(self, summaries: tuple[ConversationSummary, ...]) -> None:
@@ -193,14 +195,10 @@ class LibraryController(QObject):
         self.failed.emit(problem_of(error))
 
     def _on_conversation_changed(self, conversation_id: ConversationId) -> None:
-        summary = summary_of(self._desk.get(conversation_id))
-        if not self._is_deleted(summary):
-            self._summaries[conversation_id] = summary
+        if conversation_id not in self._deleted:
+            self._summaries[conversation_id] = summary_of(self._desk.get(conversation_id))
             self._remember_current()
             self.list_changed.emit()
-
-    def _is_deleted(self, summary: ConversationSummary) -> bool:
-        return any(one.conversation_id == summary.conversation_id for one in self._deleted)
 
     def _on_answered(self, conversation_id: ConversationId) -> None:
         if conversation_id != self.current and conversation_id in self._summaries:

@@ -70,7 +70,7 @@ class ReadAhead(QObject):
             self._sent = None
             self._wait()
 
-    def _on_deleted(self, summary: ConversationSummary) -> None:
+    def _on_deleted(self, summary: ConversationSummary, _undo: object) -> None:
         if self._facts is None or self._is_over:
             return
         self._bridge.send(withdrawal(summary.conversation_id))

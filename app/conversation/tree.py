@@ -92,6 +92,7 @@ class Node:
     status: MessageStatus = MessageStatus.COMPLETE
     generation: Generation | None = None
     problem: Problem | None = None
+    deleted_at: float | None = None  # see deletion.py
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +109,8 @@ class ConversationSummary:
 class Conversation:
     """A conversation and its tree. Times are Unix seconds.
 
-    nodes and children are in order of creation, parents first; children has the root messages under None.
+    nodes and children are in order of creation, parents first; children has the root messages under None
+    and no deleted ones.
     shown names the version on show only where that is not the newest. The mappings are never changed in
     place: values share them.
     """
@@ -139,7 +141,8 @@ class Conversation:
             above = self.nodes[node.parent].role if node.parent is not None else Role.ASSISTANT
             assert {above, node.role} == {Role.USER, Role.ASSISTANT}, "the roles alternate"
             seen.add(node_id)
-            by_parent[node.parent] = (*by_parent.get(node.parent, ()), node_id)
+            if node.deleted_at is None:
+                by_parent[node.parent] = (*by_parent.get(node.parent, ()), node_id)
         assert dict(self.children) == by_parent
         for parent, node_id in self.shown.items():
             assert node_id in by_parent[parent][:-1], "the newest version needs no entry"
@@ -198,8 +201,9 @@ def add_nodes(conv: Conversation, *added: Node) -> Conversation:
     for node in added:
         assert node.node_id not in nodes
         nodes[node.node_id] = node
-        children[node.parent] = (*children.get(node.parent, ()), node.node_id)
-        shown.pop(node.parent, None)
+        if node.deleted_at is None:
+            children[node.parent] = (*children.get(node.parent, ()), node.node_id)
+            shown.pop(node.parent, None)
     return replace(conv, nodes=nodes, children=children, shown=shown)
 
 
@@ -223,7 +227,7 @@ def set_draft(conv: Conversation, text: str) -> Conversation:
 
 def set_generation(conv: Conversation, reply_id: NodeId, generation: Generation) -> Conversation:
     """Say how a reply is generated, when the model was not known at sending."""
-    return _replace_node(conv, replace(conv.nodes[reply_id], generation=generation))
+    return replace_node(conv, replace(conv.nodes[reply_id], generation=generation))
 
 
 def resume_reply(conv: Conversation, reply_id: NodeId) -> Conversation:
@@ -231,7 +235,7 @@ def resume_reply(conv: Conversation, reply_id: NodeId) -> Conversation:
     node = conv.nodes[reply_id]
     assert node.status is not MessageStatus.STREAMING
     status = MessageStatus.STREAMING
-    return _replace_node(conv, replace(node, status=status, reply=None, problem=None))
+    return replace_node(conv, replace(node, status=status, reply=None, problem=None))
 
 
 def finish_reply(conv: Conversation, reply_id: NodeId, finished: RequestFinished) -> Conversation:
@@ -270,10 +274,11 @@ def fail_reply(
 
 def _end_reply(conv: Conversation, ended: Node) -> Conversation:
     assert conv.nodes[ended.node_id].status is MessageStatus.STREAMING, "a reply ends once"
-    return _replace_node(conv, ended)
+    return replace_node(conv, ended)
 
 
-def _replace_node(conv: Conversation, node: Node) -> Conversation:
+def replace_node(conv: Conversation, node: Node) -> Conversation:
+    """Take another value for a message that is there."""
     return replace(conv, nodes={**conv.nodes, node.node_id: node})
 
 

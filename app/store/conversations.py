@@ -131,7 +131,11 @@ class ConversationStore:
 
     def purge(self, *, now: float) -> int:
         """Remove for good what was deleted 30 days ago, and return how many conversations that were."""
-        return self._database.run(statements.PURGE, (now - DELETED_KEPT_S,))
+        long_ago = (now - DELETED_KEPT_S,)
+        with self._database.transaction():
+            if self._database.run(statements.PURGE_MESSAGES, long_ago):
+                self._database.run(statements.PURGE_SHOWN)
+            return self._database.run(statements.PURGE, long_ago)
 
     def stop_interrupted(self) -> int:
         """Mark the replies that a crash cut off as stopped, text kept, and return how many there were."""

@@ -43,6 +43,7 @@ class MessageRow(NamedTuple):
     seed: int | None
     finish_reason: str | None
     problem: str | None
+    deleted_at: float | None
     content: str
     reasoning: str
 
@@ -98,6 +99,7 @@ def message_values(conversation_id: ConversationId, node: Node) -> tuple[Value, 
         seed=how and how.sampling.seed,
         finish_reason=how and how.finish_reason,
         problem=node.problem and to_json(node.problem),
+        deleted_at=node.deleted_at,
         content=node.content,
         reasoning=node.reasoning,
     )
@@ -117,6 +119,7 @@ def node_from(values: tuple[Value, ...]) -> Node:
         created_at=row.created_at,
         generation=_generation(row, values[_USAGE_AT:]),
         problem=None if row.problem is None else from_json_or_none(Problem, row.problem),
+        deleted_at=row.deleted_at,
         content=row.content,
         reasoning=row.reasoning,
         reply=_reply(TokensRow._make(values[_TOKENS_AT:_USAGE_AT])) if has_tokens else None,

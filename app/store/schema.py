@@ -83,4 +83,9 @@ _M002: Migration = (
     """,
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_M001, _M002)
+_M003: Migration = (
+    "ALTER TABLE messages ADD COLUMN deleted_at REAL",
+    "CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT NULL",
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_M001, _M002, _M003)

@@ -35,6 +35,19 @@ SET_KEEP_READY = "UPDATE conversations SET keep_ready = ? WHERE conversation_id 
 SET_DELETED_AT = "UPDATE conversations SET deleted_at = ? WHERE conversation_id = ?"
 PURGE = "DELETE FROM conversations WHERE deleted_at <= ?"
 
+# With what is below them, which has no mark of its own.
+PURGE_MESSAGES = """
+    WITH RECURSIVE gone (conversation_id, node_id) AS (
+        SELECT conversation_id, node_id FROM messages WHERE deleted_at <= ?
+        UNION
+        SELECT below.conversation_id, below.node_id
+        FROM messages AS below JOIN gone USING (conversation_id)
+        WHERE below.parent = gone.node_id
+    )
+    DELETE FROM messages WHERE node_id IN (SELECT node_id FROM gone)
+"""
+PURGE_SHOWN = "DELETE FROM shown_versions WHERE node_id NOT IN (SELECT node_id FROM messages)"
+
 PUT_MESSAGE = _insert(
     "messages",
     MESSAGE_COLUMNS,

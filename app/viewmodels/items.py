@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from app.conversation.actions import can_continue, is_at_limit
+from app.conversation.deletion import can_delete
 from app.conversation.tree import (
     Conversation,
     Generation,
@@ -41,15 +42,18 @@ def transcript_items(
     """The messages on show; live has what is being written, editing is the message in an editor."""
     items: list[TranscriptItem] = []
     model_path: str | None = None
-    for node in shown_path(conversation):
+    path = shown_path(conversation)
+    is_answering = any(node.node_id in live for node in path)
+    for node in path:
         version = _version(conversation, node.node_id)
         if node.role is Role.USER:
-            items.append(_user_item(node, version, editing=node.node_id == editing))
+            item = _user_item(node, version, editing=node.node_id == editing)
         else:
             item = _reply_item(node, version, live.get(node.node_id), model_path)
-            goes_on = can_continue(conversation, node.node_id)
-            items.append(replace(item, can_continue=goes_on))
+            item = replace(item, can_continue=can_continue(conversation, node.node_id))
             model_path = node.generation.model_path if node.generation else model_path
+        deletes = not is_answering and can_delete(conversation, node.node_id)
+        items.append(replace(item, can_delete=deletes))
     return tuple(items)
 
 

@@ -82,6 +82,7 @@ class TranscriptItem:
     problem: Problem | None = None
     cut: str = ""  # why the answer ends before its end
     can_continue: bool = False
+    can_delete: bool = False
     editing: bool = False
 
 

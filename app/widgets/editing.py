@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QTextEdit
 
-from app.controllers.library import LibraryController
+from app.controllers.undo import UndoList
 from app.widgets.transcript import TranscriptView
 
 
 class TextCommands:
-    """What no text field takes goes to the transcript, or brings back a deleted chat."""
+    """What no text field takes goes to the transcript, or takes back what was deleted last."""
 
-    def __init__(self, view: TranscriptView, library: LibraryController) -> None:
+    def __init__(self, view: TranscriptView, undo_list: UndoList) -> None:
         self._view = view
-        self._library = library
+        self._undo_list = undo_list
 
     def undo(self) -> None:
         field = _focused()
         if field is not None and _can_undo(field):
             field.undo()
         else:
-            self._library.undo_delete()
+            self._undo_list.undo_newest()
 
     def redo(self) -> None:
         if (field := _focused()) is not None:

@@ -60,7 +60,7 @@ class MainWindow(QMainWindow):
         self.resize(Size.WINDOW_WIDTH, Size.WINDOW_HEIGHT)
         self.pane = ChatPane(theme, core, self)
         # A connection to a method does not keep a plain object alive.
-        self._text_commands = TextCommands(self.pane.view, core.library)
+        self._text_commands = TextCommands(self.pane.view, core.undo)
         self.inspector = Inspector(self)
         self.picker = ModelPicker(theme, core.models, self)
         self._quitting = QuitGuard(self, lambda: core.turns.num_writing)
@@ -125,6 +125,7 @@ class MainWindow(QMainWindow):
         core.desk.changed.connect(self._on_conversation_changed)
         core.turns.activity_changed.connect(self._on_conversation_changed)
         core.idle.note_changed.connect(self._refresh_model)
+        core.chat.deleted.connect(self._on_deleted)
         core.preferences.changed.connect(self._apply_preferences)
         self.toolbar.renamed.connect(self._rename)
         self.pane.choose_model_requested.connect(self._choose_model)
@@ -269,6 +270,10 @@ class MainWindow(QMainWindow):
             self.commands[command].setEnabled(enabled)
         kept_ready = core.library.current in core.library.kept_ready
         self.commands[CommandId.KEEP_READY].setChecked(kept_ready)
+
+    def _on_deleted(self, num_messages: int, undo: Callable[[], object]) -> None:
+        what = "the message" if num_messages == 1 else f"{num_messages:,} messages"
+        self._offer(f"Deleted {what}", "Undo", undo)
 
     def _say(self, text: str) -> None:
         self.toast.say(text)

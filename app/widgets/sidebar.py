@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
@@ -107,9 +109,9 @@ class Sidebar(QWidget):
         note = "" if status.will_be_ready else self._idle.note
         self.footer.show_model(name, note or state_word(status), fraction)
 
-    def _on_deleted(self, summary: ConversationSummary) -> None:
+    def _on_deleted(self, summary: ConversationSummary, undo: Callable[[], object]) -> None:
         metrics = QFontMetrics(self.toast.font())
         title = metrics.elidedText(
             summary.title, Qt.TextElideMode.ElideRight, Size.SIDEBAR_MIN - Space.HUGE
         )
-        self.toast.offer(f"Deleted “{title}”", "Undo", self._library.undo_delete)
+        self.toast.offer(f"Deleted “{title}”", "Undo", undo)

@@ -138,7 +138,7 @@ def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
         Button(Action.COPY_MESSAGE, Icon.COPY, "Copy"),
         Button(Action.REGENERATE, Icon.REGENERATE, "Regenerate"),
     )
-    parts = (*version_parts(item.version), *buttons)
+    parts = (*version_parts(item.version), *buttons, *_deleting(item, "Delete this version"))
     if item.figures is not None:
         tip = "" if item.state_line is None else item.state_line.explained
         parts = (*parts, Note(figures_text(item.figures), tip))
@@ -150,8 +150,13 @@ def user_actions(look: Look, item: TranscriptItem) -> ActionsRow:
     buttons = (
         Button(Action.EDIT, Icon.EDIT, "Edit"),
         Button(Action.COPY_MESSAGE, Icon.COPY, "Copy"),
+        *_deleting(item, "Delete from here on"),
     )
     return ActionsRow(look, (*version_parts(item.version), *buttons), Side.RIGHT)
+
+
+def _deleting(item: TranscriptItem, tip: str) -> tuple[Button, ...]:
+    return (Button(Action.DELETE, Icon.TRASH, tip),) if item.can_delete else ()
 
 
 def no_actions(look: Look) -> ActionsRow:

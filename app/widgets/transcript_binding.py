@@ -143,6 +143,8 @@ class TranscriptBinding(QObject):
                 self._regenerate(key)
             case Action.CONTINUE:
                 self._continue(key)
+            case Action.DELETE:
+                self._delete(key)
             case Action.PREVIOUS_VERSION:
                 self._show_neighbour(key, -1)
             case Action.NEXT_VERSION:
@@ -176,6 +178,10 @@ class TranscriptBinding(QObject):
     def _continue(self, key: str) -> None:
         if self._shown is not None:
             self._chat.resume(self._shown, NodeId(key))
+
+    def _delete(self, key: str) -> None:
+        if self._shown is not None:
+            self._chat.delete(self._shown, NodeId(key))
 
     def _show_neighbour(self, key: str, step: int) -> None:
         if self._shown is not None:

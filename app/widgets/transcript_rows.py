@@ -37,6 +37,7 @@ class Action(Enum):
     NEXT_VERSION = auto()
     RETRY = auto()
     CONTINUE = auto()
+    DELETE = auto()
     TOGGLE_THINKING = auto()
     TOGGLE_FOLD = auto()
     OPEN_LINK = auto()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import pytest
 
 from app.cli.player import ScriptPlayer, StepReport
 from app.cli.script import ScriptError, parse_step
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
+from tests.fakes.tiny_model import Template
 
 SEND = {"op": "send", "chat": "A", "text": "What is a boat?", "temperature": 0.8, "seed": 3}
 CONTINUE = {"op": "continue", "chat": "A", "temperature": 0.8, "seed": 3}
@@ -16,10 +18,10 @@ CONTINUE = {"op": "continue", "chat": "A", "temperature": 0.8, "seed": 3}
 
 @pytest.fixture
 def player(open_tiny: OpenTiny, tiny_model: TinyModel) -> ScriptPlayer:
-    return ScriptPlayer(open_tiny(), tiny_model("qwen3_5"), check=True)
+    return ScriptPlayer(open_tiny(), tiny_model("qwen3_5", Template.KEEPING), check=True)
 
 
-def play(player: ScriptPlayer, *steps: dict[str, object]) -> list[StepReport]:
+def play(player: ScriptPlayer, *steps: Mapping[str, object]) -> list[StepReport]:
     return [report for step in steps for report in player.play(parse_step(json.dumps(step)))]
 
 

@@ -191,7 +191,7 @@ def test_what_is_read_for_a_deleted_chat_is_taken_back(rig: Rig, qtbot: QtBot) -
     asked = prewarmed(rig, qtbot, 1)
     rig.library.delete(first)
     assert prewarmed(rig, qtbot, 2) == Prewarm(conversation_id=first, messages=())
-    rig.library.undo_delete()
+    rig.core.undo.undo_newest()
     assert prewarmed(rig, qtbot, 3) == asked
 
 
@@ -276,7 +276,7 @@ def test_a_deleted_chat_is_not_kept_ready_until_it_comes_back(rig: Rig, qtbot: Q
     chat(rig, qtbot, "One", "1")
     rig.library.keep_ready(first, True)
     rig.library.delete(first)
-    rig.library.undo_delete()
+    rig.core.undo.undo_newest()
     assert [command.pinned for command in sent(rig, Pin) if isinstance(command, Pin)] == [
         True,
         False,

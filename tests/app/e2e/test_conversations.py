@@ -107,6 +107,41 @@ def test_an_answer_that_can_not_go_on_stays_as_it_was(stage: Stage) -> None:
     assert "memory" in stage.pane.notice.text
 
 
+def test_a_message_is_deleted_with_all_below_it_and_comes_back(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.chat("Two", "2")
+    view = stage.pane.view
+    view.requested.emit(stage.items[2].key, Action.DELETE)
+    stage.settle()
+    assert stage.texts == ["One", "1"]
+    assert stage.window.toast.text == "Deleted 2 messages"
+    view.requested.emit(stage.items[0].key, Action.DELETE)
+    stage.settle()
+    assert stage.pane.question.isVisible()
+    stage.edit.setFocus()
+    for texts in (["One", "1"], ["One", "1", "Two", "2"]):
+        QTest.keyClick(stage.edit, Key.Key_Z, CTRL)
+        stage.settle()
+        assert stage.texts == texts
+
+
+def test_nothing_is_deleted_or_brought_back_while_an_answer_is_written(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.run(CommandId.REGENERATE)
+    stage.answer("1b")
+    assert [item.can_delete for item in stage.items] == [True, True]
+    stage.pane.view.requested.emit(stage.items[1].key, Action.DELETE)
+    stage.settle()
+    assert stage.texts == ["One", "1"]
+    stage.send("Two")
+    assert not any(item.can_delete for item in stage.items)
+    stage.run(CommandId.UNDO)
+    assert stage.window.toast.text.startswith("An answer is being written here.")
+    stage.answer("2")
+    stage.run(CommandId.UNDO)
+    assert stage.texts == ["One", "1b"]
+
+
 def test_regenerate_and_versions(stage: Stage) -> None:
     stage.chat("Hello", "First")
     stage.run(CommandId.REGENERATE)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.conversation.actions import plan_send
+from app.conversation.deletion import delete_message
 from app.conversation.tree import (
     Conversation,
     MessageStatus,
@@ -189,6 +190,29 @@ def test_what_was_deleted_is_removed_after_thirty_days(
         store.load(conv.conversation_id)
     assert missing.value.problem.title == "This conversation is not there any more."
     assert database.rows("SELECT * FROM messages") == []
+    assert database.rows("SELECT * FROM shown_versions") == []
+
+
+def test_a_deleted_message_is_removed_after_thirty_days_with_all_below_it(
+    store: ConversationStore, database: Database
+) -> None:
+    person = Person()
+    first, second = person.send("one", "1"), person.send("two", "2")
+    person.regenerate(first.reply_id, "1b")
+    person.conv = show_version(person.conv, first.reply_id)
+    store.create(person.conv)
+    gone = delete_message(person.conv, first.reply_id, now=0.0)
+    store.save(gone, since=person.conv)
+
+    assert store.load(gone.conversation_id) == gone
+    store.purge(now=DELETED_KEPT_S - 1.0)
+    assert store.load(gone.conversation_id) == gone
+    assert store.purge(now=float(DELETED_KEPT_S)) == 0
+
+    left = store.load(gone.conversation_id)
+    left.check_invariants()
+    assert [node.content for node in left.nodes.values()] == ["one", "1b"]
+    assert not {first.reply_id, second.user_id, second.reply_id} & left.nodes.keys()
     assert database.rows("SELECT * FROM shown_versions") == []
 
 

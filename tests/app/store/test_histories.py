@@ -18,7 +18,16 @@ from hypothesis.stateful import (
 )
 from typing_extensions import override
 
-from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
+from app.conversation.actions import (
+    Turn,
+    TurnIds,
+    can_continue,
+    plan_continue,
+    plan_edit,
+    plan_regenerate,
+    plan_send,
+)
+from app.conversation.deletion import can_delete, delete_message, restore_message
 from app.conversation.tree import (
     Conversation,
     NodeId,
@@ -113,6 +122,7 @@ class Histories(RuleBasedStateMachine):
         self._folder = tempfile.TemporaryDirectory()
         self._store = self._open()
         self._model = _Model()
+        self._deleted: list[_Message] = []
         self._count = 0
         self._conv: Conversation = new_conversation(ConversationId("A"), now=0.0)
 
@@ -128,7 +138,7 @@ class Histories(RuleBasedStateMachine):
         user = self._model.add(above, ids.user, "user", text)
         self._finish(plan_send(self._conv, text, ids, now=1.0), user, answer, end)
 
-    @precondition(lambda self: self._conv.nodes)
+    @precondition(lambda self: self._model.root.below)
     @rule(data=st.data(), text=TEXTS, answer=TEXTS)
     def edit(self, data: st.DataObject, text: str, answer: str) -> None:
         edited = data.draw(st.sampled_from(self._model.everything("user")))
@@ -138,7 +148,7 @@ class Histories(RuleBasedStateMachine):
         turn = plan_edit(self._conv, edited.node_id, text, ids, now=2.0, generation=GENERATION)
         self._finish(turn, user, answer, "stop")
 
-    @precondition(lambda self: self._conv.nodes)
+    @precondition(lambda self: self._model.root.below)
     @rule(data=st.data(), answer=TEXTS)
     def regenerate(self, data: st.DataObject, answer: str) -> None:
         reply = data.draw(st.sampled_from(self._model.everything("assistant")))
@@ -147,7 +157,7 @@ class Histories(RuleBasedStateMachine):
         assert turn.new_messages <= {0}
         self._finish(turn, reply.above, answer, "stop")
 
-    @precondition(lambda self: self._conv.nodes)
+    @precondition(lambda self: self._model.root.below)
     @rule(data=st.data())
     def show(self, data: st.DataObject) -> None:
         everything = self._model.everything("user") + self._model.everything("assistant")
@@ -155,6 +165,49 @@ class Histories(RuleBasedStateMachine):
         assert message.above is not None
         message.above.shown = message.above.below.index(message)
         self._save(show_version(self._conv, message.node_id))
+
+    @precondition(lambda self: self._model.root.below)
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        path = self._model.path()
+        wanted = data.draw(st.sampled_from(path))
+        assert wanted.above is not None
+        siblings = wanted.above.below
+        may = wanted.role == "user" or len(siblings) > 1
+        assert can_delete(self._conv, wanted.node_id) == may
+        if may:
+            index = siblings.index(wanted)
+            siblings.remove(wanted)
+            wanted.above.shown = max(0, min(index, len(siblings) - 1))
+            self._deleted.append(wanted)
+            self._save(delete_message(self._conv, wanted.node_id, now=4.0))
+
+    @precondition(lambda self: self._deleted)
+    @rule(data=st.data())
+    def bring_back(self, data: st.DataObject) -> None:
+        message = data.draw(st.sampled_from(self._deleted))
+        assert message.above is not None
+        self._deleted.remove(message)
+        siblings = message.above.below
+        siblings.append(message)
+        siblings.sort(key=lambda one: int(one.node_id[1:]))  # in order of creation
+        message.above.shown = siblings.index(message)
+        self._save(restore_message(self._conv, message.node_id))
+
+    @precondition(lambda self: self._model.root.below)
+    @rule(more=st.text(max_size=8))
+    def go_on(self, more: str) -> None:
+        last = self._model.path()[-1]
+        if last.role == "assistant" and can_continue(self._conv, last.node_id):
+            assert last.above is not None
+            turn = plan_continue(self._conv, last.node_id, now=5.0)
+            sent = [f"{message.role} {message.content}" for message in turn.messages]
+            expected = [*self._model.sent(last.above), f"assistant {last.text}"]
+            assert sent[-len(expected) :] == expected
+            self._save(turn.conversation)
+            last.text += more
+            self._store.save_text(turn.reply_id, content=last.text, reasoning="")
+            self._save(_ended(turn, last.text, "cancel"))
 
     @rule(text=st.text(max_size=8))
     def write_fields(self, text: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.conversation.tree import MessageStatus, Setup, shown_path
+from app.conversation.tree import MessageStatus, NodeId, Setup, shown_path
 from app.store.conversations import open_store
 from app.store.database import Database, migrate
 from app.store.schema import MIGRATIONS
@@ -55,6 +55,8 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
     assert conv.setup == Setup(temperature=0.5, max_tokens=9, thinking=False)
     assert (conv.title, conv.draft, conv.read_system_prompt) == ("By hand", "five", "Be brief.")
     assert conv.keep_ready is (number >= 2)
+    gone = conv.nodes.get(NodeId("A6r"))
+    assert (gone and gone.deleted_at) == (6.5 if number >= 3 else None)
 
 
 def test_how_a_reply_was_made_need_not_be_readable_to_migrate(tmp_path: Path) -> None:
