@@ -11,7 +11,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal
 
 from app.bridge.tasks import problem_of
-from app.controllers.desk import Desk
+from app.controllers.desk import Desk, join_texts
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.requests import problem_with
@@ -28,10 +28,12 @@ from app.conversation.actions import (
 from app.conversation.deletion import can_delete, delete_message, num_below, restore_message
 from app.conversation.tree import (
     Conversation,
+    MessageStatus,
     NodeId,
     Setup,
     set_system_prompt,
     show_version,
+    shown_path,
     versions,
 )
 from engine.errors import EngineError, UserFixableError
@@ -53,6 +55,7 @@ class ChatController(QObject):
     refused = Signal(object)  # Refusal
     next_turn_changed = Signal(object)  # ConversationId: other messages or options come before it
     draft_saved = Signal(object)  # ConversationId
+    queue_changed = Signal(object)  # ConversationId: what waits to be sent
     deleted = Signal(int, object)  # how many messages, what undoes it
     failed = Signal(object)  # Problem
 
@@ -66,13 +69,53 @@ class ChatController(QObject):
         self._undo = undo
         self._origin = origin
         turns.refused.connect(self.refused)
+        turns.activity_changed.connect(self._on_activity_changed)
 
     def send(self, conversation_id: ConversationId, text: str) -> bool:
-        """Add a message and have it answered."""
+        """Add a message and have it answered; while an answer is on its way, once that has ended."""
+        if self._turns.live_in(conversation_id) is not None:
+            self._desk.queue(conversation_id, text)
+            self.queue_changed.emit(conversation_id)
+            return True
+        return self._send(conversation_id, text, draft="")
+
+    def withdraw(self, conversation_id: ConversationId) -> None:
+        """Give back what waits to be sent."""
+        text = self._desk.take_queued(conversation_id)
+        if text:
+            draft = self._desk.get(conversation_id).draft
+            self._desk.put_draft(conversation_id, join_texts(text, draft))
+            self.queue_changed.emit(conversation_id)
+            self.refused.emit(Refusal(conversation_id, text, None))
+
+    def queued(self, conversation_id: ConversationId) -> str:
+        """What is sent once the answer that is on its way has ended."""
+        return self._desk.queued(conversation_id)
+
+    def _send(self, conversation_id: ConversationId, text: str, *, draft: str) -> bool:
         ids, now = self._new_ids(), self._origin.now()
-        return self._begin(
-            conversation_id, text, lambda current: plan_send(current, text, ids, now=now)
-        )
+
+        def plan(current: Conversation) -> Turn:
+            turn = plan_send(current, text, ids, now=now)
+            return replace(turn, conversation=replace(turn.conversation, draft=draft))
+
+        return self._begin(conversation_id, text, plan)
+
+    def _on_activity_changed(self, conversation_id: ConversationId) -> None:
+        """An answer that ended by itself lets the message that waits follow; any other gives it back."""
+        text = self._desk.queued(conversation_id)
+        if not text or self._turns.live_in(conversation_id) is not None:
+            return
+        conversation = self._desk.get(conversation_id)
+        path = shown_path(conversation)
+        if not path or path[-1].status is not MessageStatus.COMPLETE:
+            self.withdraw(conversation_id)
+            return
+        self._desk.take_queued(conversation_id)
+        if not self._send(conversation_id, text, draft=conversation.draft):
+            self._desk.queue(conversation_id, text)
+            self.withdraw(conversation_id)
+        self.queue_changed.emit(conversation_id)
 
     def edit(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> bool:
         """Add a version of a message and have it answered."""

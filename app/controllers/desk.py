@@ -1,7 +1,8 @@
 """The conversations that are in memory, and their way to the store. Main thread.
 
 A value may run ahead of the store: a turn that the engine has not accepted yet is shown, but only
-its text is saved, as a draft. A save that failed is tried again.
+its text is saved, as a draft; so is a message that waits for an answer to end. A save that failed is
+tried again.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Desk(QObject):
         self._store = store
         self._open: dict[ConversationId, Conversation] = {}
         self._held: dict[ConversationId, _Held] = {}
+        self._queued: dict[ConversationId, str] = {}
         self._pinned: set[ConversationId] = set()
         self._unsaved: set[ConversationId] = set()
         self._retry = QTimer(self, singleShot=True, interval=RETRY_MS)
@@ -98,9 +100,22 @@ class Desk(QObject):
 
     def take_back(self, conversation_id: ConversationId) -> None:
         """The held turn never was; its text is in the draft."""
-        value = self._without_turn(conversation_id)
+        value = self._without_turn(self._open[conversation_id])
         del self._held[conversation_id]
         self.put(value)
+
+    def queue(self, conversation_id: ConversationId, text: str) -> None:
+        """Keep a message that is to be sent later, behind what waits there already."""
+        self._queued[conversation_id] = join_texts(self.queued(conversation_id), text)
+        self._save(conversation_id)
+
+    def queued(self, conversation_id: ConversationId) -> str:
+        """What waits to be sent; empty if nothing does."""
+        return self._queued.get(conversation_id, "")
+
+    def take_queued(self, conversation_id: ConversationId) -> str:
+        """What waited is the caller's now; it is saved no longer."""
+        return self._queued.pop(conversation_id, "")
 
     def pin(self, conversation_id: ConversationId) -> None:
         self._pinned.add(conversation_id)
@@ -121,14 +136,15 @@ class Desk(QObject):
         self.save_again()
 
     def _save(self, conversation_id: ConversationId) -> None:
+        value = self._open[conversation_id]
+        if queued := self.queued(conversation_id):
+            value = replace(value, draft=join_texts(queued, value.draft))
         self._store.save(
-            self._without_turn(conversation_id),
-            lambda error: self._on_save_failed(conversation_id, error),
+            self._without_turn(value), lambda error: self._on_save_failed(conversation_id, error)
         )
 
-    def _without_turn(self, conversation_id: ConversationId) -> Conversation:
-        value = self._open[conversation_id]
-        held = self._held.get(conversation_id)
+    def _without_turn(self, value: Conversation) -> Conversation:
+        held = self._held.get(value.conversation_id)
         if held is None:
             return value
         return replace(
@@ -145,7 +161,7 @@ class Desk(QObject):
         spare = [
             conversation_id
             for conversation_id in self._open
-            if conversation_id not in self._pinned | self._unsaved
+            if conversation_id not in self._pinned | self._unsaved | self._queued.keys()
         ]
         for conversation_id in spare[:-KEPT]:
             del self._open[conversation_id]

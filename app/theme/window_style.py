@@ -129,6 +129,7 @@ def _card_rules(colors: Colors) -> str:
   min-height: {Size.CONTROL_MINI - 2}px;
 }}
 #toast QPushButton:hover, #toast QPushButton:focus {{ border-color: {colors.canvas}; }}
+#queued {{ background: {colors.user_bubble}; border-radius: {Radius.CODE}px; }}
 #notice {{ background: {colors.error.tint}; border-radius: {Radius.CODE}px; }}
 #notice QLabel[role="title"] {{ color: {colors.error.ink}; font-weight: 600; }}
 #suggestion {{ background: {colors.code_background}; border-radius: {Radius.BUTTON}px; }}

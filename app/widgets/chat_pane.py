@@ -23,6 +23,7 @@ from app.widgets.composer import Composer
 from app.widgets.empty_state import Question, RecentChats
 from app.widgets.find_bar import FindBar
 from app.widgets.notice import Notice
+from app.widgets.queued_message import QueuedMessage
 from app.widgets.transcript import TranscriptView
 from app.widgets.transcript_binding import TranscriptBinding
 from engine.errors import ContextFullError
@@ -52,6 +53,7 @@ class ChatPane(QWidget):
         self.question = Question(self)
         self.recent = RecentChats(self)
         self.notice = Notice(theme, self)
+        self.queued = QueuedMessage(theme, self)
         self.composer = Composer(theme, self)
         self._above = QWidget(self)
         self._below = QWidget(self)
@@ -87,6 +89,7 @@ class ChatPane(QWidget):
         layout.addWidget(self.find_bar)
         layout.addWidget(self.view, 5)
         layout.addLayout(_centred(self.notice))
+        layout.addLayout(_centred(self.queued))
         layout.addWidget(self.composer)
         layout.addLayout(_centred(self.recent))
         layout.addWidget(self._below, 7)
@@ -98,6 +101,7 @@ class ChatPane(QWidget):
         core.desk.changed.connect(self._on_changed)
         core.turns.activity_changed.connect(self._on_activity_changed)
         core.chat.refused.connect(self._on_refused)
+        core.chat.queue_changed.connect(self._on_queue_changed)
         core.store.unavailable.connect(self._on_unavailable)
         core.models.status_changed.connect(self._on_model_changed)
         core.models.cards_changed.connect(self._refresh_words)
@@ -108,6 +112,7 @@ class ChatPane(QWidget):
         composer.setup_changed.connect(self._set_setup)
         composer.refused.connect(self.said)
         self.find_bar.left.connect(composer.edit.setFocus)
+        self.queued.withdrawn.connect(self._withdraw)
         self.question.choose_requested.connect(self.choose_model_requested)
         self.recent.chosen.connect(core.library.select)
         self._draft_timer.timeout.connect(self._save_draft)
@@ -121,6 +126,7 @@ class ChatPane(QWidget):
         self._draft_timer.stop()
         self.transcript.show(self._shown)
         self._refresh_activity()
+        self._refresh_queue()
         self._refresh_setup()
         self._refresh_words()
 
@@ -150,6 +156,17 @@ class ChatPane(QWidget):
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._shown:
             self._refresh_activity()
+
+    def _on_queue_changed(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._shown:
+            self._refresh_queue()
+
+    def _withdraw(self) -> None:
+        self._core.chat.withdraw(self._shown)
+        self.composer.edit.setFocus()
+
+    def _refresh_queue(self) -> None:
+        self.queued.show_text(self._core.chat.queued(self._shown))
 
     def _on_unavailable(self, problem: Problem) -> None:
         """Nothing could be kept, so nothing is asked for."""

@@ -95,7 +95,7 @@ class Composer(QWidget):
         self.button.clicked.connect(self._on_button_clicked)
 
     def _send(self) -> None:
-        if not self._answering and self._has_text():
+        if self._has_text():
             self.send_requested.emit(self.text)
 
     def _stop(self) -> None:

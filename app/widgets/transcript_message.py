@@ -328,7 +328,8 @@ class MessageLayout(ABC):
     def _count_settled(self) -> None:
         while self._num_settled < len(self.rows):
             number = self._num_settled
-            if self.rows[number].width != self._row_width(number):
+            row = self.rows[number]
+            if row.width != self._row_width(number) or row.is_stale:
                 return
             self._num_settled += 1
 

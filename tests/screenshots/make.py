@@ -229,6 +229,14 @@ def stopped(stage: Stage) -> None:
     stage.wait()
 
 
+def queued(stage: Stage) -> None:
+    streaming(stage)
+    stage.say(
+        "And what if the edited message is the first one? Then nothing is shared but the system prompt"
+    )
+    stage.wait()
+
+
 def failed(stage: Stage) -> None:
     stage.conversation()
     stage.say(FOLLOW_UP)
@@ -354,6 +362,7 @@ SCENES = {
     "thinking": Scene(thinking),
     "reading": Scene(reading),
     "stopped": Scene(stopped),
+    "queued": Scene(queued, ("normal", "small")),
     "failed": Scene(failed),
     "context-full": Scene(context_full, ("normal", "small")),
     "editing": Scene(editing),

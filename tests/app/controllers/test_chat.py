@@ -107,8 +107,21 @@ def test_empty_message_is_refused(rig: Rig) -> None:
 
 def test_one_answer_at_a_time_in_a_conversation(rig: Rig, qtbot: QtBot) -> None:
     send(rig, qtbot, "One")
-    assert not rig.chat.send(rig.library.current, "Two")
+    assert rig.chat.send(rig.library.current, "Two")
+    assert rig.chat.queued(rig.library.current) == "Two"
     assert len(rig.engine.submitted) == 1
+    rig.engine.finish()
+    settle(rig, qtbot)
+    assert rig.chat.queued(rig.library.current) == ""
+    assert len(rig.engine.submitted) == 2
+
+
+def test_what_waits_at_the_end_of_the_app_is_a_draft(rig: Rig, qtbot: QtBot) -> None:
+    send(rig, qtbot, "One")
+    rig.chat.send(rig.library.current, "Two")
+    rig.chat.save_draft(rig.library.current, "and a bit")
+    stored = rig.stored(lambda store: store.load(rig.library.current))
+    assert stored.draft == "Two\n\nand a bit"
 
 
 def test_stop_keeps_what_is_written(rig: Rig, qtbot: QtBot) -> None:

@@ -142,6 +142,70 @@ def test_nothing_is_deleted_or_brought_back_while_an_answer_is_written(stage: St
     assert stage.texts == ["One", "1b"]
 
 
+def test_a_message_can_wait_for_the_answer_to_end(stage: Stage) -> None:
+    stage.send("One")
+    stage.engine.write("1")
+    stage.send("Two")
+    stage.send("and three")
+    assert stage.pane.queued.isVisible()
+    assert stage.pane.queued.text == "Next: Two and three"
+    assert stage.edit.toPlainText() == ""
+    stage.type("half a thought")
+    stage.answer("")
+    assert stage.texts == ["One", "1", "Two\n\nand three", ""]
+    assert not stage.pane.queued.isVisible()
+    assert stage.edit.toPlainText() == "half a thought"
+    stage.answer("2")
+    stage.run(CommandId.NEW_CHAT)
+    stage.click_row("One")
+    assert stage.edit.toPlainText() == "half a thought"
+
+
+def test_a_waiting_message_comes_back_when_the_answer_is_stopped_or_it_is_taken_back(
+    stage: Stage,
+) -> None:
+    stage.send("One")
+    stage.engine.write("1")
+    stage.send("Two")
+    QTest.mouseClick(stage.pane.queued.close_button, Qt.MouseButton.LeftButton)
+    assert stage.edit.toPlainText() == "Two"
+    assert not stage.pane.queued.isVisible()
+    QTest.keyClick(stage.edit, Key.Key_Return)
+    stage.settle()
+    stage.type("more")
+    stage.run(CommandId.STOP)
+    assert stage.edit.toPlainText() == "Two\n\nmore"
+    assert stage.texts == ["One", "1"]
+
+
+def test_a_waiting_message_of_a_chat_that_is_not_on_show_is_sent_and_never_lost(
+    stage: Stage,
+) -> None:
+    stage.send("One")
+    one = stage.current
+    stage.send("Two")
+    assert stage.rig.stored(lambda store: store.load(one)).draft == "Two"
+    stage.run(CommandId.NEW_CHAT)
+    stage.answer("1")
+    assert [message.content for message in stage.engine.submitted[-1].messages] == [
+        "One",
+        "1",
+        "Two",
+    ]
+    stage.settle()
+    assert stage.rig.stored(lambda store: store.load(one)).draft == ""
+    stage.engine.fail(OutOfMemoryError("8.1 GB were needed.").problem)
+    stage.settle()
+    stage.click_row("One")
+    stage.send("Three")
+    stage.send("Four")
+    stage.run(CommandId.NEW_CHAT)
+    stage.engine.fail(OutOfMemoryError("8.1 GB were needed.").problem)
+    stage.settle()
+    stage.click_row("One")
+    assert stage.edit.toPlainText() == "Four"
+
+
 def test_regenerate_and_versions(stage: Stage) -> None:
     stage.chat("Hello", "First")
     stage.run(CommandId.REGENERATE)
