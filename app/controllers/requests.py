@@ -16,9 +16,20 @@ LONG_DRAFT = 400  # characters; a shorter one is read before anyone could see th
 
 
 def make_request(
-    request_id: RequestId, turn: Turn, setup: Setup, facts: ModelFacts, *, seed: int
+    request_id: RequestId,
+    turn: Turn,
+    setup: Setup,
+    facts: ModelFacts,
+    *,
+    begun: Generation | None,
+    new_seed: int,
 ) -> Request:
-    """Seed is used unless the conversation has its own."""
+    """What a turn asks for.
+
+    A reply that goes on draws with the seed that it was begun with, and is inside its thoughts or not as
+    it was then. new_seed is for any other, unless the conversation has its own.
+    """
+    seed, thinking = (begun.sampling.seed, begun.thinking) if begun else (new_seed, setup.thinking)
     return Request(
         request_id=request_id,
         conversation_id=turn.conversation.conversation_id,
@@ -26,7 +37,7 @@ def make_request(
         new_messages=turn.new_messages,
         sampling=setup.sampling(replace(facts.default_sampling, seed=seed)),
         max_tokens=setup.max_tokens or MAX_TOKENS,
-        thinking=_thinking(setup, facts),
+        thinking=_thinking(thinking, facts),
         keep_thinking=_keep_thinking(setup, facts),
     )
 
@@ -45,7 +56,7 @@ def make_prewarm(conversation: Conversation, facts: ModelFacts) -> Prewarm:
         conversation_id=conversation.conversation_id,
         messages=messages,
         is_draft=messages[-1].role is Role.USER,
-        thinking=_thinking(conversation.setup, facts),
+        thinking=_thinking(conversation.setup.thinking, facts),
         keep_thinking=_keep_thinking(conversation.setup, facts),
     )
 
@@ -55,8 +66,8 @@ def withdrawal(conversation_id: ConversationId) -> Prewarm:
     return Prewarm(conversation_id=conversation_id, messages=())
 
 
-def _thinking(setup: Setup, facts: ModelFacts) -> bool | None:
-    return setup.thinking if facts.has_thinking else None
+def _thinking(thinking: bool | None, facts: ModelFacts) -> bool | None:  # noqa: FBT001 (the value)
+    return thinking if facts.has_thinking else None
 
 
 def _keep_thinking(setup: Setup, facts: ModelFacts) -> bool:

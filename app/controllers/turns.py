@@ -172,11 +172,14 @@ class Turns(QObject):
 
     def _submit(self, running: _Running, facts: ModelFacts) -> None:
         conversation = self._desk.get(running.conversation_id)
-        begun = conversation.nodes[running.reply_id].generation
-        # A reply that goes on draws as it would have.
-        seed = begun.sampling.seed if begun else self._origin.new_seed()
+        earlier = conversation.nodes[running.reply_id].generation
         request = make_request(
-            running.request_id, running.turn, conversation.setup, facts, seed=seed
+            running.request_id,
+            running.turn,
+            conversation.setup,
+            facts,
+            begun=earlier if running.turn.goes_on else None,
+            new_seed=self._origin.new_seed(),
         )
         running.facts = facts
         generation = generation_of(request, facts)

@@ -53,6 +53,11 @@ class Turn:
     messages: tuple[Message, ...]
     new_messages: frozenset[int]
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the reply had been begun before."""
+        return self.messages[-1].role is Role.ASSISTANT
+
 
 def plan_send(
     conv: Conversation,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -16,6 +17,7 @@ import mlx.core as mx
 
 from app.cli.player import visible_messages
 from app.conversation.actions import Turn
+from app.conversation.tree import NodeId
 from engine.cache.prefix_cache import PrefixCache
 from engine.config import EngineConfig
 from engine.core import EngineCore
@@ -80,6 +82,7 @@ class Harness:
         self.problems: list[Problem] | None = None
         self.num_planted = 0  # wrong states, each of them to be found
         self.num_checked = 0
+        self._begun: dict[NodeId, How] = {}
         self._known_cache: PrefixCache | None = None
         self._known_evictions = 0
         self._fed: Counter[int] = Counter()
@@ -111,6 +114,8 @@ class Harness:
         before = self.people.chat(chat)
         turn = self.people.resume(chat)
         if turn is not None:
+            # In its thoughts or not as it was begun.
+            how = replace(how, thinking=self._begun[turn.reply_id].thinking)
             self._submit(turn, how, None, visible_messages(before, turn.reply_id))
 
     def ask_aside(self, chat: str, how: How) -> None:
@@ -271,6 +276,7 @@ class Harness:
     ) -> None:
         chat = str(turn.conversation.conversation_id)
         assert chat not in self.busy
+        self._begun[turn.reply_id] = how
         request = how.ask(self._name(), chat, turn.messages, turn.new_messages, side=False)
         visible = visible or visible_messages(turn.conversation, turn.user_id)
         # Joined to a message that got no answer, a text is not the message's beginning.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit
@@ -91,6 +93,20 @@ def test_a_stopped_answer_goes_on_where_it_was(stage: Stage) -> None:
     assert stage.texts == ["Count", "One, two, three."]
     assert stage.items[-1].version == Version(1, 1)
     assert not stage.window.commands[CommandId.CONTINUE].isEnabled()
+
+
+def test_an_answer_goes_on_with_the_thinking_that_it_was_begun_with(stage: Stage) -> None:
+    def set_thinking(thinking: bool) -> None:
+        setup = replace(stage.rig.current.setup, thinking=thinking)
+        stage.rig.chat.set_setup(stage.current, setup)
+
+    set_thinking(False)
+    stage.send("Count")
+    stage.engine.write("One, ")
+    stage.run(CommandId.STOP)
+    set_thinking(True)
+    stage.run(CommandId.CONTINUE)
+    assert [request.thinking for request in stage.engine.submitted] == [False, False]
 
 
 def test_an_answer_that_can_not_go_on_stays_as_it_was(stage: Stage) -> None:
