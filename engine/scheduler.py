@@ -22,7 +22,7 @@ class Asked(Protocol):
 
 
 _NUM_RECENT = 8  # steps by which the next is judged
-_SHARE = 0.75  # of the gap: the rest is for what takes longer than it did
+_SHARE = 0.85  # of the gap: the rest is for what takes longer than it did
 
 A = TypeVar("A", bound=Asked)
 

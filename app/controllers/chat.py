@@ -26,6 +26,7 @@ from app.conversation.actions import (
     plan_send,
 )
 from app.conversation.deletion import can_delete, delete_message, num_below, restore_message
+from app.conversation.preset import Preset, apply_preset
 from app.conversation.tree import (
     Conversation,
     MessageStatus,
@@ -164,6 +165,10 @@ class ChatController(QObject):
 
     def set_system_prompt(self, conversation_id: ConversationId, text: str) -> None:
         self._put(set_system_prompt(self._desk.get(conversation_id), text))
+
+    def apply_preset(self, conversation_id: ConversationId, preset: Preset) -> None:
+        """Take over its system prompt and its setup."""
+        self._put(apply_preset(self._desk.get(conversation_id), preset))
 
     def set_setup(self, conversation_id: ConversationId, setup: Setup) -> None:
         self._put(replace(self._desk.get(conversation_id), setup=setup))

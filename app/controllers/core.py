@@ -16,11 +16,13 @@ from app.bridge.store_lane import StoreLane
 from app.bridge.tasks import TaskLane
 from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
+from app.controllers.exports import Exports
 from app.controllers.idle import Idle
 from app.controllers.library import LibraryController
 from app.controllers.models import Catalog, ModelsController
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
+from app.controllers.presets import PresetsController
 from app.controllers.read_ahead import ReadAhead
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
@@ -57,11 +59,14 @@ class Core(QObject):
             self.bridge, self._lane, seams.catalog, self.preferences, seams.model
         )
         self.turns = Turns(self.bridge, self.store, self.desk, self.models, seams.origin)
+        self.exports = Exports(self._lane)
         self.undo = UndoList()
+        self.presets = PresetsController(self.store, self.models, self.undo)
         self.chat = ChatController(self.desk, self.turns, self.models, self.undo, seams.origin)
         self.library = LibraryController(
-            self.store, self.desk, self.turns, self.preferences, self.undo, seams.origin
+            self.store, self.desk, self.turns, self.presets, self.undo, seams.origin
         )
+        self.library.selected.connect(self.preferences.set_selected)
         self.idle = Idle(self.bridge, self.preferences)
         self.read_ahead = ReadAhead(
             self.bridge, self.desk, self.turns, self.models, self.library, self.chat
@@ -73,13 +78,15 @@ class Core(QObject):
             self.chat,
             self.library,
             self.preferences,
+            self.exports,
         ):
             source.failed.connect(self.failed)
 
     def open(self) -> None:
         """Read the conversations; needs no engine."""
         self.store.open()
-        self.library.start()
+        self.presets.start()
+        self.library.start(self.preferences.value.selected_conversation)
 
     def start(self) -> None:
         """Start the engine and look for models: seconds of work on other threads."""

@@ -10,7 +10,7 @@ from app.bridge.store_lane import StoreLane
 from app.bridge.tasks import problem_of
 from app.controllers.desk import Desk
 from app.controllers.origin import Origin
-from app.controllers.preferences import Preferences
+from app.controllers.presets import PresetsController
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.conversation.tree import (
@@ -28,6 +28,7 @@ class LibraryController(QObject):
 
     list_changed = Signal()
     current_changed = Signal()  # another conversation is on show
+    selected = Signal(object)  # ConversationId or None: what to show at the next start
     deleted = Signal(object, object)  # ConversationSummary, what undoes it
     finished_unseen = Signal(object)  # ConversationSummary: an answer ended that is not on show
     failed = Signal(object)  # Problem
@@ -37,7 +38,7 @@ class LibraryController(QObject):
         store: StoreLane,
         desk: Desk,
         turns: Turns,
-        preferences: Preferences,
+        presets: PresetsController,
         undo: UndoList,
         origin: Origin,
     ) -> None:
@@ -45,7 +46,7 @@ class LibraryController(QObject):
         self._store = store
         self._desk = desk
         self._turns = turns
-        self._preferences = preferences
+        self._presets = presets
         self._undo = undo
         self._origin = origin
         self._summaries: dict[ConversationId, ConversationSummary] = {}
@@ -55,6 +56,7 @@ class LibraryController(QObject):
         self.current = self._lay_out_new()
         desk.changed.connect(self._on_conversation_changed)
         turns.answered.connect(self._on_answered)
+        presets.changed.connect(self._on_presets_changed)
 
     @property
     def summaries(self) -> list[ConversationSummary]:
@@ -75,9 +77,16 @@ class LibraryController(QObject):
         """Whether there is anything of it to delete."""
         return conversation_id in self._summaries
 
-    def start(self) -> None:
+    def start(self, last: ConversationId | None) -> None:
         """Read the list, then open the conversation that was on show last."""
-        self._store.run(lambda store: store.summaries(), self._on_summaries, self._on_failed)
+
+        def on_summaries(summaries: tuple[ConversationSummary, ...]) -> None:
+            self._on_reread(summaries)
+            is_untouched = self._is_blank(self._desk.get(self.current))
+            if last is not None and last in self._summaries and is_untouched:
+                self.select(last)
+
+        self._store.run(lambda store: store.summaries(), on_summaries, self._on_failed)
 
     def activity(self, conversation_id: ConversationId) -> str:
         """What the list says of a conversation that is being answered."""
@@ -88,7 +97,7 @@ class LibraryController(QObject):
 
     def new_chat(self) -> None:
         """Show an empty conversation; one that is empty already will do."""
-        if not _is_blank(self._desk.get(self.current)):
+        if not self._is_blank(self._desk.get(self.current)):
             self._show(self._lay_out_new())
 
     def select(self, conversation_id: ConversationId) -> None:
@@ -143,8 +152,21 @@ class LibraryController(QObject):
 
     def _lay_out_new(self) -> ConversationId:
         conversation_id = ConversationId(self._origin.new_id())
-        self._desk.add(new_conversation(conversation_id, now=self._origin.now()))
+        conversation = new_conversation(conversation_id, now=self._origin.now())
+        self._blank = self._presets.begin(conversation)
+        self._desk.add(self._blank)
         return conversation_id
+
+    def _on_presets_changed(self) -> None:
+        """A conversation that nobody has touched begins as another one would now."""
+        if self._is_blank(self._desk.get(self.current)):
+            self._blank = self._presets.begin(self._blank)
+            self._desk.add(self._blank)
+            self.list_changed.emit()
+
+    def _is_blank(self, conversation: Conversation) -> bool:
+        """Nothing in it that a person would miss."""
+        return conversation == self._blank
 
     def _show(self, conversation_id: ConversationId) -> None:
         self._wanted = conversation_id
@@ -155,9 +177,7 @@ class LibraryController(QObject):
         self.list_changed.emit()
 
     def _remember_current(self) -> None:
-        selected = self.current if self.current in self._summaries else None
-        value = self._preferences.value
-        self._preferences.set(replace(value, selected_conversation=selected))
+        self.selected.emit(self.current if self.current in self._summaries else None)
 
     def _on_kept(self, conversation_id: ConversationId, keep: bool) -> None:  # noqa: FBT001 (the value)
         if conversation_id in self._summaries:
@@ -175,12 +195,6 @@ class LibraryController(QObject):
             if conversation_id not in self._desk and conversation_id not in self._deleted:
                 self._summaries[conversation_id] = summary
         self.list_changed.emit()
-
-    def _on_summaries(self, summaries: tuple[ConversationSummary, ...]) -> None:
-        self._on_reread(summaries)
-        last = self._preferences.value.selected_conversation
-        if last is not None and last in self._summaries and _is_blank(self._desk.get(self.current)):
-            self.select(last)
 
     def _on_opened(self, conversation: Conversation) -> None:
         if conversation.conversation_id == self._wanted:
@@ -205,8 +219,3 @@ class LibraryController(QObject):
             self._unseen.add(conversation_id)
             self.list_changed.emit()
             self.finished_unseen.emit(self._summaries[conversation_id])
-
-
-def _is_blank(conversation: Conversation) -> bool:
-    """Nothing in it that a person would miss."""
-    return not (conversation.nodes or conversation.draft or conversation.system_prompt)

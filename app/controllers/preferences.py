@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bridge.tasks import TaskLane, problem_of
 from app.settings import ZOOM_MAX, ZOOM_MIN, Appearance, Settings, save_settings
+from engine.types import ConversationId
 
 ZOOM_STEP = 10  # per cent
 SAVE_MS = 300  # several changes in a row are one write
@@ -42,6 +43,10 @@ class Preferences(QObject):
 
     def set_appearance(self, appearance: Appearance) -> None:
         self.set(replace(self._value, appearance=appearance))
+
+    def set_selected(self, conversation_id: ConversationId | None) -> None:
+        """Remember the conversation on show."""
+        self.set(replace(self._value, selected_conversation=conversation_id))
 
     def toggle_inspector(self) -> None:
         self.set(replace(self._value, inspector_visible=not self._value.inspector_visible))

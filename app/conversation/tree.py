@@ -61,6 +61,8 @@ class Setup:
     top_k: int | None = None
     min_p: float | None = None
     repetition_penalty: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
     seed: int | None = None
     max_tokens: int | None = None
     thinking: bool | None = None
@@ -74,6 +76,8 @@ class Setup:
             top_k=_or(self.top_k, defaults.top_k),
             min_p=_or(self.min_p, defaults.min_p),
             repetition_penalty=_or(self.repetition_penalty, defaults.repetition_penalty),
+            presence_penalty=_or(self.presence_penalty, defaults.presence_penalty),
+            frequency_penalty=_or(self.frequency_penalty, defaults.frequency_penalty),
             seed=_or(self.seed, defaults.seed),
         )
 

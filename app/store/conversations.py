@@ -31,6 +31,7 @@ from app.store.conversation_rows import (
 from app.store.database import BUSY_TIMEOUT_S, Database, open_database
 from app.store.errors import ConversationMissingError, DatabaseDamagedError
 from app.store.message_rows import message_values, node_from
+from app.store.presets import PresetStore
 from engine.types import ConversationId, Problem
 
 DELETED_KEPT_S = 30 * 24 * 3600
@@ -78,6 +79,7 @@ class ConversationStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.presets = PresetStore(database)
 
     def close(self) -> None:
         self._database.close()

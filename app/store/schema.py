@@ -86,6 +86,19 @@ _M002: Migration = (
 _M003: Migration = (
     "ALTER TABLE messages ADD COLUMN deleted_at REAL",
     "CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT NULL",
+    """
+    CREATE TABLE presets (
+        name TEXT PRIMARY KEY,
+        system_prompt TEXT NOT NULL,
+        setup TEXT NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE model_presets (
+        model_path TEXT PRIMARY KEY,
+        name TEXT NOT NULL REFERENCES presets ON DELETE CASCADE
+    ) STRICT
+    """,
 )
 
 MIGRATIONS: tuple[Migration, ...] = (_M001, _M002, _M003)

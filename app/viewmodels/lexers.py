@@ -49,6 +49,12 @@ class Language:
     first_state: tuple[str, ...]
     needs_comment_end: bool
 
+    @property
+    def suffix(self) -> str:
+        """How its files' names end, with the dot; empty if that is not known."""
+        patterns: list[str] = [pattern for pattern in self.lexer.filenames if pattern[:2] == "*."]
+        return patterns[0][1:] if patterns else ""
+
 
 class Absent(Enum):
     """Why there is no language."""

@@ -97,13 +97,13 @@ class ChatPane(QWidget):
     def _connect(self) -> None:
         core, composer = self._core, self.composer
         core.library.current_changed.connect(self._show_current)
-        core.library.list_changed.connect(self._refresh_words)
+        core.library.list_changed.connect(self._refresh_chat)
         core.desk.changed.connect(self._on_changed)
         core.turns.activity_changed.connect(self._on_activity_changed)
         core.chat.refused.connect(self._on_refused)
         core.chat.queue_changed.connect(self._on_queue_changed)
         core.store.unavailable.connect(self._on_unavailable)
-        core.models.status_changed.connect(self._on_model_changed)
+        core.models.status_changed.connect(self._refresh_chat)
         core.models.cards_changed.connect(self._refresh_words)
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(self.stop)
@@ -146,10 +146,9 @@ class ChatPane(QWidget):
 
     def _on_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._shown:
-            self._refresh_setup()
-            self._refresh_words()
+            self._refresh_chat()
 
-    def _on_model_changed(self) -> None:
+    def _refresh_chat(self) -> None:
         self._refresh_setup()
         self._refresh_words()
 

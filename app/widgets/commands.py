@@ -39,6 +39,8 @@ class CommandId(StrEnum):
     REGENERATE = "regenerate"
     CONTINUE = "continue"
     EDIT_LAST = "edit-last"
+    COPY_LAST = "copy-last"
+    DELETE_LAST = "delete-last"
     PREVIOUS_VERSION = "previous-version"
     NEXT_VERSION = "next-version"
     RENAME = "rename"
@@ -172,6 +174,15 @@ COMMANDS = (
         keys="Ctrl+Shift+Return",
     ),
     Command(id=CommandId.EDIT_LAST, text="Edit Last Message", menu=MenuName.CHAT),
+    Command(
+        id=CommandId.COPY_LAST, text="Copy Last Answer", menu=MenuName.CHAT, keys="Ctrl+Shift+C"
+    ),
+    Command(
+        id=CommandId.DELETE_LAST,
+        text="Delete Last Message",
+        hint="With its answer; Undo brings both back",
+        menu=MenuName.CHAT,
+    ),
     Command(
         id=CommandId.PREVIOUS_VERSION,
         text="Previous Version",

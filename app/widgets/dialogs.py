@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QFileDialog, QInputDialog, QMessageBox, QWidget
 
 ABOUT = (
     "Rejoinder {version}\n\n"
@@ -24,6 +24,31 @@ def ask_for_folder(parent: QWidget, on_chosen: Callable[[Path], object]) -> None
         on_chosen(Path(folder))
 
     dialog.fileSelected.connect(on_selected)
+    dialog.open()
+
+
+def ask_where_to_save(parent: QWidget, suggested: str, on_chosen: Callable[[Path], object]) -> None:
+    dialog = QFileDialog(parent, "Save As")
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.selectFile(suggested)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+    def on_selected(path: str) -> None:
+        on_chosen(Path(path))
+
+    dialog.fileSelected.connect(on_selected)
+    dialog.open()
+
+
+def ask_for_name(
+    parent: QWidget, title: str, label: str, text: str, on_given: Callable[[str], object]
+) -> None:
+    dialog = QInputDialog(parent)
+    dialog.setWindowTitle(title)
+    dialog.setLabelText(label)
+    dialog.setTextValue(text)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.textValueSelected.connect(on_given)
     dialog.open()
 
 

@@ -7,11 +7,13 @@ from dataclasses import replace
 from PySide6.QtCore import QLocale, QRegularExpression, QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtGui import QDoubleValidator, QFocusEvent, QRegularExpressionValidator
 from PySide6.QtWidgets import (
+    QFrame,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QPlainTextEdit,
     QPushButton,
+    QScrollArea,
     QSlider,
     QVBoxLayout,
     QWidget,
@@ -20,8 +22,10 @@ from typing_extensions import override
 
 from app.conversation.tree import Conversation, Setup
 from app.theme.tokens import Millis, Size, Space
+from app.widgets.preset_button import PresetButton
+from app.widgets.sampling_fields import SamplingFields
 from app.widgets.thinking_chip import ThinkingChip
-from engine.types import ConversationId, ModelFacts
+from engine.types import ConversationId, ModelFacts, SamplingParams
 
 MAX_TEMPERATURE = 2.0
 STEPS = 40  # of the slider: 0.05 each
@@ -52,11 +56,13 @@ class Inspector(QWidget):
         self.setFixedWidth(Size.INSPECTOR)
         self._shown: ConversationId | None = None
         self._setup = Setup()
-        self._default_temperature = 0.0
+        self._defaults = SamplingParams()
+        self.preset = PresetButton(self)
         self.prompt = PromptEdit(self)
         self.slider = QSlider(Qt.Orientation.Horizontal, self)
         self.number = QLineEdit(self)
         self.reset = QPushButton(self)
+        self.sampling = SamplingFields(self)
         self.seed = QLineEdit(self)
         self.thinking = ThinkingChip(self)
         self._prompt_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
@@ -70,13 +76,14 @@ class Inspector(QWidget):
         self._shown = conversation.conversation_id
         self._setup = conversation.setup
         if facts is not None:
-            self._default_temperature = facts.default_sampling.temperature
+            self._defaults = facts.default_sampling
         blocked = [
             QSignalBlocker(part) for part in (self.prompt, self.slider, self.number, self.seed)
         ]
         if self.prompt.toPlainText() != conversation.system_prompt and not self._is_typing():
             self.prompt.setPlainText(conversation.system_prompt)
         self._show_temperature()
+        self.sampling.show_setup(conversation.setup, self._defaults)
         seed = conversation.setup.seed
         self.seed.setText("" if seed is None else str(seed))
         self.thinking.show_setup(conversation.setup, facts)
@@ -88,13 +95,16 @@ class Inspector(QWidget):
         if self._is_typing():
             self._on_prompt_done()
 
+    def drop_typing(self) -> None:
+        """What is being typed is about to be replaced."""
+        self._prompt_timer.stop()
+
     def _build(self) -> None:
         self.prompt.setObjectName("systemPrompt")
         self.prompt.setAccessibleName("System prompt")
         self.prompt.setPlaceholderText("What the model should know or do in this chat")
         self.prompt.setTabChangesFocus(True)
         self.prompt.setMinimumHeight(4 * Size.CONTROL_LARGE)
-        self.prompt.setMaximumHeight(8 * Size.CONTROL_LARGE)
         self.slider.setRange(0, STEPS)
         self.slider.setAccessibleName("Temperature")
         self.number.setValidator(QDoubleValidator(0, MAX_TEMPERATURE, 2, self.number))
@@ -106,12 +116,28 @@ class Inspector(QWidget):
         self.seed.setAccessibleName("Seed")
         self.seed.setPlaceholderText("Another one for every answer")
         self.seed.setValidator(QRegularExpressionValidator(SEED, self.seed))
+        scroller = QScrollArea(self)
+        scroller.setWidgetResizable(True)
+        scroller.setFrameShape(QFrame.Shape.NoFrame)
+        scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroller.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroller.setWidget(self._laid_out())
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(1, 0, 0, 0)  # the hairline at its left
+        outer.addWidget(scroller)
+
+    def _laid_out(self) -> QWidget:
+        """All parts in one column."""
         temperature = QHBoxLayout()
         temperature.addWidget(self.slider, 1)
         temperature.addWidget(self.number)
-        layout = QVBoxLayout(self)
+        content = QWidget(self)
+        content.setObjectName("inspectorContent")
+        layout = QVBoxLayout(content)
         layout.setContentsMargins(Space.L, Space.L, Space.L, Space.L)
         layout.setSpacing(Space.S)
+        layout.addWidget(self.preset, 0, Qt.AlignmentFlag.AlignLeft)
+        layout.addSpacing(Space.M)
         layout.addWidget(_section("SYSTEM PROMPT", self))
         layout.addWidget(self.prompt, 1)
         layout.addSpacing(Space.M)
@@ -119,11 +145,14 @@ class Inspector(QWidget):
         layout.addLayout(temperature)
         layout.addWidget(self.reset, 0, Qt.AlignmentFlag.AlignLeft)
         layout.addSpacing(Space.M)
+        layout.addWidget(_section("SAMPLING", self))
+        layout.addWidget(self.sampling)
+        layout.addSpacing(Space.M)
         layout.addWidget(_section("SEED", self))
         layout.addWidget(self.seed)
         layout.addSpacing(Space.M)
         layout.addWidget(self.thinking, 0, Qt.AlignmentFlag.AlignLeft)
-        layout.addStretch(1)
+        return content
 
     def _connect(self) -> None:
         self.prompt.textChanged.connect(self._prompt_timer.start)
@@ -132,6 +161,7 @@ class Inspector(QWidget):
         self.slider.valueChanged.connect(self._on_slid)
         self.number.editingFinished.connect(self._on_number)
         self.reset.clicked.connect(lambda: self._change(replace(self._setup, temperature=None)))
+        self.sampling.changed.connect(self._change)
         self.seed.editingFinished.connect(self._on_seed)
         self.thinking.changed.connect(self._change)
 
@@ -162,12 +192,12 @@ class Inspector(QWidget):
     @property
     def _temperature(self) -> float:
         own = self._setup.temperature
-        return self._default_temperature if own is None else own
+        return self._defaults.temperature if own is None else own
 
     def _show_temperature(self) -> None:
         self.slider.setValue(round(self._temperature * STEPS / MAX_TEMPERATURE))
         self.number.setText(_number(self._temperature))
-        default = _number(self._default_temperature)
+        default = _number(self._defaults.temperature)
         has_own = self._setup.temperature is not None
         self.reset.setText(
             f"Back to the model's {default}" if has_own else f"The model's default: {default}"

@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from app.controllers.core import Core
 from app.controllers.origin import Origin
+from app.conversation.preset import Preset, preset_name, preset_of
 from app.settings import Appearance
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
@@ -27,10 +28,11 @@ from app.viewmodels.models import shown_name
 from app.widgets.attention import Attention
 from app.widgets.chat_pane import ChatPane
 from app.widgets.commands import CommandId, fill_menu_bar, make_actions
-from app.widgets.dialogs import ask_for_folder, show_about
+from app.widgets.dialogs import ask_for_folder, ask_where_to_save, show_about
 from app.widgets.editing import TextCommands
 from app.widgets.inspector import Inspector
 from app.widgets.model_picker import ModelPicker
+from app.widgets.preset_button import PresetButton
 from app.widgets.quitting import QuitGuard
 from app.widgets.sidebar import Sidebar
 from app.widgets.toast import Toast
@@ -126,6 +128,8 @@ class MainWindow(QMainWindow):
         core.turns.activity_changed.connect(self._on_conversation_changed)
         core.idle.note_changed.connect(self._refresh_model)
         core.chat.deleted.connect(self._on_deleted)
+        core.exports.saved.connect(self._on_saved)
+        self.pane.view.save_requested.connect(self._save_text)
         core.preferences.changed.connect(self._apply_preferences)
         self.toolbar.renamed.connect(self._rename)
         self.pane.choose_model_requested.connect(self._choose_model)
@@ -134,8 +138,18 @@ class MainWindow(QMainWindow):
         self.pane.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self.inspector.prompt_changed.connect(core.chat.set_system_prompt)
         self.inspector.setup_changed.connect(core.chat.set_setup)
+        self._connect_presets(self.inspector.preset)
         self.picker.add_folder_requested.connect(self._add_folder)
         self._theme.changed.connect(self._dress)
+
+    def _connect_presets(self, button: PresetButton) -> None:
+        presets = self._core.presets
+        presets.changed.connect(self._refresh)
+        presets.deleted.connect(self._on_preset_deleted)
+        button.chosen.connect(self._apply_preset)
+        button.saved.connect(self._save_preset)
+        button.deleted.connect(presets.delete)
+        button.default_chosen.connect(presets.choose)
 
     def _slots(self) -> Mapping[CommandId, Callable[[], object]]:
         preferences, library = self._core.preferences, self._core.library
@@ -167,6 +181,8 @@ class MainWindow(QMainWindow):
             CommandId.REGENERATE: transcript.regenerate_last,
             CommandId.CONTINUE: transcript.continue_last,
             CommandId.EDIT_LAST: transcript.edit_last,
+            CommandId.COPY_LAST: transcript.copy_last,
+            CommandId.DELETE_LAST: transcript.delete_last,
             CommandId.PREVIOUS_VERSION: lambda: transcript.show_last_neighbour(-1),
             CommandId.NEXT_VERSION: lambda: transcript.show_last_neighbour(1),
             CommandId.RENAME: self._edit_title,
@@ -187,6 +203,20 @@ class MainWindow(QMainWindow):
 
     def _rename(self, title: str) -> None:
         self._core.library.rename(self._core.library.current, title)
+
+    def _apply_preset(self, preset: Preset) -> None:
+        self.inspector.drop_typing()
+        self._core.chat.apply_preset(self._core.library.current, preset)
+
+    def _save_preset(self, text: str) -> None:
+        self.inspector.flush()
+        name = preset_name(text)
+        if name:
+            conversation = self._core.desk.get(self._core.library.current)
+            self._core.presets.put(preset_of(conversation, name))
+
+    def _save_text(self, name: str, text: str) -> None:
+        ask_where_to_save(self, name, lambda path: self._core.exports.save(path, text))
 
     def _edit_title(self) -> None:
         if self.sidebar.list.hasFocus():
@@ -243,6 +273,12 @@ class MainWindow(QMainWindow):
         self.toolbar.set_title(conversation.title)
         self._refresh_model()
         self.inspector.show_conversation(conversation, core.models.status.facts)
+        self.inspector.preset.show_presets(
+            core.presets.value,
+            conversation,
+            core.models.status.path,
+            shown_name(core.models.status, core.models.cards),
+        )
         self._refresh_commands()
 
     def _refresh_model(self) -> None:
@@ -259,6 +295,8 @@ class MainWindow(QMainWindow):
             (CommandId.REGENERATE, transcript.has_messages and not answering),
             (CommandId.CONTINUE, transcript.can_continue and not answering),
             (CommandId.EDIT_LAST, transcript.has_messages and not answering),
+            (CommandId.COPY_LAST, transcript.has_messages),
+            (CommandId.DELETE_LAST, transcript.can_delete),
             (CommandId.FIND, transcript.has_messages),
             (CommandId.FIND_NEXT, transcript.has_messages),
             (CommandId.FIND_PREVIOUS, transcript.has_messages),
@@ -270,6 +308,12 @@ class MainWindow(QMainWindow):
             self.commands[command].setEnabled(enabled)
         kept_ready = core.library.current in core.library.kept_ready
         self.commands[CommandId.KEEP_READY].setChecked(kept_ready)
+
+    def _on_saved(self, name: str) -> None:
+        self._say(f"Saved as “{name}”")
+
+    def _on_preset_deleted(self, name: str, undo: Callable[[], object]) -> None:
+        self._offer(f"Deleted preset “{name}”", "Undo", undo)
 
     def _on_deleted(self, num_messages: int, undo: Callable[[], object]) -> None:
         what = "the message" if num_messages == 1 else f"{num_messages:,} messages"

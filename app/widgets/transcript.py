@@ -66,6 +66,7 @@ class TranscriptView(QAbstractScrollArea):
     requested = Signal(str, object)  # of a message: an Action that is not the view's own
     edit_submitted = Signal(str, str)
     edit_cancelled = Signal(str)
+    save_requested = Signal(str, str)  # a file's name, text
     selection_changed = Signal(bool)
 
     def __init__(
@@ -294,6 +295,8 @@ class TranscriptView(QAbstractScrollArea):
                 self._copy(layout.text, click)
             case Action.COPY_CODE:
                 self._copy(click.at.row.text, click)
+            case Action.SAVE_CODE:
+                self.save_requested.emit(click.at.row.file_name, click.at.row.text)
             case Action.OPEN_LINK:
                 self._open_link(target.link)
             case Action.TOGGLE_THINKING | Action.TOGGLE_FOLD:

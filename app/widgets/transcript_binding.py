@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
 
 from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
@@ -91,6 +92,23 @@ class TranscriptBinding(QObject):
         replies = [item for item in self.items if item.role is Role.ASSISTANT]
         if replies:
             self._regenerate(replies[-1].key)
+
+    @property
+    def can_delete(self) -> bool:
+        """Whether the last message of the person can go."""
+        return any(item.can_delete for item in self.items if item.role is Role.USER)
+
+    def copy_last(self) -> None:
+        """Copy the last answer."""
+        replies = [item for item in self.items if item.role is Role.ASSISTANT]
+        if replies:
+            QGuiApplication.clipboard().setText(self._view.text_of(replies[-1].key))
+
+    def delete_last(self) -> None:
+        """Take out the last message of the person, with its answer."""
+        users = [item for item in self.items if item.role is Role.USER]
+        if users:
+            self._delete(users[-1].key)
 
     def continue_last(self) -> None:
         if self.can_continue:

@@ -1,4 +1,4 @@
-"""Code blocks of the transcript: header with Copy, coloured lines, sideways scrolling. Main thread.
+"""Code blocks of the transcript: header with Save and Copy, coloured lines, sideways scrolling. Main thread.
 
 Height and width follow from counting lines and characters; only visible lines are laid out, and
 lexing goes on in idle time or line by line while the block is written.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import dataclass
 from time import perf_counter
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -33,6 +34,7 @@ IDLE_S = 0.004
 _PAD_X = 14
 _TAB = "    "
 _COPY = Target(Action.COPY_CODE)
+_SAVE = Target(Action.SAVE_CODE)
 _LABEL = TextStyle(Type.SMALL.size, Type.SMALL.line)
 
 
@@ -69,6 +71,17 @@ class CodeLines:
 
     def line_at(self, position: int) -> int:
         return bisect_right(self.starts, position) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Button:
+    """A word with an icon in the header, and where they may be clicked."""
+
+    target: Target
+    label: str
+    icon: Icon
+    tip: str
+    rect: QRectF
 
 
 class CodeColors:
@@ -167,8 +180,17 @@ class CodeRow(Row):
 
     @override
     def hit(self, x: float, y: float) -> Hit | None:
-        rect = self._copy_rect()
-        return Hit(_COPY, rect, "Copy code") if rect.contains(x, y) else None
+        for button in self._buttons():
+            if button.rect.contains(x, y):
+                return Hit(button.target, button.rect, button.tip)
+        return None
+
+    @property
+    @override
+    def file_name(self) -> str:
+        language = self._shelf.language(self._code.language)
+        suffix = "" if isinstance(language, Absent) else language.suffix
+        return f"code{suffix or '.txt'}"
 
     @property
     @override
@@ -272,9 +294,15 @@ class CodeRow(Row):
         for number in [number for number in self._flows if not first <= number <= last]:
             del self._flows[number]
 
-    def _copy_rect(self) -> QRectF:
+    def _buttons(self, *, copied: bool = False) -> list[_Button]:
+        """From the right."""
+        copy = ("Copied", Icon.CHECK) if copied else ("Copy", Icon.COPY)
         header, width = self._look.px(Size.CODE_HEADER), self._look.px(84)
-        return QRectF(self._width - width - 2, 2, width, header - 4)
+        left = QRectF(self._width - width - 2, 2, width, header - 4)
+        return [
+            _Button(_COPY, *copy, "Copy code", left),
+            _Button(_SAVE, "Save…", Icon.DOWNLOAD, "Save as a file", left.translated(-width, 0)),
+        ]
 
     def _paint_box(self, paint: Paint, height: int) -> None:
         colors, painter = self._look.colors, paint.painter
@@ -298,19 +326,18 @@ class CodeRow(Row):
         painter.setFont(face.font)
         painter.setPen(QColor(colors.secondary))
         top = (header - face.line) / 2
-        room = self._copy_rect().left() - self._pad
+        buttons = self._buttons(copied=paint.confirmed == _COPY)
+        room = buttons[-1].rect.left() - self._pad
         elide = Qt.TextElideMode.ElideRight
         name = painter.fontMetrics().elidedText(self._code.language, elide, int(max(0, room)))
         painter.drawText(QPointF(self._pad, top + face.baseline), name)
-        copied = paint.confirmed == _COPY
-        hovered = paint.hovered == _COPY
-        ink = colors.text if hovered or copied else colors.secondary
-        rect = self._copy_rect()
         size = self._look.px(15)
-        label = "Copied" if copied else "Copy"
-        painter.setPen(QColor(ink))
-        width = painter.fontMetrics().horizontalAdvance(label)
-        x = rect.right() - self._look.px(Space.M) - width
-        painter.drawText(QPointF(x, top + face.baseline), label)
-        icon = QRectF(x - size - Space.XS, (header - size) / 2, size, size)
-        self._look.icons.paint(painter, Icon.CHECK if copied else Icon.COPY, ink, icon)
+        for button in buttons:
+            is_lit = button.target in (paint.hovered, paint.confirmed)
+            ink = colors.text if is_lit else colors.secondary
+            painter.setPen(QColor(ink))
+            width = painter.fontMetrics().horizontalAdvance(button.label)
+            x = button.rect.right() - self._look.px(Space.M) - width
+            painter.drawText(QPointF(x, top + face.baseline), button.label)
+            icon = QRectF(x - size - Space.XS, (header - size) / 2, size, size)
+            self._look.icons.paint(painter, button.icon, ink, icon)

@@ -85,6 +85,11 @@ class FramedRow(Row):
     def text(self) -> str:
         return self.inner.text
 
+    @property
+    @override
+    def file_name(self) -> str:
+        return self.inner.file_name
+
     @override
     def copied(self, part: Range) -> str:
         return self.inner.copied(part)

@@ -31,6 +31,7 @@ class Action(Enum):
 
     COPY_MESSAGE = auto()
     COPY_CODE = auto()
+    SAVE_CODE = auto()
     REGENERATE = auto()
     EDIT = auto()
     PREVIOUS_VERSION = auto()
@@ -130,6 +131,11 @@ class Row:
     def text(self) -> str:
         """The text that can be selected; none by default."""
         return ""
+
+    @property
+    def file_name(self) -> str:
+        """What a file of the text might be called."""
+        return "text.txt"
 
     def copied(self, part: Range) -> str:
         """What a copy of a part of the text holds."""

@@ -69,12 +69,12 @@ def test_a_conversation_has_one_answer_at_a_time(scheduler: Scheduler) -> None:
 
 
 def test_a_prompt_is_read_in_what_the_answers_leave(scheduler: Scheduler) -> None:
-    assert scheduler.piece_s == pytest.approx(0.15)
+    assert scheduler.piece_s == pytest.approx(0.17)
     for _ in range(40):
         scheduler.note_decode(0.05)
-    assert scheduler.piece_s == pytest.approx(0.10)
+    assert scheduler.piece_s == pytest.approx(0.12)
     scheduler.note_decode(0.08)
-    assert scheduler.piece_s == pytest.approx(0.07), "a slow step may come again"
+    assert scheduler.piece_s == pytest.approx(0.09), "a slow step may come again"
     for _ in range(40):
         scheduler.note_decode(0.5)
     assert scheduler.piece_s == pytest.approx(0.5 / 3)

@@ -113,8 +113,12 @@ class TranscriptStage:
         def note_submitted(key: str, text: str) -> None:
             self.asked.append(f"submit {key} {text!r}")
 
+        def note_saved(name: str, text: str) -> None:
+            self.asked.append(f"save {name} {text!r}")
+
         view = self.view
         view.requested.connect(note_requested)
+        view.save_requested.connect(note_saved)
         view.edit_cancelled.connect(note("cancel"))
         view.edit_submitted.connect(note_submitted)
 

@@ -141,6 +141,15 @@ def test_a_message_is_deleted_with_all_below_it_and_comes_back(stage: Stage) -> 
         assert stage.texts == texts
 
 
+def test_the_last_answer_is_copied_and_the_last_message_deleted_by_the_menu(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.chat("Two", "**2**")
+    stage.run(CommandId.COPY_LAST)
+    assert QApplication.clipboard().text() == "**2**"
+    stage.run(CommandId.DELETE_LAST)
+    assert stage.texts == ["One", "1"]
+
+
 def test_nothing_is_deleted_or_brought_back_while_an_answer_is_written(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.run(CommandId.REGENERATE)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.conversation.preset import Preset
 from app.conversation.tree import MessageStatus, NodeId, Setup, shown_path
 from app.store.conversations import open_store
 from app.store.database import Database, migrate
@@ -31,6 +32,7 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
 
     with closing(open_store(path, now=0.0).store) as store:
         conv = store.load(ConversationId("A"))
+        presets = store.presets.load()
 
     conv.check_invariants()
     path_shown = shown_path(conv)
@@ -55,6 +57,11 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
     assert conv.setup == Setup(temperature=0.5, max_tokens=9, thinking=False)
     assert (conv.title, conv.draft, conv.read_system_prompt) == ("By hand", "five", "Be brief.")
     assert conv.keep_ready is (number >= 2)
+    teacher = Preset(
+        name="Teacher", system_prompt="Be patient.", setup=Setup(temperature=0.5, max_tokens=9)
+    )
+    assert presets.by_name == ({"Teacher": teacher} if number >= 3 else {})
+    assert presets.by_model == ({"/models/tiny": "Teacher"} if number >= 3 else {})
     gone = conv.nodes.get(NodeId("A6r"))
     assert (gone and gone.deleted_at) == (6.5 if number >= 3 else None)
 

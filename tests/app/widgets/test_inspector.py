@@ -79,3 +79,40 @@ def test_thinking_is_set_in_both_places(make_stage: MakeStage) -> None:
     assert stage.composer.thinking.text() == "Thinking: off"
     stage.chat("Hello", "Hi")
     assert stage.engine.submitted[0].thinking is False
+
+
+def test_sampling_by_numbers_and_back_to_the_model_s_own(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    fields = stage.window.inspector.sampling.fields
+    assert [field.text() for field in fields.values()] == [""] * len(fields)
+    assert fields["top_p"].placeholderText() == "0.95"
+    assert fields["max_tokens"].placeholderText() == "4096"
+    typed = {
+        "top_p": "0.8",
+        "top_k": "40",
+        "min_p": "0.05",
+        "repetition_penalty": "1.2",
+        "presence_penalty": "-0.5",
+        "frequency_penalty": "0.25",
+        "max_tokens": "99",
+    }
+    for name, text in typed.items():
+        QTest.keyClicks(fields[name], text)
+        QTest.keyClick(fields[name], Key.Key_Return)
+    stage.chat("Hello", "Hi")
+    request = stage.engine.submitted[0]
+    sampling = request.sampling
+    assert (sampling.top_p, sampling.top_k, sampling.min_p) == (0.8, 40, 0.05)
+    assert (sampling.repetition_penalty, sampling.presence_penalty) == (1.2, -0.5)
+    assert (sampling.frequency_penalty, request.max_tokens) == (0.25, 99)
+    fields["top_k"].clear()
+    fields["top_k"].editingFinished.emit()
+    assert stage.rig.current.setup.top_k is None
+
+
+def test_a_number_out_of_range_is_not_taken(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    field = stage.window.inspector.sampling.fields["top_p"]
+    QTest.keyClicks(field, "1.5")
+    QTest.keyClick(field, Key.Key_Return)
+    assert stage.rig.current.setup == Setup()

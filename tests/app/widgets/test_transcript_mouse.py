@@ -41,6 +41,37 @@ def test_copy_code_copies_the_code_alone(transcript: TranscriptStage) -> None:
     assert transcript.clipboard() == "\n".join(CODE.split("\n")[1:-1])
 
 
+@pytest.mark.parametrize("before", ["", "> "])
+def test_code_is_saved_under_a_name_of_its_language(
+    transcript: TranscriptStage, before: str
+) -> None:
+    lines = CODE.split("\n")
+    transcript.show([answer(0, "\n".join(before + line for line in lines))])
+    transcript.settle()
+    transcript.click(Action.SAVE_CODE)
+    transcript.show([answer(1, "```\nplain\n```")])
+    transcript.click(Action.SAVE_CODE)
+    text = "\n".join(lines[1:-1])
+    assert transcript.asked == [f"save code.py {text!r}", "save code.txt 'plain'"]
+
+
+def test_a_cut_off_answer_offers_to_go_on(transcript: TranscriptStage) -> None:
+    stopped = replace(answer(0, "Half"), status=ItemStatus.STOPPED, cut="Stopped")
+    transcript.show([question(0), stopped])
+    assert not transcript.has(Action.CONTINUE)
+    transcript.show([question(0), replace(stopped, can_continue=True)])
+    transcript.click(Action.CONTINUE)
+    assert transcript.asked == ["continue a0"]
+
+
+def test_what_can_be_deleted_has_a_button(transcript: TranscriptStage) -> None:
+    transcript.show([question(0), answer(0, "text")])
+    assert not transcript.has(Action.DELETE)
+    transcript.show([replace(question(0), can_delete=True), answer(0, "text")])
+    transcript.click(Action.DELETE)
+    assert transcript.asked == ["delete u0"]
+
+
 def test_buttons_ask_for_what_they_say(transcript: TranscriptStage) -> None:
     failed = replace(answer(0, ""), status=ItemStatus.FAILED, problem=PROBLEM)
     transcript.show([question(0), failed])

@@ -56,6 +56,19 @@ INSERT INTO "messages" VALUES(7,'A4r','A','A4u','assistant','failed',4.0,NULL,NU
 INSERT INTO "messages" VALUES(8,'A5u','A','A4r','user','complete',5.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'four','',NULL,NULL,NULL);
 INSERT INTO "messages" VALUES(9,'A5r','A','A5u','assistant','streaming',5.0,'{"model_path":"/models/tiny","model_name":"Tiny 1B","template_hash":"template","thinking":null,"sampling":{"temperature":0.25,"top_p":0.95,"top_k":0,"min_p":0.0,"repetition_penalty":1.0,"presence_penalty":0.0,"frequency_penalty":0.0,"seed":0},"max_tokens":64,"usage":null,"finish_reason":null}',NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'','',NULL,7,NULL);
 INSERT INTO "messages" VALUES(10,'A6r','A','A1u','assistant','complete',6.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,1,'tokenizer','gone','',X'050000002C01000000286BEE',NULL,6.5);
+CREATE TABLE model_presets (
+        model_path TEXT PRIMARY KEY,
+        name TEXT NOT NULL REFERENCES presets ON DELETE CASCADE
+    ) STRICT
+    ;
+INSERT INTO "model_presets" VALUES('/models/tiny','Teacher');
+CREATE TABLE presets (
+        name TEXT PRIMARY KEY,
+        system_prompt TEXT NOT NULL,
+        setup TEXT NOT NULL
+    ) STRICT
+    ;
+INSERT INTO "presets" VALUES('Teacher','Be patient.','{"temperature":0.5,"max_tokens":9}');
 CREATE TABLE shown_versions (
         conversation_id TEXT NOT NULL REFERENCES conversations ON DELETE CASCADE,
         parent TEXT NOT NULL,  -- '' for the first message

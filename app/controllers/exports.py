@@ -1,0 +1,42 @@
+"""Text that a person saves into a file of their own. Main thread; writing happens on a lane."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QIODevice, QObject, QSaveFile, Signal
+
+from app.bridge.tasks import TaskLane, problem_of
+from engine.errors import DiskError
+
+
+class Exports(QObject):
+    """A file that is replaced is whole at any time: the old one or the new one."""
+
+    saved = Signal(str)  # the file's name
+    failed = Signal(object)  # Problem
+
+    def __init__(self, lane: TaskLane) -> None:
+        super().__init__()
+        self._lane = lane
+
+    def save(self, path: Path, text: str) -> None:
+        self._lane.run(
+            partial(write_text, path, text),
+            lambda _none: self.saved.emit(path.name),
+            lambda error: self.failed.emit(problem_of(error)),
+        )
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8.
+
+    Raises:
+        DiskError: the file cannot be written; what was there is there still.
+    """
+    file = QSaveFile(str(path))
+    content = text.encode()
+    opened = file.open(QIODevice.OpenModeFlag.WriteOnly)
+    if not (opened and file.write(content) == len(content) and file.commit()):
+        raise DiskError(f"{path} can't be written: {file.errorString()}.")

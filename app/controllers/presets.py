@@ -1,0 +1,82 @@
+"""The presets there are: kept, used, chosen for a model's new conversations, deleted with undo. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, Signal
+
+from app.bridge.store_lane import StoreLane
+from app.controllers.models import ModelsController
+from app.controllers.undo import UndoList
+from app.conversation.preset import Preset, Presets, apply_preset
+from app.conversation.tree import Conversation
+from app.store.presets import PresetStore
+
+
+class PresetsController(QObject):
+    """One value that widgets read; every change is written at once."""
+
+    changed = Signal()  # they have, or the model
+    deleted = Signal(str, object)  # the name, what undoes it
+
+    def __init__(self, store: StoreLane, models: ModelsController, undo: UndoList) -> None:
+        super().__init__()
+        self._store = store
+        self._models = models
+        self._model_path = models.status.path
+        self._undo = undo
+        self.value = Presets()
+        models.status_changed.connect(self._on_status_changed)
+
+    def start(self) -> None:
+        """Read them; there are none until then."""
+        self._store.run(lambda store: store.presets.load(), self._take)
+
+    def begin(self, conversation: Conversation) -> Conversation:
+        """An empty conversation as one begins with the model in use."""
+        name = self.value.by_model.get(self._model_path, "")
+        return apply_preset(conversation, self.value.by_name.get(name, Preset(name="")))
+
+    def put(self, preset: Preset) -> None:
+        """Keep a preset, in place of one of that name."""
+        others = {name: one for name, one in self.value.by_name.items() if name != preset.name}
+        sorted_names = sorted([*others, preset.name], key=str.casefold)
+        together = {**others, preset.name: preset}
+        self._take(replace(self.value, by_name={name: together[name] for name in sorted_names}))
+        self._write(lambda store: store.put(preset))
+
+    def delete(self, name: str) -> None:
+        preset = self.value.by_name[name]
+        models = [path for path, chosen in self.value.by_model.items() if chosen == name]
+        by_name = {other: one for other, one in self.value.by_name.items() if other != name}
+        by_model = {path: one for path, one in self.value.by_model.items() if one != name}
+        self._take(Presets(by_name=by_name, by_model=by_model))
+        self._write(lambda store: store.delete(name))
+        self.deleted.emit(name, self._undo.add(lambda: self._bring_back(preset, models)))
+
+    def choose(self, model_path: str, name: str) -> None:
+        """New conversations with a model begin with this preset; with none if the name is empty."""
+        by_model = {path: one for path, one in self.value.by_model.items() if path != model_path}
+        if name:
+            by_model[model_path] = name
+        self._take(replace(self.value, by_model=by_model))
+        self._write(lambda store: store.choose(model_path, name))
+
+    def _bring_back(self, preset: Preset, models: list[str]) -> None:
+        self.put(preset)
+        for model_path in models:
+            self.choose(model_path, preset.name)
+
+    def _on_status_changed(self) -> None:
+        if self._models.status.path != self._model_path:
+            self._model_path = self._models.status.path
+            self.changed.emit()
+
+    def _take(self, value: Presets) -> None:
+        self.value = value
+        self.changed.emit()
+
+    def _write(self, call: Callable[[PresetStore], None]) -> None:
+        self._store.run(lambda store: call(store.presets))

@@ -1,0 +1,90 @@
+"""The menu of presets: take one over, keep this setup as one, begin a model's chats with one."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QActionGroup
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
+
+from app.conversation.preset import Presets, preset_of
+from app.conversation.tree import Conversation
+from app.widgets.dialogs import ask_for_name
+
+
+class PresetButton(QPushButton):
+    """Says which preset the conversation is as, if any. The menu is made when it opens."""
+
+    chosen = Signal(object)  # Preset
+    saved = Signal(str)
+    deleted = Signal(str)
+    default_chosen = Signal(str, str)  # a model's path, the name or nothing
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._presets = Presets()
+        self._model_path = self._model_name = self._current = ""
+        self.setProperty("kind", "chip")
+        self.setToolTip("System prompt and sampling by name, for this chat and for new ones")
+        self._menu = QMenu(self)
+        self._menu.aboutToShow.connect(self._fill)
+        self.setMenu(self._menu)
+
+    def show_presets(
+        self, presets: Presets, conversation: Conversation, model_path: str, model_name: str
+    ) -> None:
+        self._presets = presets
+        self._model_path, self._model_name = model_path, model_name
+        self._current = next(
+            (
+                name
+                for name, preset in presets.by_name.items()
+                if preset == preset_of(conversation, name)
+            ),
+            "",
+        )
+        self.setText(f"Preset: {self._current or 'none'}")
+        self.setAccessibleName(self.text())
+
+    def _fill(self) -> None:
+        menu, names = self._menu, list(self._presets.by_name)
+        menu.clear()
+        for name in names:
+            action = menu.addAction(_plain(name))
+            action.setCheckable(True)
+            action.setChecked(name == self._current)
+            action.triggered.connect(partial(self._choose, name))
+        menu.addSeparator()
+        menu.addAction("Save as Preset…", self._ask)
+        if not names:
+            return
+        if self._model_path:
+            self._fill_defaults(menu.addMenu(f"New Chats with {_plain(self._model_name)}"), names)
+        deleting = menu.addMenu("Delete Preset")
+        for name in names:
+            deleting.addAction(_plain(name), partial(self.deleted.emit, name))
+
+    def _fill_defaults(self, menu: QMenu, names: list[str]) -> None:
+        group = QActionGroup(menu)
+        chosen = self._presets.by_model.get(self._model_path, "")
+        for name in ("", *names):
+            action = menu.addAction(_plain(name) or "Begin Without Preset")
+            action.setCheckable(True)
+            action.setChecked(name == chosen)
+            group.addAction(action)
+            action.triggered.connect(partial(self._choose_default, name))
+
+    def _choose(self, name: str, *_checked: object) -> None:
+        self.chosen.emit(self._presets.by_name[name])
+
+    def _choose_default(self, name: str, *_checked: object) -> None:
+        self.default_chosen.emit(self._model_path, name)
+
+    def _ask(self) -> None:
+        ask_for_name(self, "Save as Preset", "Name", self._current, self.saved.emit)
+
+
+def _plain(text: str) -> str:
+    """What a menu would take for a key is part of the name."""
+    return text.replace("&", "&&")

@@ -1,0 +1,100 @@
+"""How the next token is drawn, beside the temperature, and how long an answer may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+
+from app.controllers.requests import MAX_TOKENS
+from app.conversation.tree import Setup
+from app.theme.tokens import Space
+from app.widgets.number_field import NumberField
+from engine.types import SamplingParams
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """One field of Setup; whole numbers have no decimals."""
+
+    name: str
+    label: str
+    tip: str
+    lowest: float
+    highest: float
+    decimals: int = 2
+
+
+_OPTIONS = (
+    _Option("top_p", "Top-p", "Draw from the likeliest tokens that add up to this share", 0.0, 1.0),
+    _Option("top_k", "Top-k", "Draw from so many of the likeliest tokens; 0: from all", 0, 1000, 0),
+    _Option(
+        "min_p", "Min-p", "Leave out tokens less likely than this share of the likeliest", 0.0, 1.0
+    ),
+    _Option(
+        "repetition_penalty",
+        "Repetition",
+        "Above 1, tokens that have come lately are less likely; 1: off",
+        0.5,
+        2.0,
+    ),
+    _Option(
+        "presence_penalty", "Presence", "Lowers tokens that have come at all; 0: off", -2.0, 2.0
+    ),
+    _Option(
+        "frequency_penalty", "Frequency", "Lowers tokens by how often they have come", -2.0, 2.0
+    ),
+    _Option(
+        "max_tokens",
+        "Longest answer",
+        "Tokens after which an answer is stopped; Continue goes on",
+        1,
+        1_000_000,
+        0,
+    ),
+)
+
+
+class SamplingFields(QWidget):
+    """A field for each; an empty one is the model's own default."""
+
+    changed = Signal(object)  # Setup
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._setup = Setup()
+        self.fields: dict[str, NumberField] = {}
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setVerticalSpacing(Space.XS)
+        for row, option in enumerate(_OPTIONS):
+            field = NumberField(
+                option.label,
+                lowest=option.lowest,
+                highest=option.highest,
+                decimals=option.decimals,
+                parent=self,
+            )
+            label = QLabel(option.label, self)
+            label.setBuddy(field)
+            for part in (label, field):
+                part.setToolTip(option.tip)
+            field.setAccessibleDescription(option.tip)
+            field.changed.connect(partial(self._on_changed, option))
+            grid.addWidget(label, row, 0)
+            grid.addWidget(field, row, 1, Qt.AlignmentFlag.AlignRight)
+            self.fields[option.name] = field
+
+    def show_setup(self, setup: Setup, defaults: SamplingParams) -> None:
+        self._setup = setup
+        for name, field in self.fields.items():
+            field.show_value(getattr(setup, name), getattr(defaults, name, MAX_TOKENS))
+
+    def _on_changed(self, option: _Option, value: float | None) -> None:
+        taken = value if value is None or option.decimals else int(value)
+        change: dict[str, Any] = {option.name: taken}
+        self._setup = replace(self._setup, **change)
+        self.changed.emit(self._setup)

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from app.conversation.preset import Preset, Presets
+from app.conversation.tree import Setup
+from app.store.conversations import open_store
+from app.store.presets import PresetStore
+
+TEACHER = Preset(name="teacher", system_prompt="Be patient.", setup=Setup(temperature=0.5))
+WRITER = Preset(name="Writer", setup=Setup(top_k=40, presence_penalty=0.3, thinking=False))
+
+
+@pytest.fixture
+def presets(tmp_path: Path) -> Iterator[PresetStore]:
+    with closing(open_store(tmp_path / "conversations.db", now=0.0).store) as store:
+        yield store.presets
+
+
+def test_presets_come_back_by_name(presets: PresetStore) -> None:
+    for preset in (WRITER, TEACHER):
+        presets.put(preset)
+
+    assert list(presets.load().by_name.values()) == [TEACHER, WRITER]
+
+
+def test_a_preset_takes_the_place_of_one_of_its_name(presets: PresetStore) -> None:
+    presets.put(WRITER)
+    presets.choose("/models/a", "Writer")
+    other = Preset(name="Writer", system_prompt="Write.")
+    presets.put(other)
+
+    assert presets.load() == Presets(by_name={"Writer": other}, by_model={"/models/a": "Writer"})
+
+
+def test_a_model_has_one_or_none(presets: PresetStore) -> None:
+    for preset in (WRITER, TEACHER):
+        presets.put(preset)
+    for path, name in (("/a", "Writer"), ("/b", "Writer"), ("/a", "teacher"), ("/b", "")):
+        presets.choose(path, name)
+
+    assert presets.load().by_model == {"/a": "teacher"}
+
+
+def test_no_model_keeps_a_preset_that_is_gone(presets: PresetStore) -> None:
+    presets.put(WRITER)
+    presets.choose("/a", "Writer")
+    presets.delete("Writer")
+
+    assert presets.load() == Presets()

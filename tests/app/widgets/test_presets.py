@@ -1,0 +1,114 @@
+"""Presets as a person uses them: the menu in the inspector, new chats, undo."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QInputDialog, QMenu
+
+from app.conversation.tree import Setup
+from app.settings import Settings
+from app.widgets.commands import CommandId
+from tests.app.conftest import MakeStage
+from tests.fakes.stage import Stage
+
+PATIENT = Setup(temperature=0.3, top_k=40)
+
+
+def open_inspector(make_stage: MakeStage) -> Stage:
+    return make_stage(settings=Settings(inspector_visible=True))
+
+
+def entry(stage: Stage, *words: str) -> QAction:
+    """An entry of the menu, by its words from the top."""
+    menu = stage.window.inspector.preset.menu()
+    menu.aboutToShow.emit()
+    for word in words[:-1]:
+        submenu = next(one for one in menu.findChildren(QMenu) if one.title() == word)
+        menu = submenu
+    return next(action for action in menu.actions() if action.text() == words[-1])
+
+
+def save_as(stage: Stage, name: str) -> None:
+    entry(stage, "Save as Preset…").trigger()
+    dialog = stage.window.findChild(QInputDialog)
+    assert dialog is not None
+    dialog.setTextValue(name)
+    QTest.keyClick(dialog, Qt.Key.Key_Return)
+    stage.settle()
+
+
+def make_teacher(stage: Stage) -> None:
+    stage.rig.chat.set_setup(stage.current, PATIENT)
+    QTest.keyClicks(stage.window.inspector.prompt, "Be patient.")
+    save_as(stage, " Teacher & co ")
+
+
+def test_a_setup_is_kept_and_taken_over_in_another_chat(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    button = stage.window.inspector.preset
+    assert button.text() == "Preset: none"
+    make_teacher(stage)
+    assert button.text() == "Preset: Teacher & co"
+    stage.chat("Hello", "Hi")
+    stage.run(CommandId.NEW_CHAT)
+    assert button.text() == "Preset: none"
+    entry(stage, "Teacher && co").trigger()
+    stage.settle()
+    assert (stage.rig.current.system_prompt, stage.rig.current.setup) == ("Be patient.", PATIENT)
+    assert stage.window.inspector.prompt.toPlainText() == "Be patient."
+    stage.chat("Hello", "Hi")
+    assert stage.engine.submitted[-1].sampling.top_k == 40
+    stage.rig.chat.set_setup(stage.current, Setup())
+    assert button.text() == "Preset: none"
+
+
+def test_new_chats_begin_with_the_model_s_preset(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    make_teacher(stage)
+    stage.chat("Hello", "Hi")
+    model = f"New Chats with {stage.window.toolbar.model_button.text()}"
+    stage.run(CommandId.NEW_CHAT)
+    assert stage.rig.current.system_prompt == ""
+    entry(stage, model, "Teacher && co").trigger()
+    stage.settle()
+    assert stage.rig.current.system_prompt == "Be patient.", "this one is new, too"
+    assert stage.rows == ["TODAY", "Hello"], "and still nothing to be listed"
+    stage.chat("One", "1")
+    stage.run(CommandId.NEW_CHAT)
+    assert stage.rig.current.setup == PATIENT
+    entry(stage, model, "Begin Without Preset").trigger()
+    stage.settle()
+    assert stage.rig.current.setup == Setup()
+
+
+def test_presets_are_there_at_the_next_start(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    make_teacher(stage)
+    entry(
+        stage, f"New Chats with {stage.window.toolbar.model_button.text()}", "Teacher && co"
+    ).trigger()
+    stage.chat("Hello", "Hi")
+    stage.close()
+    again = open_inspector(make_stage)
+    again.run(CommandId.NEW_CHAT)
+    assert again.rig.current.system_prompt == "Be patient."
+    assert again.window.inspector.preset.text() == "Preset: Teacher & co"
+
+
+def test_a_deleted_preset_comes_back_with_the_models_that_begin_with_it(
+    make_stage: MakeStage,
+) -> None:
+    stage = open_inspector(make_stage)
+    make_teacher(stage)
+    stage.chat("Hello", "Hi")
+    model = f"New Chats with {stage.window.toolbar.model_button.text()}"
+    entry(stage, model, "Teacher && co").trigger()
+    entry(stage, "Delete Preset", "Teacher && co").trigger()
+    stage.settle()
+    assert stage.window.toast.text == "Deleted preset “Teacher & co”"
+    assert not stage.rig.core.presets.value.by_name
+    stage.run(CommandId.UNDO)
+    stage.run(CommandId.NEW_CHAT)
+    assert stage.rig.current.system_prompt == "Be patient."
