@@ -19,6 +19,7 @@ from app.paths import Paths, make_paths
 from app.settings import LoadedSettings, load_settings
 from app.store.conversations import open_store
 from app.store.lock import InstanceLock
+from app.theme.icons import app_icon
 from app.theme.palette import Theme
 from app.widgets.main_window import MainWindow
 from app.widgets.transcript_access import install_accessibility
@@ -57,6 +58,7 @@ def _run(paths: Paths, loaded: LoadedSettings, model: Path | None) -> int:
     app.setApplicationName("Rejoinder")
     app.setApplicationDisplayName("Rejoinder")
     app.setQuitOnLastWindowClosed(sys.platform != "darwin")
+    app.setWindowIcon(app_icon())
     install_accessibility()
     theme = Theme(app, loaded.settings.appearance)
     origin = SystemOrigin()

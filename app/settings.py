@@ -38,6 +38,7 @@ class Settings:
     """Everything that is remembered between starts. Change it with dataclasses.replace."""
 
     appearance: Appearance = Appearance.SYSTEM
+    more_contrast: bool = False  # also where the system does not ask for it
     model_path: str | None = None  # the model chosen last
     model_folders: tuple[str, ...] = ()  # added by the person
     window_geometry: str = ""  # the window's own encoding
@@ -109,6 +110,7 @@ def _to_json(settings: Settings) -> dict[str, object]:
     return {
         **settings.unknown,
         "appearance": settings.appearance,
+        "more_contrast": settings.more_contrast,
         "model_path": settings.model_path,
         "model_folders": settings.model_folders,
         "window_geometry": settings.window_geometry,
@@ -127,6 +129,7 @@ def _from_json(parsed: dict[str, object]) -> Settings:
     conversation = _text_or_none(parsed.get("selected_conversation"))
     return Settings(
         appearance=Appearance(appearance) if appearance in set(Appearance) else Appearance.SYSTEM,
+        more_contrast=_typed(parsed.get("more_contrast"), bool, False),
         model_path=_text_or_none(parsed.get("model_path")),
         model_folders=_texts(parsed.get("model_folders")),
         window_geometry=_typed(parsed.get("window_geometry"), str, ""),

@@ -48,6 +48,9 @@ class Preferences(QObject):
         """Remember the conversation on show."""
         self.set(replace(self._value, selected_conversation=conversation_id))
 
+    def toggle_contrast(self) -> None:
+        self.set(replace(self._value, more_contrast=not self._value.more_contrast))
+
     def toggle_inspector(self) -> None:
         self.set(replace(self._value, inspector_visible=not self._value.inspector_visible))
 

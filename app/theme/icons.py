@@ -13,6 +13,7 @@ from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 GRID = 18
+_APP_SIZES = (16, 32, 64, 128, 256)
 _SCALES = (1, 2, 3)  # device pixels per logical pixel that a QIcon carries
 
 
@@ -46,6 +47,20 @@ class Icon(StrEnum):
     GEAR = "gear"
     MODEL = "model"
     PIN = "pin"
+
+
+def app_icon() -> QIcon:
+    """The app's own icon, for its windows; on a Mac the bundle's is shown."""
+    renderer = QSvgRenderer(QByteArray((files("resources") / "app-icon.svg").read_bytes()))
+    made = QIcon()
+    for size in _APP_SIZES:
+        pixmap = QPixmap(size, size)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        renderer.render(painter, QRectF(pixmap.rect()))
+        painter.end()
+        made.addPixmap(pixmap)
+    return made
 
 
 class Icons:

@@ -1,4 +1,4 @@
-"""The look that is in force: colours, fonts and icons, light, dark or as the system says.
+"""The look that is in force: colours, fonts and icons, light, dark or as the system says, sharper if wanted.
 
 Theme is made once by main and handed down; widgets repaint on its `changed` signal. Main thread.
 """
@@ -12,7 +12,7 @@ from app.settings import Appearance
 from app.theme.fonts import Fonts, installed_fonts
 from app.theme.icons import Icons
 from app.theme.stylesheet import make_palette, make_style_sheet
-from app.theme.tokens import DARK, LIGHT, Colors
+from app.theme.tokens import DARK, DARK_SHARP, LIGHT, LIGHT_SHARP, Colors
 
 
 class Theme(QObject):
@@ -24,11 +24,14 @@ class Theme(QObject):
         super().__init__(app)
         self._app = app
         self._appearance = appearance
+        self._is_sharp = False
         self._colors: Colors | None = None
         self.fonts: Fonts = installed_fonts()
         self.icons = Icons()
         app.setStyle("Fusion")  # the one style that draws with our palette on every system
-        app.styleHints().colorSchemeChanged.connect(self._apply)
+        self._hints = app.styleHints()  # what it gives out lives as long as it does
+        self._hints.colorSchemeChanged.connect(self._apply)
+        self._hints.accessibility().contrastPreferenceChanged.connect(self._apply)
         self.set_appearance(appearance)
 
     @property
@@ -42,12 +45,12 @@ class Theme(QObject):
 
     @property
     def is_dark(self) -> bool:
-        return self._colors is DARK
+        return self._colors in (DARK, DARK_SHARP)
 
     def set_appearance(self, appearance: Appearance) -> None:
         """Switch at once; native window frames follow."""
         self._appearance = appearance
-        hints = self._app.styleHints()
+        hints = self._hints
         match appearance:
             case Appearance.SYSTEM:
                 hints.unsetColorScheme()
@@ -55,6 +58,11 @@ class Theme(QObject):
                 hints.setColorScheme(Qt.ColorScheme.Light)
             case Appearance.DARK:
                 hints.setColorScheme(Qt.ColorScheme.Dark)
+        self._apply()
+
+    def set_sharp(self, sharp: bool) -> None:  # noqa: FBT001 (a state)
+        """More contrast, also where the system does not ask for it."""
+        self._is_sharp = sharp
         self._apply()
 
     def _apply(self) -> None:
@@ -67,11 +75,17 @@ class Theme(QObject):
         self.changed.emit()
 
     def _wanted_colors(self) -> Colors:
+        wanted = self._hints.accessibility().contrastPreference()
+        is_sharp = self._is_sharp or wanted is Qt.ContrastPreference.HighContrast
+        if self._wants_dark():
+            return DARK_SHARP if is_sharp else DARK
+        return LIGHT_SHARP if is_sharp else LIGHT
+
+    def _wants_dark(self) -> bool:
         match self._appearance:
             case Appearance.LIGHT:
-                return LIGHT
+                return False
             case Appearance.DARK:
-                return DARK
+                return True
             case Appearance.SYSTEM:
-                scheme = self._app.styleHints().colorScheme()
-                return DARK if scheme is Qt.ColorScheme.Dark else LIGHT
+                return self._hints.colorScheme() is Qt.ColorScheme.Dark

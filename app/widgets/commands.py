@@ -31,6 +31,7 @@ class CommandId(StrEnum):
     LIGHT = "light"
     DARK = "dark"
     SYSTEM = "system"
+    CONTRAST = "contrast"
     ZOOM_IN = "zoom-in"
     ZOOM_OUT = "zoom-out"
     ZOOM_RESET = "zoom-reset"
@@ -50,6 +51,7 @@ class CommandId(StrEnum):
     ADD_FOLDER = "add-folder"
     READ_AHEAD = "read-ahead"
     MINIMISE = "minimise"
+    SHORTCUTS = "shortcuts"
     ABOUT = "about"
 
 
@@ -147,6 +149,7 @@ COMMANDS = (
     Command(
         id=CommandId.SYSTEM, text="System", menu=MenuName.VIEW, group=APPEARANCE, checkable=True
     ),
+    Command(id=CommandId.CONTRAST, text="More Contrast", menu=MenuName.VIEW, checkable=True),
     Command(
         id=CommandId.ZOOM_IN,
         text="Larger Text",
@@ -228,6 +231,7 @@ COMMANDS = (
         separated=True,
     ),
     Command(id=CommandId.MINIMISE, text="Minimize", menu=MenuName.WINDOW, keys="Ctrl+M"),
+    Command(id=CommandId.SHORTCUTS, text="Keyboard Shortcuts", menu=MenuName.HELP, keys="Ctrl+/"),
     Command(id=CommandId.ABOUT, text="About Rejoinder", menu=MenuName.HELP, role=Role.AboutRole),
 )
 

@@ -41,6 +41,4 @@ class IconButton(QToolButton):
 
     def _tint(self) -> None:
         colors = self._theme.colors
-        self.setIcon(
-            self._theme.icons.icon(self._icon, colors.secondary, disabled=colors.strong_line)
-        )
+        self.setIcon(self._theme.icons.icon(self._icon, colors.secondary, disabled=colors.disabled))

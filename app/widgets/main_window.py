@@ -34,6 +34,7 @@ from app.widgets.inspector import Inspector
 from app.widgets.model_picker import ModelPicker
 from app.widgets.preset_button import PresetButton
 from app.widgets.quitting import QuitGuard
+from app.widgets.shortcut_sheet import show_shortcuts
 from app.widgets.sidebar import Sidebar
 from app.widgets.toast import Toast
 from app.widgets.toolbar import Toolbar
@@ -173,6 +174,7 @@ class MainWindow(QMainWindow):
             CommandId.LIGHT: lambda: preferences.set_appearance(Appearance.LIGHT),
             CommandId.DARK: lambda: preferences.set_appearance(Appearance.DARK),
             CommandId.SYSTEM: lambda: preferences.set_appearance(Appearance.SYSTEM),
+            CommandId.CONTRAST: preferences.toggle_contrast,
             CommandId.ZOOM_IN: preferences.zoom_in,
             CommandId.ZOOM_OUT: preferences.zoom_out,
             CommandId.ZOOM_RESET: preferences.zoom_reset,
@@ -194,6 +196,7 @@ class MainWindow(QMainWindow):
             CommandId.ADD_FOLDER: self._add_folder,
             CommandId.READ_AHEAD: preferences.toggle_read_ahead,
             CommandId.MINIMISE: self.showMinimized,
+            CommandId.SHORTCUTS: lambda: show_shortcuts(self),
             CommandId.ABOUT: lambda: show_about(self),
         }
 
@@ -249,6 +252,8 @@ class MainWindow(QMainWindow):
     def _apply_preferences(self) -> None:
         value = self._core.preferences.value
         self._theme.set_appearance(value.appearance)
+        self._theme.set_sharp(value.more_contrast)
+        self.commands[CommandId.CONTRAST].setChecked(value.more_contrast)
         self.commands[APPEARANCES[value.appearance]].setChecked(True)
         self.commands[CommandId.INSPECTOR].setChecked(value.inspector_visible)
         self.commands[CommandId.READ_AHEAD].setChecked(value.read_ahead)

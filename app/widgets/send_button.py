@@ -53,7 +53,7 @@ class SendButton(QAbstractButton):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(colors.send if self.isEnabled() else colors.strong_line))
+        painter.setBrush(QColor(colors.send if self.isEnabled() else colors.disabled))
         disc = QRectF(self.rect())
         painter.drawEllipse(disc)
         if self.hasFocus():

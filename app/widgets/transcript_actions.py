@@ -106,7 +106,7 @@ class ActionsRow(Row):
             painter.drawRoundedRect(rect, Radius.BUTTON, Radius.BUTTON)
             ink = colors.text
         if not button.enabled:
-            ink = colors.strong_line
+            ink = colors.disabled
         size = self._look.px(_GLYPH)
         glyph = QRectF(0, 0, size, size)
         glyph.moveCenter(rect.center())

@@ -17,15 +17,15 @@ os.environ.setdefault("QT_SCALE_FACTOR", "2")
 
 from PySide6.QtCore import QEventLoop, QPoint, QTimer
 from PySide6.QtGui import QPainter, QPixmap
-from PySide6.QtWidgets import QApplication, QMenu, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 
 from app.controllers.idle import HOLD_MS
 from app.conversation.tree import Setup
 from app.settings import Appearance, Settings
 from app.theme.palette import Theme
-from app.theme.tokens import Space
+from app.theme.tokens import Size, Space
 from app.viewmodels.models import ModelPhase
-from app.widgets.commands import MenuName
+from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
 from engine.types import FinishReason, PromptPlan
@@ -199,6 +199,18 @@ def finding(stage: Stage) -> None:
     stage.wait(200)
 
 
+def more_contrast(stage: Stage) -> None:
+    stage.conversation()
+    stage.rig.core.preferences.toggle_contrast()
+    stage.wait()
+
+
+def shortcuts(stage: Stage) -> None:
+    stage.conversation()
+    stage.window.commands[CommandId.SHORTCUTS].trigger()
+    stage.wait(200)
+
+
 def streaming(stage: Stage) -> None:
     stage.conversation()
     stage.say(FOLLOW_UP)
@@ -358,6 +370,8 @@ SCENES = {
     "two-turns": Scene(two_turns),
     "formulas": Scene(formulas, ("normal", "small")),
     "finding": Scene(finding, ("normal", "small")),
+    "more-contrast": Scene(more_contrast),
+    "shortcuts": Scene(shortcuts),
     "streaming": Scene(streaming),
     "thinking": Scene(thinking),
     "reading": Scene(reading),
@@ -401,6 +415,8 @@ def shoot(app: QApplication, scene: Scene, appearance: Appearance, size: str) ->
         picture = window.grab()
         if window.picker.isVisible():
             _paste(picture, window.picker, _below(window.toolbar.model_button, window))
+        for dialog in window.findChildren(QDialog):
+            _paste(picture, dialog, QPoint(window.width() // 4, Size.TOOLBAR))
         menu = QApplication.activePopupWidget()
         if isinstance(menu, QMenu):
             _paste(picture, menu, window.pane.mapTo(window, MENU_PLACE))

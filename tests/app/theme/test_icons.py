@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtGui import QColor, QIcon
 from PySide6.QtWidgets import QApplication
 
-from app.theme.icons import Icon, Icons
+from app.theme.icons import Icon, Icons, app_icon
 
 
 def test_every_icon_has_a_file_and_every_file_an_icon() -> None:
@@ -36,3 +36,11 @@ def test_a_q_icon_is_sharp_and_has_its_disabled_colour(qapp: QApplication) -> No
     disabled = icon.pixmap(18, QIcon.Mode.Disabled).toImage()
     colors = {disabled.pixelColor(x, 9).name() for x in range(18)}
     assert QColor("#999999").name() in colors
+
+
+def test_the_app_s_icon_has_every_size_that_windows_show(qapp: QApplication) -> None:
+    icon = app_icon()
+    assert [size.width() for size in icon.availableSizes()] == [16, 32, 64, 128, 256]
+    middle = icon.pixmap(256).toImage().pixelColor(128, 128)
+    assert middle.alpha() == 255
+    assert icon.pixmap(256).toImage().pixelColor(2, 2).alpha() == 0

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QDialog, QLabel, QMenu
 
 from app.settings import Appearance, Settings
-from app.theme.tokens import DARK, LIGHT
+from app.theme.tokens import DARK, DARK_SHARP, LIGHT, LIGHT_SHARP
 from app.widgets.commands import COMMANDS, CommandId, key_sequences, tooltip
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
@@ -32,6 +32,20 @@ def _leaves(actions: Sequence[QAction]) -> Iterator[QAction]:
 def test_no_two_commands_share_a_key() -> None:
     keys = [key.toString() for command in COMMANDS for key in key_sequences(command)]
     assert len(keys) == len(set(keys))
+
+
+def test_the_sheet_shows_every_key_once(stage: Stage) -> None:
+    stage.run(CommandId.SHORTCUTS)
+    dialog = stage.window.findChild(QDialog, "shortcuts")
+    assert dialog is not None
+    shown = [label.text() for label in dialog.findChildren(QLabel)]
+    keyed = [command for command in COMMANDS if key_sequences(command)]
+    for command in keyed:
+        assert command.text.removesuffix("…") in shown
+        key = key_sequences(command)[0].toString(QKeySequence.SequenceFormat.NativeText)
+        assert shown.count(key) == 1
+    QTest.keyClick(dialog, Key.Key_Escape)
+    assert not dialog.isVisible()
 
 
 def test_a_tooltip_names_the_key(stage: Stage) -> None:
@@ -74,6 +88,18 @@ def test_appearance_changes_at_once_and_is_remembered(make_stage: MakeStage) -> 
     assert stage.rig.core.preferences.value.appearance is Appearance.DARK
     stage.run(CommandId.LIGHT)
     assert stage.theme.colors is LIGHT
+
+
+def test_contrast_is_its_own_choice_and_remembered(make_stage: MakeStage) -> None:
+    stage = make_stage(settings=Settings(appearance=Appearance.LIGHT))
+    stage.run(CommandId.CONTRAST)
+    assert stage.theme.colors is LIGHT_SHARP
+    stage.run(CommandId.DARK)
+    assert stage.theme.colors is DARK_SHARP
+    assert stage.theme.is_dark
+    stage.run(CommandId.CONTRAST)
+    assert stage.theme.colors is DARK
+    assert not stage.rig.core.preferences.value.more_contrast
 
 
 def test_text_size_has_its_limits(stage: Stage) -> None:
