@@ -75,6 +75,13 @@ class TemplateError(UserFixableError):
     advice = "Edit the message or the system prompt, or choose another model."
 
 
+class CannotContinueError(UserFixableError):
+    """A reply can't go on with this model as what it is."""
+
+    title = "This answer can't go on."
+    advice = "Regenerate it instead."
+
+
 class ContextFullError(UserFixableError):
     """The prompt does not fit the model's context."""
 

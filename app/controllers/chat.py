@@ -46,7 +46,7 @@ Plan = Callable[[Conversation], Turn]
 class AnswerRunningError(UserFixableError):
     """What is asked for has to wait for an answer."""
 
-    title = "An answer is being written here."
+    title = "An answer is being written in that chat."
     advice = "Stop it, or undo once it has ended."
 
 
@@ -58,6 +58,7 @@ class ChatController(QObject):
     draft_saved = Signal(object)  # ConversationId
     queue_changed = Signal(object)  # ConversationId: what waits to be sent
     deleted = Signal(int, object)  # how many messages, what undoes it
+    restored = Signal(object)  # ConversationId: a message is back in it
     failed = Signal(object)  # Problem
 
     def __init__(
@@ -69,12 +70,15 @@ class ChatController(QObject):
         self._models = models
         self._undo = undo
         self._origin = origin
+        self._awaited: dict[ConversationId, NodeId] = {}  # the replies that messages wait for
         turns.refused.connect(self.refused)
         turns.activity_changed.connect(self._on_activity_changed)
 
     def send(self, conversation_id: ConversationId, text: str) -> bool:
         """Add a message and have it answered; while an answer is on its way, once that has ended."""
-        if self._turns.live_in(conversation_id) is not None:
+        reply_id = self._turns.reply_in(conversation_id)
+        if reply_id is not None:
+            self._awaited[conversation_id] = reply_id
             self._desk.queue(conversation_id, text)
             self.queue_changed.emit(conversation_id)
             return True
@@ -103,13 +107,17 @@ class ChatController(QObject):
         return self._begin(conversation_id, text, plan)
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
-        """An answer that ended by itself lets the message that waits follow; any other gives it back."""
+        """The answer that a message waits for has ended: it follows if that is complete and on show.
+
+        Otherwise it goes back: the answer was stopped or refused, or another version is being read.
+        """
         text = self._desk.queued(conversation_id)
         if not text or self._turns.live_in(conversation_id) is not None:
             return
         conversation = self._desk.get(conversation_id)
-        path = shown_path(conversation)
-        if not path or path[-1].status is not MessageStatus.COMPLETE:
+        last = shown_path(conversation)[-1:]
+        is_there = [node.node_id for node in last] == [self._awaited.pop(conversation_id)]
+        if not is_there or last[0].status is not MessageStatus.COMPLETE:
             self.withdraw(conversation_id)
             return
         self._desk.take_queued(conversation_id)
@@ -189,9 +197,13 @@ class ChatController(QObject):
             return
         self._desk.open(
             conversation_id,
-            lambda conversation: self._put(restore_message(conversation, node_id)),
+            lambda conversation: self._on_reopened(conversation, node_id),
             lambda error: self.failed.emit(problem_of(error)),
         )
+
+    def _on_reopened(self, conversation: Conversation, node_id: NodeId) -> None:
+        self._put(restore_message(conversation, node_id))
+        self.restored.emit(conversation.conversation_id)
 
     def _put(self, conversation: Conversation) -> None:
         self._desk.put(conversation)

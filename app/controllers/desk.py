@@ -41,6 +41,7 @@ class Desk(QObject):
         self._open: dict[ConversationId, Conversation] = {}
         self._held: dict[ConversationId, _Held] = {}
         self._queued: dict[ConversationId, str] = {}
+        self.shown: ConversationId | None = None  # stays in memory, too
         self._pinned: set[ConversationId] = set()
         self._unsaved: set[ConversationId] = set()
         self._retry = QTimer(self, singleShot=True, interval=RETRY_MS)
@@ -105,7 +106,8 @@ class Desk(QObject):
         self.put(value)
 
     def queue(self, conversation_id: ConversationId, text: str) -> None:
-        """Keep a message that is to be sent later, behind what waits there already."""
+        """Keep a message that is to be sent later, behind what waits there already; it is no draft now."""
+        self._open[conversation_id] = set_draft(self._open[conversation_id], "")
         self._queued[conversation_id] = join_texts(self.queued(conversation_id), text)
         self._save(conversation_id)
 
@@ -161,7 +163,7 @@ class Desk(QObject):
         spare = [
             conversation_id
             for conversation_id in self._open
-            if conversation_id not in self._pinned | self._unsaved | self._queued.keys()
+            if conversation_id not in {*self._pinned, *self._unsaved, *self._queued, self.shown}
         ]
         for conversation_id in spare[:-KEPT]:
             del self._open[conversation_id]

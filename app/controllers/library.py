@@ -53,7 +53,7 @@ class LibraryController(QObject):
         self._unseen: set[ConversationId] = set()
         self._deleted: set[ConversationId] = set()
         self._wanted: ConversationId | None = None
-        self.current = self._lay_out_new()
+        self.current = desk.shown = self._lay_out_new()
         desk.changed.connect(self._on_conversation_changed)
         turns.answered.connect(self._on_answered)
         presets.changed.connect(self._on_presets_changed)
@@ -170,7 +170,7 @@ class LibraryController(QObject):
 
     def _show(self, conversation_id: ConversationId) -> None:
         self._wanted = conversation_id
-        self.current = conversation_id
+        self.current = self._desk.shown = conversation_id
         self._unseen.discard(conversation_id)
         self._remember_current()
         self.current_changed.emit()

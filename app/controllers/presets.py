@@ -20,6 +20,7 @@ class PresetsController(QObject):
 
     changed = Signal()  # they have, or the model
     deleted = Signal(str, object)  # the name, what undoes it
+    replaced = Signal(str, object)  # the name, what undoes it
 
     def __init__(self, store: StoreLane, models: ModelsController, undo: UndoList) -> None:
         super().__init__()
@@ -41,6 +42,12 @@ class PresetsController(QObject):
 
     def put(self, preset: Preset) -> None:
         """Keep a preset, in place of one of that name."""
+        earlier = self.value.by_name.get(preset.name, preset)
+        self._put(preset)
+        if earlier != preset:
+            self.replaced.emit(preset.name, self._undo.add(lambda: self._put(earlier)))
+
+    def _put(self, preset: Preset) -> None:
         others = {name: one for name, one in self.value.by_name.items() if name != preset.name}
         sorted_names = sorted([*others, preset.name], key=str.casefold)
         together = {**others, preset.name: preset}
@@ -65,9 +72,15 @@ class PresetsController(QObject):
         self._write(lambda store: store.choose(model_path, name))
 
     def _bring_back(self, preset: Preset, models: list[str]) -> None:
-        self.put(preset)
+        """Under another name, if there is a new one of its own."""
+        name, number = preset.name, 1
+        while name in self.value.by_name:
+            number += 1
+            name = f"{preset.name} {number}"
+        self._put(replace(preset, name=name))
         for model_path in models:
-            self.choose(model_path, preset.name)
+            if model_path not in self.value.by_model:
+                self.choose(model_path, name)
 
     def _on_status_changed(self) -> None:
         if self._models.status.path != self._model_path:

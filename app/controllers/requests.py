@@ -7,12 +7,19 @@ from dataclasses import replace
 from app.conversation.actions import Turn, messages_ahead
 from app.conversation.tree import Conversation, Generation, Setup
 from app.viewmodels.models import ModelStatus
-from engine.errors import NoModelError
+from engine.errors import NoModelError, UserFixableError
 from engine.events import Prewarm
 from engine.types import ConversationId, ModelFacts, Problem, Request, RequestId, Role
 
 MAX_TOKENS = 4096
 LONG_DRAFT = 400  # characters; a shorter one is read before anyone could see that it is
+
+
+class OtherModelError(UserFixableError):
+    """Another model would take what is there for something else."""
+
+    title = "Another model began this answer."
+    advice = "Choose that model to go on with it, or regenerate the answer."
 
 
 def make_request(
@@ -29,15 +36,17 @@ def make_request(
     A reply that goes on draws with the seed that it was begun with, and is inside its thoughts or not as
     it was then. new_seed is for any other, unless the conversation has its own.
     """
-    seed, thinking = (begun.sampling.seed, begun.thinking) if begun else (new_seed, setup.thinking)
+    sampling = setup.sampling(replace(facts.default_sampling, seed=new_seed))
+    if begun:
+        sampling = replace(sampling, seed=begun.sampling.seed)
     return Request(
         request_id=request_id,
         conversation_id=turn.conversation.conversation_id,
         messages=turn.messages,
         new_messages=turn.new_messages,
-        sampling=setup.sampling(replace(facts.default_sampling, seed=seed)),
+        sampling=sampling,
         max_tokens=setup.max_tokens or MAX_TOKENS,
-        thinking=_thinking(thinking, facts),
+        thinking=_thinking(begun.thinking if begun else setup.thinking, facts),
         keep_thinking=_keep_thinking(setup, facts),
     )
 
@@ -72,6 +81,14 @@ def _thinking(thinking: bool | None, facts: ModelFacts) -> bool | None:  # noqa:
 
 def _keep_thinking(setup: Setup, facts: ModelFacts) -> bool:
     return setup.keep_thinking and facts.can_keep_thinking
+
+
+def problem_of_begun(turn: Turn, facts: ModelFacts) -> Problem | None:
+    """Why a reply can't go on with this model; None for what is written anew."""
+    begun = turn.conversation.nodes[turn.reply_id].generation
+    if not turn.goes_on or begun is None or begun.template_hash == facts.template_hash:
+        return None
+    return OtherModelError(f"It was written by {begun.model_name}.").problem
 
 
 def generation_of(request: Request, facts: ModelFacts) -> Generation:

@@ -20,7 +20,7 @@ from app.bridge.store_lane import StoreLane
 from app.controllers.desk import Desk
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
-from app.controllers.requests import generation_of, make_request, problem_with
+from app.controllers.requests import generation_of, make_request, problem_of_begun, problem_with
 from app.conversation.actions import Turn
 from app.conversation.tree import (
     Conversation,
@@ -133,6 +133,11 @@ class Turns(QObject):
         running = self._find(conversation_id)
         return None if running is None else running.live
 
+    def reply_in(self, conversation_id: ConversationId) -> NodeId | None:
+        """The reply that is on its way in a conversation."""
+        running = self._find(conversation_id)
+        return None if running is None else running.reply_id
+
     def begin(self, turn: Turn, text: str) -> None:
         """Show the turn and hand it to the engine, at once or when the model is ready."""
         status = self._models.status
@@ -172,6 +177,10 @@ class Turns(QObject):
 
     def _submit(self, running: _Running, facts: ModelFacts) -> None:
         conversation = self._desk.get(running.conversation_id)
+        problem = problem_of_begun(running.turn, facts)
+        if problem is not None:
+            self._refuse(running, problem)
+            return
         earlier = conversation.nodes[running.reply_id].generation
         request = make_request(
             running.request_id,

@@ -39,4 +39,6 @@ def preset_of(conv: Conversation, name: str) -> Preset:
 
 
 def apply_preset(conv: Conversation, preset: Preset) -> Conversation:
-    return replace(conv, system_prompt=preset.system_prompt, setup=preset.setup)
+    """Its seed stays the conversation's own."""
+    setup = replace(preset.setup, seed=conv.setup.seed)
+    return replace(conv, system_prompt=preset.system_prompt, setup=setup)

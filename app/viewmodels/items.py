@@ -43,14 +43,15 @@ def transcript_items(
     items: list[TranscriptItem] = []
     model_path: str | None = None
     path = shown_path(conversation)
-    is_answering = any(node.node_id in live for node in path)
+    is_answering = any(node_id in conversation.nodes for node_id in live)
     for node in path:
         version = _version(conversation, node.node_id)
         if node.role is Role.USER:
             item = _user_item(node, version, editing=node.node_id == editing)
         else:
             item = _reply_item(node, version, live.get(node.node_id), model_path)
-            item = replace(item, can_continue=can_continue(conversation, node.node_id))
+            goes_on = not is_answering and can_continue(conversation, node.node_id)
+            item = replace(item, can_continue=goes_on)
             model_path = node.generation.model_path if node.generation else model_path
         deletes = not is_answering and can_delete(conversation, node.node_id)
         items.append(replace(item, can_delete=deletes))
@@ -97,14 +98,16 @@ def _reply_item(
 
 
 def _cut(reply: Node) -> str:
-    """Why a reply ends where it does, if not by itself; a failure says so on its own card."""
+    """Why a reply ends where it does, if not by itself; why it failed is on a card of its own."""
     if reply.status is MessageStatus.STOPPED:
         return "Stopped"
+    if reply.status is MessageStatus.FAILED:
+        return "Interrupted" if reply.content or reply.reasoning else ""
     generation = reply.generation
     if generation is None or generation.finish_reason is not FinishReason.LENGTH:
         return ""
     limit = figures.tokens(generation.max_tokens)
-    return f"Reached the limit of {limit}" if is_at_limit(reply) else "The context is full"
+    return f"Reached the limit of {limit}" if is_at_limit(reply) else "There was no room for more"
 
 
 def _figures(reply: Node, earlier_model: str | None) -> ReplyFigures | None:

@@ -129,6 +129,8 @@ class MainWindow(QMainWindow):
         core.turns.activity_changed.connect(self._on_conversation_changed)
         core.idle.note_changed.connect(self._refresh_model)
         core.chat.deleted.connect(self._on_deleted)
+        core.chat.restored.connect(core.library.select)
+        core.presets.replaced.connect(self._on_preset_replaced)
         core.exports.saved.connect(self._on_saved)
         self.pane.view.save_requested.connect(self._save_text)
         core.preferences.changed.connect(self._apply_preferences)
@@ -316,6 +318,9 @@ class MainWindow(QMainWindow):
 
     def _on_saved(self, name: str) -> None:
         self._say(f"Saved as “{name}”")
+
+    def _on_preset_replaced(self, name: str, undo: Callable[[], object]) -> None:
+        self._offer(f"Replaced preset “{name}”", "Undo", undo)
 
     def _on_preset_deleted(self, name: str, undo: Callable[[], object]) -> None:
         self._offer(f"Deleted preset “{name}”", "Undo", undo)

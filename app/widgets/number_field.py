@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QLocale, Qt, Signal
-from PySide6.QtGui import QDoubleValidator, QFocusEvent
+from PySide6.QtGui import QDoubleValidator, QFocusEvent, QValidator
 from PySide6.QtWidgets import QLineEdit, QWidget
 from typing_extensions import override
 
 from app.theme.tokens import Size
+
+# The field's own menu, another window: the person comes back.
+_STILL_THERE = (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason)
+
+
+class _NumberOrNothing(QDoubleValidator):
+    """An empty field is done, too."""
+
+    @override
+    def validate(self, arg__1: str, arg__2: int) -> object:
+        if not arg__1:
+            return QValidator.State.Acceptable, arg__1, arg__2
+        return super().validate(arg__1, arg__2)
 
 
 class NumberField(QLineEdit):
@@ -27,21 +40,28 @@ class NumberField(QLineEdit):
         self.setAccessibleName(name)
         self.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.setFixedWidth(2 * Size.CONTROL_LARGE)
-        validator = QDoubleValidator(lowest, highest, decimals, self)
+        validator = _NumberOrNothing(lowest, highest, decimals, self)
         validator.setNotation(QDoubleValidator.Notation.StandardNotation)
         self.setValidator(validator)
         self.editingFinished.connect(self._on_finished)
 
     def show_value(self, value: float | None, default: float) -> None:
+        """Where the person is typing, what is typed stays."""
         self._value = value
         self.setPlaceholderText(self._text(default))
+        if not (self.hasFocus() and self.isModified()):
+            self._show()
+
+    def _show(self) -> None:
+        value = self._value
         self.setText("" if value is None else self._text(value))
 
     @override
     def focusOutEvent(self, e: QFocusEvent) -> None:
         """What can't be taken does not stay."""
         super().focusOutEvent(e)
-        self.setText("" if self._value is None else self._text(self._value))
+        if e.reason() not in _STILL_THERE:
+            self._show()
 
     def _on_finished(self) -> None:
         value = (

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from app.conversation.preset import Presets, preset_of
 from app.conversation.tree import Conversation
+from app.theme.tokens import Size
 from app.widgets.dialogs import ask_for_name
 
 
@@ -44,11 +45,15 @@ class PresetButton(QPushButton):
             ),
             "",
         )
-        self.setText(f"Preset: {self._current or 'none'}")
-        self.setAccessibleName(self.text())
+        words = f"Preset: {self._current or 'none'}"
+        self.setAccessibleName(words)
+        mode, room = Qt.TextElideMode.ElideRight, Size.SIDEBAR_MIN
+        self.setText(_plain(self.fontMetrics().elidedText(words, mode, room)))
 
     def _fill(self) -> None:
         menu, names = self._menu, list(self._presets.by_name)
+        for submenu in menu.findChildren(QMenu):
+            submenu.deleteLater()
         menu.clear()
         for name in names:
             action = menu.addAction(_plain(name))

@@ -74,6 +74,8 @@ class TranscriptBinding(QObject):
         before = self._items
         items = self._true_items(conversation_id)
         self._items = {item.key: item for item in items}
+        if self._editing not in self._items:
+            self._editing = None  # it was deleted
         if list(before) != list(self._items):
             self._view.set_items(items)
             self._begin_streaming(items)

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 
+from engine.chat.reply import ReplyStream
 from engine.chat.runs import Runs
 from engine.chat.splice import Splicer
 from engine.chat.template import ChatTemplate, Renderer, Segment, Thoughts, render_segments
 from engine.chat.tokenizer import ChatTokenizer
-from engine.errors import TemplateError
+from engine.errors import CannotContinueError, TemplateError
 from engine.sequences import common_prefix_len
 from engine.types import Message, ReplyTokens, Role
 
@@ -121,6 +122,7 @@ class PromptBuilder:
 
         Raises:
             TemplateError: see render_segments.
+            CannotContinueError: the reply can't go on.
         """
         *before, last = messages
         if last.role is Role.ASSISTANT:
@@ -196,13 +198,35 @@ class PromptBuilder:
         return tuple(token_ids)
 
     def _begun_ids(self, reply: Message, *, in_reasoning: bool) -> tuple[int, ...]:
-        """The ids of a reply that goes on: its own, or where another model wrote it, of its text."""
-        if reply.reply and reply.reply.tokenizer_hash == self.tokenizer.tokenizer_hash:
-            return reply.reply.token_ids
-        if reply.content:
-            return self.forced_ids(reply.content, reply.reasoning, in_reasoning=in_reasoning)
-        opened = () if in_reasoning else self.tokenizer.markers.think_start
-        return (*opened, *self.tokenizer.encode_text(reply.reasoning)) if reply.reasoning else ()
+        """The ids of a reply that goes on: its own, or where only its text is left, ids of that.
+
+        Raises:
+            CannotContinueError: it would not be the same reply.
+        """
+        tokenizer, thought = self.tokenizer, reply.reasoning
+        if reply.reply and reply.reply.tokenizer_hash == tokenizer.tokenizer_hash:
+            token_ids = reply.reply.token_ids
+        elif thought or in_reasoning:
+            opened = (
+                ()
+                if in_reasoning
+                else (*tokenizer.markers.think_start, *tokenizer.encode_text("\n"))
+            )
+            token_ids = (*opened, *tokenizer.encode_text(thought))
+            if reply.content:
+                token_ids = (
+                    *opened,
+                    *tokenizer.encode_text(f"{thought}\n"),
+                    *tokenizer.markers.think_end,
+                    *tokenizer.encode_text(f"\n\n{reply.content}"),
+                )
+        else:
+            token_ids = tuple(tokenizer.encode_text(reply.content))
+        stream = ReplyStream(tokenizer, in_reasoning=in_reasoning, begun=token_ids)
+        stream.flush()
+        if (stream.content, stream.reasoning) != (reply.content, thought):
+            raise CannotContinueError("Its text does not give the tokens that it was written in.")
+        return token_ids
 
     def _find_passing_len(self, messages: tuple[Message, ...], thoughts: Thoughts) -> int:
         """Tokens at the end of a prompt that the prompt after the next user message won't repeat.

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.events import Evict, EvictWhat, RequestFinished, Submit, Verified, Verify
+from engine.events import Evict, EvictWhat, RequestFailed, RequestFinished, Submit, Verified, Verify
 from engine.types import (
     ConversationId,
     FinishReason,
@@ -136,14 +136,41 @@ def test_when_its_state_is_gone_it_is_read_again_and_says_so(open_tiny: OpenTiny
 
 def test_a_reply_of_which_only_the_text_is_left_goes_on_too(open_tiny: OpenTiny) -> None:
     client = open_tiny(template=Template.THINKING)
-    for begun in (
-        Message(role=Role.ASSISTANT, content="It is a boat", reasoning="hm"),
-        Message(role=Role.ASSISTANT, content="", reasoning="hm, a boat"),
+    for content, reasoning in (
+        ("It is a boat", "hm"),
+        ("", "hm, a boat"),
+        ("A <|im_end|> b", "hm"),
     ):
+        begun = Message(role=Role.ASSISTANT, content=content, reasoning=reasoning)
         finished = answer(client, rest_of_text(begun))
-        assert finished.content.startswith(begun.content)
-        assert finished.reasoning.startswith(begun.reasoning)
+        assert finished.content.startswith(content)
+        assert finished.reasoning.startswith(reasoning)
         assert finished.usage.output_tokens == CUT
+
+
+@pytest.mark.parametrize(
+    ("template", "content", "reasoning"),
+    [
+        (Template.KEEPING, "<think> is a mark, <|im_start|> too", ""),
+        (Template.THINKING, "", "</think> is a mark"),
+    ],
+)
+def test_marks_in_its_text_stay_text(
+    open_tiny: OpenTiny, template: Template, content: str, reasoning: str
+) -> None:
+    begun = Message(role=Role.ASSISTANT, content=content, reasoning=reasoning)
+    finished = answer(open_tiny(template=template), rest_of_text(begun))
+    assert finished.content.startswith(content)
+    assert finished.reasoning.startswith(reasoning)
+
+
+def test_ids_of_another_template_do_not_become_a_thought(open_tiny: OpenTiny) -> None:
+    stopped = answer(open_tiny(), replace(QUESTION, stop_after=CUT))
+    client = open_tiny(template=Template.THINKING)
+    client.send(Submit(rest_of(QUESTION, stopped), time.perf_counter()))
+    (failed,) = client.run_until_idle()
+    assert isinstance(failed, RequestFailed)
+    assert failed.problem.title == "This answer can't go on."
 
 
 def rest_of_text(begun: Message) -> Request:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -67,6 +67,14 @@ from tests.oracle.people import People
 BITWISE = frozenset({"qwen3_5", "lfm2", "llama"})
 
 
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """How a reply was asked for, and of which template."""
+
+    how: How
+    template_hash: str
+
+
 class Harness:
     """People at one engine. Everything it says is checked as it comes."""
 
@@ -82,7 +90,7 @@ class Harness:
         self.problems: list[Problem] | None = None
         self.num_planted = 0  # wrong states, each of them to be found
         self.num_checked = 0
-        self._begun: dict[NodeId, How] = {}
+        self._begun: dict[NodeId, _Begun] = {}
         self._known_cache: PrefixCache | None = None
         self._known_evictions = 0
         self._fed: Counter[int] = Counter()
@@ -111,12 +119,21 @@ class Harness:
             self._submit(turn, how, None)
 
     def resume(self, chat: str, how: How) -> None:
+        """Go on with the last reply, if it was cut off and the same model is there."""
         before = self.people.chat(chat)
+        replies = self.people.shown(chat, Role.ASSISTANT)
+        begun = self._begun.get(replies[-1].node_id) if replies else None
+        if begun is None or begun.template_hash != self._template_hash:
+            return
         turn = self.people.resume(chat)
         if turn is not None:
             # In its thoughts or not as it was begun.
-            how = replace(how, thinking=self._begun[turn.reply_id].thinking)
+            how = replace(how, thinking=begun.how.thinking)
             self._submit(turn, how, None, visible_messages(before, turn.reply_id))
+
+    @property
+    def _template_hash(self) -> str:
+        return self.core.model.facts.template_hash if self.core.model else ""
 
     def ask_aside(self, chat: str, how: How) -> None:
         """A side request: alone at the engine, it must leave no trace."""
@@ -276,7 +293,7 @@ class Harness:
     ) -> None:
         chat = str(turn.conversation.conversation_id)
         assert chat not in self.busy
-        self._begun[turn.reply_id] = how
+        self._begun[turn.reply_id] = _Begun(how, self._template_hash)
         request = how.ask(self._name(), chat, turn.messages, turn.new_messages, side=False)
         visible = visible or visible_messages(turn.conversation, turn.user_id)
         # Joined to a message that got no answer, a text is not the message's beginning.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -109,6 +110,30 @@ def test_an_answer_goes_on_with_the_thinking_that_it_was_begun_with(stage: Stage
     assert [request.thinking for request in stage.engine.submitted] == [False, False]
 
 
+def test_an_answer_of_another_model_does_not_go_on(stage: Stage) -> None:
+    stage.send("Count")
+    stage.engine.write("One, ")
+    stage.run(CommandId.STOP)
+    stage.engine.facts = replace(stage.engine.facts, template_hash="another")
+    stage.rig.models.choose(Path("/models/other"))
+    stage.settle()
+    stage.qtbot.waitUntil(lambda: stage.rig.models.status.facts is not None)
+    stage.run(CommandId.CONTINUE)
+    assert stage.pane.notice.text.startswith("Another model began this answer.")
+    assert stage.texts == ["Count", "One, "]
+    assert len(stage.engine.submitted) == 1
+
+
+def test_an_answer_goes_on_with_its_own_seed(stage: Stage) -> None:
+    stage.rig.chat.set_setup(stage.current, replace(stage.rig.current.setup, seed=5))
+    stage.send("Count")
+    stage.engine.write("One, ")
+    stage.run(CommandId.STOP)
+    stage.rig.chat.set_setup(stage.current, replace(stage.rig.current.setup, seed=42))
+    stage.run(CommandId.CONTINUE)
+    assert stage.engine.submitted[-1].sampling.seed == 5
+
+
 def test_an_answer_that_can_not_go_on_stays_as_it_was(stage: Stage) -> None:
     stage.send("Count")
     stage.engine.write("One, ")
@@ -150,6 +175,17 @@ def test_the_last_answer_is_copied_and_the_last_message_deleted_by_the_menu(stag
     assert stage.texts == ["One", "1"]
 
 
+def test_undo_shows_the_chat_in_which_it_brings_something_back(stage: Stage) -> None:
+    for number in range(6):
+        stage.run(CommandId.NEW_CHAT) if number else None
+        stage.chat(f"Chat {number}", "Yes")
+        stage.run(CommandId.DELETE_LAST)
+    stage.run(CommandId.NEW_CHAT)
+    for number in reversed(range(6)):
+        stage.run(CommandId.UNDO)
+        assert stage.texts == [f"Chat {number}", "Yes"]
+
+
 def test_nothing_is_deleted_or_brought_back_while_an_answer_is_written(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.run(CommandId.REGENERATE)
@@ -161,7 +197,7 @@ def test_nothing_is_deleted_or_brought_back_while_an_answer_is_written(stage: St
     stage.send("Two")
     assert not any(item.can_delete for item in stage.items)
     stage.run(CommandId.UNDO)
-    assert stage.window.toast.text.startswith("An answer is being written here.")
+    assert stage.window.toast.text.startswith("An answer is being written in that chat.")
     stage.answer("2")
     stage.run(CommandId.UNDO)
     assert stage.texts == ["One", "1b"]
@@ -200,6 +236,46 @@ def test_a_waiting_message_comes_back_when_the_answer_is_stopped_or_it_is_taken_
     stage.type("more")
     stage.run(CommandId.STOP)
     assert stage.edit.toPlainText() == "Two\n\nmore"
+    assert stage.texts == ["One", "1"]
+
+
+def test_a_message_that_waits_is_no_draft_any_more(stage: Stage) -> None:
+    stage.send("One")
+    stage.engine.write("1")
+    stage.type("Two")
+    stage.pane.flush()  # as a pause in typing does
+    stage.settle()
+    QTest.keyClick(stage.edit, Key.Key_Return)
+    stage.settle()
+    stored = stage.rig.stored(lambda store: store.load(stage.current))
+    assert stored.draft == "Two"
+    stage.answer("")
+    stage.answer("2")
+    stage.run(CommandId.NEW_CHAT)
+    stage.click_row("One")
+    assert stage.edit.toPlainText() == ""
+
+
+def test_a_waiting_message_comes_back_if_the_turn_before_it_is_refused(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.engine.hold_start = True
+    stage.send("Two")
+    stage.send("Three")
+    stage.engine.fail(OutOfMemoryError("8.1 GB were needed.").problem)
+    stage.settle()
+    assert stage.texts == ["One", "1"]
+    assert sorted(stage.edit.toPlainText().split("\n\n")) == ["Three", "Two"]
+    assert len(stage.engine.submitted) == 2
+
+
+def test_a_waiting_message_does_not_follow_another_version(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.run(CommandId.REGENERATE)
+    stage.send("About the second")
+    stage.run(CommandId.PREVIOUS_VERSION)
+    assert not any(item.can_delete or item.can_continue for item in stage.items)
+    stage.answer("1b")
+    assert stage.edit.toPlainText() == "About the second"
     assert stage.texts == ["One", "1"]
 
 

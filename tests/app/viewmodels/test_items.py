@@ -160,7 +160,7 @@ def test_rate_needs_a_few_tokens_and_some_time() -> None:
     [
         (FinishReason.CANCELLED, 512, "Stopped"),
         (FinishReason.LENGTH, 212, "Reached the limit of 212 tokens"),
-        (FinishReason.LENGTH, 512, "The context is full"),
+        (FinishReason.LENGTH, 512, "There was no room for more"),
         (FinishReason.STOP, 212, ""),
     ],
 )

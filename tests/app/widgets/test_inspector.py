@@ -105,9 +105,23 @@ def test_sampling_by_numbers_and_back_to_the_model_s_own(make_stage: MakeStage) 
     assert (sampling.top_p, sampling.top_k, sampling.min_p) == (0.8, 40, 0.05)
     assert (sampling.repetition_penalty, sampling.presence_penalty) == (1.2, -0.5)
     assert (sampling.frequency_penalty, request.max_tokens) == (0.25, 99)
-    fields["top_k"].clear()
-    fields["top_k"].editingFinished.emit()
+    fields["top_k"].selectAll()
+    QTest.keyClick(fields["top_k"], Key.Key_Backspace)
+    QTest.keyClick(fields["top_k"], Key.Key_Return)
     assert stage.rig.current.setup.top_k is None
+
+
+def test_what_is_being_typed_stays_while_things_happen(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    field = stage.window.inspector.sampling.fields["top_p"]
+    stage.send("Hello")
+    field.setFocus()
+    QTest.keyClicks(field, "0.8")
+    stage.engine.prefill(1, 10)
+    stage.settle()
+    assert field.text() == "0.8"
+    QTest.keyClick(field, Key.Key_Return)
+    assert stage.rig.current.setup.top_p == 0.8
 
 
 def test_a_number_out_of_range_is_not_taken(make_stage: MakeStage) -> None:

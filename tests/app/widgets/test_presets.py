@@ -48,12 +48,12 @@ def make_teacher(stage: Stage) -> None:
 def test_a_setup_is_kept_and_taken_over_in_another_chat(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     button = stage.window.inspector.preset
-    assert button.text() == "Preset: none"
+    assert button.accessibleName() == "Preset: none"
     make_teacher(stage)
-    assert button.text() == "Preset: Teacher & co"
+    assert button.accessibleName() == "Preset: Teacher & co"
     stage.chat("Hello", "Hi")
     stage.run(CommandId.NEW_CHAT)
-    assert button.text() == "Preset: none"
+    assert button.accessibleName() == "Preset: none"
     entry(stage, "Teacher && co").trigger()
     stage.settle()
     assert (stage.rig.current.system_prompt, stage.rig.current.setup) == ("Be patient.", PATIENT)
@@ -61,7 +61,7 @@ def test_a_setup_is_kept_and_taken_over_in_another_chat(make_stage: MakeStage) -
     stage.chat("Hello", "Hi")
     assert stage.engine.submitted[-1].sampling.top_k == 40
     stage.rig.chat.set_setup(stage.current, Setup())
-    assert button.text() == "Preset: none"
+    assert button.accessibleName() == "Preset: none"
 
 
 def test_new_chats_begin_with_the_model_s_preset(make_stage: MakeStage) -> None:
@@ -94,7 +94,7 @@ def test_presets_are_there_at_the_next_start(make_stage: MakeStage) -> None:
     again = open_inspector(make_stage)
     again.run(CommandId.NEW_CHAT)
     assert again.rig.current.system_prompt == "Be patient."
-    assert again.window.inspector.preset.text() == "Preset: Teacher & co"
+    assert again.window.inspector.preset.accessibleName() == "Preset: Teacher & co"
 
 
 def test_a_deleted_preset_comes_back_with_the_models_that_begin_with_it(
@@ -112,3 +112,34 @@ def test_a_deleted_preset_comes_back_with_the_models_that_begin_with_it(
     stage.run(CommandId.UNDO)
     stage.run(CommandId.NEW_CHAT)
     assert stage.rig.current.system_prompt == "Be patient."
+
+
+def test_a_preset_that_was_replaced_comes_back(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    make_teacher(stage)
+    stage.rig.chat.set_setup(stage.current, Setup(temperature=1.0))
+    save_as(stage, "Teacher & co")
+    assert stage.window.toast.text == "Replaced preset “Teacher & co”"
+    stage.rig.core.undo.undo_newest()
+    assert stage.rig.core.presets.value.by_name["Teacher & co"].setup == PATIENT
+
+
+def test_a_deleted_preset_comes_back_beside_a_new_one_of_its_name(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    make_teacher(stage)
+    stage.rig.core.presets.delete("Teacher & co")
+    stage.rig.chat.set_setup(stage.current, Setup(temperature=1.0))
+    save_as(stage, "Teacher & co")
+    stage.rig.core.undo.undo_newest()
+    presets = stage.rig.core.presets.value.by_name
+    assert presets["Teacher & co"].setup == Setup(temperature=1.0)
+    assert presets["Teacher & co 2"].setup == PATIENT
+
+
+def test_a_chat_keeps_its_own_seed(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    make_teacher(stage)
+    stage.rig.chat.set_setup(stage.current, Setup(seed=7))
+    entry(stage, "Teacher && co").trigger()
+    stage.settle()
+    assert stage.rig.current.setup.seed == 7
