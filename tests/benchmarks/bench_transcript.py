@@ -1,6 +1,9 @@
 """Opening and streaming in the transcript, measured; prints one JSON line per measurement.
 
-QT_QPA_PLATFORM=offscreen QT_SCALE_FACTOR=2 python tests/benchmarks/bench_transcript.py
+    QT_QPA_PLATFORM=offscreen QT_SCALE_FACTOR=2 python tests/benchmarks/bench_transcript.py [--only answer]
+
+answer  10,000 tokens with 20 code blocks and 40 formulas at 150 tokens a second, while somebody types;
+        then the same through one QTextBrowser that is given the whole text at each frame
 """
 
 from __future__ import annotations
@@ -14,16 +17,18 @@ from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
-from PySide6.QtCore import QEventLoop, QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QPaintEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QEvent, QEventLoop, QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QPaintEvent
+from PySide6.QtWidgets import QApplication, QTextBrowser, QVBoxLayout, QWidget
 from typing_extensions import override
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from app.main import switch_threads_often
 from app.settings import Appearance
 from app.theme.palette import Theme
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
+from app.widgets.composer_edit import ComposerEdit
 from app.widgets.transcript import TranscriptView
 from engine.types import Channel, Role
 
@@ -49,9 +54,21 @@ def restore(chat, node):
 """
 
 
-def answer_text(num_code_blocks: int, num_paragraphs: int) -> str:
-    section = "\n\n".join(["## A heading", *[PROSE * 2] * num_paragraphs, LIST, CODE])
-    return "\n\n".join([section] * num_code_blocks)
+def answer_text(num_sections: int, num_paragraphs: int) -> str:
+    """Each section has a code block and two formulas, which no other has."""
+    return "\n\n".join(
+        "\n\n".join(["## A heading", *[PROSE * 2] * num_paragraphs, formulas(number), LIST, CODE])
+        for number in range(num_sections)
+    )
+
+
+def formulas(number: int) -> str:
+    inline = (
+        f"After token {number} the state is $S_{{{number}}} = \\beta_{{{number}}} k v^\\top$, and:"
+    )
+    return (
+        f"{inline}\n\n$$\n\\sum_{{i=0}}^{{{number}}} \\frac{{x_i^2}}{{\\sqrt{{i + {number}}}}}\n$$"
+    )
 
 
 def conversation(num_messages: int) -> list[TranscriptItem]:
@@ -253,6 +270,115 @@ def bench_stream(theme: Theme, text: str, *, tokens_per_s: float, follow: bool) 
     view.deleteLater()
 
 
+class Typist(QObject):
+    """Presses a key in a composer now and then, and notes when the glyph is painted."""
+
+    def __init__(self, edit: TimedEdit) -> None:
+        super().__init__()
+        self._edit = edit
+        self._timer = QTimer(self, interval=170)
+        self._timer.timeout.connect(self._press)
+        self._timer.start()
+
+    def stop(self) -> None:
+        self._timer.stop()
+
+    def _press(self) -> None:
+        self._edit.pressed.append(perf_counter())
+        for kind in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease):
+            key = QKeyEvent(kind, Qt.Key.Key_A, Qt.KeyboardModifier.NoModifier, "a")
+            QApplication.postEvent(self._edit, key)
+
+
+class TimedEdit(ComposerEdit):
+    """Notes how long a pressed key waits for its glyph."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.pressed: deque[float] = deque()
+        self.waits: list[float] = []
+        self._shown = 0
+
+    @override
+    def paintEvent(self, e: QPaintEvent) -> None:
+        super().paintEvent(e)
+        num_shown = self.document().characterCount() - 1
+        while self.pressed and self._shown < num_shown:
+            self.waits.append(perf_counter() - self.pressed.popleft())
+            self._shown += 1
+
+
+def bench_answer(theme: Theme, text: str, *, in_browser: bool) -> float:
+    """An answer while somebody types; the 95th percentile of the main thread's gaps, in ms."""
+    window = QWidget()
+    column = QVBoxLayout(window)
+    view = QTextBrowser(window) if in_browser else TimedView(theme, NEW)
+    edit = TimedEdit(window)
+    column.addWidget(view, 1)
+    column.addWidget(edit)
+    window.resize(*SIZE)
+    window.show()
+    window.activateWindow()
+    edit.setFocus()
+    item = TranscriptItem(key=NEW, role=Role.ASSISTANT, text="", status=ItemStatus.STREAMING)
+    if isinstance(view, TimedView):
+        view.set_items([TranscriptItem(key="ask", role=Role.USER, text="Write a lot."), item])
+        view.jump_to_latest()
+    source, loop, shown = Source(text, 150), QEventLoop(), [""]
+
+    def take(piece: str) -> None:
+        shown[0] += piece
+        if isinstance(view, TimedView):
+            view.append(NEW, Channel.ANSWER, piece)
+        elif not flush.isActive():
+            flush.start()
+
+    def show_all() -> None:
+        assert isinstance(view, QTextBrowser)
+        view.setMarkdown(shown[0])
+        view.verticalScrollBar().setValue(view.verticalScrollBar().maximum())
+
+    flush = QTimer(singleShot=True, interval=33)
+    flush.timeout.connect(show_all)
+    source.token.connect(take)
+    source.done.connect(loop.quit)
+    gaps, typist = Gaps(), Typist(edit)
+    thread = threading.Thread(target=source.run)
+    thread.start()
+    loop.exec()
+    thread.join()
+    gaps.stop()
+    typist.stop()
+    figures = gaps.figures()
+    own: dict[str, object] = {}
+    if isinstance(view, TimedView):
+        view.finish(replace(item, text=text, status=ItemStatus.COMPLETE))
+        own = {
+            "latency_p95_ms": ms(quantile(view.latencies, 0.95)),
+            "latency_max_ms": ms(max(view.latencies)),
+            "complete": view.text_of(NEW) == text,
+        }
+    report(
+        "answer",
+        browser=in_browser,
+        tokens=source.num_tokens,
+        active=window.isActiveWindow(),
+        key_p95_ms=ms(quantile(edit.waits, 0.95)),
+        key_max_ms=ms(max(edit.waits)),
+        **own,
+        **figures,
+    )
+    window.close()
+    window.deleteLater()
+    return figures["gap_p95_ms"]
+
+
+def bench_answers(theme: Theme, text: str) -> None:
+    ours = bench_answer(theme, text, in_browser=False)
+    theirs = bench_answer(theme, text, in_browser=True)
+    report("answer", browser_to_ours_gap_p95=round(theirs / ours, 2))
+
+
 def ms(seconds: float) -> float:
     return round(seconds * 1000, 2)
 
@@ -270,9 +396,15 @@ def report(name: str, **figures: object) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="a short answer, fewer messages")
-    quick = parser.parse_args().quick
+    parser.add_argument("--only", choices=["answer"])
+    args = parser.parse_args()
+    quick = args.quick
+    switch_threads_often()
     app = QApplication([])
     theme = Theme(app, Appearance.LIGHT)
+    bench_answers(theme, answer_text(2, 2) if quick else answer_text(20, 4))
+    if args.only:
+        return
     num_messages = 200 if quick else 2000
     bench_open(theme, num_messages)
     bench_scroll(theme, num_messages)
