@@ -43,8 +43,11 @@ class Settings:
     model_folders: tuple[str, ...] = ()  # added by the person
     window_geometry: str = ""  # the window's own encoding
     sidebar_visible: bool = True
+    sidebar_width: int = 0  # 0: the window's own
     inspector_visible: bool = False
     selected_conversation: ConversationId | None = None
+    read_message: str = ""  # where that one was being read: a message,
+    read_offset: int = 0  # and pixels below its top
     text_zoom: int = 100  # per cent
     read_ahead: bool = True  # while the engine is idle
     unknown: Mapping[str, object] = field(default_factory=dict[str, object])  # a newer version's
@@ -115,8 +118,11 @@ def _to_json(settings: Settings) -> dict[str, object]:
         "model_folders": settings.model_folders,
         "window_geometry": settings.window_geometry,
         "sidebar_visible": settings.sidebar_visible,
+        "sidebar_width": settings.sidebar_width,
         "inspector_visible": settings.inspector_visible,
         "selected_conversation": settings.selected_conversation,
+        "read_message": settings.read_message,
+        "read_offset": settings.read_offset,
         "text_zoom": settings.text_zoom,
         "read_ahead": settings.read_ahead,
     }
@@ -134,8 +140,11 @@ def _from_json(parsed: dict[str, object]) -> Settings:
         model_folders=_texts(parsed.get("model_folders")),
         window_geometry=_typed(parsed.get("window_geometry"), str, ""),
         sidebar_visible=_typed(parsed.get("sidebar_visible"), bool, True),
+        sidebar_width=_typed(parsed.get("sidebar_width"), int, 0),
         inspector_visible=_typed(parsed.get("inspector_visible"), bool, False),
         selected_conversation=None if conversation is None else ConversationId(conversation),
+        read_message=_typed(parsed.get("read_message"), str, ""),
+        read_offset=_typed(parsed.get("read_offset"), int, 0),
         text_zoom=min(max(zoom, ZOOM_MIN), ZOOM_MAX),
         read_ahead=_typed(parsed.get("read_ahead"), bool, True),
         unknown={key: value for key, value in parsed.items() if key not in known},

@@ -88,10 +88,8 @@ class ChatController(QObject):
         """Give back what waits to be sent."""
         text = self._desk.take_queued(conversation_id)
         if text:
-            draft = self._desk.get(conversation_id).draft
-            self._desk.put_draft(conversation_id, join_texts(text, draft))
+            self._give_back(conversation_id, text)
             self.queue_changed.emit(conversation_id)
-            self.refused.emit(Refusal(conversation_id, text, None))
 
     def queued(self, conversation_id: ConversationId) -> str:
         """What is sent once the answer that is on its way has ended."""
@@ -122,9 +120,14 @@ class ChatController(QObject):
             return
         self._desk.take_queued(conversation_id)
         if not self._send(conversation_id, text, draft=conversation.draft):
-            self._desk.queue(conversation_id, text)
-            self.withdraw(conversation_id)
+            self._give_back(conversation_id, text)
         self.queue_changed.emit(conversation_id)
+
+    def _give_back(self, conversation_id: ConversationId, text: str) -> None:
+        """What was to be sent comes before what is being typed."""
+        draft = self._desk.get(conversation_id).draft
+        self._desk.put_draft(conversation_id, join_texts(text, draft))
+        self.refused.emit(Refusal(conversation_id, text, None))
 
     def edit(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> bool:
         """Add a version of a message and have it answered."""

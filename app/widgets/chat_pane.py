@@ -124,11 +124,14 @@ class ChatPane(QWidget):
         self.notice.hide()
         self.composer.set_text(self._core.desk.get(self._shown).draft)
         self._draft_timer.stop()
-        self.transcript.show(self._shown)
         self._refresh_activity()
         self._refresh_queue()
         self._refresh_setup()
         self._refresh_words()
+        layout = self.layout()
+        if layout is not None:
+            layout.activate()  # what is shown where it was left must know how high the view is
+        self.transcript.show(self._shown)
 
     def _send(self, text: str) -> None:
         self.sending.emit()

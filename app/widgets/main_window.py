@@ -25,6 +25,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.theme.window_style import make_window_style
 from app.viewmodels.models import shown_name
+from app.viewmodels.transcript import ScrollPosition
 from app.widgets.attention import Attention
 from app.widgets.chat_pane import ChatPane
 from app.widgets.commands import CommandId, fill_menu_bar, make_actions
@@ -76,6 +77,7 @@ class MainWindow(QMainWindow):
         self._build()
         self._connect()
         restore_frame(self, core.preferences.value.window_geometry)
+        self._restore_position()
         self._dress()
         self._apply_preferences()
         self._refresh()
@@ -89,7 +91,18 @@ class MainWindow(QMainWindow):
         self.pane.flush()
         self.inspector.flush()
         preferences = self._core.preferences
-        preferences.set(replace(preferences.value, window_geometry=frame_text(self)))
+        value = replace(preferences.value, window_geometry=frame_text(self))
+        if self.sidebar.isVisible():
+            value = replace(value, sidebar_width=self.sidebar.width())
+        position = self.pane.transcript.position or ScrollPosition("", 0)
+        preferences.set(replace(value, read_message=position.key, read_offset=position.offset))
+
+    def _restore_position(self) -> None:
+        """The conversation that is shown first is shown where it was left."""
+        value = self._core.preferences.value
+        if value.selected_conversation is not None:
+            position = ScrollPosition(value.read_message, value.read_offset)
+            self.pane.transcript.leave_at(value.selected_conversation, position)
 
     def _build(self) -> None:
         fill_menu_bar(self.menuBar(), self.commands)
@@ -109,7 +122,8 @@ class MainWindow(QMainWindow):
         splitter.addWidget(self.sidebar)
         splitter.addWidget(right)
         splitter.setStretchFactor(1, 1)
-        splitter.setSizes([Size.SIDEBAR, Size.WINDOW_WIDTH - Size.SIDEBAR])
+        sidebar_width = self._core.preferences.value.sidebar_width or Size.SIDEBAR
+        splitter.setSizes([sidebar_width, Size.WINDOW_WIDTH - sidebar_width])
         self.setCentralWidget(splitter)
         QWidget.setTabOrder(self.sidebar.list, self.pane.view)
         QWidget.setTabOrder(self.pane.view, self.pane.composer.edit)

@@ -55,6 +55,15 @@ class TranscriptBinding(QObject):
     def has_versions(self) -> bool:
         return any(item.version.count > 1 for item in self.items)
 
+    @property
+    def position(self) -> ScrollPosition | None:
+        """Where the conversation on show is being read; None at nothing to read."""
+        return self._view.scroll_position()
+
+    def leave_at(self, conversation_id: ConversationId, position: ScrollPosition) -> None:
+        """It was left there: that is where it is shown next."""
+        self._positions[conversation_id] = position
+
     def show(self, conversation_id: ConversationId) -> None:
         """Show another conversation where it was left."""
         position = self._view.scroll_position()

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMessageBox, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QMessageBox, QPushButton, QSplitter, QToolButton, QWidget
 
 from app.store.lock import InstanceLock
 from app.widgets import quitting
@@ -181,3 +181,23 @@ def test_an_unknown_display_says_so(tmp_path: Path) -> None:
     assert process.returncode == 1
     assert errors.startswith("Rejoinder can't open its window: ")
     assert "Traceback" not in errors
+
+
+def test_the_next_start_shows_what_was_being_read(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    stage.chat("One", "A line.\n\n" * 60)
+    stage.chat("Two", "A line.\n\n" * 60)
+    view = stage.pane.view
+    view.verticalScrollBar().setValue(view.verticalScrollBar().maximum() // 3)
+    splitter = stage.window.findChild(QSplitter)
+    assert splitter is not None
+    splitter.setSizes([310, 870])
+    stage.settle()
+    left = view.scroll_position()
+    settings = stage.rig.core.preferences
+    stage.close()
+    again = make_stage(settings=settings.value)
+    again.qtbot.waitUntil(lambda: len(again.items) == 4)
+    again.qtbot.waitUntil(lambda: again.pane.view.statistics().is_idle)
+    assert again.pane.view.scroll_position() == left
+    assert again.window.sidebar.width() == 310
