@@ -33,7 +33,7 @@ class PresetsController(QObject):
 
     def start(self) -> None:
         """Read them; there are none until then."""
-        self._store.run(lambda store: store.presets.load(), self._take)
+        self._store.run(lambda store: store.presets.load(), self._on_loaded)
 
     def begin(self, conversation: Conversation) -> Conversation:
         """An empty conversation as one begins with the model in use."""
@@ -48,11 +48,17 @@ class PresetsController(QObject):
             self.replaced.emit(preset.name, self._undo.add(lambda: self._put(earlier)))
 
     def _put(self, preset: Preset) -> None:
-        others = {name: one for name, one in self.value.by_name.items() if name != preset.name}
-        sorted_names = sorted([*others, preset.name], key=str.casefold)
-        together = {**others, preset.name: preset}
-        self._take(replace(self.value, by_name={name: together[name] for name in sorted_names}))
+        self._take(replace(self.value, by_name={**self.value.by_name, preset.name: preset}))
         self._write(lambda store: store.put(preset))
+
+    def _on_loaded(self, stored: Presets) -> None:
+        """What was kept here meanwhile is newer."""
+        self._take(
+            Presets(
+                by_name={**stored.by_name, **self.value.by_name},
+                by_model={**stored.by_model, **self.value.by_model},
+            )
+        )
 
     def delete(self, name: str) -> None:
         preset = self.value.by_name[name]
@@ -88,7 +94,9 @@ class PresetsController(QObject):
             self.changed.emit()
 
     def _take(self, value: Presets) -> None:
-        self.value = value
+        """The newest value, its names in the order of the alphabet."""
+        names = sorted(value.by_name, key=str.casefold)
+        self.value = replace(value, by_name={name: value.by_name[name] for name in names})
         self.changed.emit()
 
     def _write(self, call: Callable[[PresetStore], None]) -> None:

@@ -7,6 +7,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QInputDialog, QMenu
 
+from app.conversation.preset import Preset
 from app.conversation.tree import Setup
 from app.settings import Settings
 from app.widgets.commands import CommandId
@@ -143,3 +144,13 @@ def test_a_chat_keeps_its_own_seed(make_stage: MakeStage) -> None:
     entry(stage, "Teacher && co").trigger()
     stage.settle()
     assert stage.rig.current.setup.seed == 7
+
+
+def test_what_is_kept_before_the_presets_are_read_stays(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    presets = stage.rig.core.presets
+    presets.put(Preset(name="b"))
+    presets.start()  # what it reads may be older
+    presets.put(Preset(name="a", system_prompt="A"))
+    stage.settle()
+    assert list(presets.value.by_name) == ["a", "b"]
