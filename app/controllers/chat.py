@@ -113,9 +113,9 @@ class ChatController(QObject):
         if not text or self._turns.live_in(conversation_id) is not None:
             return
         conversation = self._desk.get(conversation_id)
-        last = shown_path(conversation)[-1:]
-        is_there = [node.node_id for node in last] == [self._awaited.pop(conversation_id)]
-        if not is_there or last[0].status is not MessageStatus.COMPLETE:
+        awaited = conversation.nodes.get(self._awaited.pop(conversation_id))
+        is_last = awaited in shown_path(conversation)[-1:]
+        if awaited is None or not is_last or awaited.status is not MessageStatus.COMPLETE:
             self.withdraw(conversation_id)
             return
         self._desk.take_queued(conversation_id)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from app.conversation.text import clean_text
 from app.conversation.tree import Conversation, Setup
 
 NAME_LEN = 60
@@ -26,11 +25,6 @@ class Presets:
 
     by_name: Mapping[str, Preset] = field(default_factory=dict[str, Preset])
     by_model: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-def preset_name(text: str) -> str:
-    """A name as it is kept; empty if there is none in it."""
-    return " ".join(clean_text(text).split())[:NAME_LEN]
 
 
 def preset_of(conv: Conversation, name: str) -> Preset:

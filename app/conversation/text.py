@@ -23,6 +23,11 @@ def clean_text(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def one_line(text: str, max_len: int) -> str:
+    """A name that a person gave, as it is kept; empty if there is none in it."""
+    return " ".join(clean_text(text).split())[:max_len]
+
+
 def message_text(text: str) -> str:
     """What a person typed as it is kept: without blank lines in front.
 

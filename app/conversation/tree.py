@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NewType, TypeVar
 
-from app.conversation.text import clean_text, title_from
+from app.conversation.text import clean_text, one_line, title_from
 from engine.events import RequestFinished
 from engine.types import (
     ConversationId,
@@ -213,7 +213,7 @@ def add_nodes(conv: Conversation, *added: Node) -> Conversation:
 
 def set_title(conv: Conversation, title: str) -> Conversation:
     """Name a conversation by hand; an empty title goes back to the automatic one."""
-    title = " ".join(clean_text(title).split())[:MANUAL_TITLE_LEN]
+    title = one_line(title, MANUAL_TITLE_LEN)
     if title:
         return replace(conv, title=title, title_is_manual=True)
     path = shown_path(conv)

@@ -19,7 +19,8 @@ from typing_extensions import override
 
 from app.controllers.core import Core
 from app.controllers.origin import Origin
-from app.conversation.preset import Preset, preset_name, preset_of
+from app.conversation.preset import NAME_LEN, Preset, preset_of
+from app.conversation.text import one_line
 from app.settings import Appearance
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
@@ -229,7 +230,7 @@ class MainWindow(QMainWindow):
 
     def _save_preset(self, text: str) -> None:
         self.inspector.flush()
-        name = preset_name(text)
+        name = one_line(text, NAME_LEN)
         if name:
             conversation = self._core.desk.get(self._core.library.current)
             self._core.presets.put(preset_of(conversation, name))

@@ -95,31 +95,28 @@ class TranscriptBinding(QObject):
 
     def edit_last(self) -> None:
         """Open the last message of the person in its editor."""
-        users = [item for item in self.items if item.role is Role.USER]
-        if users:
-            self._edit(users[-1].key)
+        if (last := self._last(Role.USER)) is not None:
+            self._edit(last.key)
 
     def regenerate_last(self) -> None:
-        replies = [item for item in self.items if item.role is Role.ASSISTANT]
-        if replies:
-            self._regenerate(replies[-1].key)
+        if (last := self._last(Role.ASSISTANT)) is not None:
+            self._regenerate(last.key)
 
     @property
     def can_delete(self) -> bool:
         """Whether the last message of the person can go."""
-        return any(item.can_delete for item in self.items if item.role is Role.USER)
+        last = self._last(Role.USER)
+        return last is not None and last.can_delete
 
     def copy_last(self) -> None:
         """Copy the last answer."""
-        replies = [item for item in self.items if item.role is Role.ASSISTANT]
-        if replies:
-            QGuiApplication.clipboard().setText(self._view.text_of(replies[-1].key))
+        if (last := self._last(Role.ASSISTANT)) is not None:
+            QGuiApplication.clipboard().setText(self._view.text_of(last.key))
 
     def delete_last(self) -> None:
         """Take out the last message of the person, with its answer."""
-        users = [item for item in self.items if item.role is Role.USER]
-        if users:
-            self._delete(users[-1].key)
+        if (last := self._last(Role.USER)) is not None:
+            self._delete(last.key)
 
     def continue_last(self) -> None:
         if self.can_continue:
@@ -130,6 +127,10 @@ class TranscriptBinding(QObject):
         forks = [item for item in self.items if item.version.count > 1]
         if forks:
             self._show_neighbour(forks[-1].key, step)
+
+    def _last(self, role: Role) -> TranscriptItem | None:
+        """The last message of one side."""
+        return next((item for item in reversed(self.items) if item.role is role), None)
 
     def _connect(self) -> None:
         view = self._view

@@ -298,10 +298,10 @@ class CodeRow(Row):
         """From the right."""
         copy = ("Copied", Icon.CHECK) if copied else ("Copy", Icon.COPY)
         header, width = self._look.px(Size.CODE_HEADER), self._look.px(84)
-        left = QRectF(self._width - width - 2, 2, width, header - 4)
+        last = QRectF(self._width - width - 2, 2, width, header - 4)
         return [
-            _Button(_COPY, *copy, "Copy code", left),
-            _Button(_SAVE, "Save…", Icon.DOWNLOAD, "Save as a file", left.translated(-width, 0)),
+            _Button(_COPY, *copy, "Copy code", last),
+            _Button(_SAVE, "Save…", Icon.DOWNLOAD, "Save as a file", last.translated(-width, 0)),
         ]
 
     def _paint_box(self, paint: Paint, height: int) -> None:

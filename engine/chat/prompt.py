@@ -187,8 +187,7 @@ class PromptBuilder:
         tokenizer, markers = self.tokenizer, self.tokenizer.markers
         token_ids: list[int] = []
         if markers.think_end and (reasoning or in_reasoning):
-            opened = () if in_reasoning else (*markers.think_start, *tokenizer.encode_text("\n"))
-            token_ids += (*opened, *tokenizer.encode_text(f"{reasoning}\n"), *markers.think_end)
+            token_ids += self._thought_ids(reasoning, in_reasoning=in_reasoning, ends=True)
             text = f"\n\n{text}"
         for part in tokenizer.split_control(text):
             control = tokenizer.control_prefix(part)
@@ -203,30 +202,27 @@ class PromptBuilder:
         Raises:
             CannotContinueError: it would not be the same reply.
         """
-        tokenizer, thought = self.tokenizer, reply.reasoning
+        tokenizer, thought, answer = self.tokenizer, reply.reasoning, reply.content
         if reply.reply and reply.reply.tokenizer_hash == tokenizer.tokenizer_hash:
             token_ids = reply.reply.token_ids
         elif thought or in_reasoning:
-            opened = (
-                ()
-                if in_reasoning
-                else (*tokenizer.markers.think_start, *tokenizer.encode_text("\n"))
-            )
-            token_ids = (*opened, *tokenizer.encode_text(thought))
-            if reply.content:
-                token_ids = (
-                    *opened,
-                    *tokenizer.encode_text(f"{thought}\n"),
-                    *tokenizer.markers.think_end,
-                    *tokenizer.encode_text(f"\n\n{reply.content}"),
-                )
+            opening = self._thought_ids(thought, in_reasoning=in_reasoning, ends=bool(answer))
+            token_ids = (*opening, *tokenizer.encode_text(answer and f"\n\n{answer}"))
         else:
-            token_ids = tuple(tokenizer.encode_text(reply.content))
+            token_ids = tuple(tokenizer.encode_text(answer))
         stream = ReplyStream(tokenizer, in_reasoning=in_reasoning, begun=token_ids)
         stream.flush()
-        if (stream.content, stream.reasoning) != (reply.content, thought):
+        if (stream.content, stream.reasoning) != (answer, thought):
             raise CannotContinueError("Its text does not give the tokens that it was written in.")
         return token_ids
+
+    def _thought_ids(self, reasoning: str, *, in_reasoning: bool, ends: bool) -> tuple[int, ...]:
+        """The ids of a reply's thought, with the markers that it needs."""
+        tokenizer, markers = self.tokenizer, self.tokenizer.markers
+        opened = () if in_reasoning else (*markers.think_start, *tokenizer.encode_text("\n"))
+        if not ends:
+            return (*opened, *tokenizer.encode_text(reasoning))
+        return (*opened, *tokenizer.encode_text(f"{reasoning}\n"), *markers.think_end)
 
     def _find_passing_len(self, messages: tuple[Message, ...], thoughts: Thoughts) -> int:
         """Tokens at the end of a prompt that the prompt after the next user message won't repeat.

@@ -166,16 +166,16 @@ class Decoder:
 
     def _draw(self, sequence: Sequence, logits: mx.array) -> Drawn:
         """The token after all that is read and drawn, from the logits (V,) there."""
-        request, num_unread = sequence.request, sequence.drawn is not None
+        request, unread = sequence.request, sequence.drawn
+        # Of the whole reply: one that was stopped and goes on is as if it never had been.
+        index = len(sequence.reply.token_ids) + (unread is not None)
         kept = logits if request.record_logits or sequence.forced_ids is not None else None
         if (forced := sequence.forced_ids) is not None:
-            index = sequence.num_output + num_unread
+            at = index - len(sequence.prompt.begun)
             eos = min(self._model.prompts.tokenizer.markers.eos_ids)
-            return Drawn(mx.array(forced[index] if index < len(forced) else eos, mx.uint32), kept)
+            return Drawn(mx.array(forced[at] if at < len(forced) else eos, mx.uint32), kept)
         filtered = sequence.filter(lambda: _recent(sequence), logits)
         sampling = request.sampling
-        # Of the whole reply: one that was stopped and goes on is as if it never had been.
-        index = len(sequence.reply.token_ids) + num_unread
         return Drawn(
             draw(filtered, temperature=sampling.temperature, seed=sampling.seed, index=index), kept
         )
@@ -218,9 +218,11 @@ def _token_id(drawn: Drawn) -> int:
 
 def _recent(sequence: Sequence) -> mx.array:
     """Its newest token ids, that which nobody has read yet included."""
+    # Without a copy of the whole output, which grows with every token.
+    num_new, reply_ids = min(sequence.num_output, PENALTY_WINDOW), sequence.reply.token_ids
     token_ids = [
         *sequence.prompt.token_ids[-PENALTY_WINDOW:],
-        *sequence.output_ids[-PENALTY_WINDOW:],
+        *reply_ids[len(reply_ids) - num_new :],
     ]
     recent = mx.array(token_ids[-PENALTY_WINDOW:], mx.int32)
     if sequence.drawn is None:

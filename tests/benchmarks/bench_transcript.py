@@ -13,6 +13,7 @@ import json
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -226,6 +227,22 @@ class Gaps(QObject):
         }
 
 
+def play(source: Source, take: Callable[[str], None], finish: Callable[[], None]) -> Gaps:
+    """Let an answer be written to its end, and a moment longer; the main thread's gaps meanwhile."""
+    loop = QEventLoop()
+    source.token.connect(take)
+    source.done.connect(loop.quit)
+    gaps = Gaps()
+    thread = threading.Thread(target=source.run)
+    thread.start()
+    loop.exec()
+    thread.join()
+    finish()
+    wait_ms(200)
+    gaps.stop()
+    return gaps
+
+
 def bench_stream(theme: Theme, text: str, *, tokens_per_s: float, follow: bool) -> None:
     view = new_view(theme)
     history = conversation(200)
@@ -236,22 +253,13 @@ def bench_stream(theme: Theme, text: str, *, tokens_per_s: float, follow: bool) 
     if follow:
         view.jump_to_latest()
     source = Source(text, tokens_per_s)
-    loop = QEventLoop()
-
-    def take(piece: str) -> None:
-        view.append(NEW, Channel.ANSWER, piece)
-
-    source.token.connect(take)
-    source.done.connect(loop.quit)
     view.paints.clear()
-    gaps = Gaps()
-    thread = threading.Thread(target=source.run)
     started = perf_counter()
-    thread.start()
-    loop.exec()
-    thread.join()
-    view.finish(replace(item, text=text, status=ItemStatus.COMPLETE))
-    gaps.stop()
+    gaps = play(
+        source,
+        lambda piece: view.append(NEW, Channel.ANSWER, piece),
+        lambda: view.finish(replace(item, text=text, status=ItemStatus.COMPLETE)),
+    )
     report(
         "stream",
         follow=follow,
@@ -324,7 +332,8 @@ def bench_answer(theme: Theme, text: str, *, in_browser: bool) -> float:
     if isinstance(view, TimedView):
         view.set_items([TranscriptItem(key="ask", role=Role.USER, text="Write a lot."), item])
         view.jump_to_latest()
-    source, loop, shown = Source(text, 150), QEventLoop(), [""]
+    source, shown = Source(text, 150), [""]
+    flush = QTimer(singleShot=True, interval=33)
 
     def take(piece: str) -> None:
         shown[0] += piece
@@ -334,25 +343,18 @@ def bench_answer(theme: Theme, text: str, *, in_browser: bool) -> float:
             flush.start()
 
     def show_all() -> None:
-        assert isinstance(view, QTextBrowser)
-        view.setMarkdown(shown[0])
-        view.verticalScrollBar().setValue(view.verticalScrollBar().maximum())
+        if isinstance(view, TimedView):
+            view.finish(replace(item, text=text, status=ItemStatus.COMPLETE))
+        else:
+            view.setMarkdown(shown[0])
+            view.verticalScrollBar().setValue(view.verticalScrollBar().maximum())
 
-    flush = QTimer(singleShot=True, interval=33)
     flush.timeout.connect(show_all)
-    source.token.connect(take)
-    source.done.connect(loop.quit)
-    gaps, typist = Gaps(), Typist(edit)
-    thread = threading.Thread(target=source.run)
-    thread.start()
-    loop.exec()
-    thread.join()
-    gaps.stop()
+    typist = Typist(edit)
+    figures = play(source, take, show_all).figures()
     typist.stop()
-    figures = gaps.figures()
     own: dict[str, object] = {}
     if isinstance(view, TimedView):
-        view.finish(replace(item, text=text, status=ItemStatus.COMPLETE))
         own = {
             "latency_p95_ms": ms(quantile(view.latencies, 0.95)),
             "latency_max_ms": ms(max(view.latencies)),

@@ -22,8 +22,6 @@ from engine.events import (
     Show,
     Submit,
     TextDelta,
-    Verified,
-    Verify,
 )
 from engine.models.adapter import ModelAdapter
 from engine.runner import decoder
@@ -39,7 +37,7 @@ from tests.fakes.asking import cache_of, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import CONFIGS
-from tests.oracle.harness import BITWISE
+from tests.oracle.verifying import hold_to_the_oracle
 
 FORCED = "Yes, it is a list of things."
 WORDS = "A list of the small boats that one sees from here, please. "
@@ -70,18 +68,6 @@ def send(client: InlineClient, requests: Iterable[Request]) -> None:
 
 def finished_in(events: Iterable[Event]) -> dict[str, RequestFinished]:
     return {e.request_id: e for e in events if isinstance(e, RequestFinished)}
-
-
-def hold_to_the_oracle(client: InlineClient, name: str, requests: Iterable[Request]) -> None:
-    """Every bit as when the same passes are repeated by an engine that starts cold, and alone."""
-    for request in requests:
-        client.send(Verify(request.request_id, request.messages))
-        (event,) = client.run_until_idle()
-        assert isinstance(event, Verified)
-        assert event.result.replay_difference == 0.0
-        assert event.result.equal
-        if name in BITWISE:
-            assert event.result.max_difference == 0.0
 
 
 @pytest.mark.parametrize("looks_ahead", [True, False])
@@ -142,11 +128,13 @@ def test_who_is_stopped_keeps_what_was_written_and_stops_nobody_else(
 
 def test_a_prompt_is_read_between_the_tokens_of_others(open_tiny: OpenTiny) -> None:
     client = open_tiny(max_gap_s=0.001, cell_len=64, stride_len=256)
-    send(client, [request_of(1, num_words=5, max_tokens=200)])
+    running = request_of(1, num_words=5, max_tokens=200)
+    long = request_of(2, num_words=300)
+    send(client, [running])
     events = [client.next_event()]
     while not isinstance(events[-1], TextDelta):
         events.append(client.next_event())
-    send(client, [request_of(2, num_words=300)])
+    send(client, [long])
     events = client.run_until_idle()
     started = next(i for i, e in enumerate(events) if isinstance(e, RequestStarted))
     first = next(
@@ -155,7 +143,7 @@ def test_a_prompt_is_read_between_the_tokens_of_others(open_tiny: OpenTiny) -> N
     meanwhile = [e for e in events[started:first] if isinstance(e, TextDelta)]
 
     assert len(meanwhile) > 3
-    hold_to_the_oracle(client, "qwen3_5", [request_of(1), request_of(2)])
+    hold_to_the_oracle(client, "qwen3_5", [running, long])
 
 
 def test_the_shown_conversation_is_read_first(open_tiny: OpenTiny) -> None:
@@ -223,12 +211,13 @@ def test_a_row_that_fails_beside_a_prompt_fails_alone(
         if isinstance(event, TextDelta):
             written.add(event.request_id)
     monkeypatch.setattr(decoder, "evaluate", evaluate_but_once)
-    send(client, [request_of(6, num_words=300)])
+    requests.append(request_of(6, num_words=300))
+    send(client, requests[2:])
     events = client.run_until_idle()
 
     assert [e.request_id for e in events if isinstance(e, RequestFailed)] == ["r2"]
     assert set(finished_in(events)) == {"r4", "r6"}
-    hold_to_the_oracle(client, "qwen3_5", [request_of(4), request_of(6)])
+    hold_to_the_oracle(client, "qwen3_5", requests[1:])
 
 
 def test_text_that_fails_fails_alone(open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch) -> None:

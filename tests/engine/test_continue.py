@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.events import Evict, EvictWhat, RequestFailed, RequestFinished, Submit, Verified, Verify
+from engine.events import Evict, EvictWhat, RequestFailed, RequestFinished, Submit
 from engine.types import (
     ConversationId,
     FinishReason,
@@ -22,7 +22,7 @@ from tests.fakes.asking import reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import CONFIGS, Template
-from tests.oracle.harness import BITWISE
+from tests.oracle.verifying import hold_to_the_oracle
 
 NUM_TOKENS = 12
 CUT = 5
@@ -55,17 +55,6 @@ def rest_of(request: Request, finished: RequestFinished) -> Request:
     )
 
 
-def hold_to_the_oracle(client: InlineClient, name: str, request: Request) -> None:
-    client.send(Verify(request.request_id, request.messages))
-    (event,) = client.run_until_idle()
-    assert isinstance(event, Verified)
-    assert event.result.prompt_equal, event.result
-    assert event.result.equal, event.result
-    assert event.result.replay_difference == 0.0
-    if name in BITWISE:
-        assert event.result.max_difference == 0.0
-
-
 @pytest.mark.parametrize("looks_ahead", [True, False])
 @pytest.mark.parametrize("name", CONFIGS)
 def test_it_says_what_it_would_have_said_and_nothing_is_read(
@@ -84,7 +73,7 @@ def test_it_says_what_it_would_have_said_and_nothing_is_read(
     assert finished.output_ids == whole.output_ids[CUT:]
     plan = finished.usage.plan
     assert plan.restored == plan.prompt_tokens
-    hold_to_the_oracle(client, name, rest)
+    hold_to_the_oracle(client, name, [rest])
 
 
 @pytest.mark.parametrize("template", Template)
@@ -116,7 +105,7 @@ def test_what_follows_it_reads_nothing_of_it_again(open_tiny: OpenTiny) -> None:
     )
 
     assert answer(client, further).usage.plan.replayed == 0
-    hold_to_the_oracle(client, "qwen3_5", further)
+    hold_to_the_oracle(client, "qwen3_5", [further])
 
 
 def test_when_its_state_is_gone_it_is_read_again_and_says_so(open_tiny: OpenTiny) -> None:
@@ -131,7 +120,7 @@ def test_when_its_state_is_gone_it_is_read_again_and_says_so(open_tiny: OpenTiny
     assert finished.reply == whole.reply
     assert (plan.restored, plan.read, plan.replayed) == (0, 0, plan.prompt_tokens)
     assert [reason.kind for reason in plan.reasons] == [ReasonKind.STATE_EVICTED]
-    hold_to_the_oracle(client, "qwen3_5", rest)
+    hold_to_the_oracle(client, "qwen3_5", [rest])
 
 
 def test_a_reply_of_which_only_the_text_is_left_goes_on_too(open_tiny: OpenTiny) -> None:
