@@ -83,6 +83,8 @@ class Desk(QObject):
     def put_draft(self, conversation_id: ConversationId, draft: str) -> None:
         """Replace the draft; only its first and last words make a difference to the lists."""
         before = self._open[conversation_id]
+        if draft == before.draft:
+            return  # one that is empty would be kept for nothing
         self._open[conversation_id] = set_draft(before, draft)
         self._save(conversation_id)
         if bool(before.draft) != bool(draft):

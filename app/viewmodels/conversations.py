@@ -120,16 +120,38 @@ class ConversationsModel(QAbstractListModel):
         self._rows: list[Row] = []
 
     def set_rows(self, rows: list[Row]) -> None:
-        """Replace the rows; a list of the same conversations in the same order only repaints."""
-        if [_identity(row) for row in rows] == [_identity(row) for row in self._rows]:
-            for at, (old, new) in enumerate(zip(self._rows, rows, strict=True)):
-                if old != new:
-                    self._rows[at] = new
-                    self.dataChanged.emit(self.index(at), self.index(at))
+        """Show these rows. Those that stay are moved: a title that is being edited goes on being edited."""
+        wanted = {_identity(row) for row in rows}
+        if wanted.isdisjoint(_identity(row) for row in self._rows):
+            self.beginResetModel()
+            self._rows = rows
+            self.endResetModel()
             return
-        self.beginResetModel()
-        self._rows = rows
-        self.endResetModel()
+        for at in reversed(range(len(self._rows))):
+            if _identity(self._rows[at]) not in wanted:
+                self.beginRemoveRows(NO_PARENT, at, at)
+                del self._rows[at]
+                self.endRemoveRows()
+        for at, row in enumerate(rows):
+            self._bring(row, at)
+
+    def _bring(self, row: Row, at: int) -> None:
+        """Make the row the one at this place; those above it are in place."""
+        identity = _identity(row)
+        places = range(at, len(self._rows))
+        found = next((one for one in places if _identity(self._rows[one]) == identity), None)
+        if found is None:
+            self.beginInsertRows(NO_PARENT, at, at)
+            self._rows.insert(at, row)
+            self.endInsertRows()
+            return
+        if found != at:
+            self.beginMoveRows(NO_PARENT, found, found, NO_PARENT, at)
+            self._rows.insert(at, self._rows.pop(found))
+            self.endMoveRows()
+        if self._rows[at] != row:
+            self._rows[at] = row
+            self.dataChanged.emit(self.index(at), self.index(at))
 
     def set_activity(self, conversation_id: ConversationId, activity: str) -> None:
         """Say what happens in one conversation; called for every piece of an answer."""

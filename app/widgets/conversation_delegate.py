@@ -126,6 +126,13 @@ class ConversationDelegate(QStyledItemDelegate):
         return editor
 
     @override
+    def setEditorData(self, editor: QWidget, index: Index) -> None:
+        """Rows change while somebody types: what is typed stays, and what is selected."""
+        assert isinstance(editor, QLineEdit)
+        if not editor.isModified() and editor.text() != index.data():
+            super().setEditorData(editor, index)
+
+    @override
     def updateEditorGeometry(
         self, editor: QWidget, option: QStyleOptionViewItem, index: Index
     ) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPoint, QRect, Qt, Signal
+from PySide6.QtCore import QModelIndex, QPoint, QRect, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QListView, QMenu, QWidget
 from typing_extensions import override
 
 from app.theme.palette import Theme
-from app.viewmodels.conversations import ConversationRow, ConversationsModel
+from app.viewmodels.conversations import ConversationRow, ConversationsModel, Row
 from app.widgets.conversation_delegate import ConversationDelegate
 from engine.types import ConversationId
 
@@ -36,14 +36,13 @@ class ConversationList(QListView):
         self.selectionModel().currentChanged.connect(self._on_current_changed)
         theme.changed.connect(self.viewport().update)
 
-    def mark(self, conversation_id: ConversationId | None) -> None:
-        """Show which conversation is open, without choosing it again."""
-        index = self._rows.index_of(conversation_id)
-        if index == self.currentIndex() and self.selectionModel().isSelected(index):
-            return
-        self.selectionModel().blockSignals(True)
-        self.setCurrentIndex(index)
-        self.selectionModel().blockSignals(False)
+    def show_rows(self, rows: list[Row], current: ConversationId) -> None:
+        """Show these conversations and which of them is open; nobody has chosen one by that."""
+        with QSignalBlocker(self.selectionModel()):
+            self._rows.set_rows(rows)
+            index = self._rows.index_of(current)
+            if index != self.currentIndex() or not self.selectionModel().isSelected(index):
+                self.setCurrentIndex(index)
         self.viewport().update()
 
     def edit_current(self) -> None:

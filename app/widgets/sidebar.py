@@ -94,10 +94,8 @@ class Sidebar(QWidget):
 
     def _refresh_list(self) -> None:
         library = self._library
-        self._rows.set_rows(
-            make_rows(library.summaries, library.activity, library.unseen, self._origin.now())
-        )
-        self.list.mark(library.current)
+        rows = make_rows(library.summaries, library.activity, library.unseen, self._origin.now())
+        self.list.show_rows(rows, library.current)
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
         self._rows.set_activity(conversation_id, self._library.activity(conversation_id))

@@ -58,6 +58,7 @@ from app.widgets.transcript_stack import MessageStack, TranscriptStatistics
 from engine.types import Channel
 
 LINK_SCHEMES = frozenset({"http", "https", "mailto"})
+UPWARDS = frozenset({Qt.Key.Key_Home, Qt.Key.Key_Up, Qt.Key.Key_PageUp})
 
 
 class TranscriptView(QAbstractScrollArea):
@@ -401,6 +402,9 @@ class TranscriptView(QAbstractScrollArea):
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
         bar = self.verticalScrollBar()
+        back = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        if event.key() in UPWARDS or (event.key() == Qt.Key.Key_Space and back):
+            self._placement.hold()
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy_selection()
         elif event.matches(QKeySequence.StandardKey.SelectAll):
@@ -410,7 +414,6 @@ class TranscriptView(QAbstractScrollArea):
         elif event.key() == Qt.Key.Key_End:
             self.jump_to_latest()
         elif event.key() == Qt.Key.Key_Space:
-            back = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
             self._placement.scroll_by(-bar.pageStep() if back else bar.pageStep())
         else:
             super().keyPressEvent(event)

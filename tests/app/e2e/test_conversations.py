@@ -439,6 +439,21 @@ def test_a_draft_is_stored_half_a_second_after_the_last_key(stage: Stage) -> Non
     )
 
 
+def test_a_draft_that_is_taken_back_at_once_leaves_no_chat(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    stage.type("no")
+    stage.pane.flush()
+    stage.settle()
+    assert stage.rows == ["TODAY", "New chat"]
+    stage.run(CommandId.DELETE)
+    stage.type("no")
+    stage.edit.clear()
+    stage.pane.flush()
+    stage.settle()
+    assert stage.rows == []
+    assert stage.rig.stored(lambda store: store.summaries()) == ()
+
+
 def test_the_draft_and_the_chat_are_there_after_a_restart(make_stage: MakeStage) -> None:
     stage = make_stage()
     stage.chat("First chat", "Yes")

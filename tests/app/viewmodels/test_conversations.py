@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import date, datetime
 
 import pytest
-from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from pytestqt.qtbot import QtBot
 
 from app.conversation.tree import ConversationSummary
@@ -83,8 +83,16 @@ def test_the_same_conversations_keep_the_selection(qtbot: QtBot) -> None:
     model.set_rows(make_rows([summary("a")], lambda _one: "", frozenset(), NOON))
     with qtbot.assertNotEmitted(model.modelReset):
         model.set_rows(make_rows([summary("a")], lambda _one: "…", frozenset(), NOON))
-    with qtbot.waitSignal(model.modelReset):
-        model.set_rows(make_rows([summary("b")], lambda _one: "", frozenset(), NOON))
+
+
+def test_rows_that_stay_are_moved() -> None:
+    model = ConversationsModel()
+    model.set_rows(make_rows([summary(one) for one in "abcd"], lambda _one: "", frozenset(), NOON))
+    followed = QPersistentModelIndex(model.index(3))
+    rows = make_rows([summary(one) for one in "ceab"], lambda _one: "…", frozenset(), NOON)
+    model.set_rows(rows)
+    assert [model.row_at(model.index(at)) for at in range(model.rowCount())] == rows
+    assert followed.row() == 1
 
 
 def test_headings_can_not_be_selected_and_rows_speak() -> None:

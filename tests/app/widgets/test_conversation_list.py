@@ -51,6 +51,29 @@ def test_rename_from_the_menu(stage: Stage) -> None:
     assert stage.rows == ["TODAY", "Uno"]
 
 
+def test_a_title_that_is_being_typed_stays_while_the_list_changes(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.run(CommandId.NEW_CHAT)
+    stage.rig.origin.time_s += 1
+    stage.send("Two")
+    stage.click_row("One")
+    stage.list.edit_current()
+    editor = stage.list.findChild(QLineEdit)
+    assert isinstance(editor, QLineEdit)
+    stage.run(CommandId.KEEP_READY)  # changes the row
+    QTest.keyClicks(editor, "Un")
+    stage.answer("2")
+    stage.rig.origin.time_s += 1
+    stage.rig.chat.send(stage.current, "goes to the top")
+    stage.settle()
+    assert stage.rows == ["TODAY", "One", "Two"]
+    assert editor.hasFocus()
+    QTest.keyClicks(editor, "o")
+    QTest.keyClick(editor, Key.Key_Return)
+    stage.settle()
+    assert stage.rows == ["TODAY", "Uno", "Two"]
+
+
 def test_keep_ready_from_the_menu_marks_the_row(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.run(CommandId.NEW_CHAT)

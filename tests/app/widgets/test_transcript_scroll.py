@@ -118,6 +118,14 @@ def test_any_scrolling_upwards_lets_go(writing: TranscriptStage, release: str) -
     assert writing.top == stays < writing.end
 
 
+@pytest.mark.parametrize("key", [Qt.Key.Key_Home, Qt.Key.Key_Up, Qt.Key.Key_PageUp])
+def test_a_key_upwards_at_the_top_lets_go_too(transcript: TranscriptStage, key: Qt.Key) -> None:
+    transcript.show([STREAMING])
+    QTest.keyClick(transcript.view, key)
+    write(transcript, PARAGRAPH * 50)
+    assert transcript.top == 0 < transcript.end
+
+
 def test_the_jump_button_shows_away_from_the_end(writing: TranscriptStage) -> None:
     button = writing.view.findChild(JumpButton)
     assert isinstance(button, JumpButton)
