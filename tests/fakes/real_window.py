@@ -12,10 +12,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from app.controllers.core import Core, Seams
+from app.controllers.models import Catalog
 from app.controllers.origin import SystemOrigin
 from app.local_models import LocalModels
 from app.main import end
-from app.settings import Appearance, Settings
+from app.settings import load_settings
 from app.store.conversations import open_store
 from app.theme.palette import Theme
 from app.widgets.commands import CommandId
@@ -48,23 +49,28 @@ class RealWindow:
 
 
 @contextmanager
-def open_real_window(data_dir: Path, model: Path) -> Generator[RealWindow]:
+def open_real_window(
+    data_dir: Path, model: Path | None = None, catalog: Catalog | None = None
+) -> Generator[RealWindow]:
+    """On the settings and conversations that an earlier window left in the folder."""
     app = QApplication.instance()
     assert isinstance(app, QApplication)
     origin = SystemOrigin()
     config = EngineConfig(use_openblas=False)
+    settings_path = data_dir / "settings.json"
+    settings = load_settings(settings_path).settings
     core = Core(
         Seams(
             make_engine=lambda on_event: Engine(config, on_event),
             open_store=lambda: open_store(data_dir / "conversations.db", now=origin.now()),
-            catalog=LocalModels(data_dir),
+            catalog=catalog or LocalModels(data_dir),
             origin=origin,
-            settings=Settings(),
-            settings_path=data_dir / "settings.json",
+            settings=settings,
+            settings_path=settings_path,
             model=model,
         )
     )
-    theme = Theme(app, Appearance.LIGHT)
+    theme = Theme(app, settings.appearance)
     window = MainWindow(theme, core, origin)
     core.open()
     window.show()

@@ -1,0 +1,21 @@
+"""A seeded person uses the window: `python -m tests.person` does more of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.person.kinds import KINDS
+from tests.person.models import build_cards
+from tests.person.run import run_person
+
+NUM_ACTIONS = 500
+
+
+@pytest.mark.timeout(300)
+def test_a_person_uses_everything_and_loses_nothing(tmp_path: Path, qapp: object) -> None:
+    cards = build_cards(tmp_path / "models")
+    done = run_person(tmp_path, cards, num_actions=NUM_ACTIONS, seed=1, relaunch_every=125)
+    assert done.total() == NUM_ACTIONS
+    assert len(done) > len(KINDS) - 7  # what there is to do depends on how fast answers come

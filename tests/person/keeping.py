@@ -1,0 +1,131 @@
+"""What must be the same after the app was left and started again, in the window and in the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+from app.controllers.desk import join_texts
+from app.conversation.tree import Conversation, MessageStatus
+from app.settings import Settings
+from app.viewmodels.items import transcript_items
+from app.viewmodels.transcript import TranscriptItem
+from engine.types import ConversationId
+from tests.person.person import Person
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """All that a person sees, but for what belongs to an answer on its way or to the moment."""
+
+    listed: tuple[tuple[ConversationId, str], ...]
+    current: ConversationId | None
+    items: tuple[TranscriptItem, ...]
+    composer: str
+    settings: Settings
+    size: tuple[int, int]
+    presets: object
+
+
+def kept(person: Person) -> Kept:
+    summaries = person.core.library.summaries
+    is_listed = person.current in person.listed
+    return Kept(
+        listed=tuple((one.conversation_id, one.title) for one in summaries),
+        current=person.current if is_listed else None,
+        items=tuple(_lasting(item) for item in person.items),
+        composer=_unsent(person),
+        settings=replace(
+            person.core.preferences.value,
+            window_geometry="",
+            selected_conversation=None,
+            read_message="",
+            read_offset=0,
+            sidebar_width=0,
+        ),
+        size=(person.window.width(), person.window.height()),
+        presets=person.core.presets.value,
+    )
+
+
+def _unsent(person: Person) -> str:
+    """A message that waits comes before what is being typed."""
+    return join_texts(person.core.chat.queued(person.current), person.edit.toPlainText())
+
+
+def _lasting(item: TranscriptItem) -> TranscriptItem:
+    """What is said of the way that an answer came is not kept; nor is an editor that stands open."""
+    return replace(item, state_line=None, figures=None, reasoning_s=None, editing=False)
+
+
+def relaunch(person: Person) -> None:
+    """Leave in the middle or at rest, come back, and compare."""
+    if at_rest := person.random.random() < 0.5:
+        person.wait_for_answers()
+    person.pane.flush()  # a chat with nothing but a draft is listed once that is stored
+    person.settle()
+    before = kept(person)
+    desk = {one: person.core.desk.get(one) for one in person.listed if one in person.core.desk}
+    person.leave()
+    person.launch()
+    if before.current is not None:
+        person.wait_until(lambda: person.current == before.current)
+    person.settle()
+    if at_rest:
+        assert_same(before, kept(person))
+    else:
+        assert_continued(before, kept(person))
+    assert_nothing_lost(person)
+    assert_window_is_true(person)
+    for conversation_id, conversation in desk.items():
+        if at_rest:
+            assert_same(_content(conversation), _content(_load(person, conversation_id)))
+
+
+def assert_same(before: Kept | Conversation, after: Kept | Conversation) -> None:
+    """Two dataclasses; what differs is said by its name."""
+    for field in fields(before):
+        old, new = getattr(before, field.name), getattr(after, field.name)
+        assert old == new, f"{field.name}:\n{old}\nis now\n{new}"
+
+
+def assert_continued(before: Kept, after: Kept) -> None:
+    """What was being written ends where it was seen last, or later; what waited may have been sent."""
+    assert [item.key for item in after.items][: len(before.items)] == [
+        item.key for item in before.items
+    ]
+    for old, new in zip(before.items, after.items, strict=False):
+        assert new.text.startswith(old.text)
+        assert new.reasoning.startswith(old.reasoning)
+    assert_same(replace(before, items=(), listed=()), replace(after, items=(), listed=()))
+    assert set(after.listed) == set(before.listed)
+
+
+def assert_nothing_lost(person: Person) -> None:
+    """Every message that was sent is stored where it was sent, or is a draft there."""
+    places: dict[ConversationId, str] = {}
+    for marker, conversation_id in person.entrusted.items():
+        if conversation_id not in places:
+            conversation = _load(person, conversation_id)
+            texts = [node.content for node in conversation.nodes.values()]
+            places[conversation_id] = "\n".join((*texts, conversation.draft))
+        assert marker in places[conversation_id], f"{marker} is lost"
+
+
+def assert_window_is_true(person: Person) -> None:
+    """The transcript shows what the store holds."""
+    if person.current in person.listed:
+        stored = transcript_items(_load(person, person.current), person.core.turns.live, None)
+        assert person.items == stored
+        assert all(item.status is not MessageStatus.STREAMING for item in stored)
+    view = person.pane.view
+    assert [view.text_of(item.key) for item in person.items] == person.shown_texts
+
+
+def _load(person: Person, conversation_id: ConversationId) -> Conversation:
+    return person.stored(lambda store: store.load(conversation_id))
+
+
+def _content(conversation: Conversation) -> Conversation:
+    """Apart from the draft, which follows typing by half a second, and from how answers came."""
+    nodes = {key: replace(node, generation=None) for key, node in conversation.nodes.items()}
+    return replace(conversation, draft="", nodes=nodes)

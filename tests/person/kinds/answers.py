@@ -1,0 +1,88 @@
+"""Stopping, going on, another answer."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from app.viewmodels.transcript import ItemStatus
+from app.widgets.commands import CommandId
+from app.widgets.transcript_rows import Action
+from tests.person.kinds.registry import kind
+from tests.person.person import CTRL, LEFT, SHIFT, Person
+
+
+@kind("stop with Esc")
+def stop_with_escape(person: Person) -> bool:
+    if person.pane.find_bar.isVisible() or not (person.answers or regenerate_with_key(person)):
+        return False
+    person.edit.setFocus()
+    QTest.keyClick(person.edit, Qt.Key.Key_Escape)
+    return _stopped(person)
+
+
+@kind("stop with the button")
+def stop_with_button(person: Person) -> bool:
+    if not (person.answers or regenerate_with_key(person)):
+        return False
+    QTest.mouseClick(person.pane.composer.button, LEFT)
+    return _stopped(person)
+
+
+def _stopped(person: Person) -> bool:
+    person.wait_until(lambda: not person.answers)
+    person.settle()
+    assert all(item.status is not ItemStatus.STREAMING for item in person.items)
+    return True
+
+
+@kind("wait for the answer")
+def wait_for_answer(person: Person) -> bool:
+    if not person.core.turns.live:
+        return False
+    person.wait_for_answers()
+    return True
+
+
+@kind("regenerate with the button")
+def regenerate_with_button(person: Person) -> bool:
+    if person.answers:
+        return False
+    before = len(person.conversation.nodes)
+    return person.click_in_transcript(Action.REGENERATE) and _one_more(person, before)
+
+
+@kind("regenerate with the key")
+def regenerate_with_key(person: Person) -> bool:
+    if not person.window.commands[CommandId.REGENERATE].isEnabled():
+        return False
+    before = len(person.conversation.nodes)
+    person.press(Qt.Key.Key_R, CTRL)
+    return _one_more(person, before)
+
+
+def _one_more(person: Person, before: int) -> bool:
+    assert len(person.conversation.nodes) == before + 1
+    return True
+
+
+@kind("continue a stopped answer")
+def continue_answer(person: Person) -> bool:
+    if not person.window.commands[CommandId.CONTINUE].isEnabled():
+        return False
+    before = person.items[-1]
+    person.press(Qt.Key.Key_Return, CTRL | SHIFT)
+    last = person.items[-1]
+    assert last.key == before.key
+    assert last.text.startswith(before.text)
+    return True
+
+
+@kind("fold or unfold thinking")
+def toggle_thinking(person: Person) -> bool:
+    return person.click_in_transcript(Action.TOGGLE_THINKING)
+
+
+@kind("unfold a long message")
+def toggle_fold(person: Person) -> bool:
+    return person.click_in_transcript(Action.TOGGLE_FOLD)

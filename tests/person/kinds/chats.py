@@ -1,0 +1,121 @@
+"""New, open, rename, delete, keep."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton
+
+from app.viewmodels.conversations import ConversationRow, ConversationsModel
+from app.widgets.commands import CommandId
+from tests.person.kinds.registry import kind
+from tests.person.person import CTRL, Person
+
+
+@kind("begin a new chat")
+def new_chat(person: Person) -> bool:
+    if not person.items:
+        return False
+    person.press(Qt.Key.Key_N, CTRL)
+    assert not person.items
+    return True
+
+
+def _rows(person: Person) -> list[QPoint]:
+    """Middles of the visible rows of other chats."""
+    chats, model = person.window.sidebar.list, person.window.sidebar.list.model()
+    assert isinstance(model, ConversationsModel)
+    points: list[QPoint] = []
+    for at in range(model.rowCount()):
+        index = model.index(at, 0)
+        row = model.row_at(index)
+        rect = chats.visualRect(index)
+        is_other = isinstance(row, ConversationRow) and row.conversation_id != person.current
+        if is_other and chats.viewport().rect().contains(rect):
+            points.append(rect.topLeft() + QPoint(20, rect.height() // 2))
+    return points
+
+
+@kind("open a chat with the mouse")
+def open_chat(person: Person) -> bool:
+    points = _rows(person) if person.window.sidebar.isVisible() else []
+    if not points:
+        return False
+    before = person.current
+    person.click(person.window.sidebar.list.viewport(), person.random.choice(points))
+    person.wait_until(lambda: person.current != before)
+    return True
+
+
+@kind("open a chat with the keys")
+def open_chat_with_keys(person: Person) -> bool:
+    if len(person.listed) < 2 or not person.window.sidebar.isVisible():
+        return False
+    before = person.current
+    person.window.sidebar.list.setFocus()
+    person.press(person.random.choice((Qt.Key.Key_Up, Qt.Key.Key_Down)))
+    person.settle()
+    return person.current != before
+
+
+@kind("open a recent chat")
+def open_recent(person: Person) -> bool:
+    buttons = [one for one in person.pane.recent.findChildren(QPushButton) if one.isVisible()]
+    if not buttons:
+        return False
+    before = person.current
+    person.click(person.random.choice(buttons))
+    person.wait_until(lambda: person.current != before)
+    return True
+
+
+@kind("rename in the title")
+def rename_in_title(person: Person) -> bool:
+    if person.current not in person.listed:
+        return False
+    title = f"Title {person.random.randrange(1000)}"
+    toolbar = person.window.toolbar
+    person.click(toolbar.title_button)
+    QTest.keyClicks(toolbar.title_field, title)
+    person.press(Qt.Key.Key_Return)
+    assert person.conversation.title == title
+    return True
+
+
+@kind("rename in the list")
+def rename_in_list(person: Person) -> bool:
+    chats = person.window.sidebar.list
+    if person.current not in person.listed or not chats.isVisible():
+        return False
+    title = f"Name {person.random.randrange(1000)}"
+    chats.setFocus()
+    person.run(CommandId.RENAME)
+    editor = QApplication.focusWidget()
+    assert isinstance(editor, QLineEdit)
+    QTest.keyClicks(editor, title)
+    assert editor.text() == title, f"{editor.text()!r}, {editor}"
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    person.settle()
+    assert person.conversation.title == title, person.conversation.title
+    return True
+
+
+@kind("delete a chat")
+def delete_chat(person: Person) -> bool:
+    chats = person.window.sidebar.list
+    if len(person.listed) < 4 or person.current not in person.listed or not chats.isVisible():
+        return False
+    gone = person.current
+    chats.setFocus()
+    person.press(Qt.Key.Key_Delete)
+    assert gone not in person.listed
+    return True
+
+
+@kind("keep a chat ready")
+def keep_ready(person: Person) -> bool:
+    before = person.conversation.keep_ready
+    if not person.run(CommandId.KEEP_READY):
+        return False
+    assert person.conversation.keep_ready is not before
+    return True

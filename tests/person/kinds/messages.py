@@ -1,0 +1,188 @@
+"""Editing, versions, deleting, undoing, copying."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton
+
+from app.widgets.commands import CommandId
+from app.widgets.transcript_editor import MessageEditor
+from app.widgets.transcript_rows import Action
+from tests.person.kinds.registry import kind
+from tests.person.person import CTRL, LEFT, Person
+
+ALT_CTRL = Qt.KeyboardModifier.AltModifier | CTRL
+
+
+def open_editor(person: Person) -> MessageEditor | None:
+    editors = person.pane.view.viewport().findChildren(MessageEditor)
+    return next((one for one in editors if one.isVisible()), None)
+
+
+def _edit_a_message(person: Person) -> bool:
+    if person.answers or open_editor(person) is not None:
+        return False
+    if person.random.random() < 0.5:
+        if not person.window.commands[CommandId.EDIT_LAST].isEnabled():
+            return False
+        person.run(CommandId.EDIT_LAST)
+    elif not person.click_in_transcript(Action.EDIT):
+        return False
+    assert open_editor(person) is not None
+    return True
+
+
+@kind("edit a message")
+def edit_message(person: Person) -> bool:
+    if not _edit_a_message(person):
+        return False
+    text = person.some_text()
+    QGuiApplication.clipboard().setText(text)
+    person.press(Qt.Key.Key_A, CTRL)
+    person.press(Qt.Key.Key_V, CTRL)
+    person.press(Qt.Key.Key_Return)
+    person.entrust(text)
+    assert text in person.texts, text
+    return True
+
+
+@kind("give an edit up")
+def cancel_edit(person: Person) -> bool:
+    if not _edit_a_message(person):
+        return False
+    before = person.texts
+    person.press(Qt.Key.Key_X)
+    person.press(Qt.Key.Key_Escape)
+    assert open_editor(person) is None
+    assert person.texts == before
+    return True
+
+
+@kind("show another version with the button")
+def version_with_button(person: Person) -> bool:
+    before = [item.key for item in person.items]
+    action = person.random.choice((Action.PREVIOUS_VERSION, Action.NEXT_VERSION))
+    if not person.click_in_transcript(action):
+        return False
+    assert [item.key for item in person.items] != before
+    return True
+
+
+@kind("show the version before with the key")
+def previous_version(person: Person) -> bool:
+    return _version_with_key(person, Qt.Key.Key_Left, -1)
+
+
+@kind("show the next version with the key")
+def next_version(person: Person) -> bool:
+    return _version_with_key(person, Qt.Key.Key_Right, 1)
+
+
+def _version_with_key(person: Person, key: Qt.Key, step: int) -> bool:
+    forks = [item for item in person.items if item.version.count > 1]
+    if not forks or not 1 <= forks[-1].version.number + step <= forks[-1].version.count:
+        return False
+    before = person.items.index(forks[-1])
+    person.press(key, ALT_CTRL)
+    assert person.items[before].version.number == forks[-1].version.number + step
+    return True
+
+
+@kind("delete a message")
+def delete_message(person: Person) -> bool:
+    before = [item.key for item in person.items]
+    if person.answers or len(before) < 3 or not person.click_in_transcript(Action.DELETE):
+        return False
+    assert [item.key for item in person.items] != before
+    return True
+
+
+@kind("undo with the key")
+def undo_deletion(person: Person) -> bool:
+    """What was deleted last, be it a chat, a message or a preset."""
+    person.window.sidebar.list.setFocus()
+    if open_editor(person) is not None or not person.window.sidebar.list.hasFocus():
+        return False
+    before = person.listed, person.current, person.conversation, person.core.presets.value
+    person.press(Qt.Key.Key_Z, CTRL)
+    person.settle()
+    return before != (
+        person.listed,
+        person.current,
+        person.conversation,
+        person.core.presets.value,
+    )
+
+
+@kind("undo with the toast")
+def undo_with_toast(person: Person) -> bool:
+    for toast in (person.window.toast, person.window.sidebar.toast):
+        button = toast.findChild(QPushButton)
+        if toast.isVisible() and isinstance(button, QPushButton) and button.isVisible():
+            before = toast.text
+            person.click(button)
+            assert not toast.isVisible() or toast.text != before
+            return True
+    return False
+
+
+@kind("copy a message")
+def copy_message(person: Person) -> bool:
+    QGuiApplication.clipboard().setText("nothing")
+    if person.answers or not person.click_in_transcript(Action.COPY_MESSAGE):
+        return False
+    assert person.clipboard in person.shown_texts
+    return True
+
+
+@kind("copy code")
+def copy_code(person: Person) -> bool:
+    QGuiApplication.clipboard().setText("nothing")
+    if not person.click_in_transcript(Action.COPY_CODE):
+        return False
+    assert person.clipboard != "nothing"
+    return True
+
+
+@kind("select with the mouse and copy")
+def select_and_copy(person: Person) -> bool:
+    view = person.pane.view
+    if not view.isVisible() or open_editor(person) is not None:
+        return False
+    viewport = view.viewport()
+    ends = [
+        QPoint(
+            person.random.randrange(viewport.width()), person.random.randrange(viewport.height())
+        )
+        for _ in range(2)
+    ]
+    QTest.mousePress(viewport, LEFT, pos=ends[0])
+    QTest.mouseMove(viewport, (ends[0] + ends[1]) / 2)
+    QTest.mouseMove(viewport, ends[1])
+    QTest.mouseRelease(viewport, LEFT, pos=ends[1])
+    if not view.has_selection():
+        return False
+    view.setFocus()
+    QGuiApplication.clipboard().setText("nothing")
+    person.press(Qt.Key.Key_C, CTRL)
+    assert person.clipboard != "nothing"
+    return True
+
+
+@kind("select all and copy")
+def select_all_and_copy(person: Person) -> bool:
+    view = person.pane.view
+    if not view.isVisible() or person.answers or open_editor(person) is not None:
+        return False
+    view.setFocus()
+    person.press(Qt.Key.Key_A, CTRL)
+    person.press(Qt.Key.Key_C, CTRL)
+    assert all(text in person.clipboard for text in person.texts if _is_plain(text))
+    return True
+
+
+def _is_plain(text: str) -> bool:
+    """What Markdown leaves as it is."""
+    return text.replace(" ", "").isalnum() and "  " not in text and text == text.strip()

@@ -1,0 +1,84 @@
+"""A person does a number of things, leaves now and then, and comes back to what was left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from PySide6.QtTest import QTest
+
+from app.conversation.preset import Preset
+from app.conversation.tree import Setup
+from engine.catalog.card import ModelCard
+from tests.person.keeping import relaunch
+from tests.person.kinds import KINDS
+from tests.person.person import Person
+from tests.person.watch import watch
+
+RELAUNCH_EVERY = 500
+SHORT = Preset(name="short answers", setup=Setup(max_tokens=200))  # random weights see no end
+MAX_PAUSE_MS = 25
+
+
+class PersonError(AssertionError):
+    """The last actions, and what was wrong then."""
+
+
+def run_person(
+    folder: Path,
+    cards: tuple[ModelCard, ...],
+    *,
+    num_actions: int,
+    seed: int,
+    relaunch_every: int = RELAUNCH_EVERY,
+    report: Callable[[int], object] = lambda _done: None,
+) -> Counter[str]:
+    """Return how often each kind was done and had its effect.
+
+    Raises:
+        PersonError: an exception, a warning of Qt's, a missing effect, or something that was lost.
+    """
+    random = Random(seed)
+    done: Counter[str] = Counter()
+    newest: list[str] = []
+    person = Person(folder, cards, random)
+    with watch() as trouble:
+        try:
+            person.launch()
+            _want_short_answers(person)
+            while done.total() < num_actions:
+                name = _choose(random, done)
+                newest = [*newest[-20:], name]
+                if KINDS[name](person):
+                    done[name] += 1
+                    if done.total() % relaunch_every == 0:
+                        newest.append("leave and come back")
+                        relaunch(person)
+                        report(done.total())
+                QTest.qWait(random.randrange(MAX_PAUSE_MS) if random.random() < 0.3 else 0)
+                assert not trouble, trouble[0]
+        except Exception as error:
+            words = "\n".join((f"seed {seed}, action {done.total()}:", *newest, *trouble))
+            raise PersonError(words) from error
+        finally:
+            if person.is_at_the_window:
+                person.leave()
+    if trouble:
+        raise PersonError("\n".join(trouble))
+    return done
+
+
+def _choose(random: Random, done: Counter[str]) -> str:
+    """What was done least is the likeliest."""
+    names = list(KINDS)
+    return random.choices(names, [1 / (1 + done[name]) for name in names])[0]
+
+
+def _want_short_answers(person: Person) -> None:
+    presets = person.core.presets
+    presets.put(SHORT)
+    for card in person.cards:
+        presets.choose(str(card.path), SHORT.name)
+    person.settle()
