@@ -8,7 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.bridge.display import MISSING_LIBRARY, missing_display, no_window
+from app.bridge.display import MISSING_LIBRARY, missing_display
+from app.words import problems as words
 
 COMMANDS = ("chat", "models", "bench")
 _WITH_VALUE = ("--data-dir", "--model")
@@ -16,22 +17,22 @@ _WITH_VALUE = ("--data-dir", "--model")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Return the exit status."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    if first_word(words) in COMMANDS:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if first_word(arguments) in COMMANDS:
         # Each half imports what only it needs: the commands no Qt, the window no command.
         from app.cli.main import run  # noqa: PLC0415
 
-        return run(words)
-    options = _parser().parse_args(words)
+        return run(arguments)
+    options = _parser().parse_args(arguments)
     cause = missing_display(sys.platform, os.environ)
     if cause is not None:
-        return _refuse(no_window(cause))
+        return _refuse(words.no_window(cause))
     try:
         from app.main import open_window  # noqa: PLC0415
     except ImportError as error:
         if MISSING_LIBRARY not in str(error):
             raise
-        return _refuse(no_window(f"{error}."))
+        return _refuse(words.no_window(f"{error}."))
     return open_window(data_dir=options.data_dir, model=options.model)
 
 
@@ -40,10 +41,10 @@ def _refuse(sentence: str) -> int:
     return 1
 
 
-def first_word(words: Sequence[str]) -> str | None:
+def first_word(arguments: Sequence[str]) -> str | None:
     """The first argument that is neither an option nor an option's value."""
     skipped = False
-    for word in words:
+    for word in arguments:
         if skipped:
             skipped = False
         elif word in _WITH_VALUE:

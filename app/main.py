@@ -23,6 +23,7 @@ from app.theme.icons import app_icon
 from app.theme.palette import Theme
 from app.widgets.main_window import MainWindow
 from app.widgets.transcript_access import install_accessibility
+from app.words import window as words
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.errors import EngineError
@@ -65,8 +66,8 @@ def _run(paths: Paths, loaded: LoadedSettings, model: Path | None) -> int:
     log_qt_messages()
     switch_threads_often()
     app = QApplication(sys.argv[:1])
-    app.setApplicationName("Rejoinder")
-    app.setApplicationDisplayName("Rejoinder")
+    app.setApplicationName(words.APP_NAME)
+    app.setApplicationDisplayName(words.APP_NAME)
     app.setQuitOnLastWindowClosed(sys.platform != "darwin")
     app.setWindowIcon(app_icon())
     install_accessibility()

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
+from app.words import problems as words
 from engine.errors import DiskError
 
+FOLDER_NAME = "Rejoinder"
 PRIVATE_FOLDER = 0o700
 
 
@@ -44,15 +46,15 @@ def make_paths(data_dir: Path | None = None) -> Paths:
         DiskError: a folder cannot be made.
     """
     if data_dir is None:
-        data_dir = user_data_path("Rejoinder", appauthor=False)
+        data_dir = user_data_path(FOLDER_NAME, appauthor=False)
     paths = Paths(data_dir.expanduser().absolute())
     try:
         paths.data_dir.parent.mkdir(parents=True, exist_ok=True)
         for folder in (paths.data_dir, paths.logs_dir, paths.models_dir):
             folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
     except OSError as error:
-        cause = f"The folder {paths.data_dir} can't be used: {error.strerror}."
-        raise DiskError(cause, advice="Choose another folder with --data-dir.") from error
+        cause = words.cannot_use_folder(paths.data_dir, error.strerror)
+        raise DiskError(cause, advice=words.FOLDER_ADVICE) from error
     return paths
 
 

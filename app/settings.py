@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from app.paths import free_name
+from app.words import problems as words
 from engine.errors import DiskError
 from engine.types import ConversationId, Problem
 
@@ -74,7 +75,7 @@ def load_settings(path: Path) -> LoadedSettings:
     except (ValueError, RecursionError):  # not JSON, not UTF-8, or nested without end
         return _keep_aside(path)
     except OSError as error:
-        raise DiskError(f"{path} can't be read: {error.strerror}.") from error
+        raise DiskError(words.cannot_read(path, error.strerror)) from error
     if not isinstance(parsed, dict):
         return _keep_aside(path)
     return LoadedSettings(settings=_from_json(cast("dict[str, object]", parsed)))
@@ -90,7 +91,7 @@ def save_settings(path: Path, settings: Settings) -> None:
     try:
         _write_atomically(path, text.encode())
     except OSError as error:
-        raise DiskError(f"{path} can't be written: {error.strerror}.") from error
+        raise DiskError(words.cannot_write(path, error.strerror)) from error
 
 
 def _keep_aside(path: Path) -> LoadedSettings:
@@ -98,12 +99,12 @@ def _keep_aside(path: Path) -> LoadedSettings:
     try:
         path.replace(kept)
     except OSError as error:
-        raise DiskError(f"{path} is broken and can't be moved: {error.strerror}.") from error
+        raise DiskError(words.cannot_move_damaged(path, error.strerror)) from error
     log.warning("settings in %s are broken; kept as %s", path, kept.name)
     problem = Problem(
-        title="The settings could not be read.",
-        cause=f"{path.name} is damaged.",
-        advice=f"Rejoinder starts with its defaults and kept the file as {kept.name}.",
+        title=words.SETTINGS,
+        cause=words.damaged(path.name),
+        advice=words.settings_kept(kept.name),
         details=str(kept),
     )
     return LoadedSettings(settings=Settings(), problem=problem)

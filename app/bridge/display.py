@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from app.words import problems as words
+
 MISSING_LIBRARY = "cannot open shared object file"
-_ADVICE = (
-    "Rejoinder can't open its window: {cause}\n"
-    "The README lists what Qt needs. `rejoinder chat` works without a window."
-)
-
-
-def no_window(cause: str) -> str:
-    return _ADVICE.format(cause=cause)
 
 
 def missing_display(platform: str, environment: Mapping[str, str]) -> str | None:
@@ -21,4 +15,4 @@ def missing_display(platform: str, environment: Mapping[str, str]) -> str | None
         return None
     if environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"):
         return None
-    return "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set)."
+    return words.NO_DISPLAY

@@ -14,7 +14,7 @@ from types import TracebackType
 from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
 from typing_extensions import override
 
-from app.bridge.display import no_window
+from app.words import problems as words
 from engine.errors import BugError, DiskError
 from engine.types import Problem
 
@@ -52,7 +52,7 @@ def start_log(folder: Path) -> None:
             path.replace(path.with_suffix(".old.log"))
         handler = PrivateFileHandler(path)
     except OSError as error:
-        raise DiskError(f"The log {path} can't be written: {error.strerror}.") from error
+        raise DiskError(words.cannot_write_log(path, error.strerror)) from error
     handler.setFormatter(
         logging.Formatter("%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s")
     )
@@ -87,7 +87,7 @@ def log_qt_messages() -> None:
         if context.category.startswith("qt.qpa"):
             causes.append(text)
         if kind == QtMsgType.QtFatalMsg:
-            sys.stderr.write(no_window((causes or text.splitlines())[0]) + "\n")
+            sys.stderr.write(words.no_window((causes or text.splitlines())[0]) + "\n")
             sys.stderr.flush()
             os._exit(1)  # Qt would abort the process next
 

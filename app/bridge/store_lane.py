@@ -14,6 +14,7 @@ from app.bridge.tasks import TaskLane, problem_of
 from app.conversation.tree import Conversation
 from app.store.conversations import ConversationStore, OpenedStore
 from app.store.errors import StoreError
+from app.words import problems as words
 from engine.types import ConversationId, Problem
 
 T = TypeVar("T")
@@ -105,7 +106,7 @@ class _StoreWorker:
     @property
     def store(self) -> ConversationStore:
         if self._store is None:
-            raise StoreError("The conversations could not be opened.")
+            raise StoreError(words.STORE_CLOSED)
         return self._store
 
     def open(self) -> Problem | None:

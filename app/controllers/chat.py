@@ -37,6 +37,7 @@ from app.conversation.tree import (
     shown_path,
     versions,
 )
+from app.words import problems as words
 from engine.errors import EngineError, UserFixableError
 from engine.types import ConversationId
 
@@ -46,8 +47,8 @@ Plan = Callable[[Conversation], Turn]
 class AnswerRunningError(UserFixableError):
     """What is asked for has to wait for an answer."""
 
-    title = "An answer is being written in that chat."
-    advice = "Stop it, or undo once it has ended."
+    title = words.ANSWER_RUNNING
+    advice = words.ANSWER_RUNNING_ADVICE
 
 
 class ChatController(QObject):
@@ -196,7 +197,7 @@ class ChatController(QObject):
     def _bring_back(self, conversation_id: ConversationId, node_id: NodeId) -> None:
         if self._turns.live_in(conversation_id) is not None:
             self._note_deletion(conversation_id, node_id)
-            self.failed.emit(AnswerRunningError("What was deleted comes back then.").problem)
+            self.failed.emit(AnswerRunningError(words.DELETED_COMES_BACK).problem)
             return
         self._desk.open(
             conversation_id,

@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QIODevice, QObject, QSaveFile, Signal
 
 from app.bridge.tasks import TaskLane, problem_of
+from app.words import problems as words
 from engine.errors import DiskError
 
 
@@ -39,4 +40,4 @@ def write_text(path: Path, text: str) -> None:
     content = text.encode()
     opened = file.open(QIODevice.OpenModeFlag.WriteOnly)
     if not (opened and file.write(content) == len(content) and file.commit()):
-        raise DiskError(f"{path} can't be written: {file.errorString()}.")
+        raise DiskError(words.cannot_write(path, file.errorString()))

@@ -20,6 +20,7 @@ from app.conversation.tree import (
     set_title,
     summary_of,
 )
+from app.words import units as words
 from engine.types import ConversationId
 
 
@@ -93,7 +94,7 @@ class LibraryController(QObject):
         live = self._turns.live_in(conversation_id)
         if live is None:
             return ""
-        return "…" if live.tok_s is None else f"{live.tok_s:.0f} tok/s"
+        return "…" if live.tok_s is None else words.tokens_per_second(f"{live.tok_s:.0f}")
 
     def new_chat(self) -> None:
         """Show an empty conversation; one that is empty already will do."""

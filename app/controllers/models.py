@@ -14,6 +14,7 @@ from app.bridge.engine_bridge import EngineBridge, ModelEvent
 from app.bridge.tasks import TaskLane, problem_of
 from app.controllers.preferences import Preferences
 from app.viewmodels.models import ModelPhase, ModelStatus
+from app.words import models as words
 from engine.catalog.card import ModelCard
 from engine.events import (
     LoadModel,
@@ -155,7 +156,7 @@ class ModelsController(QObject):
         return next((found for found in usable if str(found) == path), None)
 
     def _make_starter(self) -> None:
-        self._set_status(ModelStatus(phase=ModelPhase.UNPACKING, name="Demo model"))
+        self._set_status(ModelStatus(phase=ModelPhase.UNPACKING, name=words.DEMO_MODEL))
         self._lane.run(
             lambda: self._catalog.make_starter(self._starter_progressed.emit),
             self._on_starter_made,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from app.conversation.actions import Turn, messages_ahead
 from app.conversation.tree import Conversation, Generation, Setup
 from app.viewmodels.models import ModelStatus
+from app.words import problems as words
 from engine.errors import NoModelError, UserFixableError
 from engine.events import Prewarm
 from engine.types import ConversationId, ModelFacts, Problem, Request, RequestId, Role
@@ -18,8 +19,8 @@ LONG_DRAFT = 400  # characters; a shorter one is read before anyone could see th
 class OtherModelError(UserFixableError):
     """Another model would take what is there for something else."""
 
-    title = "Another model began this answer."
-    advice = "Choose that model to go on with it, or regenerate the answer."
+    title = words.OTHER_MODEL
+    advice = words.OTHER_MODEL_ADVICE
 
 
 def make_request(
@@ -88,7 +89,7 @@ def problem_of_begun(turn: Turn, facts: ModelFacts) -> Problem | None:
     begun = turn.conversation.nodes[turn.reply_id].generation
     if not turn.goes_on or begun is None or begun.template_hash == facts.template_hash:
         return None
-    return OtherModelError(f"It was written by {begun.model_name}.").problem
+    return OtherModelError(words.written_by(begun.model_name)).problem
 
 
 def generation_of(request: Request, facts: ModelFacts) -> Generation:
@@ -104,4 +105,4 @@ def generation_of(request: Request, facts: ModelFacts) -> Generation:
 
 def problem_with(status: ModelStatus) -> Problem:
     """Why nothing answers."""
-    return status.problem or NoModelError("There is nothing to answer with.").problem
+    return status.problem or NoModelError(words.NO_MODEL).problem

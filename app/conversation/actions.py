@@ -20,6 +20,7 @@ from app.conversation.tree import (
     resume_reply,
     shown_path,
 )
+from app.words import problems as words
 from engine.errors import UserFixableError
 from engine.types import FinishReason, Message, Role
 
@@ -27,8 +28,8 @@ from engine.types import FinishReason, Message, Role
 class EmptyMessageError(UserFixableError):
     """There is nothing to send."""
 
-    title = "The message is empty."
-    advice = "Write something first."
+    title = words.EMPTY_MESSAGE
+    advice = words.EMPTY_MESSAGE_ADVICE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

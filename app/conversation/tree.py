@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import NewType, TypeVar
 
 from app.conversation.text import clean_text, one_line, title_from
+from app.words import window as words
 from engine.events import RequestFinished
 from engine.types import (
     ConversationId,
@@ -25,7 +26,6 @@ from engine.types import (
 
 NodeId = NewType("NodeId", str)
 
-NEW_TITLE = "New chat"
 MANUAL_TITLE_LEN = 200
 
 
@@ -122,7 +122,7 @@ class Conversation:
     conversation_id: ConversationId
     created_at: float
     updated_at: float  # when the last message was sent
-    title: str = NEW_TITLE
+    title: str = words.NEW_TITLE
     title_is_manual: bool = False
     system_prompt: str = ""
     read_system_prompt: str | None = None  # what the last turn sent; None before the first
@@ -217,7 +217,7 @@ def set_title(conv: Conversation, title: str) -> Conversation:
     if title:
         return replace(conv, title=title, title_is_manual=True)
     path = shown_path(conv)
-    automatic = title_from(path[0].content) if path else NEW_TITLE
+    automatic = title_from(path[0].content) if path else words.NEW_TITLE
     return replace(conv, title=automatic, title_is_manual=False)
 
 

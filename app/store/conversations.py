@@ -32,6 +32,7 @@ from app.store.database import BUSY_TIMEOUT_S, Database, open_database
 from app.store.errors import ConversationMissingError, DatabaseDamagedError
 from app.store.message_rows import message_values, node_from
 from app.store.presets import PresetStore
+from app.words import problems as words
 from engine.types import ConversationId, Problem
 
 DELETED_KEPT_S = 30 * 24 * 3600
@@ -65,8 +66,8 @@ def open_store(path: Path, *, now: float, busy_timeout_s: float = BUSY_TIMEOUT_S
 def _kept_aside(kept: Path) -> Problem:
     return Problem(
         title=DatabaseDamagedError.title,
-        cause=f"It was kept as {kept.name}; nothing was deleted.",
-        advice="Rejoinder goes on with an empty list. A backup can be put in its place.",
+        cause=words.store_kept(kept.name),
+        advice=words.STORE_KEPT_ADVICE,
         details=str(kept),
     )
 
@@ -156,7 +157,7 @@ class ConversationStore:
         """
         rows = self._database.rows(statements.SELECT_CONVERSATION, (conversation_id,))
         if not rows:
-            raise ConversationMissingError(f"No conversation {conversation_id} is stored.")
+            raise ConversationMissingError(words.not_stored(conversation_id))
         messages = self._database.rows(statements.SELECT_MESSAGES, (conversation_id,))
         nodes = [node_from(row) for row in messages]
         choices = self._database.rows(statements.SELECT_SHOWN, (conversation_id,))

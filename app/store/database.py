@@ -21,6 +21,7 @@ from app.store.errors import (
     store_error,
 )
 from app.store.schema import MIGRATIONS, Migration
+from app.words import problems as words
 
 log = logging.getLogger(__name__)
 
@@ -125,7 +126,7 @@ def _make_private(path: Path) -> None:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise DatabaseFileError(f"{path} can't be opened: {error.strerror}.") from error
+        raise DatabaseFileError(words.cannot_open(path, error.strerror)) from error
 
 
 def _stored_version(database: Database, path: Path) -> int:
@@ -133,7 +134,7 @@ def _stored_version(database: Database, path: Path) -> int:
     (version,) = database.rows("PRAGMA user_version")[0]
     assert isinstance(version, int)
     if version > len(MIGRATIONS):
-        cause = f"{path} has format {version}; this version knows formats up to {len(MIGRATIONS)}."
+        cause = words.newer_format(path, version, len(MIGRATIONS))
         raise DatabaseNewerError(cause)
     return version
 
@@ -142,7 +143,7 @@ def _check_integrity(database: Database, path: Path) -> None:
     # Reads the whole file, about 1 ms per MB: damage is found before anything is written on top of it.
     findings = database.rows("PRAGMA quick_check(1)")
     if findings != [("ok",)]:
-        raise DatabaseDamagedError(f"{path} is inconsistent.", details=str(findings))
+        raise DatabaseDamagedError(words.inconsistent(path), details=str(findings))
 
 
 def _set_up(database: Database) -> None:
@@ -171,7 +172,5 @@ def _keep_aside(path: Path) -> Path:
             if part.exists():
                 part.replace(f"{kept}{suffix}")
     except OSError as error:
-        raise DatabaseFileError(
-            f"{path} is damaged and can't be moved: {error.strerror}."
-        ) from error
+        raise DatabaseFileError(words.cannot_move_damaged(path, error.strerror)) from error
     return kept

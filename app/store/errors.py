@@ -16,61 +16,62 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from app.words import problems as words
 from engine.errors import UserFixableError
 
 
 class StoreError(UserFixableError):
     """The conversations on disk could not be used."""
 
-    title = "Your conversations could not be used."
+    title = words.STORE
 
 
 class DatabaseNewerError(StoreError):
     """The database is from a newer version; it is left as it is."""
 
-    title = "These conversations were saved by a newer Rejoinder."
-    advice = "Install the newer version again, or choose another folder with --data-dir."
+    title = words.STORE_NEWER
+    advice = words.STORE_NEWER_ADVICE
 
 
 class DatabaseLockedError(StoreError):
     """Another program holds the database."""
 
-    title = "Your conversations are in use by another program."
-    advice = "Close the other program, then try again."
+    title = words.STORE_LOCKED
+    advice = words.STORE_LOCKED_ADVICE
 
 
 class DatabaseFullError(StoreError):
     """The disk is full; nothing of the failed change was written."""
 
-    title = "The disk is full, so the conversation was not saved."
-    advice = "Free some space: what is on screen is saved with the next change."
+    title = words.STORE_FULL
+    advice = words.STORE_FULL_ADVICE
 
 
 class DatabaseDamagedError(StoreError):
     """The database's content makes no sense."""
 
-    title = "The file with your conversations is damaged."
-    advice = "Restart Rejoinder: it keeps the damaged file aside and starts a new one."
+    title = words.STORE_DAMAGED
+    advice = words.STORE_DAMAGED_ADVICE
 
 
 class DatabaseFileError(StoreError):
     """The database cannot be opened, read or written."""
 
-    title = "Your conversations could not be read or saved."
-    advice = "Check the disk and the folder's permissions, then try again."
+    title = words.STORE_FILE
+    advice = words.STORE_FILE_ADVICE
 
 
 class ConversationMissingError(StoreError):
     """The conversation is gone."""
 
-    title = "This conversation is not there any more."
+    title = words.CONVERSATION_MISSING
 
 
 class AlreadyRunningError(StoreError):
     """Another Rejoinder uses the data folder."""
 
-    title = "Rejoinder is already running with this data folder."
-    advice = "Use the open window, or choose another folder with --data-dir."
+    title = words.ALREADY_RUNNING
+    advice = words.ALREADY_RUNNING_ADVICE
 
 
 _PRIMARY_CODE = 0xFF  # extended result codes carry the primary one in their low byte
@@ -85,17 +86,17 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError | None:
     details = f"{error.sqlite_errorname}: {error}"
     match code & _PRIMARY_CODE:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return DatabaseLockedError(f"{path} is locked.", details=details)
+            return DatabaseLockedError(words.locked(path), details=details)
         case sqlite3.SQLITE_FULL:
-            return DatabaseFullError(f"There is no space left for {path}.", details=details)
+            return DatabaseFullError(words.no_space(path), details=details)
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return DatabaseDamagedError(f"{path} can't be understood.", details=details)
+            return DatabaseDamagedError(words.not_understood(path), details=details)
         case (
             sqlite3.SQLITE_CANTOPEN
             | sqlite3.SQLITE_IOERR
             | sqlite3.SQLITE_PERM
             | sqlite3.SQLITE_READONLY
         ):
-            return DatabaseFileError(f"{path} can't be used: {error}.", details=details)
+            return DatabaseFileError(words.cannot_use(path, str(error)), details=details)
         case _:
             return None

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from app.store.errors import AlreadyRunningError, DatabaseFileError
+from app.words import problems as words
 
 
 class InstanceLock:
@@ -28,15 +29,15 @@ class InstanceLock:
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            cause = f"{self._path} can't be opened: {error.strerror}."
+            cause = words.cannot_open(self._path, error.strerror)
             raise DatabaseFileError(cause) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(descriptor)
             if isinstance(error, BlockingIOError):
-                raise AlreadyRunningError(f"Another Rejoinder uses {self._path.parent}.") from error
-            cause = f"{self._path} can't be locked: {error.strerror}."
+                raise AlreadyRunningError(words.another_uses(self._path.parent)) from error
+            cause = words.cannot_lock(self._path, error.strerror)
             raise DatabaseFileError(cause) from error
         self._descriptor = descriptor
 

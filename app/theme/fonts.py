@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from PySide6.QtGui import QFont, QFontDatabase
 
 from app.theme.tokens import TextStyle
+from app.words import problems as words
 
 TEXT_FAMILIES = (
     "Inter",
@@ -89,7 +90,5 @@ def choose_code_family(
     """Return the first wanted family that is installed and fixed-pitch."""
     fixed = [family for family in wanted if family in installed and is_fixed_pitch(family)]
     if not fixed:
-        raise FontError(
-            "No fixed-pitch font is installed. Install one, for example DejaVu Sans Mono."
-        )
+        raise FontError(words.NO_CODE_FONT)
     return fixed[0]

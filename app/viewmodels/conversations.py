@@ -17,24 +17,10 @@ from PySide6.QtCore import (
 from typing_extensions import override
 
 from app.conversation.tree import ConversationSummary
+from app.words import window as words
 from engine.types import ConversationId
 
 NO_PARENT = QModelIndex()
-
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +43,9 @@ class ConversationRow:
     @property
     def spoken(self) -> str:
         notes = (
-            "answering" if self.activity else "",
-            "new answer" if self.unseen else "",
-            "kept ready" if self.keep_ready else "",
+            words.ANSWERING if self.activity else "",
+            words.NEW_ANSWER if self.unseen else "",
+            words.KEPT_READY if self.keep_ready else "",
         )
         return ", ".join(part for part in (self.title, *notes) if part)
 
@@ -70,13 +56,12 @@ Row = Heading | ConversationRow
 def heading_of(day: date, today: date) -> str:
     """Which section a day belongs to."""
     if day >= today:
-        return "TODAY"
+        return words.TODAY
     if day == today - timedelta(days=1):
-        return "YESTERDAY"
+        return words.YESTERDAY
     if day >= today - timedelta(days=7):
-        return "PREVIOUS 7 DAYS"
-    month = MONTHS[day.month - 1].upper()
-    return month if day.year == today.year else f"{month} {day.year}"
+        return words.PREVIOUS_7_DAYS
+    return words.month(day.month, None if day.year == today.year else day.year)
 
 
 def make_rows(

@@ -2,43 +2,45 @@
 
 from __future__ import annotations
 
+from app.words import units as words
+
 
 def count(number: int) -> str:
     """12431 -> 12,431."""
     return f"{number:,}"
 
 
-def tokens(number: int) -> str:
-    return "1 token" if number == 1 else f"{number:,} tokens"
-
-
 def milliseconds(value_ms: float) -> str:
     """6 ms below a second, 1.2 s below ten, 12 s above."""
     if value_ms < 999.5:
-        return f"{max(1, round(value_ms))} ms"
-    return f"{value_ms / 1000:.1f} s" if value_ms < 9_950 else seconds(value_ms / 1000)
+        return words.milliseconds(max(1, round(value_ms)))
+    if value_ms < 9_950:
+        return words.seconds(f"{value_ms / 1000:.1f}")
+    return seconds(value_ms / 1000)
 
 
 def seconds(value_s: float) -> str:
     """9 s below a minute and a half, 3 min above."""
     whole = max(1, round(value_s))
-    return f"{whole} s" if whole < 90 else f"{round(value_s / 60)} min"
+    return words.seconds(whole) if whole < 90 else words.minutes(round(value_s / 60))
 
 
 def file_size(num_bytes: int) -> str:
     """98 MB, 5.2 GB: decimal units, as Finder and `hf` count."""
     if num_bytes < 1_000_000:
-        return f"{max(1, round(num_bytes / 1_000))} KB"
+        return words.kilobytes(max(1, round(num_bytes / 1_000)))
     if num_bytes < 999_500_000:
-        return f"{round(num_bytes / 1_000_000)} MB"
-    return f"{num_bytes / 1_000_000_000:.1f} GB"
+        return words.megabytes(round(num_bytes / 1_000_000))
+    return words.gigabytes(f"{num_bytes / 1_000_000_000:.1f}")
 
 
 def share(done_bytes: int, total_bytes: int) -> str:
     """3.1 of 5.2 GB: the unit of the whole for both."""
-    unit, divisor = ("GB", 1e9) if total_bytes >= 999_500_000 else ("MB", 1e6)
-    digits = 1 if unit == "GB" else 0
-    return f"{done_bytes / divisor:.{digits}f} of {total_bytes / divisor:.{digits}f} {unit}"
+    if total_bytes >= 999_500_000:
+        total = words.gigabytes(f"{total_bytes / 1e9:.1f}")
+        return words.share(done=f"{done_bytes / 1e9:.1f}", total=total)
+    total = words.megabytes(f"{total_bytes / 1e6:.0f}")
+    return words.share(done=f"{done_bytes / 1e6:.0f}", total=total)
 
 
 def parameters(number: int) -> str:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from app.viewmodels import figures
+from app.words import state as words, units
 from engine.events import IdleKind, IdleWorking
 
 
 def idle_note(event: IdleWorking) -> str:
     match event.kind:
         case IdleKind.READ_AHEAD:
-            return f"Reading ahead · {_progress(event)}"
+            return words.reading_ahead(_progress(event))
         case IdleKind.DRAFT:
-            return f"Reading draft · {_progress(event)}"
+            return words.reading_draft(_progress(event))
         case IdleKind.AUDIT:
-            return "Checking stored state"
+            return words.CHECKING
 
 
 def _progress(event: IdleWorking) -> str:
-    return f"{figures.count(event.done)} of {figures.tokens(event.total)}"
+    return units.share(done=figures.count(event.done), total=units.tokens(event.total))

@@ -16,7 +16,6 @@ from app.conversation.tree import (
     shown_path,
     versions,
 )
-from app.viewmodels import figures
 from app.viewmodels.live import LiveReply
 from app.viewmodels.state_line import Planned, state_line
 from app.viewmodels.transcript import (
@@ -26,6 +25,7 @@ from app.viewmodels.transcript import (
     TranscriptItem,
     Version,
 )
+from app.words import transcript as words, units
 from engine.types import FinishReason, ReplyTokens, Role
 
 _STATUS = {
@@ -100,14 +100,14 @@ def _reply_item(
 def _cut(reply: Node) -> str:
     """Why a reply ends where it does, if not by itself; why it failed is on a card of its own."""
     if reply.status is MessageStatus.STOPPED:
-        return "Stopped"
+        return words.STOPPED
     if reply.status is MessageStatus.FAILED:
-        return "Interrupted" if reply.content or reply.reasoning else ""
+        return words.INTERRUPTED if reply.content or reply.reasoning else ""
     generation = reply.generation
     if generation is None or generation.finish_reason is not FinishReason.LENGTH:
         return ""
-    limit = figures.tokens(generation.max_tokens)
-    return f"Reached the limit of {limit}" if is_at_limit(reply) else "There was no room for more"
+    limit = units.tokens(generation.max_tokens)
+    return words.reached_limit(limit) if is_at_limit(reply) else words.NO_ROOM
 
 
 def _figures(reply: Node, earlier_model: str | None) -> ReplyFigures | None:

@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from app.viewmodels import figures
 from app.viewmodels.state_line import Importing, Loading, Phase, Preparing
+from app.words import models as words
 from engine.catalog.card import STARTER_NOTE, ModelCard, Source
 from engine.types import ModelFacts, Problem
 
@@ -56,25 +57,24 @@ def state_word(status: ModelStatus) -> str:
     """The word under the model's name in the sidebar."""
     match status.phase:
         case ModelPhase.SEARCHING:
-            return "Looking for models"
+            return words.LOOKING
         case ModelPhase.UNPACKING:
-            return f"Preparing {figures.percent(status.fraction)}"
+            return words.preparing(figures.percent(status.fraction))
         case ModelPhase.IMPORTING | ModelPhase.LOADING:
-            return f"Loading {figures.percent(status.fraction)}"
+            return words.loading(figures.percent(status.fraction))
         case ModelPhase.READY:
-            return "Ready"
+            return words.READY
         case ModelPhase.NONE | ModelPhase.FAILED:
-            return "Not loaded"
+            return words.NOT_LOADED
 
 
 def waiting_phase(status: ModelStatus) -> Phase:
     """What an answer that waits for the model says above itself."""
     match status.phase:
         case ModelPhase.SEARCHING:
-            return Preparing("Looking for models")
+            return Preparing(words.LOOKING)
         case ModelPhase.UNPACKING:
-            percent = figures.percent(status.fraction)
-            return Preparing(f"Preparing the demo model, once · {percent}")
+            return Preparing(words.preparing_demo(figures.percent(status.fraction)))
         case ModelPhase.LOADING:
             return Loading(
                 name=status.name,
@@ -92,13 +92,13 @@ def describe(card: ModelCard) -> str:
     if card.num_parameters > 0:
         parts.append(figures.parameters(card.num_parameters))
     if card.bits > 0:
-        parts.append(f"{card.bits:.2g}-bit")
+        parts.append(words.bits(f"{card.bits:.2g}"))
     if card.size_bytes > 0:
         parts.append(figures.file_size(card.size_bytes))
     if card.hybrid:
-        parts.append("hybrid: instant chats")
+        parts.append(words.HYBRID)
     if card.text_only:
-        parts.append("text only")
+        parts.append(words.TEXT_ONLY)
     return " · ".join(parts)
 
 
@@ -131,7 +131,7 @@ def _row(card: ModelCard, status: ModelStatus) -> PickerRow:
     problem = card.problem
     state, fraction = "", None
     if status.path == str(card.path):
-        state = "Loaded" if status.phase is ModelPhase.READY else state_word(status)
+        state = words.LOADED if status.phase is ModelPhase.READY else state_word(status)
         fraction = status.fraction if status.will_be_ready else None
         problem = problem or status.problem
     sentence = STARTER_NOTE if card.source is Source.STARTER else ""
@@ -157,7 +157,7 @@ def shown_name(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
     for card in cards:
         if str(card.path) == status.path:
             return card.name
-    return status.name or "Choose a model"
+    return status.name or words.NO_MODEL
 
 
 class PickerModel(QAbstractListModel):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from app.conversation.tree import Conversation, shown_path
-from app.viewmodels import figures
 from app.viewmodels.models import ModelPhase, ModelStatus
+from app.words import composer, models as words
 from engine.catalog.card import STARTER_NOTE, ModelCard, Source
-
-NO_MODELS = "No model was found on this computer."
 
 
 def model_note(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
     """What a person should know of the model before the first message; empty when all is well."""
     if status.phase is ModelPhase.NONE and status.problem is not None:
-        return f"{NO_MODELS} {status.problem.cause} {status.problem.advice}".strip()
+        return f"{words.NO_MODELS} {status.problem.cause} {status.problem.advice}".strip()
     if status.phase is ModelPhase.FAILED and status.problem is not None:
         return str(status.problem)
     in_use = next((card for card in cards if str(card.path) == status.path), None)
@@ -33,4 +31,4 @@ def reading_note(conversation: Conversation, status: ModelStatus) -> str:
         return ""
     length = generation.usage.plan.prompt_tokens + generation.usage.output_tokens
     name = status.name or status.facts.name
-    return f"{name} will read this chat with your next message: about {figures.tokens(length)}."
+    return composer.will_read(model_name=name, num_tokens=length)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from app.viewmodels import figures
 from app.viewmodels.transcript import StateKind, StateLine
+from app.words import state as words, units
 from engine.types import PromptPlan
 
 
@@ -67,12 +68,11 @@ def state_line(phase: Phase) -> StateLine:
         case Preparing(text=text):
             return StateLine(StateKind.WAITING, text)
         case Importing():
-            text = "Starting the engine · a few seconds, once per start"
-            return StateLine(StateKind.WAITING, text)
+            return StateLine(StateKind.WAITING, words.STARTING)
         case Loading():
             return _loading(phase)
         case Waiting(ahead=ahead):
-            return StateLine(StateKind.WAITING, _waiting_text(ahead))
+            return StateLine(StateKind.WAITING, words.waiting(ahead))
         case Reading():
             return _reading(phase)
         case Planned():
@@ -81,34 +81,31 @@ def state_line(phase: Phase) -> StateLine:
 
 def _loading(phase: Loading) -> StateLine:
     share = figures.share(phase.loaded_bytes, phase.total_bytes)
-    text = f"Loading {phase.name} · {figures.percent(phase.fraction)} · {share}"
+    text = words.loading(name=phase.name, percent=figures.percent(phase.fraction), share=share)
     return StateLine(StateKind.WAITING, text, phase.fraction)
 
 
-def _waiting_text(ahead: int) -> str:
-    if ahead == 0:
-        return "Waiting"
-    return "Waiting · 1 answer ahead" if ahead == 1 else f"Waiting · {ahead} answers ahead"
-
-
 def _reading(phase: Reading) -> StateLine:
-    text = f"Reading {figures.count(phase.done)} of {figures.tokens(phase.total)}"
+    share = units.share(done=figures.count(phase.done), total=units.tokens(phase.total))
+    left = ""
     if phase.eta_s is not None and phase.done < phase.total:
-        text += f" · about {figures.seconds(phase.eta_s)} left"
+        left = figures.seconds(phase.eta_s)
+    text = words.reading(share=share, time_left=left)
     return StateLine(StateKind.MUST_READ, text, phase.done / max(1, phase.total))
 
 
 def _planned(phase: Planned) -> StateLine:
     plan = phase.plan
     why = tuple(reason.text for reason in plan.reasons)
-    took = "" if phase.prefill_ms is None else f" in {figures.milliseconds(phase.prefill_ms)}"
+    time = "" if phase.prefill_ms is None else figures.milliseconds(phase.prefill_ms)
     if plan.replayed > 0:
-        text = f"Replayed {figures.tokens(plan.replayed)} · read {figures.count(plan.read)}{took}"
+        text = words.replayed(
+            tokens=units.tokens(plan.replayed), read_too=figures.count(plan.read), time=time
+        )
         return StateLine(StateKind.REPLAYED, text, details=why)
     if plan.restored > 0:
-        restored = figures.tokens(plan.restored)
         speed = figures.milliseconds(phase.restore_ms)
-        text = f"Restored {restored} in {speed}, nothing re-read"
+        text = words.restored(tokens=units.tokens(plan.restored), time=speed)
         return StateLine(StateKind.INSTANT, text, details=why)
-    text = f"Read {figures.tokens(plan.read)}{took}"
+    text = words.read(tokens=units.tokens(plan.read), time=time)
     return StateLine(StateKind.MUST_READ, text, details=why)

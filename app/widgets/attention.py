@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from app.controllers.library import LibraryController
 from app.controllers.turns import Turns
 from app.store.conversations import ConversationSummary
+from app.words import window as words
 
 # Of a sentence, its button, and what that does.
 Offer = Callable[[str, str, Callable[[], object]], None]
@@ -37,8 +38,8 @@ class Attention(QObject):
 
     def _on_finished_unseen(self, summary: ConversationSummary) -> None:
         self._offer(
-            f"“{summary.title}” has finished",
-            "Open",
+            words.has_finished(summary.title),
+            words.OPEN,
             lambda: self._library.select(summary.conversation_id),
         )
 

@@ -16,7 +16,6 @@ from app.controllers.turns import Refusal
 from app.conversation.tree import Setup, shown_path
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Space
-from app.viewmodels import figures
 from app.viewmodels.notes import model_note, reading_note
 from app.viewmodels.state_line import Waiting
 from app.widgets.composer import Composer
@@ -26,12 +25,12 @@ from app.widgets.notice import Notice
 from app.widgets.queued_message import QueuedMessage
 from app.widgets.transcript import TranscriptView
 from app.widgets.transcript_binding import TranscriptBinding
+from app.words import commands, composer as words
 from engine.errors import ContextFullError
 from engine.types import ConversationId, Problem
 
 PRIVACY_CHATS = 10  # the first chats say where they run
-PLACE = "Mac" if sys.platform == "darwin" else "computer"
-PRIVACY = f"Runs on this {PLACE}. Nothing leaves it."
+PRIVACY = words.PRIVATE_ON_MAC if sys.platform == "darwin" else words.PRIVATE
 
 
 class ChatPane(QWidget):
@@ -181,7 +180,7 @@ class ChatPane(QWidget):
             self._say(refusal)
         elif refusal.problem is not None:
             title = self._core.desk.get(refusal.conversation_id).title
-            self.said.emit(f"“{title}” was not sent. {refusal.problem.title}")
+            self.said.emit(words.not_sent(title=title, problem=refusal.problem.title))
 
     def _give_back(self, text: str) -> None:
         if text:
@@ -192,11 +191,11 @@ class ChatPane(QWidget):
         if problem is None:
             return
         if problem.title == ContextFullError.title and refusal.text:
-            self.notice.offer(problem, "Move to a New Chat", self._move_to_new_chat)
+            self.notice.offer(problem, words.MOVE_TO_NEW_CHAT, self._move_to_new_chat)
         elif self.question.isVisible() and self.question.has_sentence:
             self.choose_model_requested.emit()  # the reason is on show already
         elif self._core.models.status.facts is None:
-            self.notice.offer(problem, "Choose a Model…", self.choose_model_requested.emit)
+            self.notice.offer(problem, commands.CHOOSE_MODEL, self.choose_model_requested.emit)
         else:
             self.notice.say(problem)
 
@@ -211,7 +210,7 @@ class ChatPane(QWidget):
         live = self._core.turns.live_in(self._shown)
         phase = None if live is None else live.phase
         ahead = phase.ahead if isinstance(phase, Waiting) else 0
-        note = f"{figures.count(ahead)} ahead" if ahead else ""
+        note = words.answers_ahead(ahead) if ahead else ""
         self.composer.set_answering(live is not None, note)
 
     def _refresh_setup(self) -> None:

@@ -10,6 +10,8 @@ from enum import StrEnum
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu, QMenuBar, QWidget
 
+from app.words import commands as words
+
 
 class CommandId(StrEnum):
     """Names of commands; also the object names of their actions."""
@@ -58,16 +60,15 @@ class CommandId(StrEnum):
 class MenuName(StrEnum):
     """The menu bar, from the left."""
 
-    FILE = "File"
-    EDIT = "Edit"
-    VIEW = "View"
-    CHAT = "Chat"
-    MODEL = "Model"
-    WINDOW = "Window"
-    HELP = "Help"
+    FILE = words.MENU_FILE
+    EDIT = words.MENU_EDIT
+    VIEW = words.MENU_VIEW
+    CHAT = words.MENU_CHAT
+    MODEL = words.MENU_MODEL
+    WINDOW = words.MENU_WINDOW
+    HELP = words.MENU_HELP
 
 
-APPEARANCE = "Appearance"
 Keys = QKeySequence.StandardKey
 Role = QAction.MenuRole
 
@@ -92,147 +93,163 @@ class Command:
 
 
 COMMANDS = (
-    Command(id=CommandId.NEW_CHAT, text="New Chat", menu=MenuName.FILE, keys=Keys.New),
+    Command(id=CommandId.NEW_CHAT, text=words.NEW_CHAT, menu=MenuName.FILE, keys=Keys.New),
     Command(
-        id=CommandId.CLOSE, text="Close Window", menu=MenuName.FILE, keys=Keys.Close, separated=True
+        id=CommandId.CLOSE,
+        text=words.CLOSE_WINDOW,
+        menu=MenuName.FILE,
+        keys=Keys.Close,
+        separated=True,
     ),
     Command(
         id=CommandId.QUIT,
-        text="Quit Rejoinder",
+        text=words.QUIT_APP,
         menu=MenuName.FILE,
         keys=Keys.Quit,
         role=Role.QuitRole,
     ),
-    Command(id=CommandId.UNDO, text="Undo", menu=MenuName.EDIT, keys=Keys.Undo),
-    Command(id=CommandId.REDO, text="Redo", menu=MenuName.EDIT, keys=Keys.Redo),
-    Command(id=CommandId.CUT, text="Cut", menu=MenuName.EDIT, keys=Keys.Cut, separated=True),
-    Command(id=CommandId.COPY, text="Copy", menu=MenuName.EDIT, keys=Keys.Copy),
-    Command(id=CommandId.PASTE, text="Paste", menu=MenuName.EDIT, keys=Keys.Paste),
-    Command(id=CommandId.SELECT_ALL, text="Select All", menu=MenuName.EDIT, keys=Keys.SelectAll),
+    Command(id=CommandId.UNDO, text=words.UNDO, menu=MenuName.EDIT, keys=Keys.Undo),
+    Command(id=CommandId.REDO, text=words.REDO, menu=MenuName.EDIT, keys=Keys.Redo),
+    Command(id=CommandId.CUT, text=words.CUT, menu=MenuName.EDIT, keys=Keys.Cut, separated=True),
+    Command(id=CommandId.COPY, text=words.COPY, menu=MenuName.EDIT, keys=Keys.Copy),
+    Command(id=CommandId.PASTE, text=words.PASTE, menu=MenuName.EDIT, keys=Keys.Paste),
+    Command(
+        id=CommandId.SELECT_ALL, text=words.SELECT_ALL, menu=MenuName.EDIT, keys=Keys.SelectAll
+    ),
     Command(
         id=CommandId.FIND,
-        text="Find in Chat…",
+        text=words.FIND,
         menu=MenuName.EDIT,
         keys=Keys.Find,
         separated=True,
     ),
-    Command(id=CommandId.FIND_NEXT, text="Find Next", menu=MenuName.EDIT, keys=Keys.FindNext),
+    Command(id=CommandId.FIND_NEXT, text=words.FIND_NEXT, menu=MenuName.EDIT, keys=Keys.FindNext),
     Command(
         id=CommandId.FIND_PREVIOUS,
-        text="Find Previous",
+        text=words.FIND_PREVIOUS,
         menu=MenuName.EDIT,
         keys=Keys.FindPrevious,
     ),
     Command(
         id=CommandId.SIDEBAR,
-        text="Show Sidebar",
+        text=words.SHOW_SIDEBAR,
         menu=MenuName.VIEW,
         keys="Meta+Ctrl+S" if sys.platform == "darwin" else "F9",
         checkable=True,
     ),
     Command(
         id=CommandId.INSPECTOR,
-        text="Show Inspector",
+        text=words.SHOW_INSPECTOR,
         menu=MenuName.VIEW,
         keys="Alt+Ctrl+I",
         checkable=True,
     ),
     Command(
         id=CommandId.LIGHT,
-        text="Light",
+        text=words.LIGHT,
         menu=MenuName.VIEW,
-        group=APPEARANCE,
+        group=words.APPEARANCE,
         checkable=True,
         separated=True,
     ),
-    Command(id=CommandId.DARK, text="Dark", menu=MenuName.VIEW, group=APPEARANCE, checkable=True),
     Command(
-        id=CommandId.SYSTEM, text="System", menu=MenuName.VIEW, group=APPEARANCE, checkable=True
+        id=CommandId.DARK,
+        text=words.DARK,
+        menu=MenuName.VIEW,
+        group=words.APPEARANCE,
+        checkable=True,
     ),
-    Command(id=CommandId.CONTRAST, text="More Contrast", menu=MenuName.VIEW, checkable=True),
+    Command(
+        id=CommandId.SYSTEM,
+        text=words.SYSTEM,
+        menu=MenuName.VIEW,
+        group=words.APPEARANCE,
+        checkable=True,
+    ),
+    Command(id=CommandId.CONTRAST, text=words.MORE_CONTRAST, menu=MenuName.VIEW, checkable=True),
     Command(
         id=CommandId.ZOOM_IN,
-        text="Larger Text",
+        text=words.LARGER_TEXT,
         menu=MenuName.VIEW,
         keys=Keys.ZoomIn,
         separated=True,
     ),
-    Command(id=CommandId.ZOOM_OUT, text="Smaller Text", menu=MenuName.VIEW, keys=Keys.ZoomOut),
-    Command(id=CommandId.ZOOM_RESET, text="Normal Text", menu=MenuName.VIEW, keys="Ctrl+0"),
+    Command(id=CommandId.ZOOM_OUT, text=words.SMALLER_TEXT, menu=MenuName.VIEW, keys=Keys.ZoomOut),
+    Command(id=CommandId.ZOOM_RESET, text=words.NORMAL_TEXT, menu=MenuName.VIEW, keys="Ctrl+0"),
     Command(
         id=CommandId.FULL_SCREEN,
-        text="Full Screen",
+        text=words.FULL_SCREEN,
         menu=MenuName.VIEW,
         keys=Keys.FullScreen,
         checkable=True,
         separated=True,
     ),
-    Command(id=CommandId.STOP, text="Stop", menu=MenuName.CHAT, keys="Ctrl+."),
-    Command(id=CommandId.REGENERATE, text="Regenerate", menu=MenuName.CHAT, keys="Ctrl+R"),
+    Command(id=CommandId.STOP, text=words.STOP, menu=MenuName.CHAT, keys="Ctrl+."),
+    Command(id=CommandId.REGENERATE, text=words.REGENERATE, menu=MenuName.CHAT, keys="Ctrl+R"),
     Command(
         id=CommandId.CONTINUE,
-        text="Continue",
-        hint="Go on with an answer that was stopped",
+        text=words.CONTINUE,
+        hint=words.CONTINUE_HINT,
         menu=MenuName.CHAT,
         keys="Ctrl+Shift+Return",
     ),
-    Command(id=CommandId.EDIT_LAST, text="Edit Last Message", menu=MenuName.CHAT),
-    Command(
-        id=CommandId.COPY_LAST, text="Copy Last Answer", menu=MenuName.CHAT, keys="Ctrl+Shift+C"
-    ),
+    Command(id=CommandId.EDIT_LAST, text=words.EDIT_LAST, menu=MenuName.CHAT),
+    Command(id=CommandId.COPY_LAST, text=words.COPY_LAST, menu=MenuName.CHAT, keys="Ctrl+Shift+C"),
     Command(
         id=CommandId.DELETE_LAST,
-        text="Delete Last Message",
-        hint="With its answer; Undo brings both back",
+        text=words.DELETE_LAST,
+        hint=words.DELETE_LAST_HINT,
         menu=MenuName.CHAT,
     ),
     Command(
         id=CommandId.PREVIOUS_VERSION,
-        text="Previous Version",
+        text=words.PREVIOUS_VERSION,
         menu=MenuName.CHAT,
         keys="Alt+Ctrl+Left",
         separated=True,
     ),
     Command(
         id=CommandId.NEXT_VERSION,
-        text="Next Version",
+        text=words.NEXT_VERSION,
         menu=MenuName.CHAT,
         keys="Alt+Ctrl+Right",
     ),
     Command(
         id=CommandId.RENAME,
-        text="Rename…",
+        text=words.RENAME,
         menu=MenuName.CHAT,
         keys="Meta+Ctrl+R" if sys.platform == "darwin" else "F2",
         separated=True,
     ),
     Command(
         id=CommandId.KEEP_READY,
-        text="Keep Ready",
-        hint="Other chats make room first, so that this one goes on at once",
+        text=words.KEEP_READY,
+        hint=words.KEEP_READY_HINT,
         menu=MenuName.CHAT,
         checkable=True,
     ),
     Command(
         id=CommandId.DELETE,
-        text="Delete",
+        text=words.DELETE,
         menu=MenuName.CHAT,
         keys="Ctrl+Backspace" if sys.platform == "darwin" else Keys.Delete,
         list_key=True,
     ),
-    Command(id=CommandId.CHOOSE_MODEL, text="Choose Model…", menu=MenuName.MODEL, keys="Ctrl+L"),
-    Command(id=CommandId.ADD_FOLDER, text="Add Model Folder…", menu=MenuName.MODEL),
+    Command(id=CommandId.CHOOSE_MODEL, text=words.CHOOSE_MODEL, menu=MenuName.MODEL, keys="Ctrl+L"),
+    Command(id=CommandId.ADD_FOLDER, text=words.ADD_FOLDER, menu=MenuName.MODEL),
     Command(
         id=CommandId.READ_AHEAD,
-        text="Read Ahead While Idle",
-        hint="While nothing is being answered, read the open chat and long drafts before you send",
+        text=words.READ_AHEAD,
+        hint=words.READ_AHEAD_HINT,
         menu=MenuName.MODEL,
         checkable=True,
         separated=True,
     ),
-    Command(id=CommandId.MINIMISE, text="Minimize", menu=MenuName.WINDOW, keys="Ctrl+M"),
-    Command(id=CommandId.SHORTCUTS, text="Keyboard Shortcuts", menu=MenuName.HELP, keys="Ctrl+/"),
-    Command(id=CommandId.ABOUT, text="About Rejoinder", menu=MenuName.HELP, role=Role.AboutRole),
+    Command(id=CommandId.MINIMISE, text=words.MINIMISE, menu=MenuName.WINDOW, keys="Ctrl+M"),
+    Command(
+        id=CommandId.SHORTCUTS, text=words.KEYBOARD_SHORTCUTS, menu=MenuName.HELP, keys="Ctrl+/"
+    ),
+    Command(id=CommandId.ABOUT, text=words.ABOUT, menu=MenuName.HELP, role=Role.AboutRole),
 )
 
 Actions = Mapping[CommandId, QAction]
@@ -291,6 +308,6 @@ def key_sequences(command: Command) -> list[QKeySequence]:
 
 def tooltip(action: QAction) -> str:
     """What a button for this action says: its words, then its key."""
-    words = action.text().removesuffix("…")
+    text = action.text().removesuffix("…")
     key = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-    return f"{words}  {key}" if key else words
+    return f"{text}  {key}" if key else text

@@ -19,10 +19,9 @@ from typing_extensions import override
 from app.theme.tokens import Space
 from app.viewmodels.long_lines import break_long_lines, rejoin_lines
 from app.widgets.message_edit import MessageEdit
+from app.words import composer as words
 
 MAX_LINES = 10
-IMAGE_REFUSED = "This model reads text only; the image was not added."
-FILE_REFUSED = "Only text can be added here; the file was not."
 
 
 class ComposerEdit(MessageEdit):
@@ -33,9 +32,9 @@ class ComposerEdit(MessageEdit):
     edit_last_requested = Signal()  # Up in an empty field
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__("Message", parent)
+        super().__init__(words.MESSAGE, parent)
         self.setObjectName("composerEdit")
-        self.setPlaceholderText("Message")
+        self.setPlaceholderText(words.MESSAGE)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.document().documentLayout().documentSizeChanged.connect(self._fit)
@@ -126,12 +125,12 @@ class ComposerEdit(MessageEdit):
     @override
     def insertFromMimeData(self, source: QMimeData) -> None:
         if source.hasUrls() and any(url.isLocalFile() for url in source.urls()):
-            self.refused.emit(IMAGE_REFUSED if source.hasImage() else FILE_REFUSED)
+            self.refused.emit(words.IMAGE_REFUSED if source.hasImage() else words.FILE_REFUSED)
         elif source.hasText():
             self.insertPlainText(break_long_lines(_unix_lines(source.text())))
             self.ensureCursorVisible()
         elif source.hasImage():
-            self.refused.emit(IMAGE_REFUSED)
+            self.refused.emit(words.IMAGE_REFUSED)
 
 
 def _unix_lines(text: str) -> str:

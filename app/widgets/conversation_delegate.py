@@ -20,6 +20,7 @@ from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Size, Space, Type
 from app.viewmodels.conversations import ConversationRow, ConversationsModel, Heading
+from app.words import window as words
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -121,7 +122,7 @@ class ConversationDelegate(QStyledItemDelegate):
     @override
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
         editor = QLineEdit(parent)
-        editor.setAccessibleName("New title")
+        editor.setAccessibleName(words.TITLE_FIELD)
         editor.setMaxLength(200)
         return editor
 

@@ -10,6 +10,7 @@ from typing_extensions import override
 from app.theme.palette import Theme
 from app.viewmodels.conversations import ConversationRow, ConversationsModel, Row
 from app.widgets.conversation_delegate import ConversationDelegate
+from app.words import commands, window as words
 from engine.types import ConversationId
 
 
@@ -26,7 +27,7 @@ class ConversationList(QListView):
         self.setModel(model)
         delegate = ConversationDelegate(theme, model, self)
         self.setItemDelegate(delegate)
-        self.setAccessibleName("Chats")
+        self.setAccessibleName(words.CHATS)
         self.setMouseTracking(True)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -54,14 +55,14 @@ class ConversationList(QListView):
         assert isinstance(row, ConversationRow)
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction("Rename…", lambda: self.edit(index))
-        keep = menu.addAction("Keep Ready")
+        menu.addAction(commands.RENAME, lambda: self.edit(index))
+        keep = menu.addAction(commands.KEEP_READY)
         keep.setCheckable(True)
         keep.setChecked(row.keep_ready)
         keep.triggered.connect(
             lambda: self.keep_ready_requested.emit(row.conversation_id, not row.keep_ready)
         )
-        menu.addAction("Delete", lambda: self.delete_requested.emit(row.conversation_id))
+        menu.addAction(commands.DELETE, lambda: self.delete_requested.emit(row.conversation_id))
         menu.popup(at)
 
     def _on_menu_requested(self, index: QModelIndex, rect: QRect) -> None:

@@ -8,15 +8,11 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QMessageBox, QWidget
 
-ABOUT = (
-    "Rejoinder {version}\n\n"
-    "Local chat that never reads a conversation twice.\n"
-    "Apache License 2.0. Qt and PySide6: LGPL 3."
-)
+from app.words import commands, dialogs as words
 
 
 def ask_for_folder(parent: QWidget, on_chosen: Callable[[Path], object]) -> None:
-    dialog = QFileDialog(parent, "Add Model Folder")
+    dialog = QFileDialog(parent, words.ADD_FOLDER)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
@@ -28,7 +24,7 @@ def ask_for_folder(parent: QWidget, on_chosen: Callable[[Path], object]) -> None
 
 
 def ask_where_to_save(parent: QWidget, suggested: str, on_chosen: Callable[[Path], object]) -> None:
-    dialog = QFileDialog(parent, "Save As")
+    dialog = QFileDialog(parent, words.SAVE_AS)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.selectFile(suggested)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -57,7 +53,7 @@ def show_about(parent: QWidget) -> None:
     from importlib.metadata import version  # noqa: PLC0415
 
     box = QMessageBox(parent)
-    box.setWindowTitle("About Rejoinder")
-    box.setText(ABOUT.format(version=version("rejoinder")))
+    box.setWindowTitle(commands.ABOUT)
+    box.setText(words.about(version("rejoinder")))
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.open()

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.conversation.tree import ConversationSummary
 from app.theme.tokens import Size, Space
+from app.words import commands, window as words
 
-QUESTION = "What are you working on?"
 MAX_RECENT = 4
 
 
@@ -22,11 +22,11 @@ class Question(QWidget):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.title = QLabel(QUESTION, self)
+        self.title = QLabel(words.QUESTION, self)
         self.title.setProperty("type", "empty")
         self.sentence = QLabel(self)
         self.sentence.setProperty("tone", "secondary")
-        self.button = QPushButton("Choose a Model…", self)
+        self.button = QPushButton(commands.CHOOSE_MODEL, self)
         self.button.clicked.connect(self.choose_requested)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(Space.XL, 0, Space.XL, Space.L)
@@ -61,7 +61,7 @@ class RecentChats(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(Space.HAIR)
-        self._label = QLabel("RECENT", self)
+        self._label = QLabel(words.RECENT, self)
         self._label.setProperty("type", "section")
         self._label.setProperty("tone", "tertiary")
         self._label.setContentsMargins(Space.M, 0, 0, Space.XS)
@@ -85,7 +85,7 @@ class RecentChats(QWidget):
                 room = Size.COLUMN - Size.CONTROL_LARGE * 2
                 metrics = QFontMetrics(button.font())
                 button.setText(metrics.elidedText(title, Qt.TextElideMode.ElideRight, room))
-                button.setAccessibleName(f"Go on with {title}")
+                button.setAccessibleName(words.go_on_with(title))
 
     def _on_clicked(self, number: int) -> None:
         self.chosen.emit(self._summaries[number].conversation_id)

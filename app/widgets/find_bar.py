@@ -15,6 +15,7 @@ from app.viewmodels.find import Found
 from app.widgets.commands import Actions, CommandId
 from app.widgets.icon_button import IconButton
 from app.widgets.transcript import TranscriptView
+from app.words import commands, window as words
 
 
 class FindField(QLineEdit):
@@ -47,9 +48,9 @@ class FindBar(QWidget):
         self._view = view
         self.field = FindField(self)
         self.count = QLabel(self)
-        self._previous = IconButton(theme, Icon.CHEVRON_UP, "Find Previous", self)
-        self._next = IconButton(theme, Icon.CHEVRON_DOWN, "Find Next", self)
-        self._close = IconButton(theme, Icon.CLOSE, "Close Find", self)
+        self._previous = IconButton(theme, Icon.CHEVRON_UP, commands.FIND_PREVIOUS, self)
+        self._next = IconButton(theme, Icon.CHEVRON_DOWN, commands.FIND_NEXT, self)
+        self._close = IconButton(theme, Icon.CLOSE, words.CLOSE_FIND, self)
         self._build()
         self._connect()
         self.hide()
@@ -86,8 +87,8 @@ class FindBar(QWidget):
             self.left.emit()
 
     def _build(self) -> None:
-        self.field.setPlaceholderText("Find in chat")
-        self.field.setAccessibleName("Find in chat")
+        self.field.setPlaceholderText(words.FIND_FIELD)
+        self.field.setAccessibleName(words.FIND_FIELD)
         self.field.setMaximumWidth(Size.SIDEBAR_MAX)
         self.count.setProperty("tone", "secondary")
         self.count.setMinimumWidth(Space.HUGE * 2)
@@ -109,7 +110,7 @@ class FindBar(QWidget):
 
     def _show(self, found: Found) -> None:
         looks = bool(self.field.text().strip())
-        words = f"{figures.count(found.number)} of {figures.count(found.total)}"
-        self.count.setText(words if found.total else "Not found" if looks else "")
+        place = words.found(number=figures.count(found.number), total=figures.count(found.total))
+        self.count.setText(place if found.total else words.NOT_FOUND if looks else "")
         for button in (self._previous, self._next):
             button.setEnabled(found.total > 0)

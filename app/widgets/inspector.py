@@ -25,6 +25,7 @@ from app.theme.tokens import Millis, Size, Space
 from app.widgets.preset_button import PresetButton
 from app.widgets.sampling_fields import SamplingFields
 from app.widgets.thinking_chip import ThinkingChip
+from app.words import inspector as words
 from engine.types import ConversationId, ModelFacts, SamplingParams
 
 MAX_TEMPERATURE = 2.0
@@ -101,20 +102,20 @@ class Inspector(QWidget):
 
     def _build(self) -> None:
         self.prompt.setObjectName("systemPrompt")
-        self.prompt.setAccessibleName("System prompt")
-        self.prompt.setPlaceholderText("What the model should know or do in this chat")
+        self.prompt.setAccessibleName(words.SYSTEM_PROMPT)
+        self.prompt.setPlaceholderText(words.SYSTEM_PROMPT_HINT)
         self.prompt.setTabChangesFocus(True)
         self.prompt.setMinimumHeight(4 * Size.CONTROL_LARGE)
         self.slider.setRange(0, STEPS)
-        self.slider.setAccessibleName("Temperature")
+        self.slider.setAccessibleName(words.TEMPERATURE)
         self.number.setValidator(QDoubleValidator(0, MAX_TEMPERATURE, 2, self.number))
         self.number.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self.number.setAccessibleName("Temperature as a number")
+        self.number.setAccessibleName(words.TEMPERATURE_NUMBER)
         self.number.setFixedWidth(2 * Size.CONTROL_LARGE)
         self.reset.setObjectName("resetTemperature")
         self.reset.setProperty("kind", "plain")
-        self.seed.setAccessibleName("Seed")
-        self.seed.setPlaceholderText("Another one for every answer")
+        self.seed.setAccessibleName(words.SEED)
+        self.seed.setPlaceholderText(words.SEED_HINT)
         self.seed.setValidator(QRegularExpressionValidator(SEED, self.seed))
         scroller = QScrollArea(self)
         scroller.setWidgetResizable(True)
@@ -138,17 +139,17 @@ class Inspector(QWidget):
         layout.setSpacing(Space.S)
         layout.addWidget(self.preset, 0, Qt.AlignmentFlag.AlignLeft)
         layout.addSpacing(Space.M)
-        layout.addWidget(_section("SYSTEM PROMPT", self))
+        layout.addWidget(_section(words.SYSTEM_PROMPT_HEADING, self))
         layout.addWidget(self.prompt, 1)
         layout.addSpacing(Space.M)
-        layout.addWidget(_section("TEMPERATURE", self))
+        layout.addWidget(_section(words.TEMPERATURE_HEADING, self))
         layout.addLayout(temperature)
         layout.addWidget(self.reset, 0, Qt.AlignmentFlag.AlignLeft)
         layout.addSpacing(Space.M)
-        layout.addWidget(_section("SAMPLING", self))
+        layout.addWidget(_section(words.SAMPLING_HEADING, self))
         layout.addWidget(self.sampling)
         layout.addSpacing(Space.M)
-        layout.addWidget(_section("SEED", self))
+        layout.addWidget(_section(words.SEED_HEADING, self))
         layout.addWidget(self.seed)
         layout.addSpacing(Space.M)
         layout.addWidget(self.thinking, 0, Qt.AlignmentFlag.AlignLeft)
@@ -200,7 +201,7 @@ class Inspector(QWidget):
         default = _number(self._defaults.temperature)
         has_own = self._setup.temperature is not None
         self.reset.setText(
-            f"Back to the model's {default}" if has_own else f"The model's default: {default}"
+            words.back_to_default(default) if has_own else words.default_temperature(default)
         )
         self.reset.setEnabled(has_own)
 

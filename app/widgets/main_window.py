@@ -41,6 +41,7 @@ from app.widgets.sidebar import Sidebar
 from app.widgets.toast import Toast
 from app.widgets.toolbar import Toolbar
 from app.widgets.window_frame import frame_text, restore_frame
+from app.words import commands, window as words
 from engine.types import ConversationId, Problem
 
 APPEARANCES = {
@@ -60,7 +61,7 @@ class MainWindow(QMainWindow):
         self._theme = theme
         self._core = core
         self._was_painted = False
-        self.setWindowTitle("Rejoinder")
+        self.setWindowTitle(words.APP_NAME)
         self.setMinimumSize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
         self.resize(Size.WINDOW_WIDTH, Size.WINDOW_HEIGHT)
         self.pane = ChatPane(theme, core, self)
@@ -332,17 +333,16 @@ class MainWindow(QMainWindow):
         self.commands[CommandId.KEEP_READY].setChecked(kept_ready)
 
     def _on_saved(self, name: str) -> None:
-        self._say(f"Saved as “{name}”")
+        self._say(words.saved_as(name))
 
     def _on_preset_replaced(self, name: str, undo: Callable[[], object]) -> None:
-        self._offer(f"Replaced preset “{name}”", "Undo", undo)
+        self._offer(words.replaced_preset(name), commands.UNDO, undo)
 
     def _on_preset_deleted(self, name: str, undo: Callable[[], object]) -> None:
-        self._offer(f"Deleted preset “{name}”", "Undo", undo)
+        self._offer(words.deleted_preset(name), commands.UNDO, undo)
 
     def _on_deleted(self, num_messages: int, undo: Callable[[], object]) -> None:
-        what = "the message" if num_messages == 1 else f"{num_messages:,} messages"
-        self._offer(f"Deleted {what}", "Undo", undo)
+        self._offer(words.deleted_messages(num_messages), commands.UNDO, undo)
 
     def _say(self, text: str) -> None:
         self.toast.say(text)

@@ -30,8 +30,7 @@ from app.viewmodels.models import (
 )
 from app.viewmodels.notes import model_note
 from app.widgets.model_delegate import ModelDelegate
-
-BETTER = "To get a better one, run this in a terminal. It shows up here when it is complete."
+from app.words import commands, models as words
 
 
 class ModelPicker(QFrame):
@@ -42,7 +41,7 @@ class ModelPicker(QFrame):
     def __init__(self, theme: Theme, models: ModelsController, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
         self.setObjectName("picker")
-        self.setAccessibleName("Models")
+        self.setAccessibleName(words.MODELS)
         self.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
         self.setFixedWidth(Size.PICKER_WIDTH)
         self.setMaximumHeight(Size.PICKER_HEIGHT)
@@ -52,7 +51,7 @@ class ModelPicker(QFrame):
         self.list = QListView(self)
         self.sentence = QLabel(self)
         self.suggestion = Suggestion(self)
-        self.add_folder = QPushButton("Add Folder…", self)
+        self.add_folder = QPushButton(commands.ADD_FOLDER, self)
         self._layout = QVBoxLayout(self)
         self._build(theme)
         self._connect()
@@ -73,12 +72,12 @@ class ModelPicker(QFrame):
         self._models.refresh()
 
     def _build(self, theme: Theme) -> None:
-        title = QLabel("MODELS ON THIS COMPUTER", self)
+        title = QLabel(words.ON_THIS_COMPUTER, self)
         title.setProperty("type", "section")
         title.setProperty("tone", "tertiary")
         self.list.setModel(self._rows)
         self.list.setItemDelegate(ModelDelegate(theme, self._rows, self.list))
-        self.list.setAccessibleName("Models")
+        self.list.setAccessibleName(words.MODELS)
         self.list.setMouseTracking(True)
         self.list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -160,7 +159,7 @@ class Suggestion(QFrame):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("suggestion")
-        self._label = QLabel(BETTER, self)
+        self._label = QLabel(words.BETTER, self)
         self._label.setWordWrap(True)
         self._label.setProperty("type", "small")
         self._label.setProperty("tone", "secondary")
@@ -168,11 +167,11 @@ class Suggestion(QFrame):
         self.command.setProperty("type", "code")
         self.command.setWordWrap(True)
         self.command.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.copy_button = QPushButton("Copy", self)
-        self.copy_button.setAccessibleName("Copy the command")
+        self.copy_button = QPushButton(commands.COPY, self)
+        self.copy_button.setAccessibleName(words.COPY_COMMAND)
         self.copy_button.clicked.connect(self._on_copy)
         self._copied = QTimer(self, singleShot=True, interval=Millis.COPIED)
-        self._copied.timeout.connect(lambda: self.copy_button.setText("Copy"))
+        self._copied.timeout.connect(lambda: self.copy_button.setText(commands.COPY))
         row = QHBoxLayout()
         row.addWidget(self.command, 1)
         row.addWidget(self.copy_button)
@@ -188,5 +187,5 @@ class Suggestion(QFrame):
 
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self.command.text())
-        self.copy_button.setText("Copied")
+        self.copy_button.setText(commands.COPIED)
         self._copied.start()

@@ -11,6 +11,7 @@ from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.widgets.icon_button import IconButton
+from app.words import window as words
 from engine.types import Problem
 
 
@@ -31,7 +32,7 @@ class Notice(QFrame):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.button = QPushButton(self)
         self.button.clicked.connect(self._on_clicked)
-        self.close_button = IconButton(theme, Icon.CLOSE, "Close", self)
+        self.close_button = IconButton(theme, Icon.CLOSE, words.CLOSE, self)
         self.close_button.clicked.connect(self.hide)
         self._act: Callable[[], object] | None = None
         top = QHBoxLayout()

@@ -12,6 +12,7 @@ from app.conversation.preset import Presets, preset_of
 from app.conversation.tree import Conversation
 from app.theme.tokens import Size
 from app.widgets.dialogs import ask_for_name
+from app.words import inspector as words
 
 
 class PresetButton(QPushButton):
@@ -27,7 +28,7 @@ class PresetButton(QPushButton):
         self._presets = Presets()
         self._model_path = self._model_name = self._current = ""
         self.setProperty("kind", "chip")
-        self.setToolTip("System prompt and sampling by name, for this chat and for new ones")
+        self.setToolTip(words.PRESET_TIP)
         self._menu = QMenu(self)
         self._menu.aboutToShow.connect(self._fill)
         self.setMenu(self._menu)
@@ -45,10 +46,10 @@ class PresetButton(QPushButton):
             ),
             "",
         )
-        words = f"Preset: {self._current or 'none'}"
-        self.setAccessibleName(words)
+        text = words.preset(self._current) if self._current else words.NO_PRESET
+        self.setAccessibleName(text)
         mode, room = Qt.TextElideMode.ElideRight, Size.SIDEBAR_MIN
-        self.setText(_plain(self.fontMetrics().elidedText(words, mode, room)))
+        self.setText(_plain(self.fontMetrics().elidedText(text, mode, room)))
 
     def _fill(self) -> None:
         menu, names = self._menu, list(self._presets.by_name)
@@ -61,12 +62,12 @@ class PresetButton(QPushButton):
             action.setChecked(name == self._current)
             action.triggered.connect(partial(self._choose, name))
         menu.addSeparator()
-        menu.addAction("Save as Preset…", self._ask)
+        menu.addAction(words.SAVE_PRESET, self._ask)
         if not names:
             return
         if self._model_path:
-            self._fill_defaults(menu.addMenu(f"New Chats with {_plain(self._model_name)}"), names)
-        deleting = menu.addMenu("Delete Preset")
+            self._fill_defaults(menu.addMenu(words.new_chats_with(_plain(self._model_name))), names)
+        deleting = menu.addMenu(words.DELETE_PRESET)
         for name in names:
             deleting.addAction(_plain(name), partial(self.deleted.emit, name))
 
@@ -74,7 +75,7 @@ class PresetButton(QPushButton):
         group = QActionGroup(menu)
         chosen = self._presets.by_model.get(self._model_path, "")
         for name in ("", *names):
-            action = menu.addAction(_plain(name) or "Begin Without Preset")
+            action = menu.addAction(_plain(name) or words.BEGIN_WITHOUT_PRESET)
             action.setCheckable(True)
             action.setChecked(name == chosen)
             group.addAction(action)
@@ -87,7 +88,9 @@ class PresetButton(QPushButton):
         self.default_chosen.emit(self._model_path, name)
 
     def _ask(self) -> None:
-        ask_for_name(self, "Save as Preset", "Name", self._current, self.saved.emit)
+        ask_for_name(
+            self, words.SAVE_PRESET_TITLE, words.PRESET_NAME, self._current, self.saved.emit
+        )
 
 
 def _plain(text: str) -> str:

@@ -11,6 +11,7 @@ from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.widgets.icon_button import IconButton
+from app.words import composer as words
 
 _SHOWN_LEN = 300  # characters; more than fit into the line
 
@@ -31,7 +32,7 @@ class QueuedMessage(QFrame):
         self._label.setProperty("type", "small")
         self._label.setProperty("tone", "secondary")
         self._label.setMinimumWidth(1)
-        self.close_button = IconButton(theme, Icon.CLOSE, "Take back into the composer", self)
+        self.close_button = IconButton(theme, Icon.CLOSE, words.TAKE_BACK, self)
         self.close_button.clicked.connect(self.withdrawn)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(Space.L, Space.XS, Space.XS, Space.XS)
@@ -45,7 +46,7 @@ class QueuedMessage(QFrame):
 
     def show_text(self, text: str) -> None:
         self._text = " ".join(text[:_SHOWN_LEN].split())
-        self.setAccessibleName(f"Sent when the answer has ended: {self._text}" if text else "")
+        self.setAccessibleName(words.queued_spoken(self._text) if text else "")
         self.setVisible(bool(text))
         self._elide()
 
@@ -55,6 +56,6 @@ class QueuedMessage(QFrame):
         self._elide()
 
     def _elide(self) -> None:
-        words = f"Next: {self._text}"
+        text = words.queued(self._text)
         mode, width = Qt.TextElideMode.ElideRight, self._label.width()
-        self._label.setText(self._label.fontMetrics().elidedText(words, mode, width))
+        self._label.setText(self._label.fontMetrics().elidedText(text, mode, width))

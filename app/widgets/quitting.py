@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
-from app.viewmodels.figures import count
+from app.words import dialogs as words
 
 
 class QuitGuard(QObject):
@@ -35,12 +35,11 @@ class QuitGuard(QObject):
         box = self._box = QMessageBox(self._window)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Question)
-        box.setWindowTitle("Quit Rejoinder?")
-        answers = "1 answer is" if num_writing == 1 else f"{count(num_writing)} answers are"
-        box.setText(f"{answers} still being written.")
-        box.setInformativeText("What is written so far is kept.")
-        quit_button = box.addButton("Quit", QMessageBox.ButtonRole.AcceptRole)
-        box.addButton("Cancel", QMessageBox.ButtonRole.RejectRole)
+        box.setWindowTitle(words.QUIT_QUESTION)
+        box.setText(words.answers_writing(num_writing))
+        box.setInformativeText(words.QUIT_KEEPS)
+        quit_button = box.addButton(words.QUIT, QMessageBox.ButtonRole.AcceptRole)
+        box.addButton(words.CANCEL, QMessageBox.ButtonRole.RejectRole)
         box.setDefaultButton(quit_button)
         box.accepted.connect(self._on_accepted)
         box.finished.connect(self._on_finished)

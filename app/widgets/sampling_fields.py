@@ -13,6 +13,7 @@ from app.controllers.requests import MAX_TOKENS
 from app.conversation.tree import Setup
 from app.theme.tokens import Space
 from app.widgets.number_field import NumberField
+from app.words import inspector as words
 from engine.types import SamplingParams
 
 
@@ -29,28 +30,22 @@ class _Option:
 
 
 _OPTIONS = (
-    _Option("top_p", "Top-p", "Draw from the likeliest tokens that add up to this share", 0.0, 1.0),
-    _Option("top_k", "Top-k", "Draw from so many of the likeliest tokens; 0: from all", 0, 1000, 0),
-    _Option(
-        "min_p", "Min-p", "Leave out tokens less likely than this share of the likeliest", 0.0, 1.0
-    ),
+    _Option("top_p", words.TOP_P, words.TOP_P_TIP, 0.0, 1.0),
+    _Option("top_k", words.TOP_K, words.TOP_K_TIP, 0, 1000, 0),
+    _Option("min_p", words.MIN_P, words.MIN_P_TIP, 0.0, 1.0),
     _Option(
         "repetition_penalty",
-        "Repetition",
-        "Above 1, tokens that have come lately are less likely; 1: off",
+        words.REPETITION,
+        words.REPETITION_TIP,
         0.5,
         2.0,
     ),
-    _Option(
-        "presence_penalty", "Presence", "Lowers tokens that have come at all; 0: off", -2.0, 2.0
-    ),
-    _Option(
-        "frequency_penalty", "Frequency", "Lowers tokens by how often they have come", -2.0, 2.0
-    ),
+    _Option("presence_penalty", words.PRESENCE, words.PRESENCE_TIP, -2.0, 2.0),
+    _Option("frequency_penalty", words.FREQUENCY, words.FREQUENCY_TIP, -2.0, 2.0),
     _Option(
         "max_tokens",
-        "Longest answer",
-        "Tokens after which an answer is stopped; Continue goes on",
+        words.LONGEST_ANSWER,
+        words.LONGEST_ANSWER_TIP,
         1,
         1_000_000,
         0,

@@ -12,13 +12,14 @@ from typing_extensions import override
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
+from app.words import commands, composer as words
 
 
 class SendState(StrEnum):
     """What a click does; the value is the button's name."""
 
-    SEND = "Send"
-    STOP = "Stop"
+    SEND = words.SEND
+    STOP = commands.STOP
 
 
 class SendButton(QAbstractButton):
@@ -40,7 +41,7 @@ class SendButton(QAbstractButton):
         self._state = state
         self.setEnabled(enabled)
         self.setAccessibleName(state)
-        self.setToolTip("Send  Return" if state is SendState.SEND else "Stop  Esc")
+        self.setToolTip(words.SEND_TIP if state is SendState.SEND else words.STOP_TIP)
         self.update()
 
     @override

@@ -19,33 +19,32 @@ from PySide6.QtWidgets import (
 
 from app.theme.tokens import Size, Space
 from app.widgets.commands import COMMANDS, key_sequences
+from app.words import commands, composer, dialogs as words
 
 # What the composer and the transcript do with keys themselves.
 _FIXED = (
-    ("Send", "Return"),
-    ("New Line", "Shift+Return"),
-    ("Stop, or end finding and editing", "Esc"),
-    ("Edit Last Message, in an empty composer", "Up"),
-    ("To the beginning, to the end of a chat", "Home, End"),
+    (composer.SEND, QKeySequence("Return")),
+    (words.KEY_NEW_LINE, QKeySequence("Shift+Return")),
+    (words.KEY_ESCAPE, QKeySequence("Esc")),
+    (words.KEY_EDIT_LAST, QKeySequence("Up")),
+    (words.KEY_ENDS, QKeySequence("Home, End")),
 )
 
 
 def shortcuts() -> dict[str, list[tuple[str, str]]]:
     """What each key does, by menu: the words and the key as this system writes it."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for menu, commands in groupby(COMMANDS, attrgetter("menu")):
-        keyed = [(command.text.removesuffix("…"), key_sequences(command)) for command in commands]
-        found[menu] = [(words, _native(keys[0])) for words, keys in keyed if keys]
-    found["While Writing and Reading"] = [
-        (words, _native(QKeySequence(keys))) for words, keys in _FIXED
-    ]
+    for menu, group in groupby(COMMANDS, attrgetter("menu")):
+        keyed = [(command.text.removesuffix("…"), key_sequences(command)) for command in group]
+        found[menu] = [(text, _native(keys[0])) for text, keys in keyed if keys]
+    found[words.KEYS_ELSEWHERE] = [(text, _native(keys)) for text, keys in _FIXED]
     return {menu: rows for menu, rows in found.items() if rows}
 
 
 def show_shortcuts(parent: QWidget) -> None:
     dialog = QDialog(parent)
     dialog.setObjectName("shortcuts")
-    dialog.setWindowTitle("Keyboard Shortcuts")
+    dialog.setWindowTitle(commands.KEYBOARD_SHORTCUTS)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     content = QWidget(dialog)
     grid = QGridLayout(content)
@@ -58,9 +57,9 @@ def show_shortcuts(parent: QWidget) -> None:
         title.setProperty("tone", "tertiary")
         title.setContentsMargins(0, Space.M if grid.count() else 0, 0, 0)
         grid.addWidget(title, grid.rowCount(), 0, 1, 2)
-        for words, key in rows:
+        for text, key in rows:
             row = grid.rowCount()
-            grid.addWidget(QLabel(words, content), row, 0)
+            grid.addWidget(QLabel(text, content), row, 0)
             grid.addWidget(QLabel(key, content), row, 1, Qt.AlignmentFlag.AlignRight)
     scroller = QScrollArea(dialog)
     scroller.setWidgetResizable(True)

@@ -22,6 +22,7 @@ from app.widgets.conversation_list import ConversationList
 from app.widgets.icon_button import IconButton
 from app.widgets.sidebar_footer import SidebarFooter
 from app.widgets.toast import Toast
+from app.words import commands, window as words
 from engine.types import ConversationId
 
 
@@ -112,4 +113,4 @@ class Sidebar(QWidget):
         title = metrics.elidedText(
             summary.title, Qt.TextElideMode.ElideRight, Size.SIDEBAR_MIN - Space.HUGE
         )
-        self.toast.offer(f"Deleted “{title}”", "Undo", undo)
+        self.toast.offer(words.deleted_chat(title), commands.UNDO, undo)

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QVBoxLayout, QW
 from typing_extensions import override
 
 from app.theme.tokens import Size, Space
+from app.words import window as words
 
 _STEPS = 1000
 
@@ -33,7 +34,7 @@ class SidebarFooter(QPushButton):
         self._bar.setVisible(fraction is not None)
         if fraction is not None:
             self._bar.setValue(round(fraction * _STEPS))
-        self.setAccessibleName(f"Model {name}, {word}. Choose another")
+        self.setAccessibleName(words.footer(name=name, state=word))
         self._elide()
 
     def _build(self) -> None:
@@ -56,7 +57,7 @@ class SidebarFooter(QPushButton):
         room = self.width() - 2 * Space.L
         self._name_label.setText(metrics.elidedText(self._name, Qt.TextElideMode.ElideMiddle, room))
         self._word_label.setText(metrics.elidedText(self._word, Qt.TextElideMode.ElideRight, room))
-        self.setToolTip(f"{self._name}: choose another model")
+        self.setToolTip(words.footer_tip(self._name))
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -9,15 +9,14 @@ from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from app.conversation.tree import Setup
+from app.words import composer as words
 from engine.types import ModelFacts
 
-CHOICES: tuple[tuple[str, bool | None], ...] = (
-    ("default", None),
-    ("on", True),
-    ("off", False),
+CHOICES: tuple[tuple[bool | None, str, str], ...] = (
+    (None, words.DEFAULT, words.THINKING_DEFAULT),
+    (True, words.ON, words.THINKING_ON),
+    (False, words.OFF, words.THINKING_OFF),
 )
-KEEP = "Keep earlier thoughts"
-KEEP_NOTE = "Nothing is read again; the chat fills up sooner"
 
 
 class ThinkingChip(QPushButton):
@@ -29,21 +28,21 @@ class ThinkingChip(QPushButton):
         super().__init__(parent)
         self._setup = Setup()
         self.setProperty("kind", "chip")
-        self.setToolTip("Let the model reason before it answers")
+        self.setToolTip(words.THINKING_TIP)
         menu = QMenu(self)
         group = QActionGroup(menu)
         self._actions: list[QAction] = []
-        for word, value in CHOICES:
-            action = menu.addAction(word.capitalize())
+        for value, name, _shown in CHOICES:
+            action = menu.addAction(name)
             action.setCheckable(True)
             action.triggered.connect(lambda _checked=False, chosen=value: self._choose(chosen))
             group.addAction(action)
             self._actions.append(action)
         self._separator = menu.addSeparator()
-        self._keep = menu.addAction(KEEP)
+        self._keep = menu.addAction(words.KEEP_THOUGHTS)
         self._keep.setCheckable(True)
         self._keep.triggered.connect(self._choose_keep)
-        self._note = menu.addAction(KEEP_NOTE)
+        self._note = menu.addAction(words.KEEP_THOUGHTS_NOTE)
         self._note.setEnabled(False)
         self.setMenu(menu)
         self.show_setup(self._setup, None)
@@ -51,12 +50,12 @@ class ThinkingChip(QPushButton):
     def show_setup(self, setup: Setup, facts: ModelFacts | None) -> None:
         """A model that does not think has no such chip."""
         self._setup = setup
-        at = [value for _word, value in CHOICES].index(setup.thinking)
+        at = [value for value, _name, _shown in CHOICES].index(setup.thinking)
         self._actions[at].setChecked(True)
         self._keep.setChecked(setup.keep_thinking)
         for action in (self._separator, self._keep, self._note):
             action.setVisible(facts is not None and facts.can_keep_thinking)
-        self.setText(f"Thinking: {CHOICES[at][0]}")
+        self.setText(CHOICES[at][2])
         self.setAccessibleName(self.text())
         self.setVisible(facts is not None and facts.has_thinking)
 

@@ -12,6 +12,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.widgets.commands import Actions, CommandId
 from app.widgets.icon_button import IconButton
+from app.words import commands, window as words
 
 
 class TitleField(QLineEdit):
@@ -40,12 +41,12 @@ class Toolbar(QWidget):
         self._theme = theme
         self._title = ""
         self._scrolled = False
-        self.sidebar_button = IconButton(theme, Icon.SIDEBAR, "Show sidebar", self)
-        self.new_button = IconButton(theme, Icon.NEW_CHAT, "New chat", self)
+        self.sidebar_button = IconButton(theme, Icon.SIDEBAR, commands.SHOW_SIDEBAR, self)
+        self.new_button = IconButton(theme, Icon.NEW_CHAT, commands.NEW_CHAT, self)
         self.title_button = QPushButton(self)
         self.title_field = TitleField(self)
         self.model_button = QPushButton(self)
-        self.inspector_button = IconButton(theme, Icon.INFO, "Inspector", self)
+        self.inspector_button = IconButton(theme, Icon.INFO, commands.SHOW_INSPECTOR, self)
         self._build()
         self._connect(actions)
 
@@ -59,7 +60,7 @@ class Toolbar(QWidget):
         self.model_button.setText(
             metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, Size.SIDEBAR_MIN)
         )
-        self.model_button.setAccessibleName(f"Model: {name}")
+        self.model_button.setAccessibleName(words.model_button(name))
         self.model_button.setToolTip(f"{name}\n{note}".strip())
         self._elide()
 
@@ -87,7 +88,7 @@ class Toolbar(QWidget):
         self.title_button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.title_button.setMinimumWidth(0)
         self.title_field.setObjectName("titleField")
-        self.title_field.setAccessibleName("Title of this chat")
+        self.title_field.setAccessibleName(words.TITLE_FIELD)
         self.title_field.setMaxLength(200)
         self.title_field.hide()
         self.model_button.setObjectName("modelButton")
@@ -142,7 +143,7 @@ class Toolbar(QWidget):
         self.title_button.setText(
             metrics.elidedText(self._title, Qt.TextElideMode.ElideRight, room)
         )
-        self.title_button.setAccessibleName(f"Title: {self._title}. Rename")
+        self.title_button.setAccessibleName(words.title_button(self._title))
         self.title_button.setToolTip(self._title)
 
     @override

@@ -55,6 +55,7 @@ from app.widgets.transcript_selection import (
 )
 from app.widgets.transcript_sideways import wheel_pixels
 from app.widgets.transcript_stack import MessageStack, TranscriptStatistics
+from app.words import transcript as words
 from engine.types import Channel
 
 LINK_SCHEMES = frozenset({"http", "https", "mailto"})
@@ -331,7 +332,7 @@ class TranscriptView(QAbstractScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Conversation")
+        self.setAccessibleName(words.TRANSCRIPT)
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._jump.hide()
 

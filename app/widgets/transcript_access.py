@@ -13,13 +13,14 @@ from typing_extensions import override
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.transcript_placement import Placement
 from app.widgets.transcript_stack import MessageStack
+from app.words import transcript as words
 from engine.types import Role
 
-_SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Assistant", Role.SYSTEM: "System"}
+_SPEAKERS = {Role.USER: words.YOU, Role.ASSISTANT: words.ASSISTANT, Role.SYSTEM: words.SYSTEM}
 _STATUS_WORDS = {
-    ItemStatus.STREAMING: "being written",
-    ItemStatus.STOPPED: "stopped",
-    ItemStatus.FAILED: "failed",
+    ItemStatus.STREAMING: words.BEING_WRITTEN,
+    ItemStatus.STOPPED: words.WAS_STOPPED,
+    ItemStatus.FAILED: words.HAS_FAILED,
 }
 
 
@@ -36,9 +37,9 @@ class MessageReader:
 
     def name(self, index: int) -> str:
         item = self._stack.layouts[index].item
-        parts = [_SPEAKERS[item.role], f"message {index + 1} of {len(self)}"]
+        parts = [_SPEAKERS[item.role], words.message_spoken(number=index + 1, count=len(self))]
         if item.version.count > 1:
-            parts.append(f"version {item.version.number} of {item.version.count}")
+            parts.append(words.version_spoken(number=item.version.number, count=item.version.count))
         if item.status is not ItemStatus.COMPLETE:
             parts.append(_STATUS_WORDS[item.status])
         return ", ".join(parts)
@@ -147,7 +148,7 @@ class CanvasInterface(QAccessibleWidget):
     """The list of messages, and what is really a widget on the canvas."""
 
     def __init__(self, canvas: TranscriptCanvas, reader: MessageReader) -> None:
-        super().__init__(canvas, QAccessible.Role.List, "Messages")
+        super().__init__(canvas, QAccessible.Role.List, words.MESSAGES)
         self._canvas = canvas
         self._reader = reader
         self._items: list[MessageInterface] = []

@@ -15,10 +15,10 @@ from typing_extensions import override
 
 from app.theme.icons import Icon
 from app.theme.tokens import Radius, Size, Space, Type
-from app.viewmodels import figures
 from app.viewmodels.transcript import ReplyFigures, TranscriptItem, Version
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import Action, Hit, Paint, Row, Target
+from app.words import commands, transcript as words, units
 
 _GLYPH = 16
 _BUTTON = Size.CONTROL
@@ -135,10 +135,10 @@ def _target(part: Button | Note) -> Target | None:
 def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
     """Return the footer of a finished answer."""
     buttons = (
-        Button(Action.COPY_MESSAGE, Icon.COPY, "Copy"),
-        Button(Action.REGENERATE, Icon.REGENERATE, "Regenerate"),
+        Button(Action.COPY_MESSAGE, Icon.COPY, commands.COPY),
+        Button(Action.REGENERATE, Icon.REGENERATE, commands.REGENERATE),
     )
-    parts = (*version_parts(item.version), *buttons, *_deleting(item, "Delete this version"))
+    parts = (*version_parts(item.version), *buttons, *_deleting(item, words.DELETE_VERSION))
     if item.figures is not None:
         tip = "" if item.state_line is None else item.state_line.explained
         parts = (*parts, Note(figures_text(item.figures), tip))
@@ -148,9 +148,9 @@ def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
 def user_actions(look: Look, item: TranscriptItem) -> ActionsRow:
     """Return the row under a user's message."""
     buttons = (
-        Button(Action.EDIT, Icon.EDIT, "Edit"),
-        Button(Action.COPY_MESSAGE, Icon.COPY, "Copy"),
-        *_deleting(item, "Delete from here on"),
+        Button(Action.EDIT, Icon.EDIT, words.EDIT),
+        Button(Action.COPY_MESSAGE, Icon.COPY, commands.COPY),
+        *_deleting(item, words.DELETE_FROM_HERE),
     )
     return ActionsRow(look, (*version_parts(item.version), *buttons), Side.RIGHT)
 
@@ -169,8 +169,8 @@ def version_parts(version: Version) -> tuple[Button | Note, ...]:
     number, count = version.number, version.count
     if count < 2:
         return ()
-    back = Button(Action.PREVIOUS_VERSION, Icon.CHEVRON_LEFT, "Previous version", number > 1)
-    on = Button(Action.NEXT_VERSION, Icon.CHEVRON_RIGHT, "Next version", number < count)
+    back = Button(Action.PREVIOUS_VERSION, Icon.CHEVRON_LEFT, commands.PREVIOUS_VERSION, number > 1)
+    on = Button(Action.NEXT_VERSION, Icon.CHEVRON_RIGHT, commands.NEXT_VERSION, number < count)
     return (back, Note(f"{number} / {count}"), on)
 
 
@@ -179,10 +179,11 @@ def figures_text(reply: ReplyFigures) -> str:
     parts: list[str] = [reply.model_name] if reply.model_name else []
     if reply.decode_tok_s is not None:
         digits = 0 if reply.decode_tok_s >= 10 else 1
-        parts.append(f"{reply.decode_tok_s:.{digits}f} tok/s")
+        parts.append(units.tokens_per_second(f"{reply.decode_tok_s:.{digits}f}"))
     if reply.first_token_s is not None:
         digits = 1 if reply.first_token_s >= 1 else 2
-        parts.append(f"first token {reply.first_token_s:.{digits}f} s")
+        time = units.seconds(f"{reply.first_token_s:.{digits}f}")
+        parts.append(words.first_token(time))
     if reply.num_tokens is not None:
-        parts.append(figures.tokens(reply.num_tokens))
+        parts.append(units.tokens(reply.num_tokens))
     return " · ".join(parts)

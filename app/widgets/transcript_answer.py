@@ -17,6 +17,7 @@ from app.widgets.transcript_message import MessageLayout
 from app.widgets.transcript_notes import CutRow, ErrorRow, PillContent, PillRow, StateRow
 from app.widgets.transcript_places import BODY, MessagePaint
 from app.widgets.transcript_rows import Action, Row, Target, TextRow, paint_caret
+from app.words import transcript as words, units
 from engine.types import Channel
 
 _THINKING = Target(Action.TOGGLE_THINKING)
@@ -111,11 +112,13 @@ class Thinking:
         started = self._started
         if running:
             spent = 0.0 if started is None else self._clock() - started
-            return f"Thinking… {int(spent)} s" if spent >= 1 else "Thinking…"
+            return words.thinking_for(units.seconds(int(spent))) if spent >= 1 else words.THINKING
         spent_s = item.reasoning_s
         if spent_s is None and started is not None and self._ended is not None:
             spent_s = self._ended - started
-        return "Thought" if spent_s is None else f"Thought for {spent_s:.1f} s"
+        if spent_s is None:
+            return words.THOUGHT
+        return words.thought_for(units.seconds(f"{spent_s:.1f}"))
 
     def _last_line(self) -> str:
         end = self.text[-_PREVIEW_LEN:].rstrip()

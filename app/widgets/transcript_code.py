@@ -29,6 +29,7 @@ from app.widgets.transcript_flow import Range, TextFlow, piece_runs
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import Action, Hit, Idle, Paint, Row, Target
 from app.widgets.transcript_sideways import SideScroll
+from app.words import commands, transcript as words
 
 IDLE_S = 0.004
 _PAD_X = 14
@@ -190,7 +191,7 @@ class CodeRow(Row):
     def file_name(self) -> str:
         language = self._shelf.language(self._code.language)
         suffix = "" if isinstance(language, Absent) else language.suffix
-        return f"code{suffix or '.txt'}"
+        return words.code_file(suffix or ".txt")
 
     @property
     @override
@@ -296,12 +297,12 @@ class CodeRow(Row):
 
     def _buttons(self, *, copied: bool = False) -> list[_Button]:
         """From the right."""
-        copy = ("Copied", Icon.CHECK) if copied else ("Copy", Icon.COPY)
+        copy = (commands.COPIED, Icon.CHECK) if copied else (commands.COPY, Icon.COPY)
         header, width = self._look.px(Size.CODE_HEADER), self._look.px(84)
         last = QRectF(self._width - width - 2, 2, width, header - 4)
         return [
-            _Button(_COPY, *copy, "Copy code", last),
-            _Button(_SAVE, "Save…", Icon.DOWNLOAD, "Save as a file", last.translated(-width, 0)),
+            _Button(_COPY, *copy, words.COPY_CODE, last),
+            _Button(_SAVE, words.SAVE, Icon.DOWNLOAD, words.SAVE_TIP, last.translated(-width, 0)),
         ]
 
     def _paint_box(self, paint: Paint, height: int) -> None:

@@ -10,6 +10,7 @@ from typing_extensions import override
 from app.theme.tokens import Radius, Size, Space, Type
 from app.widgets.message_edit import MessageEdit
 from app.widgets.transcript_look import Look
+from app.words import dialogs, transcript as words
 
 MAX_LINES = 14
 _BORDER = 2
@@ -36,9 +37,9 @@ class MessageEditor(QWidget):
     def __init__(self, look: Look, text: str, parent: QWidget) -> None:
         super().__init__(parent)
         self._look = look
-        self._text = EditorText("Edit message", self)
-        self._save = QPushButton("Save as new version", self)
-        self._cancel = QPushButton("Cancel", self)
+        self._text = EditorText(words.EDIT_FIELD, self)
+        self._save = QPushButton(words.SAVE_VERSION, self)
+        self._cancel = QPushButton(dialogs.CANCEL, self)
         self._build()
         self._connect()
         self._text.setPlainText(text)

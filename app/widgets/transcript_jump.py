@@ -10,6 +10,7 @@ from typing_extensions import override
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size
+from app.words import transcript as words
 
 
 class JumpButton(QAbstractButton):
@@ -19,8 +20,8 @@ class JumpButton(QAbstractButton):
         super().__init__(parent)
         self._theme = theme
         self.setFixedSize(Size.CONTROL_LARGE, Size.CONTROL_LARGE)
-        self.setAccessibleName("Jump to latest")
-        self.setToolTip("Jump to latest")
+        self.setAccessibleName(words.JUMP)
+        self.setToolTip(words.JUMP)
         self.setCursor(Qt.CursorShape.ArrowCursor)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 

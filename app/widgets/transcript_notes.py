@@ -17,6 +17,7 @@ from app.viewmodels.transcript import StateKind, StateLine
 from app.widgets.transcript_flow import TextFlow
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import Action, Hit, Paint, Row, Target
+from app.words import commands, transcript as words
 from engine.types import Problem
 
 _CONTINUE = Target(Action.CONTINUE)
@@ -173,10 +174,10 @@ class LinkRow(Row):
 class CutRow(Row):
     """Says why an answer ends before its end, and offers to go on with it."""
 
-    def __init__(self, look: Look, words: str, *, can_continue: bool) -> None:
+    def __init__(self, look: Look, why: str, *, can_continue: bool) -> None:
         self._look = look
-        self._words = words
-        self._link = "Continue" if can_continue else ""
+        self._why = why
+        self._link = commands.CONTINUE if can_continue else ""
 
     @override
     def measure(self, width: int) -> int:
@@ -190,7 +191,7 @@ class CutRow(Row):
         baseline = (self._look.px(Size.CONTROL_MINI) - face.line) / 2 + face.baseline
         painter.setFont(face.font)
         painter.setPen(QColor(ink))
-        painter.drawText(QPointF(self._icon().right() + Space.XS, baseline), self._words)
+        painter.drawText(QPointF(self._icon().right() + Space.XS, baseline), self._why)
         font = QFont(face.font)
         font.setUnderline(paint.hovered == _CONTINUE)
         painter.setFont(font)
@@ -209,7 +210,7 @@ class CutRow(Row):
     def _link_rect(self) -> QRectF:
         """Of the link, with as much room beside it as it takes to hit it."""
         metrics = QFontMetricsF(self._look.face(Type.SMALL).font)
-        left = self._icon().right() + Space.XS + metrics.horizontalAdvance(self._words)
+        left = self._icon().right() + Space.XS + metrics.horizontalAdvance(self._why)
         width = metrics.horizontalAdvance(self._link) + 2 * Space.S
         return QRectF(left, 0, width, self._look.px(Size.CONTROL_MINI))
 
@@ -263,7 +264,7 @@ class ErrorRow(Row):
     @override
     def hit(self, x: float, y: float) -> Hit | None:
         rect = self._button()
-        return Hit(Target(Action.RETRY), rect, "Retry") if rect.contains(x, y) else None
+        return Hit(Target(Action.RETRY), rect, words.RETRY) if rect.contains(x, y) else None
 
     @property
     def _pad(self) -> int:
@@ -275,7 +276,7 @@ class ErrorRow(Row):
 
     def _button(self) -> QRectF:
         face, height = self._look.face(_BUTTON_LABEL), self._look.px(Size.CONTROL)
-        width = QFontMetricsF(face.font).horizontalAdvance("Retry") + 2 * self._look.px(Space.M)
+        width = QFontMetricsF(face.font).horizontalAdvance(words.RETRY) + 2 * self._look.px(Space.M)
         return QRectF(self._left, self._height - self._pad - height, width, height)
 
     def _paint_button(self, paint: Paint) -> None:
@@ -287,4 +288,4 @@ class ErrorRow(Row):
         painter.drawRoundedRect(inner, Radius.BUTTON, Radius.BUTTON)
         painter.setFont(self._look.face(_BUTTON_LABEL).font)
         painter.setPen(QColor(colors.error.tint if hovered else colors.error.ink))
-        painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, "Retry")
+        painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, words.RETRY)

@@ -20,6 +20,7 @@ from app.viewmodels.blocks import LINE_BREAK, Block, Source, Span
 from app.widgets.transcript_flow import Range, TextFlow, all_within, within
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_spans import SpanText
+from app.words import transcript as words
 
 MAX_LAYOUTS = 150
 CARET_WIDTH = 9
@@ -135,7 +136,7 @@ class Row:
     @property
     def file_name(self) -> str:
         """What a file of the text might be called."""
-        return "text.txt"
+        return words.TEXT_FILE
 
     def copied(self, part: Range) -> str:
         """What a copy of a part of the text holds."""

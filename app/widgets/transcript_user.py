@@ -17,6 +17,7 @@ from app.widgets.transcript_message import MessageLayout
 from app.widgets.transcript_notes import LinkRow
 from app.widgets.transcript_places import BODY, MessagePaint
 from app.widgets.transcript_rows import Action, Paint, Row, Target, TextRow
+from app.words import transcript as words
 
 FOLD_LINES = 12
 SHARE = 0.78  # of the column that a bubble may fill
@@ -184,8 +185,8 @@ class UserLayout(MessageLayout):
         if not self._is_long:
             return []
         num_lines = self._text.count("\n") + 1
-        more = f"Show all {num_lines:,} lines" if num_lines > FOLD_LINES else "Show all"
-        label = "Show less" if self._is_unfolded else more
+        more = words.show_all_lines(num_lines) if num_lines > FOLD_LINES else words.SHOW_ALL
+        label = words.SHOW_LESS if self._is_unfolded else more
         row = LinkRow(self._kit.look, _FOLD, label)
         row.gap = self._kit.look.px(Space.XS)
         return [row]

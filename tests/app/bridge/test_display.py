@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.bridge.display import missing_display, no_window
+from app.bridge.display import missing_display
+from app.words.problems import no_window
 
 
 @pytest.mark.parametrize(

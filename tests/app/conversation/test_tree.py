@@ -6,7 +6,6 @@ import pytest
 
 from app.conversation.actions import plan_send
 from app.conversation.tree import (
-    NEW_TITLE,
     Conversation,
     MessageStatus,
     Setup,
@@ -35,7 +34,7 @@ def test_a_new_conversation_shows_nothing() -> None:
     conv = Person().conv
 
     assert shown_path(conv) == ()
-    assert conv.title == NEW_TITLE
+    assert conv.title == "New chat"
 
 
 def test_an_edit_is_a_version_and_going_back_shows_the_branch_used_last() -> None:
@@ -170,7 +169,7 @@ def test_a_title_by_hand_stays_until_it_is_emptied() -> None:
     emptied = set_title(person.conv, " ")
 
     assert (emptied.title, emptied.title_is_manual) == ("Something else", False)
-    assert set_title(Person().conv, "").title == NEW_TITLE
+    assert set_title(Person().conv, "").title == "New chat"
     assert summary_of(person.conv).title == "My chat"
 
 

@@ -10,7 +10,6 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from app.widgets.commands import CommandId
-from app.widgets.composer_edit import IMAGE_REFUSED
 from engine.errors import ContextFullError, TemplateError
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
@@ -36,7 +35,7 @@ def test_a_pasted_image_says_its_sentence_in_the_window(stage: Stage) -> None:
     QApplication.clipboard().setImage(QImage(4, 4, QImage.Format.Format_RGB32))
     QTest.keyClick(stage.edit, Key.Key_V, CTRL)
     assert stage.window.toast.isVisible()
-    assert stage.window.toast.text == IMAGE_REFUSED
+    assert stage.window.toast.text == "This model reads text only; the image was not added."
     QApplication.clipboard().clear()
 
 

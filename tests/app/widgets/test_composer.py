@@ -15,7 +15,6 @@ from app.conversation.tree import Setup
 from app.settings import Appearance
 from app.theme.palette import Theme
 from app.widgets.composer import Composer
-from app.widgets.composer_edit import FILE_REFUSED, IMAGE_REFUSED
 from app.widgets.send_button import SendState
 from tests.fakes.fake_engine import FACTS
 from tests.fakes.stage import CTRL, SHIFT, Key
@@ -154,7 +153,7 @@ def test_a_pasted_image_gets_its_sentence(composer: Composer) -> None:
     clipboard = QApplication.clipboard()
     clipboard.setImage(QImage(4, 4, QImage.Format.Format_RGB32))
     QTest.keyClick(composer.edit, Key.Key_V, CTRL)
-    assert refused == [IMAGE_REFUSED]
+    assert refused == ["This model reads text only; the image was not added."]
     assert composer.text == ""
     clipboard.clear()
 
@@ -166,7 +165,7 @@ def test_a_dropped_file_gets_its_sentence(composer: Composer) -> None:
     mime.setUrls([QUrl.fromLocalFile("/tmp/report.pdf")])
     assert composer.edit.canInsertFromMimeData(mime)
     composer.edit.insertFromMimeData(mime)
-    assert refused == [FILE_REFUSED]
+    assert refused == ["Only text can be added here; the file was not."]
     assert composer.text == ""
 
 

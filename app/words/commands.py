@@ -1,0 +1,66 @@
+"""Menus and their commands. A button that does the same says the same."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MENU_FILE: Final = "File"
+MENU_EDIT: Final = "Edit"  # a heading, not what is done
+MENU_VIEW: Final = "View"
+MENU_CHAT: Final = "Chat"
+MENU_MODEL: Final = "Model"
+MENU_WINDOW: Final = "Window"
+MENU_HELP: Final = "Help"
+
+NEW_CHAT: Final = "New Chat"
+CLOSE_WINDOW: Final = "Close Window"
+QUIT_APP: Final = "Quit Rejoinder"
+
+UNDO: Final = "Undo"
+REDO: Final = "Redo"
+CUT: Final = "Cut"
+COPY: Final = "Copy"
+COPIED: Final = "Copied"  # stands on the button for a moment
+PASTE: Final = "Paste"
+SELECT_ALL: Final = "Select All"
+FIND: Final = "Find in Chat…"
+FIND_NEXT: Final = "Find Next"
+FIND_PREVIOUS: Final = "Find Previous"
+
+SHOW_SIDEBAR: Final = "Show Sidebar"
+SHOW_INSPECTOR: Final = "Show Inspector"
+APPEARANCE: Final = "Appearance"
+LIGHT: Final = "Light"
+DARK: Final = "Dark"
+SYSTEM: Final = "System"  # light or dark, as the system is
+MORE_CONTRAST: Final = "More Contrast"
+LARGER_TEXT: Final = "Larger Text"
+SMALLER_TEXT: Final = "Smaller Text"
+NORMAL_TEXT: Final = "Normal Text"
+FULL_SCREEN: Final = "Full Screen"
+
+STOP: Final = "Stop"
+REGENERATE: Final = "Regenerate"
+CONTINUE: Final = "Continue"
+CONTINUE_HINT: Final = "Go on with an answer that was stopped"
+EDIT_LAST: Final = "Edit Last Message"
+COPY_LAST: Final = "Copy Last Answer"
+DELETE_LAST: Final = "Delete Last Message"
+DELETE_LAST_HINT: Final = "With its answer; Undo brings both back"
+PREVIOUS_VERSION: Final = "Previous Version"
+NEXT_VERSION: Final = "Next Version"
+RENAME: Final = "Rename…"
+KEEP_READY: Final = "Keep Ready"
+KEEP_READY_HINT: Final = "Other chats make room first, so that this one goes on at once"
+DELETE: Final = "Delete"  # a chat
+
+CHOOSE_MODEL: Final = "Choose Model…"
+ADD_FOLDER: Final = "Add Model Folder…"
+READ_AHEAD: Final = "Read Ahead While Idle"
+READ_AHEAD_HINT: Final = (
+    "While nothing is being answered, read the open chat and long drafts before you send"
+)
+
+MINIMISE: Final = "Minimize"
+KEYBOARD_SHORTCUTS: Final = "Keyboard Shortcuts"
+ABOUT: Final = "About Rejoinder"

@@ -1,0 +1,52 @@
+"""Where a person writes, and what is said above and below it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.words import units
+
+MESSAGE: Final = "Message"
+SEND: Final = "Send"
+SEND_TIP: Final = "Send  Return"  # with the key's name
+STOP_TIP: Final = "Stop  Esc"
+IMAGE_REFUSED: Final = "This model reads text only; the image was not added."
+FILE_REFUSED: Final = "Only text can be added here; the file was not."
+
+THINKING_TIP: Final = "Let the model reason before it answers"
+THINKING_DEFAULT: Final = "Thinking: default"
+THINKING_ON: Final = "Thinking: on"
+THINKING_OFF: Final = "Thinking: off"
+DEFAULT: Final = "Default"  # whether the model thinks: as it does by itself
+ON: Final = "On"
+OFF: Final = "Off"
+KEEP_THOUGHTS: Final = "Keep earlier thoughts"
+KEEP_THOUGHTS_NOTE: Final = "Nothing is read again; the chat fills up sooner"
+
+TAKE_BACK: Final = "Take back into the composer"
+MOVE_TO_NEW_CHAT: Final = "Move to a New Chat"
+PRIVATE_ON_MAC: Final = "Runs on this Mac. Nothing leaves it."
+PRIVATE: Final = "Runs on this computer. Nothing leaves it."
+
+
+def answers_ahead(count: int) -> str:
+    """Beside the button, so in the fewest words."""
+    return f"{count:,} ahead"
+
+
+def queued(message: str) -> str:
+    return f"Next: {message}"
+
+
+def queued_spoken(message: str) -> str:
+    return f"Sent when the answer has ended: {message}"
+
+
+def not_sent(*, title: str, problem: str) -> str:
+    """The problem is a sentence; the title is a chat's that is not on show."""
+    return f"“{title}” was not sent. {problem}"
+
+
+def will_read(*, model_name: str, num_tokens: int) -> str:
+    tokens = units.tokens(num_tokens)
+    return f"{model_name} will read this chat with your next message: about {tokens}."

@@ -1,0 +1,34 @@
+"""The few dialogs, and the sheet of keyboard shortcuts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ADD_FOLDER: Final = "Add Model Folder"
+SAVE_AS: Final = "Save As"
+CANCEL: Final = "Cancel"
+
+QUIT_QUESTION: Final = "Quit Rejoinder?"
+QUIT_KEEPS: Final = "What is written so far is kept."
+QUIT: Final = "Quit"
+
+# What keys do that no menu shows.
+KEYS_ELSEWHERE: Final = "While Writing and Reading"
+KEY_NEW_LINE: Final = "New Line"
+KEY_ESCAPE: Final = "Stop, or end finding and editing"
+KEY_EDIT_LAST: Final = "Edit Last Message, in an empty composer"
+KEY_ENDS: Final = "To the beginning, to the end of a chat"
+
+
+def answers_writing(count: int) -> str:
+    if count == 1:
+        return "1 answer is still being written."
+    return f"{count:,} answers are still being written."
+
+
+def about(version: str) -> str:
+    return (
+        f"Rejoinder {version}\n\n"
+        "Local chat that never reads a conversation twice.\n"
+        "Apache License 2.0. Qt and PySide6: LGPL 3."
+    )

@@ -1,0 +1,43 @@
+"""The model in use, and the picker of models."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# The picker.
+MODELS: Final = "Models"
+ON_THIS_COMPUTER: Final = "MODELS ON THIS COMPUTER"
+BETTER: Final = "To get a better one, run this in a terminal. It shows up here when it is complete."
+COPY_COMMAND: Final = "Copy the command"
+
+# How far a model is.
+LOOKING: Final = "Looking for models"
+READY: Final = "Ready"
+NOT_LOADED: Final = "Not loaded"
+LOADED: Final = "Loaded"
+NO_MODEL: Final = "Choose a model"  # stands where a model's name would
+DEMO_MODEL: Final = "Demo model"
+
+# What kind of model it is, between others: 9B · 4-bit · 5.2 GB · hybrid: instant chats.
+HYBRID: Final = "hybrid: instant chats"
+TEXT_ONLY: Final = "text only"
+
+NO_MODELS: Final = "No model was found on this computer."
+
+
+def preparing(percent: str) -> str:
+    return f"Preparing {percent}"
+
+
+def preparing_demo(percent: str) -> str:
+    """Above an answer that waits for it."""
+    return f"Preparing the demo model, once · {percent}"
+
+
+def loading(percent: str) -> str:
+    return f"Loading {percent}"
+
+
+def bits(number: str) -> str:
+    """Bits a weight."""
+    return f"{number}-bit"

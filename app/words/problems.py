@@ -1,0 +1,131 @@
+"""What can go wrong outside the engine: what (a title), why (a cause), what to do (advice). Whole sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+# Asked for at the wrong time.
+EMPTY_MESSAGE: Final = "The message is empty."
+EMPTY_MESSAGE_ADVICE: Final = "Write something first."
+ANSWER_RUNNING: Final = "An answer is being written in that chat."
+ANSWER_RUNNING_ADVICE: Final = "Stop it, or undo once it has ended."
+DELETED_COMES_BACK: Final = "What was deleted comes back then."
+OTHER_MODEL: Final = "Another model began this answer."
+OTHER_MODEL_ADVICE: Final = "Choose that model to go on with it, or regenerate the answer."
+NO_MODEL: Final = "There is nothing to answer with."
+
+# The store of conversations.
+STORE: Final = "Your conversations could not be used."
+STORE_CLOSED: Final = "The conversations could not be opened."
+STORE_NEWER: Final = "These conversations were saved by a newer Rejoinder."
+STORE_NEWER_ADVICE: Final = (
+    "Install the newer version again, or choose another folder with --data-dir."
+)
+STORE_LOCKED: Final = "Your conversations are in use by another program."
+STORE_LOCKED_ADVICE: Final = "Close the other program, then try again."
+STORE_FULL: Final = "The disk is full, so the conversation was not saved."
+STORE_FULL_ADVICE: Final = "Free some space: what is on screen is saved with the next change."
+STORE_DAMAGED: Final = "The file with your conversations is damaged."
+STORE_DAMAGED_ADVICE: Final = (
+    "Restart Rejoinder: it keeps the damaged file aside and starts a new one."
+)
+STORE_KEPT_ADVICE: Final = "Rejoinder goes on with an empty list. A backup can be put in its place."
+STORE_FILE: Final = "Your conversations could not be read or saved."
+STORE_FILE_ADVICE: Final = "Check the disk and the folder's permissions, then try again."
+CONVERSATION_MISSING: Final = "This conversation is not there any more."
+ALREADY_RUNNING: Final = "Rejoinder is already running with this data folder."
+ALREADY_RUNNING_ADVICE: Final = "Use the open window, or choose another folder with --data-dir."
+
+# Settings, folders, what the machine lacks.
+SETTINGS: Final = "The settings could not be read."
+FOLDER_ADVICE: Final = "Choose another folder with --data-dir."
+NO_CODE_FONT: Final = "No fixed-pitch font is installed. Install one, for example DejaVu Sans Mono."
+NO_DISPLAY: Final = "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set)."
+
+
+def no_window(cause: str) -> str:
+    """On the terminal, where Rejoinder was started."""
+    return (
+        f"Rejoinder can't open its window: {cause}\n"
+        "The README lists what Qt needs. `rejoinder chat` works without a window."
+    )
+
+
+def written_by(model_name: str) -> str:
+    return f"It was written by {model_name}."
+
+
+# why is the system's own reason, without a full stop.
+
+
+def cannot_read(path: Path, why: str | None) -> str:
+    return f"{path} can't be read: {why}."
+
+
+def cannot_write(path: Path, why: str | None) -> str:
+    return f"{path} can't be written: {why}."
+
+
+def cannot_write_log(path: Path, why: str | None) -> str:
+    return f"The log {path} can't be written: {why}."
+
+
+def cannot_open(path: Path, why: str | None) -> str:
+    return f"{path} can't be opened: {why}."
+
+
+def cannot_lock(path: Path, why: str | None) -> str:
+    return f"{path} can't be locked: {why}."
+
+
+def cannot_use(path: Path, why: str | None) -> str:
+    return f"{path} can't be used: {why}."
+
+
+def cannot_use_folder(path: Path, why: str | None) -> str:
+    return f"The folder {path} can't be used: {why}."
+
+
+def cannot_move_damaged(path: Path, why: str | None) -> str:
+    return f"{path} is damaged and can't be moved: {why}."
+
+
+def damaged(name: str) -> str:
+    return f"{name} is damaged."
+
+
+def settings_kept(name: str) -> str:
+    return f"Rejoinder starts with its defaults and kept the file as {name}."
+
+
+def store_kept(name: str) -> str:
+    return f"It was kept as {name}; nothing was deleted."
+
+
+def locked(path: Path) -> str:
+    return f"{path} is locked."
+
+
+def no_space(path: Path) -> str:
+    return f"There is no space left for {path}."
+
+
+def not_understood(path: Path) -> str:
+    return f"{path} can't be understood."
+
+
+def inconsistent(path: Path) -> str:
+    return f"{path} is inconsistent."
+
+
+def newer_format(path: Path, version: int, known: int) -> str:
+    return f"{path} has format {version}; this version knows formats up to {known}."
+
+
+def not_stored(conversation_id: str) -> str:
+    return f"No conversation {conversation_id} is stored."
+
+
+def another_uses(folder: Path) -> str:
+    return f"Another Rejoinder uses {folder}."

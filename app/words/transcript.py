@@ -1,0 +1,76 @@
+"""The messages of a chat: what stands around them, their buttons, and what a screen reader says of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+TRANSCRIPT: Final = "Conversation"
+JUMP: Final = "Jump to latest"
+
+# Under and beside a message.
+EDIT: Final = "Edit"  # this message
+DELETE_VERSION: Final = "Delete this version"
+DELETE_FROM_HERE: Final = "Delete from here on"
+RETRY: Final = "Retry"
+SHOW_ALL: Final = "Show all"
+SHOW_LESS: Final = "Show less"
+
+# The editor in a message's place.
+EDIT_FIELD: Final = "Edit message"
+SAVE_VERSION: Final = "Save as new version"
+
+# Code in an answer.
+COPY_CODE: Final = "Copy code"
+SAVE: Final = "Save…"
+SAVE_TIP: Final = "Save as a file"
+TEXT_FILE: Final = "text.txt"  # suggested when a text is saved
+
+# What a model thought before its answer.
+THINKING: Final = "Thinking…"
+THOUGHT: Final = "Thought"
+
+# Why an answer ends before its end.
+STOPPED: Final = "Stopped"
+INTERRUPTED: Final = "Interrupted"
+NO_ROOM: Final = "There was no room for more"
+
+# What a screen reader says.
+MESSAGES: Final = "Messages"
+YOU: Final = "You"
+ASSISTANT: Final = "Assistant"
+SYSTEM: Final = "System"  # a message of the system prompt
+BEING_WRITTEN: Final = "being written"
+WAS_STOPPED: Final = "stopped"
+HAS_FAILED: Final = "failed"
+
+
+def show_all_lines(count: int) -> str:
+    return f"Show all {count:,} lines"
+
+
+def code_file(suffix: str) -> str:
+    return f"code{suffix}"
+
+
+def thinking_for(time: str) -> str:
+    return f"{THINKING} {time}"
+
+
+def thought_for(time: str) -> str:
+    return f"Thought for {time}"
+
+
+def reached_limit(limit: str) -> str:
+    return f"Reached the limit of {limit}"
+
+
+def first_token(time: str) -> str:
+    return f"first token {time}"
+
+
+def message_spoken(*, number: int, count: int) -> str:
+    return f"message {number} of {count}"
+
+
+def version_spoken(*, number: int, count: int) -> str:
+    return f"version {number} of {count}"

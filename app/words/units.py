@@ -1,0 +1,40 @@
+"""Counted and measured things. Numbers with decimals come as text, formatted by app.viewmodels.figures."""
+
+from __future__ import annotations
+
+
+def tokens(count: int) -> str:
+    return "1 token" if count == 1 else f"{count:,} tokens"
+
+
+def tokens_per_second(rate: str) -> str:
+    return f"{rate} tok/s"
+
+
+def milliseconds(number: int) -> str:
+    return f"{number} ms"
+
+
+def seconds(number: int | str) -> str:
+    return f"{number} s"
+
+
+def minutes(number: int) -> str:
+    return f"{number} min"
+
+
+def kilobytes(number: int) -> str:
+    return f"{number} KB"
+
+
+def megabytes(number: int | str) -> str:
+    return f"{number} MB"
+
+
+def gigabytes(number: str) -> str:
+    return f"{number} GB"
+
+
+def share(*, done: str, total: str) -> str:
+    """0.3 of 5.2 GB, 12 of 431 tokens: total names the unit."""
+    return f"{done} of {total}"

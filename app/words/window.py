@@ -1,0 +1,102 @@
+"""The window around the chat: toolbar, sidebar, the empty chat, finding, toasts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+APP_NAME: Final = "Rejoinder"
+
+# The toolbar.
+TITLE_FIELD: Final = "New title"
+
+# The sidebar: its headings stand in capitals.
+CHATS: Final = "Chats"
+TODAY: Final = "TODAY"
+YESTERDAY: Final = "YESTERDAY"
+PREVIOUS_7_DAYS: Final = "PREVIOUS 7 DAYS"
+MONTHS: Final = (
+    "JANUARY",
+    "FEBRUARY",
+    "MARCH",
+    "APRIL",
+    "MAY",
+    "JUNE",
+    "JULY",
+    "AUGUST",
+    "SEPTEMBER",
+    "OCTOBER",
+    "NOVEMBER",
+    "DECEMBER",
+)
+NEW_TITLE: Final = "New chat"  # the title of a chat that nothing was said in
+# What a screen reader says of a chat after its title.
+ANSWERING: Final = "answering"
+NEW_ANSWER: Final = "new answer"
+KEPT_READY: Final = "kept ready"
+
+# The empty chat.
+QUESTION: Final = "What are you working on?"
+RECENT: Final = "RECENT"
+
+# Finding.
+FIND_FIELD: Final = "Find in chat"
+CLOSE_FIND: Final = "Close Find"
+NOT_FOUND: Final = "Not found"
+
+# Notices and toasts.
+CLOSE: Final = "Close"
+OPEN: Final = "Open"  # the chat that has finished
+
+
+def title_button(title: str) -> str:
+    return f"Title: {title}. Rename"
+
+
+def model_button(name: str) -> str:
+    return f"Model: {name}"
+
+
+def footer(*, name: str, state: str) -> str:
+    return f"Model {name}, {state}. Choose another"
+
+
+def footer_tip(name: str) -> str:
+    return f"{name}: choose another model"
+
+
+def month(number: int, year: int | None) -> str:
+    """A heading of the sidebar; the year is given where it is not this one."""
+    name = MONTHS[number - 1]
+    return name if year is None else f"{name} {year}"
+
+
+def go_on_with(title: str) -> str:
+    return f"Go on with {title}"
+
+
+def found(*, number: str, total: str) -> str:
+    return f"{number} of {total}"
+
+
+def has_finished(title: str) -> str:
+    return f"“{title}” has finished"
+
+
+def saved_as(file_name: str) -> str:
+    return f"Saved as “{file_name}”"
+
+
+def replaced_preset(name: str) -> str:
+    return f"Replaced preset “{name}”"
+
+
+def deleted_preset(name: str) -> str:
+    return f"Deleted preset “{name}”"
+
+
+def deleted_chat(title: str) -> str:
+    return f"Deleted “{title}”"
+
+
+def deleted_messages(count: int) -> str:
+    return "Deleted the message" if count == 1 else f"Deleted {count:,} messages"

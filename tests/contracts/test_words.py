@@ -1,0 +1,228 @@
+"""What a person reads in the window stands in app.words, nowhere else, and nothing else stands there.
+
+A single word in lower case looks like a key, so it is found only where it goes straight to a widget.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+APP = Path(__file__).parents[2] / "app"
+TERMINAL = ("cli", "__main__.py")  # speaks to whoever typed the command
+
+# Two parts with a space between, one of them a word; or a beginning as sentences, titles and headings have it.
+WORDS = re.compile(r"[^\W\d_]{2,}\S* +\S|\S +[^\W\d_]{2,}|^[A-Z][a-z]|^[A-Z]{4,}$")
+SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|PRAGMA|BEGIN|COMMIT|ROLLBACK)\b")
+KEYS = re.compile(r"((Ctrl|Alt|Shift|Meta)\+)+\S+$")
+
+# Calls whose texts are read by programs or programmers.
+UNREAD = {
+    *("debug", "info", "warning", "error", "critical", "exception", "log", "Formatter"),
+    *("AssertionError", "RuntimeError", "TypeError", "ValueError"),
+    *("compile", "match", "fullmatch", "sub", "QRegularExpression"),
+    *("TypeVar", "NewType", "cast", "QKeySequence"),
+    *("setObjectName", "setProperty", "setStyle", "setStyleSheet", "version"),
+}
+# Calls whose texts are read by people, however short they are.
+READ = {
+    *("setText", "setToolTip", "setPlaceholderText", "setWindowTitle", "setInformativeText"),
+    *("setAccessibleName", "setAccessibleDescription", "setLabelText", "drawText"),
+    *("addAction", "addMenu", "addButton", "QAction", "QLabel", "QPushButton", "IconButton"),
+    *("say", "offer", "Problem"),
+}
+# Not words, though they look like some: by file, the names that hold them; * is all of the file.
+EXEMPT = {
+    "bridge/display.py": {
+        "MISSING_LIBRARY",  # the system's words, looked for
+        "missing_display",  # names of environment variables
+    },
+    "paths.py": {"FOLDER_NAME"},
+    "store/statements.py": {"*"},  # parts of SQL
+    "theme/fonts.py": {"TEXT_FAMILIES", "CODE_FAMILIES"},
+    "theme/stylesheet.py": {"*"},
+    "theme/window_style.py": {"*"},
+    "widgets/transcript_mouse.py": {"_TIP"},  # a tag around what is said
+}
+
+
+def window_files() -> Iterator[Path]:
+    for file in sorted(APP.rglob("*.py")):
+        if file.relative_to(APP).parts[0] not in (*TERMINAL, "words"):
+            yield file
+
+
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def called(call: ast.Call) -> str:
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case _:
+            return ""
+
+
+def texts(node: ast.AST, *, is_read: bool = False) -> Iterator[tuple[int, str]]:
+    """The words for people in a node, each with its line."""
+    text = text_of(node)
+    if isinstance(node, ast.expr) and is_words(text, is_read=is_read):
+        yield node.lineno, text
+    is_read = is_read or (isinstance(node, ast.Call) and called(node) in READ)
+    for part in parts(node):
+        yield from texts(part, is_read=is_read)
+
+
+def text_of(node: ast.AST) -> str:
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            return "".join(text_of(part) or "{}" for part in values)
+        case _:
+            return ""
+
+
+def parts(node: ast.AST) -> Iterable[ast.AST]:
+    """Where in a node words may stand: not where programs or programmers read."""
+    match node:
+        case ast.Expr(value=ast.Constant()):  # a docstring
+            return ()
+        case ast.Assert(test=part) | ast.Subscript(value=part):
+            return (part,)
+        case ast.Call(func=function) if called(node) in UNREAD:
+            return (function,)
+        case ast.JoinedStr(values=values):
+            return (part.value for part in values if isinstance(part, ast.FormattedValue))
+        case _:
+            return ast.iter_child_nodes(node)
+
+
+def is_words(text: str, *, is_read: bool) -> bool:
+    if is_read:
+        return any(letter.isalpha() for letter in text)
+    return bool(WORDS.search(text)) and not SQL.match(text) and not KEYS.match(text)
+
+
+def holder(statement: ast.stmt) -> str:
+    """What a statement of a module defines."""
+    match statement:
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return name
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+        case _:
+            return ""
+
+
+def found_in(file: Path) -> dict[str, list[str]]:
+    """The words for people in a file, by what holds them."""
+    found: dict[str, list[str]] = {}
+    for statement in parsed(file).body:
+        for line, text in texts(statement):
+            place = f"app/{file.relative_to(APP)}:{line}: {text!r}"
+            found.setdefault(holder(statement), []).append(place)
+    return found
+
+
+def test_words_stand_in_app_words() -> None:
+    found: list[str] = []
+    files = list(window_files())
+    for file in files:
+        exempt = EXEMPT.get(str(file.relative_to(APP)), set[str]())
+        for name, places in found_in(file).items():
+            if not exempt & {name, "*"}:
+                found.extend(places)
+
+    assert len(files) > 100
+    assert found == []
+
+
+@pytest.mark.parametrize("name", EXEMPT)
+def test_no_exception_is_left_over(name: str) -> None:
+    found = found_in(APP / name)
+
+    assert found
+    assert EXEMPT[name] - {"*"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'button = QPushButton("send", self)',
+        'self.setToolTip(f"{name}: choose another model")',
+        'TITLE = "New chat"',
+        'HEADING = "RECENT"',
+        'note = f"{count} ahead" if count else ""',
+        "found = total or f\"{first} {'not found' if looks else number}\"",
+        'raise DiskError(f"{path} can\'t be written.")',
+    ],
+)
+def test_words_are_noticed(line: str) -> None:
+    assert list(texts(ast.parse(line)))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"""A docstring."""',
+        'log.info("the window is open")',
+        'assert ended, "a reply ends once"',
+        'rows = database.rows("SELECT name FROM presets")',
+        'command = Command(keys="Ctrl+Shift+C")',
+        'label.setProperty("tone", "secondary")',
+        'raise ValueError(f"no rule for {hint}")',
+        'text = f"{title} {text}"',
+    ],
+)
+def test_other_texts_are_not(line: str) -> None:
+    assert list(texts(ast.parse(line))) == []
+
+
+def modules() -> list[Path]:
+    return [file for file in sorted((APP / "words").glob("*.py")) if file.stem != "__init__"]
+
+
+def taken_from_words(tree: ast.Module) -> Iterator[str]:
+    """What a module takes from app.words, as module.NAME."""
+    areas = {
+        alias.asname or alias.name: alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module == "app.words"
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=word) if name in areas:
+                yield f"{areas[name]}.{word}"
+            case _:
+                pass
+
+
+def test_every_word_is_used() -> None:
+    used = {word for file in APP.rglob("*.py") for word in taken_from_words(parsed(file))}
+    for module in modules():
+        names = [node for node in ast.walk(parsed(module)) if isinstance(node, ast.Name)]
+        used |= {f"{module.stem}.{name.id}" for name in names if isinstance(name.ctx, ast.Load)}
+    defined = {
+        f"{module.stem}.{name}"
+        for module in modules()
+        for statement in parsed(module).body
+        if (name := holder(statement))
+    }
+
+    assert len(defined) > 100
+    assert defined <= used
+
+
+def test_words_are_imported_by_area() -> None:
+    for file in APP.rglob("*.py"):
+        for node in ast.walk(parsed(file)):
+            if isinstance(node, ast.ImportFrom | ast.Import):
+                imported = getattr(node, "module", None) or node.names[0].name
+                assert not imported.startswith("app.words."), file
