@@ -51,6 +51,7 @@ class Settings:
     read_offset: int = 0  # and pixels below its top
     text_zoom: int = 100  # per cent
     read_ahead: bool = True  # while the engine is idle
+    return_sends: bool = True  # else Ctrl or ⌘ with it
     unknown: Mapping[str, object] = field(default_factory=dict[str, object])  # a newer version's
 
 
@@ -126,6 +127,7 @@ def _to_json(settings: Settings) -> dict[str, object]:
         "read_offset": settings.read_offset,
         "text_zoom": settings.text_zoom,
         "read_ahead": settings.read_ahead,
+        "return_sends": settings.return_sends,
     }
 
 
@@ -148,6 +150,7 @@ def _from_json(parsed: dict[str, object]) -> Settings:
         read_offset=_typed(parsed.get("read_offset"), int, 0),
         text_zoom=min(max(zoom, ZOOM_MIN), ZOOM_MAX),
         read_ahead=_typed(parsed.get("read_ahead"), bool, True),
+        return_sends=_typed(parsed.get("return_sends"), bool, True),
         unknown={key: value for key, value in parsed.items() if key not in known},
     )
 

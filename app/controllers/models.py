@@ -119,6 +119,14 @@ class ModelsController(QObject):
         self._fingerprint = ""
         self.refresh()
 
+    def remove_folder(self, folder: str) -> None:
+        """Look there no longer; a model in use stays in use."""
+        value = self._preferences.value
+        folders = tuple(one for one in value.model_folders if one != folder)
+        self._preferences.set(replace(value, model_folders=folders))
+        self._fingerprint = ""
+        self.refresh()
+
     def _load(self, path: Path) -> None:
         self.will_replace.emit()
         name = next((card.name for card in self.cards if card.path == path), path.name)

@@ -48,6 +48,10 @@ class Preferences(QObject):
         """Remember the conversation on show."""
         self.set(replace(self._value, selected_conversation=conversation_id))
 
+    def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
+        """Whether Return sends a message, or Ctrl (⌘) with it."""
+        self.set(replace(self._value, return_sends=return_sends))
+
     def toggle_contrast(self) -> None:
         self.set(replace(self._value, more_contrast=not self._value.more_contrast))
 
@@ -58,13 +62,13 @@ class Preferences(QObject):
         self.set(replace(self._value, read_ahead=not self._value.read_ahead))
 
     def zoom_in(self) -> None:
-        self._set_zoom(self._value.text_zoom + ZOOM_STEP)
+        self.set_zoom(self._value.text_zoom + ZOOM_STEP)
 
     def zoom_out(self) -> None:
-        self._set_zoom(self._value.text_zoom - ZOOM_STEP)
+        self.set_zoom(self._value.text_zoom - ZOOM_STEP)
 
     def zoom_reset(self) -> None:
-        self._set_zoom(100)
+        self.set_zoom(100)
 
     def flush(self) -> None:
         """Queue the write that is waiting, if any."""
@@ -72,7 +76,7 @@ class Preferences(QObject):
             self._timer.stop()
             self._save()
 
-    def _set_zoom(self, percent: int) -> None:
+    def set_zoom(self, percent: int) -> None:
         self.set(replace(self._value, text_zoom=max(ZOOM_MIN, min(ZOOM_MAX, percent))))
 
     def _save(self) -> None:

@@ -47,6 +47,8 @@ class Icon(StrEnum):
     GEAR = "gear"
     MODEL = "model"
     PIN = "pin"
+    APPEARANCE = "appearance"
+    CHAT = "chat"
 
 
 def app_icon() -> QIcon:

@@ -89,6 +89,23 @@ QPushButton[kind="danger"] {{ color: {colors.error.ink}; }}
 QPushButton[kind="plain"] {{ background: transparent; border-color: transparent; }}
 QPushButton[kind="plain"]:hover {{ background: {colors.hover}; }}
 QPushButton[kind="plain"]:focus {{ border-color: {colors.accent}; }}
+QPushButton[kind="segment"] {{ border-radius: 0; border-left-width: 0; }}
+QPushButton[kind="segment"][place="first"] {{
+  border-left-width: 1px; border-top-left-radius: {Radius.BUTTON}px;
+  border-bottom-left-radius: {Radius.BUTTON}px;
+}}
+QPushButton[kind="segment"][place="last"] {{
+  border-top-right-radius: {Radius.BUTTON}px; border-bottom-right-radius: {Radius.BUTTON}px;
+}}
+QPushButton[kind="segment"]:checked {{ color: {colors.canvas}; background: {colors.text}; }}
+QPushButton[kind="segment"]:focus {{ border: 1px solid {colors.accent}; }}
+QToolButton[kind="tab"] {{
+  color: {colors.secondary}; background: transparent; border: 1px solid transparent;
+  border-radius: {Radius.BUTTON}px; padding: {Space.XS}px {Space.M}px; font-size: {Type.SMALL.size}px;
+}}
+QToolButton[kind="tab"]:hover {{ background: {colors.hover}; }}
+QToolButton[kind="tab"]:checked {{ color: {colors.text}; background: {colors.selected}; }}
+QToolButton[kind="tab"]:focus {{ border-color: {colors.accent}; }}
 QToolButton[kind="icon"] {{
   background: transparent; border: 1px solid transparent; border-radius: {Radius.BUTTON}px;
   min-width: {inner}px; min-height: {inner}px;

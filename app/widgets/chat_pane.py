@@ -61,6 +61,11 @@ class ChatPane(QWidget):
         self._connect()
         self._show_current()
 
+    def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
+        """Whether Return sends, in the composer and where a message is edited, or Ctrl with it."""
+        self.composer.set_return_sends(return_sends)
+        self.view.set_return_sends(return_sends)
+
     def flush(self) -> None:
         """Keep the draft now."""
         if self._draft_timer.isActive():

@@ -17,6 +17,7 @@ class CommandId(StrEnum):
     """Names of commands; also the object names of their actions."""
 
     NEW_CHAT = "new-chat"
+    SETTINGS = "settings"
     CLOSE = "close"
     QUIT = "quit"
     UNDO = "undo"
@@ -94,6 +95,14 @@ class Command:
 
 COMMANDS = (
     Command(id=CommandId.NEW_CHAT, text=words.NEW_CHAT, menu=MenuName.FILE, keys=Keys.New),
+    Command(
+        id=CommandId.SETTINGS,
+        text=words.SETTINGS,
+        menu=MenuName.FILE,
+        keys="Ctrl+,",
+        role=Role.PreferencesRole,
+        separated=True,
+    ),
     Command(
         id=CommandId.CLOSE,
         text=words.CLOSE_WINDOW,

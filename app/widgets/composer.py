@@ -10,6 +10,7 @@ from typing_extensions import override
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Size, Space
 from app.widgets.composer_edit import ComposerEdit
+from app.widgets.message_edit import send_key
 from app.widgets.send_button import SendButton, SendState
 from app.widgets.thinking_chip import ThinkingChip
 
@@ -43,6 +44,11 @@ class Composer(QWidget):
 
     def set_text(self, text: str) -> None:
         self.edit.set_text(text)
+
+    def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
+        """Whether Return sends, or Ctrl with it."""
+        self.edit.return_sends = return_sends
+        self.button.set_send_key(send_key(return_sends=return_sends))
 
     def set_answering(self, answering: bool, note: str = "") -> None:  # noqa: FBT001 (a state, not a mode)
         """While an answer is on its way the button stops it. note: how many are ahead."""

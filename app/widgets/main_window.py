@@ -36,6 +36,7 @@ from app.widgets.inspector import Inspector
 from app.widgets.model_picker import ModelPicker
 from app.widgets.preset_button import PresetButton
 from app.widgets.quitting import QuitGuard
+from app.widgets.settings_window import SettingsWindow
 from app.widgets.shortcut_sheet import show_shortcuts
 from app.widgets.sidebar import Sidebar
 from app.widgets.toast import Toast
@@ -61,6 +62,7 @@ class MainWindow(QMainWindow):
         self._theme = theme
         self._core = core
         self._was_painted = False
+        self._settings: SettingsWindow | None = None  # made when it is asked for
         self.setWindowTitle(words.APP_NAME)
         self.setMinimumSize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
         self.resize(Size.WINDOW_WIDTH, Size.WINDOW_HEIGHT)
@@ -176,7 +178,8 @@ class MainWindow(QMainWindow):
         text = self._text_commands
         return {
             CommandId.NEW_CHAT: self._new_chat,
-            CommandId.CLOSE: self.close,
+            CommandId.SETTINGS: self._open_settings,
+            CommandId.CLOSE: self._close_active,
             CommandId.QUIT: self._quitting.quit,
             CommandId.UNDO: text.undo,
             CommandId.REDO: text.redo,
@@ -214,13 +217,24 @@ class MainWindow(QMainWindow):
             CommandId.ADD_FOLDER: self._add_folder,
             CommandId.READ_AHEAD: preferences.toggle_read_ahead,
             CommandId.MINIMISE: self.showMinimized,
-            CommandId.SHORTCUTS: lambda: show_shortcuts(self),
+            CommandId.SHORTCUTS: lambda: show_shortcuts(
+                self, return_sends=preferences.value.return_sends
+            ),
             CommandId.ABOUT: lambda: show_about(self),
         }
 
     def _new_chat(self) -> None:
         self._core.library.new_chat()
         self.pane.composer.edit.setFocus()
+
+    def _open_settings(self) -> None:
+        if self._settings is None:
+            self._settings = SettingsWindow(self._theme, self._core, self.commands, self)
+        self._settings.open()
+
+    def _close_active(self) -> None:
+        """Whatever window of the app the person is in."""
+        (QApplication.activeWindow() or self).close()
 
     def _rename(self, title: str) -> None:
         self._core.library.rename(self._core.library.current, title)
@@ -277,6 +291,7 @@ class MainWindow(QMainWindow):
         self.commands[CommandId.READ_AHEAD].setChecked(value.read_ahead)
         self.inspector.setVisible(value.inspector_visible)
         self.pane.view.set_zoom(value.text_zoom / 100)
+        self.pane.set_return_sends(value.return_sends)
         self._show_sidebar()
 
     def _show_sidebar(self) -> None:

@@ -1,16 +1,29 @@
 """A field for a message: Return hands it over, Shift+Return breaks the line, Esc goes back.
 
-While an input method composes, these keys are its own.
+Ctrl+Return (⌘ on a Mac) hands it over as well; who wants Return for new lines sends with that alone. While an input method composes, these keys are its own.
 """
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QInputMethodEvent, QKeyEvent
+from PySide6.QtGui import QInputMethodEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 from typing_extensions import override
 
 _BREAKS = Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.AltModifier
+_SENDS = Qt.KeyboardModifier.ControlModifier
+
+
+def send_key(*, return_sends: bool) -> str:
+    """The key that hands a message over, as this system writes it."""
+    keys = QKeySequence("Return" if return_sends else "Ctrl+Return")
+    return keys.toString(QKeySequence.SequenceFormat.NativeText)
+
+
+def break_key(*, return_sends: bool) -> str:
+    """The key that begins a new line, as this system writes it."""
+    keys = QKeySequence("Shift+Return" if return_sends else "Return")
+    return keys.toString(QKeySequence.SequenceFormat.NativeText)
 
 
 class MessageEdit(QPlainTextEdit):
@@ -26,6 +39,7 @@ class MessageEdit(QPlainTextEdit):
         self.setTabChangesFocus(True)
         self.document().setDocumentMargin(0)
         self.is_composing = False
+        self.return_sends = True
 
     @override
     def keyPressEvent(self, e: QKeyEvent) -> None:
@@ -36,7 +50,7 @@ class MessageEdit(QPlainTextEdit):
             e.accept()
         elif not is_return:
             self.cancelled.emit()
-        elif e.modifiers() & _BREAKS:
+        elif e.modifiers() & _BREAKS or not (self.return_sends or e.modifiers() & _SENDS):
             self.textCursor().insertBlock()
             self.ensureCursorVisible()
         else:

@@ -12,6 +12,7 @@ from app.conversation.preset import Presets, preset_of
 from app.conversation.tree import Conversation
 from app.theme.tokens import Size
 from app.widgets.dialogs import ask_for_name
+from app.widgets.menu_text import plain
 from app.words import inspector as words
 
 
@@ -49,7 +50,7 @@ class PresetButton(QPushButton):
         text = words.preset(self._current) if self._current else words.NO_PRESET
         self.setAccessibleName(text)
         mode, room = Qt.TextElideMode.ElideRight, Size.SIDEBAR_MIN
-        self.setText(_plain(self.fontMetrics().elidedText(text, mode, room)))
+        self.setText(plain(self.fontMetrics().elidedText(text, mode, room)))
 
     def _fill(self) -> None:
         menu, names = self._menu, list(self._presets.by_name)
@@ -57,7 +58,7 @@ class PresetButton(QPushButton):
             submenu.deleteLater()
         menu.clear()
         for name in names:
-            action = menu.addAction(_plain(name))
+            action = menu.addAction(plain(name))
             action.setCheckable(True)
             action.setChecked(name == self._current)
             action.triggered.connect(partial(self._choose, name))
@@ -66,16 +67,16 @@ class PresetButton(QPushButton):
         if not names:
             return
         if self._model_path:
-            self._fill_defaults(menu.addMenu(words.new_chats_with(_plain(self._model_name))), names)
+            self._fill_defaults(menu.addMenu(words.new_chats_with(plain(self._model_name))), names)
         deleting = menu.addMenu(words.DELETE_PRESET)
         for name in names:
-            deleting.addAction(_plain(name), partial(self.deleted.emit, name))
+            deleting.addAction(plain(name), partial(self.deleted.emit, name))
 
     def _fill_defaults(self, menu: QMenu, names: list[str]) -> None:
         group = QActionGroup(menu)
         chosen = self._presets.by_model.get(self._model_path, "")
         for name in ("", *names):
-            action = menu.addAction(_plain(name) or words.BEGIN_WITHOUT_PRESET)
+            action = menu.addAction(plain(name) or words.BEGIN_WITHOUT_PRESET)
             action.setCheckable(True)
             action.setChecked(name == chosen)
             group.addAction(action)
@@ -91,8 +92,3 @@ class PresetButton(QPushButton):
         ask_for_name(
             self, words.SAVE_PRESET_TITLE, words.PRESET_NAME, self._current, self.saved.emit
         )
-
-
-def _plain(text: str) -> str:
-    """What a menu would take for a key is part of the name."""
-    return text.replace("&", "&&")

@@ -5,14 +5,17 @@ from __future__ import annotations
 from enum import StrEnum
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QKeySequence, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QWidget
 from typing_extensions import override
 
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
+from app.widgets.message_edit import send_key
 from app.words import commands, composer as words
+
+_ESCAPE = QKeySequence("Esc").toString(QKeySequence.SequenceFormat.NativeText)
 
 
 class SendState(StrEnum):
@@ -31,7 +34,13 @@ class SendButton(QAbstractButton):
         self.setFixedSize(self.sizeHint())
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         theme.changed.connect(self.update)
+        self._send_key = send_key(return_sends=True)
         self.set_state(SendState.SEND, enabled=False)
+
+    def set_send_key(self, key: str) -> None:
+        """What does the same as a click."""
+        self._send_key = key
+        self.set_state(self._state, enabled=self.isEnabled())
 
     @property
     def state(self) -> SendState:
@@ -41,7 +50,8 @@ class SendButton(QAbstractButton):
         self._state = state
         self.setEnabled(enabled)
         self.setAccessibleName(state)
-        self.setToolTip(words.SEND_TIP if state is SendState.SEND else words.STOP_TIP)
+        key = self._send_key if state is SendState.SEND else _ESCAPE
+        self.setToolTip(f"{state}  {key}")
         self.update()
 
     @override

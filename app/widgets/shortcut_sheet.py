@@ -19,29 +19,32 @@ from PySide6.QtWidgets import (
 
 from app.theme.tokens import Size, Space
 from app.widgets.commands import COMMANDS, key_sequences
+from app.widgets.message_edit import break_key, send_key
 from app.words import commands, composer, dialogs as words
 
 # What the composer and the transcript do with keys themselves.
 _FIXED = (
-    (composer.SEND, QKeySequence("Return")),
-    (words.KEY_NEW_LINE, QKeySequence("Shift+Return")),
     (words.KEY_ESCAPE, QKeySequence("Esc")),
     (words.KEY_EDIT_LAST, QKeySequence("Up")),
     (words.KEY_ENDS, QKeySequence("Home, End")),
 )
 
 
-def shortcuts() -> dict[str, list[tuple[str, str]]]:
+def shortcuts(*, return_sends: bool) -> dict[str, list[tuple[str, str]]]:
     """What each key does, by menu: the words and the key as this system writes it."""
     found: dict[str, list[tuple[str, str]]] = {}
     for menu, group in groupby(COMMANDS, attrgetter("menu")):
         keyed = [(command.text.removesuffix("…"), key_sequences(command)) for command in group]
         found[menu] = [(text, _native(keys[0])) for text, keys in keyed if keys]
-    found[words.KEYS_ELSEWHERE] = [(text, _native(keys)) for text, keys in _FIXED]
+    found[words.KEYS_ELSEWHERE] = [
+        (composer.SEND, send_key(return_sends=return_sends)),
+        (words.KEY_NEW_LINE, break_key(return_sends=return_sends)),
+        *((text, _native(keys)) for text, keys in _FIXED),
+    ]
     return {menu: rows for menu, rows in found.items() if rows}
 
 
-def show_shortcuts(parent: QWidget) -> None:
+def show_shortcuts(parent: QWidget, *, return_sends: bool) -> None:
     dialog = QDialog(parent)
     dialog.setObjectName("shortcuts")
     dialog.setWindowTitle(commands.KEYBOARD_SHORTCUTS)
@@ -51,7 +54,7 @@ def show_shortcuts(parent: QWidget) -> None:
     grid.setContentsMargins(Space.XL, Space.L, Space.XL, Space.L)
     grid.setHorizontalSpacing(Space.XXL)
     grid.setVerticalSpacing(Space.S)
-    for menu, rows in shortcuts().items():
+    for menu, rows in shortcuts(return_sends=return_sends).items():
         title = QLabel(menu.upper(), content)
         title.setProperty("type", "section")
         title.setProperty("tone", "tertiary")

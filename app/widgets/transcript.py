@@ -178,6 +178,10 @@ class TranscriptView(QAbstractScrollArea):
             self._zoom = zoom
             self._relook()
 
+    def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
+        """Whether Return ends the editing of a message, or Ctrl with it."""
+        self._editing.return_sends = return_sends
+
     def has_selection(self) -> bool:
         selection = self._pointer.selection
         return selection is not None and not selection.is_empty

@@ -22,6 +22,7 @@ class EditorPlace(QObject):
         super().__init__(viewport)
         self._stack = stack
         self._viewport = viewport
+        self.return_sends = True
         self._key = ""
         self._editor: MessageEditor | None = None
 
@@ -57,6 +58,7 @@ class EditorPlace(QObject):
     def _open(self, layout: UserLayout, look: Look) -> None:
         self._key = layout.item.key
         editor = MessageEditor(look, layout.item.text, self._viewport)
+        editor.set_return_sends(self.return_sends)
         editor.submitted.connect(self._on_submitted)
         editor.cancelled.connect(self._on_cancelled)
         editor.height_changed.connect(self._reserve)

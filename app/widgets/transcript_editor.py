@@ -51,6 +51,9 @@ class MessageEditor(QWidget):
     def text(self) -> str:
         return self._text.toPlainText()
 
+    def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
+        self._text.return_sends = return_sends
+
     def set_look(self, look: Look) -> None:
         """Take another theme or zoom."""
         self._look = look

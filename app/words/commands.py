@@ -13,6 +13,7 @@ MENU_WINDOW: Final = "Window"
 MENU_HELP: Final = "Help"
 
 NEW_CHAT: Final = "New Chat"
+SETTINGS: Final = "Settings…"
 CLOSE_WINDOW: Final = "Close Window"
 QUIT_APP: Final = "Quit Rejoinder"
 

@@ -8,8 +8,6 @@ from app.words import units
 
 MESSAGE: Final = "Message"
 SEND: Final = "Send"
-SEND_TIP: Final = "Send  Return"  # with the key's name
-STOP_TIP: Final = "Stop  Esc"
 IMAGE_REFUSED: Final = "This model reads text only; the image was not added."
 FILE_REFUSED: Final = "Only text can be added here; the file was not."
 

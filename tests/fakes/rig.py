@@ -122,6 +122,7 @@ class Rig:
         self.engines: list[FakeEngine] = []
         self.catalog = catalog or FakeCatalog()
         self.origin = FakeOrigin()
+        self.settings_path = data_dir / "settings.json"
         self.core = Core(
             Seams(
                 make_engine=self._make_engine,
@@ -129,7 +130,7 @@ class Rig:
                 catalog=self.catalog,
                 origin=self.origin,
                 settings=settings or Settings(),
-                settings_path=data_dir / "settings.json",
+                settings_path=self.settings_path,
                 model=model,
             )
         )

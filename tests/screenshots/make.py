@@ -9,24 +9,28 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("QT_SCALE_FACTOR", "2")
 
-from PySide6.QtCore import QEventLoop, QPoint, QTimer
+from PySide6.QtCore import QEventLoop, QPoint, QRect, Qt, QTimer
 from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 
 from app.controllers.idle import HOLD_MS
+from app.conversation.preset import Preset
 from app.conversation.tree import Setup
 from app.settings import Appearance, Settings
+from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
+from app.widgets.settings_window import SettingsWindow
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
 from engine.types import FinishReason, PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Rig, card
@@ -211,6 +215,24 @@ def shortcuts(stage: Stage) -> None:
     stage.wait(200)
 
 
+def settings(stage: Stage, tab: Icon) -> None:
+    stage.conversation()
+    preferences, presets = stage.rig.core.preferences, stage.rig.core.presets
+    folders = (
+        "/Volumes/Models/mlx-community",
+        "/Users/me/Documents/very/far/down/in/a/tree/of/models",
+    )
+    preferences.set(replace(preferences.value, model_folders=folders))
+    for name in ("Patient teacher", "Short & dry", "Translator"):
+        presets.put(Preset(name=name))
+    presets.choose(stage.rig.models.status.path, "Short & dry")
+    stage.window.commands[CommandId.SETTINGS].trigger()
+    sheet = stage.window.findChild(SettingsWindow)
+    assert isinstance(sheet, SettingsWindow)
+    sheet.tabs[tab].click()
+    stage.wait(200)
+
+
 def streaming(stage: Stage) -> None:
     stage.conversation()
     stage.say(FOLLOW_UP)
@@ -372,6 +394,9 @@ SCENES = {
     "finding": Scene(finding, ("normal", "small")),
     "more-contrast": Scene(more_contrast),
     "shortcuts": Scene(shortcuts),
+    "settings-appearance": Scene(partial(settings, tab=Icon.APPEARANCE)),
+    "settings-chat": Scene(partial(settings, tab=Icon.CHAT)),
+    "settings-models": Scene(partial(settings, tab=Icon.MODEL)),
     "streaming": Scene(streaming),
     "thinking": Scene(thinking),
     "reading": Scene(reading),
@@ -415,7 +440,7 @@ def shoot(app: QApplication, scene: Scene, appearance: Appearance, size: str) ->
         picture = window.grab()
         if window.picker.isVisible():
             _paste(picture, window.picker, _below(window.toolbar.model_button, window))
-        for dialog in window.findChildren(QDialog):
+        for dialog in (*window.findChildren(QDialog), *window.findChildren(SettingsWindow)):
             _paste(picture, dialog, QPoint(window.width() // 4, Size.TOOLBAR))
         menu = QApplication.activePopupWidget()
         if isinstance(menu, QMenu):
@@ -434,6 +459,9 @@ def _paste(picture: QPixmap, popup: QWidget, place: QPoint) -> None:
     """Put a popup into the picture; where Qt puts it depends on the screen, and the offscreen one is small."""
     painter = QPainter(picture)
     painter.drawPixmap(place, popup.grab())
+    if popup.windowType() is Qt.WindowType.Window:
+        painter.setPen(Qt.GlobalColor.gray)  # a frame, which the system would draw
+        painter.drawRect(QRect(place, popup.size()).adjusted(0, 0, -1, -1))
     painter.end()
     popup.hide()
 

@@ -7,7 +7,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QWidget
 
 from app.settings import Appearance
+from app.theme.icons import Icon
 from app.widgets.commands import CommandId
+from app.widgets.settings_window import SettingsWindow
 from tests.person.kinds.registry import kind
 from tests.person.person import CTRL, Person
 
@@ -77,4 +79,26 @@ def look_at_shortcuts(person: Person) -> bool:
     QTest.keyClick(sheet, Qt.Key.Key_Escape)
     person.settle()
     assert not person.window.findChildren(QDialog, "shortcuts")
+    return True
+
+
+@kind("use the settings")
+def use_settings(person: Person) -> bool:
+    person.press(Qt.Key.Key_Comma, CTRL)
+    settings = person.window.findChild(SettingsWindow)
+    assert isinstance(settings, SettingsWindow)
+    assert settings.isVisible()
+    for tab in settings.tabs.values():
+        person.click(tab)
+    value = person.core.preferences.value
+    appearance = person.random.choice(list(Appearance))
+    person.click(settings.tabs[Icon.APPEARANCE])
+    person.click(settings.appearance.appearance.buttons[appearance])
+    assert person.core.preferences.value.appearance is appearance
+    person.click(settings.tabs[Icon.CHAT])
+    person.click(settings.chat.read_ahead, settings.chat.read_ahead.rect().center())
+    assert person.core.preferences.value.read_ahead is not value.read_ahead
+    QTest.keyClick(settings, Qt.Key.Key_Escape)
+    assert not settings.isVisible()
+    person.settle()
     return True

@@ -1,0 +1,53 @@
+"""A box to tick, painted from the tokens."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QCheckBox, QWidget
+from typing_extensions import override
+
+from app.theme.icons import Icon
+from app.theme.palette import Theme
+from app.theme.tokens import Size, Space
+
+_BOX = Space.L
+_RADIUS = Space.XS
+
+
+class CheckBox(QCheckBox):
+    """Words at the right of a small square."""
+
+    def __init__(self, theme: Theme, text: str, parent: QWidget) -> None:
+        super().__init__(text, parent)
+        self._theme = theme
+        theme.changed.connect(self.update)
+
+    @override
+    def sizeHint(self) -> QSize:
+        width = self.fontMetrics().horizontalAdvance(self.text())
+        return QSize(_BOX + Space.S + width + Space.HAIR, Size.CONTROL)
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    @override
+    def paintEvent(self, e: QPaintEvent) -> None:
+        colors, is_on = self._theme.colors, self.isChecked()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(1, (self.height() - _BOX) / 2, _BOX, _BOX)
+        edge = colors.accent if is_on or self.hasFocus() else colors.tertiary
+        painter.setPen(QPen(QColor(edge), Space.HAIR if self.hasFocus() else 1))
+        painter.setBrush(QColor(colors.accent if is_on else colors.canvas))
+        painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS)
+        if is_on:
+            self._theme.icons.paint(painter, Icon.CHECK, colors.on_accent, box)
+        if is_on and self.hasFocus():
+            painter.setPen(QPen(QColor(colors.text), 1))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(box.adjusted(-0.5, -0.5, 0.5, 0.5), _RADIUS, _RADIUS)
+        painter.setPen(QColor(colors.text))
+        words = self.rect().adjusted(_BOX + Space.S, 0, 0, 0)
+        painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, self.text())

@@ -1,0 +1,39 @@
+"""A short list of names, a widget each, or a sentence where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from app.theme.tokens import Size, Space
+
+
+class RowList(QWidget):
+    """Rows are made anew only when the names are others."""
+
+    def __init__(self, empty: str, make_row: Callable[[str], QWidget], parent: QWidget) -> None:
+        super().__init__(parent)
+        self._make_row = make_row
+        self._shown: tuple[str, ...] = ()
+        self._rows: list[QWidget] = []
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(Space.XS)
+        self._empty = QLabel(empty, self)
+        self._empty.setWordWrap(True)
+        self._empty.setProperty("tone", "secondary")
+        self._empty.setMinimumHeight(Size.CONTROL)
+        self._layout.addWidget(self._empty)
+
+    def show_names(self, names: Sequence[str]) -> None:
+        if tuple(names) == self._shown:
+            return
+        self._shown = tuple(names)
+        for row in self._rows:
+            row.setParent(None)
+            row.deleteLater()
+        self._rows = [self._make_row(name) for name in names]
+        for row in self._rows:
+            self._layout.addWidget(row)
+        self._empty.setVisible(not names)

@@ -1,0 +1,40 @@
+"""Buttons side by side of which one is down: a choice among two or three."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QWidget
+
+
+class Segments(QWidget):
+    """The values and their words; name is what a screen reader says before them."""
+
+    chosen = Signal(object)  # the value that a person has chosen
+
+    def __init__(self, name: str, words: Mapping[object, str], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(name)
+        self._group = QButtonGroup(self)
+        self.buttons: dict[object, QPushButton] = {}
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        places = ["first", *["middle"] * (len(words) - 2), "last"]
+        for (value, text), place in zip(words.items(), places, strict=True):
+            button = QPushButton(text, self)
+            button.setCheckable(True)
+            button.setProperty("kind", "segment")
+            button.setProperty("place", place)
+            button.setAccessibleName(f"{name}: {text}")
+            self._group.addButton(button)
+            self.buttons[value] = button
+            layout.addWidget(button)
+        self._group.buttonClicked.connect(self._on_clicked)
+
+    def show_value(self, value: object) -> None:
+        self.buttons[value].setChecked(True)
+
+    def _on_clicked(self, clicked: QPushButton) -> None:
+        self.chosen.emit(next(value for value, one in self.buttons.items() if one is clicked))

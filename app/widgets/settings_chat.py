@@ -1,0 +1,118 @@
+"""Settings: how messages are sent, what is done meanwhile, the presets."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QActionGroup
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
+
+from app.controllers.models import ModelsController
+from app.controllers.preferences import Preferences
+from app.controllers.presets import PresetsController
+from app.theme.icons import Icon
+from app.theme.palette import Theme
+from app.viewmodels.models import shown_name
+from app.widgets.check_box import CheckBox
+from app.widgets.icon_button import IconButton
+from app.widgets.menu_text import plain
+from app.widgets.message_edit import break_key, send_key
+from app.widgets.row_list import RowList
+from app.widgets.segments import Segments
+from app.widgets.settings_page import SettingsPage
+from app.words import commands, settings as words
+
+
+class ChatPage(SettingsPage):
+    """Applied as it is chosen."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        preferences: Preferences,
+        presets: PresetsController,
+        models: ModelsController,
+        parent: QWidget,
+    ) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._preferences = preferences
+        self._presets = presets
+        self._models = models
+        keys: dict[object, str] = {one: send_key(return_sends=one) for one in (True, False)}
+        self.send_key = Segments(words.SEND_WITH, keys, self)
+        self.read_ahead = CheckBox(theme, commands.READ_AHEAD, self)
+        self.default = QPushButton(self)
+        self._menu = QMenu(self.default)
+        self._list = RowList(words.NO_PRESETS, self._row, self)
+        self._build()
+        self._connect()
+        self._refresh()
+        self._refresh_presets()
+
+    def _build(self) -> None:
+        self.default.setMenu(self._menu)
+        self.add_row(words.SEND_WITH, self.send_key)
+        self._send_note = self.add_note()
+        self.add_row("", self.read_ahead)
+        self.add_note(words.READ_AHEAD_NOTE)
+        self._default_label = self.add_row(words.NEW_CHATS, self.default)
+        self.add_row(words.PRESETS, self._list, fills=True)
+        self.end()
+
+    def _connect(self) -> None:
+        self.send_key.chosen.connect(self._preferences.set_return_sends)
+        self.read_ahead.clicked.connect(self._preferences.toggle_read_ahead)
+        self._menu.aboutToShow.connect(self._fill)
+        self._preferences.changed.connect(self._refresh)
+        self._presets.changed.connect(self._refresh_presets)
+        self._models.status_changed.connect(self._refresh_presets)
+
+    def _refresh(self) -> None:
+        value = self._preferences.value
+        self.send_key.show_value(value.return_sends)
+        self._send_note.setText(words.new_line(break_key(return_sends=value.return_sends)))
+        self.read_ahead.setChecked(value.read_ahead)
+
+    def _refresh_presets(self) -> None:
+        presets, path = self._presets.value, self._models.status.path
+        name = presets.by_model.get(path, "")
+        self.default.setText(plain(name) or words.NO_PRESET)
+        model = shown_name(self._models.status, self._models.cards)
+        self.default.setAccessibleName(words.new_chats_with(model))
+        self.default.setToolTip(words.new_chats_with(model))
+        for part in (self.default, self._default_label):
+            part.setVisible(bool(path and presets.by_name))
+        self._list.show_names(list(presets.by_name))
+
+    def _row(self, name: str) -> QWidget:
+        row = QWidget(self._list)
+        layout = QHBoxLayout(row)
+        layout.setContentsMargins(0, 0, 0, 0)
+        delete = IconButton(self._theme, Icon.TRASH, words.delete_preset(name), row)
+        delete.clicked.connect(partial(self._delete, name))
+        label = QLabel(name, row)
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        layout.addWidget(label, 1)
+        layout.addWidget(delete)
+        return row
+
+    def _delete(self, name: str, *_checked: object) -> None:
+        self._presets.delete(name)
+
+    def _fill(self) -> None:
+        """The menu of what new chats with the model in use begin with."""
+        menu, path = self._menu, self._models.status.path
+        menu.clear()
+        group = QActionGroup(menu)
+        chosen = self._presets.value.by_model.get(path, "")
+        for name in ("", *self._presets.value.by_name):
+            action = menu.addAction(plain(name) or words.NO_PRESET)
+            action.setCheckable(True)
+            action.setChecked(name == chosen)
+            group.addAction(action)
+            action.triggered.connect(partial(self._choose, name))
+
+    def _choose(self, name: str, *_checked: object) -> None:
+        self._presets.choose(self._models.status.path, name)

@@ -1,0 +1,46 @@
+"""What the pages of the settings have in common: rows of a label and a control, notes below."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+
+from app.theme.tokens import Size, Space
+
+
+class SettingsPage(QWidget):
+    """Two columns: what is set, right-aligned, and how."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(Space.XXL, Space.XL, Space.XXL, Space.XL)
+        self._grid.setHorizontalSpacing(Space.L)
+        self._grid.setVerticalSpacing(Space.XS)
+        self._grid.setColumnStretch(1, 1)
+
+    def add_row(self, words: str, control: QWidget, *, fills: bool = False) -> QLabel:
+        """A control, or several in one widget, behind its label."""
+        row = self._grid.rowCount()
+        label = QLabel(words, self)
+        label.setBuddy(control)
+        label.setFixedHeight(Size.CONTROL)
+        top = Qt.AlignmentFlag.AlignTop
+        self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignRight | top)
+        side = top if fills else Qt.AlignmentFlag.AlignLeft | top
+        self._grid.addWidget(control, row, 1, side)
+        return label
+
+    def add_note(self, words: str = "") -> QLabel:
+        """A sentence below the control before it."""
+        note = QLabel(words, self)
+        note.setWordWrap(True)
+        note.setProperty("type", "small")
+        note.setProperty("tone", "secondary")
+        note.setContentsMargins(0, 0, 0, Space.M)
+        self._grid.addWidget(note, self._grid.rowCount(), 1)
+        return note
+
+    def end(self) -> None:
+        """What is left of the height stays empty."""
+        self._grid.setRowStretch(self._grid.rowCount(), 1)

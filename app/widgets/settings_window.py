@@ -1,0 +1,109 @@
+"""The window of settings: tabs above, one page below. What is chosen is applied at once."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QFrame,
+    QHBoxLayout,
+    QScrollArea,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.controllers.core import Core
+from app.theme.icons import GRID, Icon
+from app.theme.palette import Theme
+from app.theme.tokens import Size, Space
+from app.widgets.commands import Actions, CommandId
+from app.widgets.settings_appearance import AppearancePage
+from app.widgets.settings_chat import ChatPage
+from app.widgets.settings_models import ModelsPage
+from app.words import settings as words
+
+
+class SettingsWindow(QWidget):
+    """Beside the main window, not above it; made once, hidden when it is closed."""
+
+    def __init__(self, theme: Theme, core: Core, actions: Actions, parent: QWidget) -> None:
+        super().__init__(parent, Qt.WindowType.Window)
+        self.setObjectName("settings")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setWindowTitle(words.TITLE)
+        self.setFixedSize(Size.SETTINGS_WIDTH, Size.SETTINGS_HEIGHT)
+        self._theme = theme
+        self.tabs: dict[Icon, QToolButton] = {}
+        self._group = QButtonGroup(self)
+        self._row = QHBoxLayout()
+        self._pages = QStackedWidget(self)
+        self.appearance = AppearancePage(theme, core.preferences, self)
+        self.chat = ChatPage(theme, core.preferences, core.presets, core.models, self)
+        self.models = ModelsPage(core.preferences, core.models, actions[CommandId.ADD_FOLDER], self)
+        self._build()
+        theme.changed.connect(self._tint)
+        self._tint()
+
+    def open(self) -> None:
+        """Show it, or bring it to the front."""
+        self.show()
+        self.raise_()
+        self.activateWindow()
+        self.setFocus()
+
+    def _build(self) -> None:
+        for icon, name, page in (
+            (Icon.APPEARANCE, words.APPEARANCE, self.appearance),
+            (Icon.CHAT, words.CHAT, self.chat),
+            (Icon.MODEL, words.MODELS, self.models),
+        ):
+            self._add(icon, name, page)
+        self._row.setContentsMargins(Space.L, Space.S, Space.L, Space.S)
+        self._row.setSpacing(Space.XS)
+        self._row.insertStretch(0)
+        self._row.addStretch()
+        line = QFrame(self)
+        line.setObjectName("settingsLine")
+        line.setFixedHeight(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(self._row)
+        layout.addWidget(line)
+        layout.addWidget(self._pages, 1)
+        self._group.buttons()[0].setChecked(True)
+
+    def _add(self, icon: Icon, name: str, page: QWidget) -> None:
+        tab = QToolButton(self)
+        tab.setText(name)
+        tab.setCheckable(True)
+        tab.setProperty("kind", "tab")
+        tab.setIconSize(QSize(GRID, GRID))
+        tab.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
+        tab.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        scroller = QScrollArea(self)
+        scroller.setWidgetResizable(True)
+        scroller.setFrameShape(QFrame.Shape.NoFrame)
+        scroller.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroller.setWidget(page)
+        self._pages.addWidget(scroller)
+        tab.clicked.connect(lambda: self._pages.setCurrentWidget(scroller))
+        self._group.addButton(tab)
+        self._row.addWidget(tab)
+        self.tabs[icon] = tab
+
+    def _tint(self) -> None:
+        for icon, tab in self.tabs.items():
+            tab.setIcon(self._theme.icons.icon(icon, self._theme.colors.secondary))
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.close()
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,48 @@
+"""The window of settings."""
+
+from __future__ import annotations
+
+from typing import Final
+
+TITLE: Final = "Settings"
+
+APPEARANCE: Final = "Appearance"
+CHAT: Final = "Chat"
+MODELS: Final = "Models"
+
+THEME: Final = "Theme"
+TEXT_SIZE: Final = "Text size"
+CONTRAST_NOTE: Final = "Stronger lines and lesser text that is easier to read"
+
+SEND_WITH: Final = "Send with"
+READ_AHEAD_NOTE: Final = "The open chat and long drafts are read before you send; not on battery"
+PRESETS: Final = "Presets"
+NO_PRESETS: Final = "None yet. The inspector keeps a chat's system prompt and sampling as one."
+NO_PRESET: Final = "No preset"
+NEW_CHATS: Final = "New chats begin with"
+
+FOLDERS: Final = "Model folders"
+OWN_PLACES: Final = "The caches of Hugging Face and LM Studio are looked through as well."
+FOLDERS_NOTE: Final = "Nothing is copied or changed there."
+NO_FOLDERS: Final = "None added"
+REMOVE: Final = "Remove"
+
+
+def new_line(key: str) -> str:
+    return f"{key} begins a new line"
+
+
+def percent(number: int) -> str:
+    return f"{number} %"
+
+
+def remove(folder: str) -> str:
+    return f"Remove {folder}"
+
+
+def delete_preset(name: str) -> str:
+    return f"Delete preset {name}"
+
+
+def new_chats_with(model_name: str) -> str:
+    return f"New chats with {model_name} begin with"

@@ -1,0 +1,142 @@
+"""The settings, used by mouse and keyboard; every change is in force at once and kept."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
+
+from app.conversation.preset import Preset
+from app.settings import Appearance, load_settings
+from app.theme.icons import Icon
+from app.theme.palette import Theme
+from app.widgets.commands import CommandId
+from app.widgets.settings_window import SettingsWindow
+from tests.app.conftest import MakeStage
+from tests.fakes.stage import CTRL, Key, Stage
+
+pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
+LEFT = Qt.MouseButton.LeftButton
+
+
+def opened(stage: Stage, tab: Icon = Icon.APPEARANCE) -> SettingsWindow:
+    stage.run(CommandId.SETTINGS)
+    window = stage.window.findChild(SettingsWindow)
+    assert isinstance(window, SettingsWindow)
+    QTest.mouseClick(window.tabs[tab], LEFT)
+    return window
+
+
+def named(parent: QWidget, name: str) -> QPushButton | QToolButton:
+    kinds = (QPushButton, QToolButton)
+    return next(
+        one for kind in kinds for one in parent.findChildren(kind) if one.accessibleName() == name
+    )
+
+
+def test_the_key_opens_it_once_and_esc_closes_it(stage: Stage) -> None:
+    for _ in range(2):
+        QTest.keyClick(stage.edit, Key.Key_Comma, CTRL)
+        windows = stage.window.findChildren(SettingsWindow)
+        assert [one.isVisible() for one in windows] == [True]
+        QTest.keyClick(windows[0], Key.Key_Escape)
+        assert not windows[0].isVisible()
+    assert stage.window.isVisible()
+
+
+def test_close_window_closes_the_window_that_is_in_front(stage: Stage) -> None:
+    window = opened(stage)
+    stage.run(CommandId.CLOSE)
+    assert not window.isVisible()
+    assert stage.window.isVisible()
+
+
+def test_colours_contrast_and_size_change_at_once(stage: Stage) -> None:
+    page = opened(stage).appearance
+    QTest.mouseClick(page.appearance.buttons[Appearance.DARK], LEFT)
+    assert stage.theme.is_dark
+    before = stage.theme.colors
+    QTest.mouseClick(page.contrast, LEFT, pos=page.contrast.rect().center())
+    assert stage.theme.colors != before
+    assert stage.window.commands[CommandId.CONTRAST].isChecked()
+    page.zoom.setFocus()
+    QTest.keyClick(page.zoom, Key.Key_Right)
+    assert stage.rig.core.preferences.value.text_zoom == 110
+    stage.run(CommandId.ZOOM_IN)
+    assert page.zoom.value() == 12
+    stage.run(CommandId.LIGHT)
+    assert page.appearance.buttons[Appearance.LIGHT].isChecked()
+
+
+def test_return_can_begin_a_new_line_instead_of_sending(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    page = opened(stage, Icon.CHAT).chat
+    QTest.mouseClick(page.send_key.buttons[False], LEFT)
+    stage.type("One")
+    QTest.keyClick(stage.edit, Key.Key_Return)
+    stage.type("more")
+    assert stage.edit.toPlainText() == "One\nmore"
+    assert stage.composer.button.toolTip() == "Send  Ctrl+Return"
+    QTest.keyClick(stage.edit, Key.Key_Return, CTRL)
+    stage.settle()
+    stage.answer("1")
+    assert stage.texts == ["One\nmore", "1"]
+    stage.run(CommandId.EDIT_LAST)
+    editor = stage.pane.view.focusWidget()
+    QTest.keyClick(editor, Key.Key_Return)
+    QTest.keyClicks(editor, "and more")
+    QTest.keyClick(editor, Key.Key_Return, CTRL)
+    stage.settle()
+    stage.answer("2")
+    assert stage.texts == ["One\nmore\nand more", "2"]
+    stage.close()
+    path = stage.rig.settings_path
+    assert load_settings(path).settings.return_sends is False
+
+
+def test_presets_are_chosen_for_new_chats_and_deleted_with_undo(stage: Stage) -> None:
+    page = opened(stage, Icon.CHAT).chat
+    assert page.default.isHidden()
+    for name in ("<b>Brief</b>", "Long & slow"):
+        stage.rig.core.presets.put(Preset(name=name, system_prompt=name))
+    menu = page.default.menu()
+    menu.aboutToShow.emit()
+    assert [one.text() for one in menu.actions()] == ["No preset", "<b>Brief</b>", "Long && slow"]
+    menu.actions()[2].trigger()
+    assert page.default.text() == "Long && slow"
+    assert stage.rig.current.system_prompt == "Long & slow"
+    labels = [one for one in page.findChildren(QLabel) if one.text() == "<b>Brief</b>"]
+    assert [one.textFormat() for one in labels] == [Qt.TextFormat.PlainText]
+    QTest.mouseClick(named(page, "Delete preset Long & slow"), LEFT)
+    stage.settle()
+    assert list(stage.rig.core.presets.value.by_name) == ["<b>Brief</b>"]
+    assert page.default.text() == "No preset"
+    stage.run(CommandId.UNDO)
+    assert page.default.text() == "Long && slow"
+
+
+def test_folders_can_be_taken_out_again(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    stage.rig.models.add_folder(stage.rig.settings_path.parent)
+    folder = str(stage.rig.settings_path.parent)
+    page = opened(stage, Icon.MODEL).models
+    QTest.mouseClick(named(page, f"Remove {folder}"), LEFT)
+    stage.settle()
+    assert stage.rig.core.preferences.value.model_folders == ()
+    stage.qtbot.waitUntil(lambda: stage.rig.catalog.folders == ())
+
+
+@pytest.mark.parametrize("appearance", [Appearance.LIGHT, Appearance.DARK])
+def test_every_page_paints(stage: Stage, appearance: Appearance) -> None:
+    theme: Theme = stage.theme
+    theme.set_appearance(appearance)
+    window = opened(stage)
+    pictures: list[QImage] = []
+    for tab in window.tabs.values():
+        QTest.mouseClick(tab, LEFT)
+        pictures.append(window.grab().toImage())
+    assert all(one != other for one, other in pairwise(pictures))
