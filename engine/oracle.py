@@ -88,14 +88,14 @@ def _is_token_right(model: LoadedModel, record: Record, index: int, naive: mx.ar
     """Whether the token that was delivered is the one that the naive logits give."""
     if record.is_forced:
         return True
-    logits_filter = make_filter(record.sampling, model.vocab_size)
+    logits_filter = make_filter(record.sampling, model.vocab_size, model.spared_ids)
     token_ids = [*record.prompt_ids, *record.output_ids[:index]]
-    drawn = draw(
-        logits_filter(lambda: mx.array(token_ids[-PENALTY_WINDOW:], mx.int32), naive),
-        temperature=record.sampling.temperature,
-        seed=record.sampling.seed,
-        index=record.num_begun + index,
-    ).item()
+    at = record.num_begun + index
+    filtered = logits_filter(
+        lambda: mx.array(token_ids[-PENALTY_WINDOW:], mx.int32), naive, index=at
+    )
+    sampling = record.sampling
+    drawn = draw(filtered, temperature=sampling.temperature, seed=sampling.seed, index=at).item()
     if index < len(record.output_ids):
         return drawn == record.output_ids[index]
     return drawn in model.prompts.tokenizer.markers.eos_ids

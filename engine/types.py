@@ -94,6 +94,9 @@ class SamplingParams:
     top_p: float = 0.95
     top_k: int = 0
     min_p: float = 0.0
+    min_kept: int = 1  # tokens that min_p leaves in any case
+    xtc_probability: float = 0.0  # of leaving out, for one token, the likeliest but the last
+    xtc_threshold: float = 0.1  # of those at least as likely as this, 0 to 0.5
     repetition_penalty: float = 1.0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0

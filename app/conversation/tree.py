@@ -60,6 +60,9 @@ class Setup:
     top_p: float | None = None
     top_k: int | None = None
     min_p: float | None = None
+    min_kept: int | None = None
+    xtc_probability: float | None = None
+    xtc_threshold: float | None = None
     repetition_penalty: float | None = None
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
@@ -75,6 +78,9 @@ class Setup:
             top_p=_or(self.top_p, defaults.top_p),
             top_k=_or(self.top_k, defaults.top_k),
             min_p=_or(self.min_p, defaults.min_p),
+            min_kept=_or(self.min_kept, defaults.min_kept),
+            xtc_probability=_or(self.xtc_probability, defaults.xtc_probability),
+            xtc_threshold=_or(self.xtc_threshold, defaults.xtc_threshold),
             repetition_penalty=_or(self.repetition_penalty, defaults.repetition_penalty),
             presence_penalty=_or(self.presence_penalty, defaults.presence_penalty),
             frequency_penalty=_or(self.frequency_penalty, defaults.frequency_penalty),

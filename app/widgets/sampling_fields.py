@@ -33,6 +33,9 @@ _OPTIONS = (
     _Option("top_p", words.TOP_P, words.TOP_P_TIP, 0.0, 1.0),
     _Option("top_k", words.TOP_K, words.TOP_K_TIP, 0, 1000, 0),
     _Option("min_p", words.MIN_P, words.MIN_P_TIP, 0.0, 1.0),
+    _Option("min_kept", words.MIN_KEPT, words.MIN_KEPT_TIP, 1, 1000, 0),
+    _Option("xtc_probability", words.XTC_PROBABILITY, words.XTC_PROBABILITY_TIP, 0.0, 1.0),
+    _Option("xtc_threshold", words.XTC_THRESHOLD, words.XTC_THRESHOLD_TIP, 0.0, 0.5),
     _Option(
         "repetition_penalty",
         words.REPETITION,

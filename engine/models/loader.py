@@ -58,6 +58,12 @@ class LoadedModel:
     can_merge: bool  # several rows go through it in one pass
     can_undo: bool  # the newest token can be taken back
 
+    @property
+    def spared_ids(self) -> tuple[int, ...]:
+        """What a reply needs for its form: the ends of a line and of the reply."""
+        tokenizer = self.prompts.tokenizer
+        return (*tokenizer.encode_text("\n"), *sorted(tokenizer.markers.eos_ids))
+
 
 def load_model(
     path: Path, progress: Callable[[int, int], None], *, kv_bits: int | None = None

@@ -174,7 +174,7 @@ class Decoder:
             at = index - len(sequence.prompt.begun)
             eos = min(self._model.prompts.tokenizer.markers.eos_ids)
             return Drawn(mx.array(forced[at] if at < len(forced) else eos, mx.uint32), kept)
-        filtered = sequence.filter(lambda: _recent(sequence), logits)
+        filtered = sequence.filter(lambda: _recent(sequence), logits, index=index)
         sampling = request.sampling
         return Drawn(
             draw(filtered, temperature=sampling.temperature, seed=sampling.seed, index=index), kept

@@ -78,7 +78,9 @@ class Runner:
         if others and not self._memory.fits_beside(len(prompt.token_ids), room, others):
             return None
         clock.rendered = time.perf_counter()
-        logits_filter = make_filter(request.sampling, self._model.vocab_size)
+        logits_filter = make_filter(
+            request.sampling, self._model.vocab_size, self._model.spared_ids
+        )
         reply = ReplyStream(
             self._model.prompts.tokenizer, in_reasoning=prompt.in_reasoning, begun=prompt.begun
         )

@@ -20,6 +20,11 @@ def draw(logits: mx.array, *, temperature: float, seed: int, index: int) -> mx.a
     return mx.random.categorical(logits * (1.0 / temperature), key=key)
 
 
+def chance(seed: int, index: int) -> float:
+    """A number in [0, 1) for a decision at an output token, apart from which token is drawn there."""
+    return (mix(mix(seed, index), index) >> 11) / (1 << 53)
+
+
 def mix(seed: int, index: int) -> int:
     """A 64-bit key from two numbers (the finaliser of splitmix64, Steele et al. 2014)."""
     z = (seed + (index + 1) * _GOLDEN) & _MASK

@@ -53,7 +53,10 @@ def request_of(number: int, *, num_words: int | None = None, max_tokens: int = 0
         messages=(user(f"{number} {text}"),),
         new_messages=frozenset({0}),
         sampling=SamplingParams(
-            temperature=0.8, seed=number, repetition_penalty=1.0 + 0.1 * (number % 3)
+            temperature=0.8,
+            seed=number,
+            repetition_penalty=1.0 + 0.1 * (number % 3),
+            xtc_probability=0.5 * (number % 2 == 0),
         ),
         max_tokens=max_tokens or 4 + 3 * number,
         forced=ForcedReply(text=FORCED) if is_forced else None,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import cast
+
 import mlx.core as mx
 from hypothesis import given, settings, strategies as st
 
@@ -52,11 +55,11 @@ def nothing() -> mx.array:
 
 def test_filters_cut_the_tail() -> None:
     cut = make_filter(SamplingParams(top_p=1.0, top_k=2), vocab_size=5)
-    kept = [bool(x > -1e9) for x in cut(nothing, LOGITS).tolist()]  # type: ignore[union-attr]
+    kept = [bool(x > -1e9) for x in cut(nothing, LOGITS, index=0).tolist()]  # type: ignore[union-attr]
 
     assert kept == [True, True, False, False, False]
     narrow = make_filter(SamplingParams(top_p=0.5), vocab_size=5)
-    assert sum(x > -1e9 for x in narrow(nothing, LOGITS).tolist()) == 1  # type: ignore[union-attr,misc]
+    assert sum(x > -1e9 for x in narrow(nothing, LOGITS, index=0).tolist()) == 1  # type: ignore[union-attr,misc]
 
 
 def test_penalties_look_at_recent_tokens() -> None:
@@ -66,6 +69,37 @@ def test_penalties_look_at_recent_tokens() -> None:
     def recent() -> mx.array:
         return mx.array([0])
 
-    assert mx.argmax(plain(recent, LOGITS)).item() == 0
-    assert mx.argmax(penalise(recent, LOGITS)).item() == 1
+    assert mx.argmax(plain(recent, LOGITS, index=0)).item() == 0
+    assert mx.argmax(penalise(recent, LOGITS, index=0)).item() == 1
     assert LOGITS[0].item() == 2.0
+
+
+def kept_by(params: SamplingParams, index: int = 0, spared_ids: tuple[int, ...] = ()) -> list[bool]:
+    logits = make_filter(params, 5, spared_ids)(nothing, LOGITS, index=index)
+    return [float(str(x)) > -1e9 for x in cast("list[float]", logits.tolist())]
+
+
+def test_min_p_leaves_as_many_as_wanted() -> None:
+    params = SamplingParams(top_p=1.0, min_p=0.99)
+    assert sum(kept_by(params)) == 1
+    assert sum(kept_by(replace(params, min_kept=3))) == 3
+
+
+def test_xtc_leaves_out_the_likeliest_but_the_last_of_them_and_what_is_spared() -> None:
+    params = SamplingParams(top_p=1.0, xtc_probability=1.0, xtc_threshold=0.05)
+    probabilities = cast("list[float]", mx.softmax(LOGITS).tolist())
+    likely = [index for index, one in enumerate(probabilities) if one > 0.05]
+    assert len(likely) > 2
+    last = min(likely, key=probabilities.__getitem__)
+    gone = set(likely) - {last}
+    assert {index for index, keeps in enumerate(kept_by(params)) if not keeps} == gone
+    spared = next(iter(gone))
+    assert kept_by(params, spared_ids=(spared,))[spared]
+
+
+def test_xtc_is_by_chance_and_the_same_each_time() -> None:
+    params = SamplingParams(top_p=1.0, xtc_probability=0.3, xtc_threshold=0.05, seed=7)
+    cuts = [not all(kept_by(params, index)) for index in range(200)]
+    assert 30 < sum(cuts) < 90
+    assert cuts == [not all(kept_by(params, index)) for index in range(200)]
+    assert cuts != [not all(kept_by(replace(params, seed=8), index)) for index in range(200)]

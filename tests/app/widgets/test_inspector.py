@@ -91,6 +91,9 @@ def test_sampling_by_numbers_and_back_to_the_model_s_own(make_stage: MakeStage) 
         "top_p": "0.8",
         "top_k": "40",
         "min_p": "0.05",
+        "min_kept": "3",
+        "xtc_probability": "0.5",
+        "xtc_threshold": "0.2",
         "repetition_penalty": "1.2",
         "presence_penalty": "-0.5",
         "frequency_penalty": "0.25",
@@ -103,6 +106,8 @@ def test_sampling_by_numbers_and_back_to_the_model_s_own(make_stage: MakeStage) 
     request = stage.engine.submitted[0]
     sampling = request.sampling
     assert (sampling.top_p, sampling.top_k, sampling.min_p) == (0.8, 40, 0.05)
+    assert (sampling.min_kept, sampling.xtc_probability) == (3, 0.5)
+    assert sampling.xtc_threshold == 0.2
     assert (sampling.repetition_penalty, sampling.presence_penalty) == (1.2, -0.5)
     assert (sampling.frequency_penalty, request.max_tokens) == (0.25, 99)
     fields["top_k"].selectAll()
