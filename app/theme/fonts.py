@@ -14,6 +14,7 @@ from PySide6.QtGui import QFont, QFontDatabase
 
 from app.theme.tokens import TextStyle
 from app.words import problems as words
+from engine.errors import UserFixableError
 
 TEXT_FAMILIES = (
     "Inter",
@@ -38,8 +39,11 @@ CODE_FAMILIES = (
 )
 
 
-class FontError(RuntimeError):
+class FontError(UserFixableError):
     """No usable font is installed."""
+
+    title = words.NO_WINDOW
+    advice = words.NO_CODE_FONT_ADVICE
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ NO_MODEL: Final = "There is nothing to answer with."
 
 # The store of conversations.
 STORE: Final = "Your conversations could not be used."
-STORE_CLOSED: Final = "The conversations could not be opened."
+STORE_CLOSED: Final = "They could not be opened."
 STORE_NEWER: Final = "These conversations were saved by a newer Rejoinder."
 STORE_NEWER_ADVICE: Final = (
     "Install the newer version again, or choose another folder with --data-dir."
@@ -40,7 +40,9 @@ ALREADY_RUNNING_ADVICE: Final = "Use the open window, or choose another folder w
 # Settings, folders, what the machine lacks.
 SETTINGS: Final = "The settings could not be read."
 FOLDER_ADVICE: Final = "Choose another folder with --data-dir."
-NO_CODE_FONT: Final = "No fixed-pitch font is installed. Install one, for example DejaVu Sans Mono."
+NO_WINDOW: Final = "Rejoinder can't open its window."
+NO_CODE_FONT: Final = "No fixed-pitch font is installed."
+NO_CODE_FONT_ADVICE: Final = "Install one, for example DejaVu Sans Mono, and start again."
 NO_DISPLAY: Final = "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set)."
 
 

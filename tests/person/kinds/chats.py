@@ -107,8 +107,9 @@ def delete_chat(person: Person) -> bool:
         return False
     gone = person.current
     chats.setFocus()
+    focused, row = QApplication.focusWidget(), chats.currentIndex().data()
     person.press(Qt.Key.Key_Delete)
-    assert gone not in person.listed
+    assert gone not in person.listed, f"{focused} had the focus, {row} was current"
     return True
 
 
