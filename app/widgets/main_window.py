@@ -19,11 +19,9 @@ from typing_extensions import override
 
 from app.controllers.core import Core
 from app.controllers.origin import Origin
-from app.conversation.preset import NAME_LEN, Preset, preset_of
-from app.conversation.text import one_line
 from app.settings import Appearance
 from app.theme.palette import Theme
-from app.theme.tokens import Size, Space
+from app.theme.tokens import Size
 from app.theme.window_style import make_window_style
 from app.viewmodels.models import shown_name
 from app.viewmodels.transcript import ScrollPosition
@@ -33,16 +31,16 @@ from app.widgets.commands import CommandId, fill_menu_bar, make_actions
 from app.widgets.dialogs import ask_for_folder, ask_where_to_save, show_about
 from app.widgets.editing import TextCommands
 from app.widgets.inspector import Inspector
+from app.widgets.inspector_binding import InspectorBinding
 from app.widgets.model_picker import ModelPicker
-from app.widgets.preset_button import PresetButton
+from app.widgets.pane_toast import PaneToast
 from app.widgets.quitting import QuitGuard
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.shortcut_sheet import show_shortcuts
 from app.widgets.sidebar import Sidebar
-from app.widgets.toast import Toast
 from app.widgets.toolbar import Toolbar
 from app.widgets.window_frame import frame_text, restore_frame
-from app.words import commands, window as words
+from app.words import window as words
 from engine.types import ConversationId, Problem
 
 APPEARANCES = {
@@ -70,14 +68,15 @@ class MainWindow(QMainWindow):
         # A connection to a method does not keep a plain object alive.
         self._text_commands = TextCommands(self.pane.view, core.undo)
         self.inspector = Inspector(self)
+        self._inspecting = InspectorBinding(self.inspector, core)
         self.picker = ModelPicker(theme, core.models, self)
         self._quitting = QuitGuard(self, lambda: core.turns.num_writing)
         self.commands = make_actions(self, self._slots())
         self.pane.find_bar.bind(self.commands)
         self.sidebar = Sidebar(theme, core, origin, self.commands)
         self.toolbar = Toolbar(theme, self.commands, self)
-        self.toast = Toast(self)
-        self._attention = Attention(self, core.turns, core.library, self._offer)
+        self.toast = PaneToast(self.pane, core, self)
+        self._attention = Attention(self, core.turns, core.library, self.toast.offer)
         self._build()
         self._connect()
         restore_frame(self, core.preferences.value.window_geometry)
@@ -88,7 +87,7 @@ class MainWindow(QMainWindow):
 
     def say_problem(self, problem: Problem) -> None:
         """One sentence about something that went wrong beside the conversation."""
-        self._say(f"{problem.title} {problem.advice}".strip())
+        self.toast.say(f"{problem.title} {problem.advice}".strip())
 
     def flush(self) -> None:
         """Hand over what is being typed, and where the window is."""
@@ -141,36 +140,21 @@ class MainWindow(QMainWindow):
             core.library.list_changed,
             core.models.status_changed,
             core.models.cards_changed,
+            core.presets.changed,
         ):
             changed.connect(self._refresh)
         core.desk.changed.connect(self._on_conversation_changed)
         core.turns.activity_changed.connect(self._on_conversation_changed)
         core.idle.note_changed.connect(self._refresh_model)
-        core.chat.deleted.connect(self._on_deleted)
         core.chat.restored.connect(core.library.select)
-        core.presets.replaced.connect(self._on_preset_replaced)
-        core.exports.saved.connect(self._on_saved)
         self.pane.view.save_requested.connect(self._save_text)
         core.preferences.changed.connect(self._apply_preferences)
         self.toolbar.renamed.connect(self._rename)
         self.pane.choose_model_requested.connect(self._choose_model)
-        self.pane.said.connect(self._say)
         self.pane.sending.connect(self.inspector.flush)
         self.pane.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
-        self.inspector.prompt_changed.connect(core.chat.set_system_prompt)
-        self.inspector.setup_changed.connect(core.chat.set_setup)
-        self._connect_presets(self.inspector.preset)
         self.picker.add_folder_requested.connect(self._add_folder)
         self._theme.changed.connect(self._dress)
-
-    def _connect_presets(self, button: PresetButton) -> None:
-        presets = self._core.presets
-        presets.changed.connect(self._refresh)
-        presets.deleted.connect(self._on_preset_deleted)
-        button.chosen.connect(self._apply_preset)
-        button.saved.connect(self._save_preset)
-        button.deleted.connect(presets.delete)
-        button.default_chosen.connect(presets.choose)
 
     def _slots(self) -> Mapping[CommandId, Callable[[], object]]:
         preferences, library = self._core.preferences, self._core.library
@@ -239,17 +223,6 @@ class MainWindow(QMainWindow):
     def _rename(self, title: str) -> None:
         self._core.library.rename(self._core.library.current, title)
 
-    def _apply_preset(self, preset: Preset) -> None:
-        self.inspector.drop_typing()
-        self._core.chat.apply_preset(self._core.library.current, preset)
-
-    def _save_preset(self, text: str) -> None:
-        self.inspector.flush()
-        name = one_line(text, NAME_LEN)
-        if name:
-            conversation = self._core.desk.get(self._core.library.current)
-            self._core.presets.put(preset_of(conversation, name))
-
     def _save_text(self, name: str, text: str) -> None:
         ask_where_to_save(self, name, lambda path: self._core.exports.save(path, text))
 
@@ -310,13 +283,7 @@ class MainWindow(QMainWindow):
         conversation = core.desk.get(core.library.current)
         self.toolbar.set_title(conversation.title)
         self._refresh_model()
-        self.inspector.show_conversation(conversation, core.models.status.facts)
-        self.inspector.preset.show_presets(
-            core.presets.value,
-            conversation,
-            core.models.status.path,
-            shown_name(core.models.status, core.models.cards),
-        )
+        self._inspecting.refresh()
         self._refresh_commands()
 
     def _refresh_model(self) -> None:
@@ -346,38 +313,6 @@ class MainWindow(QMainWindow):
             self.commands[command].setEnabled(enabled)
         kept_ready = core.library.current in core.library.kept_ready
         self.commands[CommandId.KEEP_READY].setChecked(kept_ready)
-
-    def _on_saved(self, name: str) -> None:
-        self._say(words.saved_as(name))
-
-    def _on_preset_replaced(self, name: str, undo: Callable[[], object]) -> None:
-        self._offer(words.replaced_preset(name), commands.UNDO, undo)
-
-    def _on_preset_deleted(self, name: str, undo: Callable[[], object]) -> None:
-        self._offer(words.deleted_preset(name), commands.UNDO, undo)
-
-    def _on_deleted(self, num_messages: int, undo: Callable[[], object]) -> None:
-        self._offer(words.deleted_messages(num_messages), commands.UNDO, undo)
-
-    def _say(self, text: str) -> None:
-        self.toast.say(text)
-        self._place_toast()
-
-    def _offer(self, text: str, word: str, act: Callable[[], object]) -> None:
-        self.toast.offer(text, word, act)
-        self._place_toast()
-
-    def _place_toast(self) -> None:
-        """Above the composer; where that stands in the middle of an empty conversation, at the end."""
-        pane = self.pane
-        self.toast.setFixedWidth(min(Size.INSPECTOR + Size.SIDEBAR, pane.width() - Space.XXL))
-        self.toast.adjustSize()
-        is_empty = pane.question.isVisible()
-        below = pane.rect().bottomLeft() if is_empty else pane.composer.geometry().topLeft()
-        corner = pane.mapTo(self, below)
-        left = corner.x() + (pane.width() - self.toast.width()) // 2
-        self.toast.move(left, corner.y() - self.toast.height() - Space.S)
-        self.toast.raise_()
 
     def _on_scrolled(self, value: int) -> None:
         self.toolbar.set_scrolled(value > self.pane.view.verticalScrollBar().minimum())
@@ -418,4 +353,4 @@ class MainWindow(QMainWindow):
         super().resizeEvent(event)
         self._show_sidebar()
         if self.toast.isVisible():
-            self._place_toast()
+            self.toast.place()

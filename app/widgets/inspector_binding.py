@@ -1,0 +1,45 @@
+"""Keeps the inspector true to the conversation on show, and hands its wishes to the controllers."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+
+from app.controllers.core import Core
+from app.conversation.preset import NAME_LEN, Preset, preset_of
+from app.conversation.text import one_line
+from app.viewmodels.models import shown_name
+from app.widgets.inspector import Inspector
+
+
+class InspectorBinding(QObject):
+    """Belongs to the inspector."""
+
+    def __init__(self, inspector: Inspector, core: Core) -> None:
+        super().__init__(inspector)
+        self._inspector = inspector
+        self._core = core
+        inspector.prompt_changed.connect(core.chat.set_system_prompt)
+        inspector.setup_changed.connect(core.chat.set_setup)
+        inspector.preset.chosen.connect(self._apply_preset)
+        inspector.preset.saved.connect(self._save_preset)
+        inspector.preset.deleted.connect(core.presets.delete)
+        inspector.preset.default_chosen.connect(core.presets.choose)
+
+    def refresh(self) -> None:
+        core = self._core
+        conversation, status = core.desk.get(core.library.current), core.models.status
+        self._inspector.show_conversation(conversation, status.facts)
+        self._inspector.preset.show_presets(
+            core.presets.value, conversation, status.path, shown_name(status, core.models.cards)
+        )
+
+    def _apply_preset(self, preset: Preset) -> None:
+        self._inspector.drop_typing()
+        self._core.chat.apply_preset(self._core.library.current, preset)
+
+    def _save_preset(self, text: str) -> None:
+        self._inspector.flush()
+        name = one_line(text, NAME_LEN)
+        if name:
+            conversation = self._core.desk.get(self._core.library.current)
+            self._core.presets.put(preset_of(conversation, name))

@@ -1,0 +1,62 @@
+"""The toast over the conversation: what was done and can be undone, what ended elsewhere, what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QWidget
+from typing_extensions import override
+
+from app.controllers.core import Core
+from app.theme.tokens import Size, Space
+from app.widgets.chat_pane import ChatPane
+from app.widgets.toast import Toast
+from app.words import commands, window as words
+
+
+class PaneToast(Toast):
+    """A child of the window, above the pane's composer."""
+
+    def __init__(self, pane: ChatPane, core: Core, window: QWidget) -> None:
+        super().__init__(window)
+        self._pane = pane
+        self._window = window
+        pane.said.connect(self.say)
+        core.exports.saved.connect(self._on_saved)
+        core.chat.deleted.connect(self._on_deleted)
+        core.presets.replaced.connect(self._on_preset_replaced)
+        core.presets.deleted.connect(self._on_preset_deleted)
+
+    def place(self) -> None:
+        """Above the composer; where that stands in the middle of an empty conversation, at the end."""
+        pane = self._pane
+        self.setFixedWidth(min(Size.INSPECTOR + Size.SIDEBAR, pane.width() - Space.XXL))
+        self.adjustSize()
+        is_empty = pane.question.isVisible()
+        below = pane.rect().bottomLeft() if is_empty else pane.composer.geometry().topLeft()
+        corner = pane.mapTo(self._window, below)
+        left = corner.x() + (pane.width() - self.width()) // 2
+        self.move(left, corner.y() - self.height() - Space.S)
+        self.raise_()
+
+    @override
+    def say(self, text: str) -> None:
+        super().say(text)
+        self.place()
+
+    @override
+    def offer(self, text: str, word: str, act: Callable[[], object]) -> None:
+        super().offer(text, word, act)
+        self.place()
+
+    def _on_saved(self, name: str) -> None:
+        self.say(words.saved_as(name))
+
+    def _on_deleted(self, num_messages: int, undo: Callable[[], object]) -> None:
+        self.offer(words.deleted_messages(num_messages), commands.UNDO, undo)
+
+    def _on_preset_replaced(self, name: str, undo: Callable[[], object]) -> None:
+        self.offer(words.replaced_preset(name), commands.UNDO, undo)
+
+    def _on_preset_deleted(self, name: str, undo: Callable[[], object]) -> None:
+        self.offer(words.deleted_preset(name), commands.UNDO, undo)
