@@ -47,7 +47,7 @@ def run_person(
     with watch() as trouble:
         try:
             person.launch()
-            _want_short_answers(person)
+            _prepare(person)
             while done.total() < num_actions:
                 name = _choose(random, done)
                 newest = [*newest[-20:], name]
@@ -76,7 +76,9 @@ def _choose(random: Random, done: Counter[str]) -> str:
     return random.choices(names, [1 / (1 + done[name]) for name in names])[0]
 
 
-def _want_short_answers(person: Person) -> None:
+def _prepare(person: Person) -> None:
+    """A window that fits the screen, where it will come back as it was, and answers that end."""
+    person.window.resize(person.window.minimumSize())
     presets = person.core.presets
     presets.put(SHORT)
     for card in person.cards:

@@ -107,9 +107,11 @@ def delete_chat(person: Person) -> bool:
         return False
     gone = person.current
     chats.setFocus()
-    focused, row = QApplication.focusWidget(), chats.currentIndex().data()
+    model = chats.model()
+    assert isinstance(model, ConversationsModel)
+    row, state = model.row_at(chats.currentIndex()), chats.state()
     person.press(Qt.Key.Key_Delete)
-    assert gone not in person.listed, f"{focused} had the focus, {row} was current"
+    assert gone not in person.listed, f"{row} was current in the list, which was {state}"
     return True
 
 
