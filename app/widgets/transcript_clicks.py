@@ -53,6 +53,8 @@ class Clicks(QObject):
                 self._open_link(target.link)
             case Action.TOGGLE_THINKING | Action.TOGGLE_FOLD:
                 self._toggle(click)
+            case Action.TOGGLE_WRAP:
+                self._wrap(click)
             case Action.EXPLAIN:
                 pass  # hovering shows it
             case asked:
@@ -66,6 +68,13 @@ class Clicks(QObject):
         url = QUrl(link)
         if url.scheme().lower() in LINK_SCHEMES:
             self._open_url(url)
+
+    def _wrap(self, click: Click) -> None:
+        """Wrap lines or not. The header is clicked: all that changes is below it."""
+        self._placement.hold()
+        click.at.row.toggle_wrap()
+        self._stack.remeasure()
+        self.folded.emit()
 
     def _toggle(self, click: Click) -> None:
         """Fold or unfold; what was clicked stays where it is."""

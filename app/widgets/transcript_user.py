@@ -51,6 +51,7 @@ class UserLayout(MessageLayout):
         self._is_unfolded = False
         self._is_long = False
         self._markdown: MarkdownRows | None = None
+        self._wrapped: set[int] = set()
         self._plain: list[Row] = []
         self._num_text = 0
         self._num_bubble = 0  # rows: text and fold
@@ -149,7 +150,7 @@ class UserLayout(MessageLayout):
     def _text_rows(self, text: str) -> RowsFrom:
         if self._markdown is None and not self._plain:
             if _MARKDOWN.search(text):
-                self._markdown = MarkdownRows(self._kit)
+                self._markdown = MarkdownRows(self._kit, self._wrapped)
                 self._markdown.append(text)
                 self._markdown.close()
                 self._markdown.feed()
