@@ -257,5 +257,5 @@ class UserLayout(MessageLayout):
         if len(bubble) <= SHRINK_ROWS and all(row.width >= 0 for row in bubble):
             natural = min(natural, int(max(row.natural_width for row in bubble)) + 1)
         width = natural + 2 * look.px(Space.L)
-        height = self._tree.top(self._num_bubble) + look.px(Space.M)
+        height = self._pile.start(self._num_bubble) + look.px(Space.M)
         return QRectF(self.width - width, 0, width, height)
