@@ -72,7 +72,7 @@ class FindBar(QWidget):
     def step(self, step: int) -> None:
         """Go to the next occurrence (1) or to the one before (-1)."""
         if self.isVisible():
-            self._show(self._view.find_again(step))
+            self._show(self._view.finding.go(step))
         else:
             self.begin()
 
@@ -82,7 +82,7 @@ class FindBar(QWidget):
             return
         had_focus = self.isAncestorOf(QApplication.focusWidget() or self._view)
         self.hide()
-        self._view.look_for("")
+        self._view.finding.look_for("")
         if had_focus:
             self.left.emit()
 
@@ -103,10 +103,11 @@ class FindBar(QWidget):
         self.field.textChanged.connect(self._look)
         self.field.stepped.connect(self.step)
         self.field.ended.connect(self.end)
+        self._view.finding.counted.connect(self._show)
         self._close.clicked.connect(self.end)
 
     def _look(self) -> None:
-        self._show(self._view.look_for(self.field.text()))
+        self._show(self._view.finding.look_for(self.field.text()))
 
     def _show(self, found: Found) -> None:
         looks = bool(self.field.text().strip())

@@ -23,7 +23,6 @@ from typing_extensions import override
 
 from app.theme.palette import Theme
 from app.theme.tokens import Space
-from app.viewmodels.find import Found
 from app.viewmodels.lexers import LexerShelf
 from app.viewmodels.markdown import make_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
@@ -34,12 +33,14 @@ from app.widgets.transcript_body import Kit
 from app.widgets.transcript_clicks import Clicks
 from app.widgets.transcript_editing import EditorPlace
 from app.widgets.transcript_find import Finder
+from app.widgets.transcript_finding import Finding
 from app.widgets.transcript_flush import Delta, DeltaBuffer
 from app.widgets.transcript_hits import Hits
 from app.widgets.transcript_idle import IdleWork, ThinkingTick
 from app.widgets.transcript_jump import JumpButton
 from app.widgets.transcript_keys import Keys
 from app.widgets.transcript_look import Look
+from app.widgets.transcript_marks import MarkedBar
 from app.widgets.transcript_mouse import MouseFilter
 from app.widgets.transcript_painting import TranscriptPainter
 from app.widgets.transcript_placement import Placement
@@ -80,6 +81,8 @@ class TranscriptView(QAbstractScrollArea):
         self._zoom = 1.0
         canvas = TranscriptCanvas(self)
         self.setViewport(canvas)
+        bar = MarkedBar(theme, self)
+        self.setVerticalScrollBar(bar)
         self._formulas = FormulaShelf(self)
         look = Look(theme, self._formulas)
         self._kit = Kit(look, LexerShelf(), LayoutCache(), make_parser(), Hits())
@@ -88,7 +91,13 @@ class TranscriptView(QAbstractScrollArea):
         canvas.reader = MessageReader(self._stack, self._placement, canvas)
         self._buffer = DeltaBuffer(self)
         self._pointer = Pointer(self._stack, self._placement, self)
-        self._finder = Finder(self._stack, self._kit.hits)
+        self.finding = Finding(
+            self._stack,
+            Finder(self._stack, self._kit.hits),
+            self._placement,
+            self._pointer,
+            bar,
+        )
         self._painter = TranscriptPainter(self._stack, self._placement, self._pointer)
         self._clicks = Clicks(self._stack, self._placement, self._pointer, open_url)
         self._keys = Keys(
@@ -196,22 +205,6 @@ class TranscriptView(QAbstractScrollArea):
             last = Caret(len(self._stack) - 1, LAST_PLACE)
             self._pointer.select(Selection(Caret(0, FIRST_PLACE), last))
 
-    def look_for(self, text: str) -> Found:
-        """Look for a text from here on, and show where it is; end looking if there are no words."""
-        self._finder.look_for(text, self._stack.at(self._placement.top))
-        return self.find_again(0)
-
-    def find_again(self, step: int) -> Found:
-        """Show the next occurrence (1) or the one before (-1)."""
-        found = self._finder.go(step)
-        selection = self._finder.selection
-        if selection is not None:
-            self._pointer.select(selection)
-            self._placement.reveal(selection.start)
-        self._reflow()
-        self._finder.reveal()
-        return found
-
     def text_of(self, key: str) -> str:
         """Return the text of a message as far as it is shown."""
         layout = self._stack.find(key)
@@ -255,6 +248,7 @@ class TranscriptView(QAbstractScrollArea):
         self._place_widgets()
         self._pointer.refresh()
         self._tick.update()
+        self.finding.touch()
         self._idle.start(self._stack.at(self._placement.top))
         return moved
 
@@ -285,6 +279,7 @@ class TranscriptView(QAbstractScrollArea):
         else:
             self._placement.update_bar()
             self._place_widgets()
+            self.finding.touch()
 
     def _on_formulas(self) -> None:
         if self._stack.remeasure():
@@ -303,6 +298,7 @@ class TranscriptView(QAbstractScrollArea):
     def _connect(self) -> None:
         self._theme.changed.connect(self._relook)
         self._buffer.due.connect(self.flush)
+        self.finding.chosen.connect(self._reflow)
         self._clicks.requested.connect(self.requested)
         self._clicks.save_requested.connect(self.save_requested)
         self._clicks.folded.connect(self._reflow)

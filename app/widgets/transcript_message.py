@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QPointF
 
+from app.viewmodels.find import ROW_END, Searched, folded
 from app.viewmodels.transcript import TranscriptItem
 from app.widgets.transcript_body import Kit, RowsFrom
-from app.widgets.transcript_flow import Range
 from app.widgets.transcript_pile import RowPile
 from app.widgets.transcript_places import (
     BODY,
@@ -21,11 +21,11 @@ from app.widgets.transcript_places import (
     MessageHit,
     MessagePaint,
     Place,
-    PlaceRange,
     Released,
     RowTarget,
+    target_in,
 )
-from app.widgets.transcript_rows import Action, Paint, Row, Target
+from app.widgets.transcript_rows import Action, Paint, Row
 
 MEASURE_ROWS = 20  # measured in one idle step
 PARSED_AT_ONCE = 40_000  # characters: 80 ms when all of it is new
@@ -42,6 +42,7 @@ class MessageLayout(ABC):
         self._pile = RowPile(kit.cache)
         self._dirty = True  # the rows do not show the item yet
         self._released: Released | None = None
+        self._searched: Searched | None = None
 
     @property
     def rows(self) -> list[Row]:
@@ -88,8 +89,10 @@ class MessageLayout(ABC):
 
     def relook(self) -> None:
         """The kit has another look: make everything anew."""
+        searched = self._searched
         self._forget_rows()
         self._change()
+        self._searched = searched  # no look changes what is read
 
     def remeasure(self) -> bool:
         """Pictures have come, lines wrap: rows may have other heights. False if none has."""
@@ -101,6 +104,7 @@ class MessageLayout(ABC):
             return
         if not any(row.is_waiting for row in self.rows):
             self._released = Released(self.width, self.height)
+            self._searched = self.searched  # what is read is known, and stays so
             self._forget_rows()
             self._forget_text()
 
@@ -224,6 +228,31 @@ class MessageLayout(ABC):
         return self._pile.top(len(self.rows) - 1) if self.rows else 0
 
     @property
+    def searched(self) -> Searched:
+        """What finding looks through: what is read, where that is known."""
+        known = self._searched
+        if known is None or not known.is_read:
+            read = self._read_text()
+            if read is not None:
+                known = Searched(folded(read), is_read=True)
+            elif known is None:
+                known = Searched(folded(self.text), is_read=False)
+            self._searched = known
+        return known
+
+    def text_rows(self) -> Iterator[tuple[int, Row]]:
+        """Yield the rows that have text, and their y."""
+        for number, row in enumerate(self.rows):
+            if self._has_text(number):
+                yield self._pile.top(number), row
+
+    def _read_text(self) -> str | None:
+        """What is read, its rows apart; None as long as there are not rows of all of it."""
+        if not self.rows or self._dirty or self._num_unparsed():
+            return None
+        return ROW_END.join(row.text for _, row in self.text_rows())
+
+    @property
     @abstractmethod
     def text(self) -> str:
         """The text that the copy button copies."""
@@ -302,7 +331,7 @@ class MessageLayout(ABC):
         if not self._dirty:
             return False
         self._dirty = False
-        self._released = None
+        self._released = self._searched = None
         made = self._make_rows()
         return self._pile.replace(made.first, made.rows, self._row_width)
 
@@ -313,26 +342,26 @@ class MessageLayout(ABC):
     def _change(self) -> None:
         """The item is not what the rows show any more."""
         self._dirty = True
-        self._released = None
+        self._released = self._searched = None
 
     def _forget_rows(self) -> None:
         self._dirty = True
         self._pile.clear()
 
     def _paint_row(self, paint: MessagePaint, number: int, y: int) -> None:
-        row = self.rows[number]
+        row, x = self.rows[number], self._row_left(number)
+        has_text = self._has_text(number)
         self._kit.cache.touch(row)
-        x = self._row_left(number)
         paint.painter.translate(x, y)
         row.paint(
             Paint(
                 painter=paint.painter,
                 top=paint.top - y,
                 bottom=paint.bottom - y,
-                selected=self._selected_in(number, paint.selected),
-                found=self._kit.hits.within(row) if self._has_text(number) else (),
-                hovered=_target_in(row, paint.hovered),
-                confirmed=_target_in(row, paint.confirmed),
+                selected=paint.selected_in(row, self._ordinal(number)) if has_text else None,
+                found=self._kit.hits.within(row) if has_text else (),
+                hovered=target_in(row, paint.hovered),
+                confirmed=target_in(row, paint.confirmed),
                 actions_shown=paint.pointed_at or self.newest or self.item.version.count > 1,
                 unfinished=paint.unfinished,
             )
@@ -340,19 +369,5 @@ class MessageLayout(ABC):
         self._paint_over(paint, number)
         paint.painter.translate(-x, -y)
 
-    def _selected_in(self, number: int, selected: PlaceRange | None) -> Range | None:
-        if selected is None or not self._has_text(number):
-            return None
-        ordinal, length = self._ordinal(number), len(self.rows[number].text)
-        if not selected.start.row <= ordinal <= selected.end.row:
-            return None
-        start = selected.start.offset if selected.start.row == ordinal else 0
-        end = selected.end.offset if selected.end.row == ordinal else length
-        return Range(min(start, length), min(end, length)) if start < min(end, length) else None
-
     def _corner(self, number: int) -> QPointF:
         return QPointF(self._row_left(number), self._pile.top(number))
-
-
-def _target_in(row: Row, at: RowTarget | None) -> Target | None:
-    return at.target if at is not None and at.row is row else None

@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor
 from typing_extensions import override
 
 from app.theme.tokens import Radius, Size, Space, Type
+from app.viewmodels.find import ROW_END
 from app.viewmodels.markdown import normalized
 from app.viewmodels.transcript import TranscriptItem
 from app.widgets.transcript_actions import no_actions, user_actions
@@ -79,6 +80,16 @@ class UserLayout(MessageLayout):
     def toggle(self, action: Action) -> None:
         self._is_unfolded = not self._is_unfolded
         self._drop_text()
+
+    @override
+    def _read_text(self) -> str | None:
+        """Plain text is read as it was written, unfolded once something is found in it."""
+        if self.item.editing:
+            return ""
+        if not _MARKDOWN.search(self._text):
+            return self._text.replace("\n", ROW_END)
+        is_folded = self._is_long and not self._is_unfolded
+        return None if is_folded else super()._read_text()
 
     @override
     def show_all(self) -> None:

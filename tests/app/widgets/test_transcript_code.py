@@ -141,7 +141,7 @@ def test_what_is_found_in_a_wrapped_line_is_seen(transcript: TranscriptStage) ->
     transcript.show([answer(0, LONG)])
     transcript.click(Action.TOGGLE_WRAP)
     plain = see(transcript)
-    transcript.view.look_for("word59")
+    transcript.view.finding.look_for("word59")
     found = see(transcript)
 
     assert not ys_of(plain, LIGHT.accent)
