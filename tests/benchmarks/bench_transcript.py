@@ -207,7 +207,9 @@ def bench_scroll(theme: Theme, num_messages: int) -> None:
 def bench_find(theme: Theme, num_messages: int) -> None:
     """Look for a new word, and step, right after opening and once all is laid out."""
     view = new_view(theme)
-    view.show_conversation(conversation(num_messages))
+    # No two texts are the same: each has to be searched.
+    items = [replace(item, text=f"{item.text} {item.key}") for item in conversation(num_messages)]
+    view.show_conversation(items)
     for settled in (False, True):
         while settled and not view.statistics().is_idle:
             wait_ms(100)
