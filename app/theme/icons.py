@@ -49,6 +49,7 @@ class Icon(StrEnum):
     PIN = "pin"
     APPEARANCE = "appearance"
     CHAT = "chat"
+    WRAP = "wrap"
 
 
 def app_icon() -> QIcon:

@@ -232,4 +232,5 @@ class Millis:
     DRAFT_SAVE = 400
     UNDO = 8000
     COPIED = 1200
+    MARKS = 100
     STATE_LINE = 4000

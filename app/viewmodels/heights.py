@@ -7,6 +7,7 @@ logarithmic time.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate
 
 
 class HeightTree:
@@ -36,6 +37,10 @@ class HeightTree:
             total += self._sums[index]
             index -= index & -index
         return total
+
+    def tops(self) -> list[int]:
+        """Return top() of every index and of the length, in linear time."""
+        return list(accumulate(self._heights, initial=0))
 
     def set(self, index: int, height: int) -> None:
         change = height - self._heights[index]

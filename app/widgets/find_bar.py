@@ -12,6 +12,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.viewmodels import figures
 from app.viewmodels.find import Found
+from app.widgets.announcer import Announcer
 from app.widgets.commands import Actions, CommandId
 from app.widgets.icon_button import IconButton
 from app.widgets.transcript import TranscriptView
@@ -48,6 +49,7 @@ class FindBar(QWidget):
         self._view = view
         self.field = FindField(self)
         self.count = QLabel(self)
+        self.announcer = Announcer(self)
         self._previous = IconButton(theme, Icon.CHEVRON_UP, commands.FIND_PREVIOUS, self)
         self._next = IconButton(theme, Icon.CHEVRON_DOWN, commands.FIND_NEXT, self)
         self._close = IconButton(theme, Icon.CLOSE, words.CLOSE_FIND, self)
@@ -72,7 +74,8 @@ class FindBar(QWidget):
     def step(self, step: int) -> None:
         """Go to the next occurrence (1) or to the one before (-1)."""
         if self.isVisible():
-            self._show(self._view.find_again(step))
+            self._show(self._view.finding.go(step))
+            self.announcer.say(self.count.text())
         else:
             self.begin()
 
@@ -82,7 +85,8 @@ class FindBar(QWidget):
             return
         had_focus = self.isAncestorOf(QApplication.focusWidget() or self._view)
         self.hide()
-        self._view.look_for("")
+        self._view.finding.look_for("")
+        self.announcer.say("")
         if had_focus:
             self.left.emit()
 
@@ -103,12 +107,15 @@ class FindBar(QWidget):
         self.field.textChanged.connect(self._look)
         self.field.stepped.connect(self.step)
         self.field.ended.connect(self.end)
+        self._view.finding.counted.connect(self._show)
         self._close.clicked.connect(self.end)
 
     def _look(self) -> None:
-        self._show(self._view.look_for(self.field.text()))
+        self._show(self._view.finding.look_for(self.field.text()))
+        self.announcer.say(self.count.text())
 
     def _show(self, found: Found) -> None:
+        """Say it in the strip; aloud only what somebody has asked for, not what changes by itself."""
         looks = bool(self.field.text().strip())
         place = words.found(number=figures.count(found.number), total=figures.count(found.total))
         self.count.setText(place if found.total else words.NOT_FOUND if looks else "")

@@ -14,18 +14,15 @@ from PySide6.QtGui import (
     QDesktopServices,
     QGuiApplication,
     QKeyEvent,
-    QKeySequence,
     QPainter,
     QPaintEvent,
     QResizeEvent,
-    QWheelEvent,
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 from typing_extensions import override
 
 from app.theme.palette import Theme
 from app.theme.tokens import Space
-from app.viewmodels.find import Found
 from app.viewmodels.lexers import LexerShelf
 from app.viewmodels.markdown import make_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
@@ -33,18 +30,22 @@ from app.widgets.formula_shelf import FormulaShelf
 from app.widgets.transcript_access import MessageReader, TranscriptCanvas
 from app.widgets.transcript_answer import AnswerLayout
 from app.widgets.transcript_body import Kit
+from app.widgets.transcript_clicks import Clicks
 from app.widgets.transcript_editing import EditorPlace
 from app.widgets.transcript_find import Finder
+from app.widgets.transcript_finding import Finding
 from app.widgets.transcript_flush import Delta, DeltaBuffer
 from app.widgets.transcript_hits import Hits
 from app.widgets.transcript_idle import IdleWork, ThinkingTick
 from app.widgets.transcript_jump import JumpButton
+from app.widgets.transcript_keys import Keys
 from app.widgets.transcript_look import Look
+from app.widgets.transcript_marks import MarkedBar
 from app.widgets.transcript_mouse import MouseFilter
 from app.widgets.transcript_painting import TranscriptPainter
 from app.widgets.transcript_placement import Placement
-from app.widgets.transcript_pointer import Click, Pointer
-from app.widgets.transcript_rows import Action, LayoutCache, Target
+from app.widgets.transcript_pointer import Pointer
+from app.widgets.transcript_rows import LayoutCache, Target
 from app.widgets.transcript_scroll import NEAR_END
 from app.widgets.transcript_selection import (
     FIRST_PLACE,
@@ -53,13 +54,9 @@ from app.widgets.transcript_selection import (
     Selection,
     selected_text,
 )
-from app.widgets.transcript_sideways import wheel_pixels
 from app.widgets.transcript_stack import MessageStack, TranscriptStatistics
 from app.words import transcript as words
 from engine.types import Channel
-
-LINK_SCHEMES = frozenset({"http", "https", "mailto"})
-UPWARDS = frozenset({Qt.Key.Key_Home, Qt.Key.Key_Up, Qt.Key.Key_PageUp})
 
 
 class TranscriptView(QAbstractScrollArea):
@@ -81,10 +78,11 @@ class TranscriptView(QAbstractScrollArea):
     ) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._open_url = open_url
         self._zoom = 1.0
         canvas = TranscriptCanvas(self)
         self.setViewport(canvas)
+        bar = MarkedBar(theme, self)
+        self.setVerticalScrollBar(bar)
         self._formulas = FormulaShelf(self)
         look = Look(theme, self._formulas)
         self._kit = Kit(look, LexerShelf(), LayoutCache(), make_parser(), Hits())
@@ -93,8 +91,18 @@ class TranscriptView(QAbstractScrollArea):
         canvas.reader = MessageReader(self._stack, self._placement, canvas)
         self._buffer = DeltaBuffer(self)
         self._pointer = Pointer(self._stack, self._placement, self)
-        self._finder = Finder(self._stack, self._kit.hits)
+        self.finding = Finding(
+            self._stack,
+            Finder(self._stack, self._kit.hits),
+            self._placement,
+            self._pointer,
+            bar,
+        )
         self._painter = TranscriptPainter(self._stack, self._placement, self._pointer)
+        self._clicks = Clicks(self._stack, self._placement, self._pointer, open_url)
+        self._keys = Keys(
+            self._placement, self.copy_selection, self.select_all, self.jump_to_latest
+        )
         self._mouse = MouseFilter(self._pointer, self)
         self._jump = JumpButton(theme, canvas)
         self._editing = EditorPlace(self._stack, self.viewport())
@@ -197,22 +205,6 @@ class TranscriptView(QAbstractScrollArea):
             last = Caret(len(self._stack) - 1, LAST_PLACE)
             self._pointer.select(Selection(Caret(0, FIRST_PLACE), last))
 
-    def look_for(self, text: str) -> Found:
-        """Look for a text from here on, and show where it is; end looking if there are no words."""
-        self._finder.look_for(text, self._stack.at(self._placement.top))
-        return self.find_again(0)
-
-    def find_again(self, step: int) -> Found:
-        """Show the next occurrence (1) or the one before (-1)."""
-        found = self._finder.go(step)
-        selection = self._finder.selection
-        if selection is not None:
-            self._pointer.select(selection)
-            self._placement.reveal(selection.start)
-        self._reflow()
-        self._finder.reveal()
-        return found
-
     def text_of(self, key: str) -> str:
         """Return the text of a message as far as it is shown."""
         layout = self._stack.find(key)
@@ -256,6 +248,7 @@ class TranscriptView(QAbstractScrollArea):
         self._place_widgets()
         self._pointer.refresh()
         self._tick.update()
+        self.finding.touch()
         self._idle.start(self._stack.at(self._placement.top))
         return moved
 
@@ -286,49 +279,11 @@ class TranscriptView(QAbstractScrollArea):
         else:
             self._placement.update_bar()
             self._place_widgets()
+            self.finding.touch()
 
     def _on_formulas(self) -> None:
         if self._stack.remeasure():
             self._reflow()
-
-    # Clicks.
-
-    def _on_clicked(self, click: Click) -> None:
-        layout = self._stack.layouts[click.message]
-        key, target = layout.item.key, click.at.target
-        match target.action:
-            case Action.COPY_MESSAGE:
-                self._copy(layout.text, click)
-            case Action.COPY_CODE:
-                self._copy(click.at.row.text, click)
-            case Action.SAVE_CODE:
-                self.save_requested.emit(click.at.row.file_name, click.at.row.text)
-            case Action.OPEN_LINK:
-                self._open_link(target.link)
-            case Action.TOGGLE_THINKING | Action.TOGGLE_FOLD:
-                self._toggle(click)
-            case Action.EXPLAIN:
-                pass  # hovering shows it
-            case asked:
-                self.requested.emit(key, asked)
-
-    def _copy(self, text: str, click: Click) -> None:
-        QGuiApplication.clipboard().setText(text)
-        self._pointer.confirm(click.at)
-
-    def _open_link(self, link: str) -> None:
-        url = QUrl(link)
-        if url.scheme().lower() in LINK_SCHEMES:
-            self._open_url(url)
-
-    def _toggle(self, click: Click) -> None:
-        """Fold or unfold; what was clicked stays where it is."""
-        layout = self._stack.layouts[click.message]
-        self._placement.hold()
-        self._pointer.select(None)
-        layout.toggle(click.at.target.action)
-        self._stack.touch()
-        self._reflow()
 
     # Set-up.
 
@@ -343,7 +298,10 @@ class TranscriptView(QAbstractScrollArea):
     def _connect(self) -> None:
         self._theme.changed.connect(self._relook)
         self._buffer.due.connect(self.flush)
-        self._pointer.clicked.connect(self._on_clicked)
+        self.finding.chosen.connect(self._reflow)
+        self._clicks.requested.connect(self.requested)
+        self._clicks.save_requested.connect(self.save_requested)
+        self._clicks.folded.connect(self._reflow)
         self._pointer.changed.connect(self.viewport().update)
         self._pointer.selection_changed.connect(self.selection_changed)
         self._jump.clicked.connect(self.jump_to_latest)
@@ -387,38 +345,6 @@ class TranscriptView(QAbstractScrollArea):
             self._shift()
 
     @override
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        moved = wheel_pixels(event)
-        if abs(moved.x()) > abs(moved.y()) and self._scroll_row(event.position(), -moved.x()):
-            event.accept()
-            return
-        if moved.y() > 0:
-            self._placement.hold()
-        super().wheelEvent(event)
-
-    def _scroll_row(self, point: QPointF, pixels: int) -> bool:
-        spot = self._placement.spot_at(point)
-        row = None if spot is None else self._stack.layouts[spot.message].row_at(spot.y)
-        if row is None or not row.scroll_sideways(pixels):
-            return False
-        self.viewport().update()
-        return True
-
-    @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        bar = self.verticalScrollBar()
-        back = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-        if event.key() in UPWARDS or (event.key() == Qt.Key.Key_Space and back):
-            self._placement.hold()
-        if event.matches(QKeySequence.StandardKey.Copy):
-            self.copy_selection()
-        elif event.matches(QKeySequence.StandardKey.SelectAll):
-            self.select_all()
-        elif event.key() == Qt.Key.Key_Home:
-            bar.setValue(0)
-        elif event.key() == Qt.Key.Key_End:
-            self.jump_to_latest()
-        elif event.key() == Qt.Key.Key_Space:
-            self._placement.scroll_by(-bar.pageStep() if back else bar.pageStep())
-        else:
+        if not self._keys.press(event):
             super().keyPressEvent(event)

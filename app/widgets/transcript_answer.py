@@ -31,6 +31,7 @@ class Thinking:
         self.text = item.reasoning
         self.is_open = False
         self._kit = kit
+        self._wrapped: set[int] = set()
         self._clock = clock
         is_running = item.reasoning and item.status is ItemStatus.STREAMING
         self._started: float | None = clock() if is_running else None
@@ -102,7 +103,7 @@ class Thinking:
         return self._pill
 
     def _load(self) -> MarkdownRows:
-        rows = MarkdownRows(self._kit, Tone.REASONING)
+        rows = MarkdownRows(self._kit, self._wrapped, Tone.REASONING)
         rows.append(self.text)
         if self._ended is not None:
             rows.close()
@@ -133,6 +134,7 @@ class AnswerLayout(MessageLayout):
         self._thinking = Thinking(kit, item, clock)
         if item.status is not ItemStatus.STREAMING:
             self._thinking.end()
+        self._wrapped: set[int] = set()
         self._body = self._load(item)
         self._empty: TextRow | None = None
         self._state: StateRow | None = None
@@ -217,7 +219,7 @@ class AnswerLayout(MessageLayout):
         return pill + estimate_text(self._kit.look, self.item.text, width) + footer
 
     def _load(self, item: TranscriptItem) -> MarkdownRows:
-        body = MarkdownRows(self._kit)
+        body = MarkdownRows(self._kit, self._wrapped)
         body.append(item.text)
         if item.status is not ItemStatus.STREAMING:
             body.close()

@@ -78,10 +78,14 @@ class _Entry:
 
 
 class MarkdownRows:
-    """The rows of a text that may still grow."""
+    """The rows of a text that may still grow.
 
-    def __init__(self, kit: Kit, tone: Tone = Tone.ANSWER) -> None:
+    wrapped has the places of its code whose lines wrap; it belongs to the message and is kept.
+    """
+
+    def __init__(self, kit: Kit, wrapped: set[int], tone: Tone = Tone.ANSWER) -> None:
         self._kit = kit
+        self._wrapped = wrapped
         self._tone = tone
         self._stream = MarkdownStream(kit.parser)
         self._source = ""  # what was appended and is not parsed yet, from _fed on
@@ -180,13 +184,33 @@ class MarkdownRows:
         return _Entry(block, rows)
 
     def _make_rows(self, block: Block) -> list[Row]:
-        rows = block_rows(self._kit, block, self._tone)
+        rows = self._block_rows(block)
         outer = self._with_bar(block)
         if outer.frames:
             rows = _framed(self._kit.look, rows, outer)
         if len(rows) == 1:
             rows[0].source = block.source
         return rows
+
+    def _block_rows(self, block: Block) -> list[Row]:
+        """Return the rows of a block, without its frames."""
+        look = self._kit.look
+        is_answer = self._tone is Tone.ANSWER
+        ink = look.colors.text if is_answer else look.colors.secondary
+        match block:
+            case CodeBlock():
+                return [CodeRow(look, self._kit.shelf, block, self._wrapped)]
+            case TableBlock():
+                return [*table_rows(look, block)]
+            case RuleBlock():
+                return [RuleRow(look)]
+            case FormulaBlock():
+                return [FormulaRow(look, Type.BODY if is_answer else Type.REASONING, block, ink)]
+            case TextBlock():
+                style = look.heading(block.level) if is_answer else Type.REASONING
+                return [*text_rows(look, style, block.spans, ink)]
+            case _:
+                raise AssertionError(f"a block of unknown kind: {block}")
 
     def _with_bar(self, block: Block) -> Block:
         if self._tone is Tone.ANSWER:
@@ -199,27 +223,6 @@ def _framed(look: Look, rows: Sequence[Row], block: Block) -> list[Row]:
     continued = tuple(replace(frame, opens=False) for frame in block.frames)
     first = FramedRow(look, rows[0], block.frames, block.joined)
     return [first, *(FramedRow(look, row, continued, len(continued)) for row in rows[1:])]
-
-
-def block_rows(kit: Kit, block: Block, tone: Tone) -> list[Row]:
-    """Return the rows of a block, without its frames."""
-    look = kit.look
-    is_answer = tone is Tone.ANSWER
-    ink = look.colors.text if is_answer else look.colors.secondary
-    match block:
-        case CodeBlock():
-            return [CodeRow(look, kit.shelf, block)]
-        case TableBlock():
-            return [*table_rows(look, block)]
-        case RuleBlock():
-            return [RuleRow(look)]
-        case FormulaBlock():
-            return [FormulaRow(look, Type.BODY if is_answer else Type.REASONING, block, ink)]
-        case TextBlock():
-            style = look.heading(block.level) if is_answer else Type.REASONING
-            return [*text_rows(look, style, block.spans, ink)]
-        case _:
-            raise AssertionError(f"a block of unknown kind: {block}")
 
 
 def text_rows(look: Look, style: TextStyle, spans: Sequence[Span], ink: str) -> list[TextRow]:

@@ -1,4 +1,4 @@
-"""Code blocks of the transcript: header with Save and Copy, coloured lines, sideways scrolling. Main thread.
+"""Code blocks of the transcript: coloured lines that scroll sideways or wrap. Main thread.
 
 Height and width follow from counting lines and characters; only visible lines are laid out, and
 lexing goes on in idle time or line by line while the block is written.
@@ -6,83 +6,31 @@ lexing goes on in idle time or line by line while the block is written.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from functools import partial
 from time import perf_counter
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainterPath, QPen
 from typing_extensions import override
 
-from app.theme.icons import Icon
-from app.theme.tokens import Radius, Size, Space, TextStyle, Type
+from app.theme.tokens import Radius, Space, Type
 from app.viewmodels.blocks import Block, CodeBlock
-from app.viewmodels.highlight import (
-    MAX_LINE_LEN,
-    GrowingHighlighter,
-    LinePieces,
-    exact_pieces,
-)
+from app.viewmodels.highlight import GrowingHighlighter, LinePieces, Piece, exact_pieces
 from app.viewmodels.lexers import Absent, LexerShelf
-from app.widgets.transcript_flow import Range, TextFlow, piece_runs
+from app.viewmodels.line_breaks import line_breaks
+from app.widgets.transcript_code_header import CodeHeader, Heading
+from app.widgets.transcript_code_lines import CodeLines, cut_overlong
+from app.widgets.transcript_flow import Range, TextFlow, piece_runs, within
 from app.widgets.transcript_look import Look
-from app.widgets.transcript_rows import Action, Hit, Idle, Paint, Row, Target
+from app.widgets.transcript_rows import Hit, Idle, Paint, Row
 from app.widgets.transcript_sideways import SideScroll
-from app.words import commands, transcript as words
+from app.words import transcript as words
 
 IDLE_S = 0.004
 _PAD_X = 14
 _TAB = "    "
-_COPY = Target(Action.COPY_CODE)
-_SAVE = Target(Action.SAVE_CODE)
-_LABEL = TextStyle(Type.SMALL.size, Type.SMALL.line)
-
-
-class CodeLines:
-    """The lines of a text that grows at its end; overlong ones are cut in pieces."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.starts: list[int] = [0]
-        self.cut = False  # lines shown are not the lines of the text
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def grow(self, text: str) -> int:
-        """Take the whole text, which the last one is a start of; return the first changed line."""
-        hard_start = self.text.rfind("\n") + 1
-        first = bisect_right(self.starts, hard_start) - 1
-        del self.starts[first:]
-        self.text = text
-        while True:
-            end = text.find("\n", hard_start)
-            line_end = len(text) if end < 0 else end
-            self.starts += range(hard_start, max(line_end, hard_start + 1), MAX_LINE_LEN)
-            self.cut |= line_end - hard_start > MAX_LINE_LEN
-            if end < 0:
-                return first
-            hard_start = end + 1
-
-    def line(self, number: int) -> str:
-        start = self.starts[number]
-        end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
-        return self.text[start:end].removesuffix("\n")
-
-    def line_at(self, position: int) -> int:
-        return bisect_right(self.starts, position) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Button:
-    """A word with an icon in the header, and where they may be clicked."""
-
-    target: Target
-    label: str
-    icon: Icon
-    tip: str
-    rect: QRectF
+_MIN_COLUMNS = 8  # of wrapped lines, however narrow the block is
 
 
 class CodeColors:
@@ -138,13 +86,19 @@ class CodeColors:
 
 
 class CodeRow(Row):
-    """One code block."""
+    """One code block.
 
-    def __init__(self, look: Look, shelf: LexerShelf, block: CodeBlock) -> None:
+    wrapped has the places in the source of the blocks whose lines wrap. It outlives the row.
+    """
+
+    def __init__(self, look: Look, shelf: LexerShelf, block: CodeBlock, wrapped: set[int]) -> None:
         self._look = look
         self._shelf = shelf
         self._code = block
+        self._wrapped = wrapped
+        self._columns: int | None = None  # that lines are wrapped to
         self._lines = CodeLines()
+        self._header = CodeHeader(look)
         self._colors = CodeColors(shelf, block)
         self._scroll = SideScroll(look)
         self._face = look.face(Type.CODE)
@@ -157,9 +111,10 @@ class CodeRow(Row):
     @override
     def measure(self, width: int) -> int:
         self._width = width
+        self._break(width)
         self.num_lines = len(self._lines) + 2
         self.natural_width = width
-        self._scroll.fit(round(self._text_width) + 2 * self._pad, width)
+        self._scroll.fit(self._needed if self._columns is None else width, width)
         return self._top + len(self._lines) * self._face.line + self._look.px(Space.M)
 
     @override
@@ -172,7 +127,7 @@ class CodeRow(Row):
         self._paint_lines(paint)
         painter.restore()
         self._scroll.paint(painter, height)
-        if not (self._colors.done or self._lines.cut):
+        if not (self._colors.done or self._lines.is_cut):
             paint.unfinished[self] = None
 
     @override
@@ -181,10 +136,16 @@ class CodeRow(Row):
 
     @override
     def hit(self, x: float, y: float) -> Hit | None:
-        for button in self._buttons():
-            if button.rect.contains(x, y):
-                return Hit(button.target, button.rect, button.tip)
-        return None
+        return self._header.hit(self._heading, self._width, QPointF(x, y))
+
+    @override
+    def toggle_wrap(self) -> None:
+        self._wrapped ^= {self._code.source.start}
+
+    @property
+    @override
+    def is_stale(self) -> bool:
+        return self._wraps != (self._columns is not None)
 
     @property
     @override
@@ -257,16 +218,55 @@ class CodeRow(Row):
 
     @property
     def _top(self) -> int:
-        return self._look.px(Size.CODE_HEADER) + self._look.px(Space.M)
+        return self._header.height + self._look.px(Space.M)
+
+    @property
+    def _needed(self) -> int:
+        """The width that shows all of every line."""
+        return round(self._text_width) + 2 * self._pad
+
+    @property
+    def _wraps(self) -> bool:
+        return self._code.source.start in self._wrapped
+
+    @property
+    def _heading(self) -> Heading:
+        offers_wrap = self._wraps or self._needed > self._width
+        wraps = self._wraps if offers_wrap else None
+        return Heading(self._code.language, self._lines.num_hard, wraps)
 
     def _take(self, block: CodeBlock) -> None:
         self._code = block
-        first = self._lines.grow(block.text)
+        self._note_lines(self._lines.grow(block.text))
+        if not block.closed and not self._lines.is_cut:
+            self._colors.grow(block)
+
+    def _note_lines(self, first: int) -> None:
+        """The lines from the first on are new."""
         for number in range(first, len(self._lines)):
             self._text_width = max(self._text_width, self._advance_of(self._lines.line(number)))
-            self._flows.pop(number, None)
-        if not block.closed and not self._lines.cut:
-            self._colors.grow(block)
+        self._flows = {number: flow for number, flow in self._flows.items() if number < first}
+
+    def _break(self, width: int) -> None:
+        """Break lines as the reader wants them; how they fill the width follows from counting."""
+        columns = None
+        if self._wraps:
+            columns = max(_MIN_COLUMNS, int((width - 2 * self._pad) / self._face.average))
+        if columns != self._columns:
+            self._columns = columns
+            breaker = cut_overlong if columns is None else partial(self._wrap, columns)
+            self._lines.rebreak(breaker)
+            self._text_width = 0.0
+            self._note_lines(0)
+
+    def _wrap(self, columns: int, line: str) -> Iterable[int]:
+        """Where the pieces of a line begin."""
+        if line.isascii():
+            return line_breaks(line, columns)
+        # What is not ASCII may come from other fonts and be of any width.
+        flow = TextFlow(self._look, Type.CODE, line, ink=self._look.colors.syntax.default)
+        flow.wrap(columns * self._face.average)
+        return flow.line_starts
 
     def _advance_of(self, line: str) -> float:
         if line.isascii():
@@ -276,14 +276,30 @@ class CodeRow(Row):
     def _flow(self, number: int) -> TextFlow:
         flow = self._flows.get(number)
         if flow is None:
-            line = self._lines.line(number)
-            pieces = () if self._lines.cut else self._colors.pieces(number, line)
             ink = self._look.colors.syntax.default
-            runs = piece_runs(self._look, pieces)
-            flow = TextFlow(self._look, Type.CODE, line, ink=ink, runs=runs)
+            runs = piece_runs(self._look, self._pieces(number))
+            flow = TextFlow(self._look, Type.CODE, self._lines.line(number), ink=ink, runs=runs)
             flow.wrap(None)
             self._flows[number] = flow
         return flow
+
+    def _pieces(self, number: int) -> LinePieces:
+        """The colours of a line as it is shown: a part of those of a line of the text."""
+        lines = self._lines
+        if lines.is_cut:
+            return ()
+        hard = lines.hard_at(lines.starts[number])
+        whole = self._colors.pieces(hard, lines.hard_line(hard))
+        start = lines.starts[number] - lines.hard_start(hard)
+        length = len(lines.line(number))
+        if not start and length == len(lines.hard_line(hard)):
+            return whole
+        shown: list[Piece] = []
+        for piece in whole:
+            part = within(Range(piece.start, piece.start + piece.length), start, length)
+            if part is not None:
+                shown.append(Piece(part.start, part.end - part.start, piece.ink))
+        return tuple(shown)
 
     def _paint_lines(self, paint: Paint) -> None:
         first = max(0, int((paint.top - self._top) // self._face.line))
@@ -295,23 +311,13 @@ class CodeRow(Row):
         for number in [number for number in self._flows if not first <= number <= last]:
             del self._flows[number]
 
-    def _buttons(self, *, copied: bool = False) -> list[_Button]:
-        """From the right."""
-        copy = (commands.COPIED, Icon.CHECK) if copied else (commands.COPY, Icon.COPY)
-        header, width = self._look.px(Size.CODE_HEADER), self._look.px(84)
-        last = QRectF(self._width - width - 2, 2, width, header - 4)
-        return [
-            _Button(_COPY, *copy, words.COPY_CODE, last),
-            _Button(_SAVE, words.SAVE, Icon.DOWNLOAD, words.SAVE_TIP, last.translated(-width, 0)),
-        ]
-
     def _paint_box(self, paint: Paint, height: int) -> None:
         colors, painter = self._look.colors, paint.painter
         box = QRectF(0.5, 0.5, self._width - 1, height - 1)
         path = QPainterPath()
         path.addRoundedRect(box, Radius.CODE, Radius.CODE)
         painter.fillPath(path, QColor(colors.code_background))
-        header = self._look.px(Size.CODE_HEADER)
+        header = self._header.height
         painter.save()
         painter.setClipPath(path, Qt.ClipOperation.IntersectClip)
         painter.fillRect(QRectF(0, 0, self._width, header), QColor(colors.code_header))
@@ -319,26 +325,4 @@ class CodeRow(Row):
         painter.setPen(QPen(QColor(colors.hairline), 1))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPath(path)
-        self._paint_header(paint, header)
-
-    def _paint_header(self, paint: Paint, header: int) -> None:
-        colors, painter = self._look.colors, paint.painter
-        face = self._look.face(_LABEL)
-        painter.setFont(face.font)
-        painter.setPen(QColor(colors.secondary))
-        top = (header - face.line) / 2
-        buttons = self._buttons(copied=paint.confirmed == _COPY)
-        room = buttons[-1].rect.left() - self._pad
-        elide = Qt.TextElideMode.ElideRight
-        name = painter.fontMetrics().elidedText(self._code.language, elide, int(max(0, room)))
-        painter.drawText(QPointF(self._pad, top + face.baseline), name)
-        size = self._look.px(15)
-        for button in buttons:
-            is_lit = button.target in (paint.hovered, paint.confirmed)
-            ink = colors.text if is_lit else colors.secondary
-            painter.setPen(QColor(ink))
-            width = painter.fontMetrics().horizontalAdvance(button.label)
-            x = button.rect.right() - self._look.px(Space.M) - width
-            painter.drawText(QPointF(x, top + face.baseline), button.label)
-            icon = QRectF(x - size - Space.XS, (header - size) / 2, size, size)
-            self._look.icons.paint(painter, button.icon, ink, icon)
+        self._header.paint(paint, self._heading, self._width)

@@ -197,6 +197,12 @@ class TextFlow:
         line = self._layout.lineForTextPosition(unit)
         return _x(line, unit) if line.isValid() else 0.0
 
+    @property
+    def line_starts(self) -> list[int]:
+        """The position that each line begins at."""
+        lines = map(self._layout.lineAt, range(self._layout.lineCount()))
+        return [self._units.to_python(line.textStart()) for line in lines] or [0]
+
     def link_at(self, x: float, y: float) -> str:
         """Return the link below a point, or nothing."""
         number = self._band_at(y)

@@ -119,6 +119,10 @@ class FramedRow(Row):
         self.inner.reveal(part)
 
     @override
+    def toggle_wrap(self) -> None:
+        self.inner.toggle_wrap()
+
+    @override
     def scroll_sideways(self, pixels: int) -> bool:
         return self.inner.scroll_sideways(pixels)
 

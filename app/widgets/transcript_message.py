@@ -11,21 +11,21 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QPointF
 
-from app.viewmodels.heights import HeightTree
+from app.viewmodels.find import ROW_END, Searched, folded
 from app.viewmodels.transcript import TranscriptItem
 from app.widgets.transcript_body import Kit, RowsFrom
-from app.widgets.transcript_flow import Range
+from app.widgets.transcript_pile import RowPile
 from app.widgets.transcript_places import (
     BODY,
     Line,
     MessageHit,
     MessagePaint,
     Place,
-    PlaceRange,
     Released,
     RowTarget,
+    target_in,
 )
-from app.widgets.transcript_rows import Action, Paint, Row, Target
+from app.widgets.transcript_rows import Action, Paint, Row
 
 MEASURE_ROWS = 20  # measured in one idle step
 PARSED_AT_ONCE = 40_000  # characters: 80 ms when all of it is new
@@ -38,24 +38,26 @@ class MessageLayout(ABC):
         self.item = item
         self.newest = False
         self.width = 0
-        self.rows: list[Row] = []
         self._kit = kit
-        self._tree = HeightTree()
+        self._pile = RowPile(kit.cache)
         self._dirty = True  # the rows do not show the item yet
-        self._num_settled = 0  # rows before this are measured
-        self._changed_top: int | None = None
         self._released: Released | None = None
+        self._searched: Searched | None = None
+
+    @property
+    def rows(self) -> list[Row]:
+        """None before the first settling, and far from what is visible."""
+        return self._pile.rows
 
     def take_changed_top(self) -> int | None:
         """Return the y from which on the picture has changed since the last call."""
-        top, self._changed_top = self._changed_top, None
-        return top
+        return self._pile.take_changed_top()
 
     @property
     def height(self) -> int:
         """The height as far as it is known; an estimate before the first settle."""
         if self.rows:
-            return self._tree.total + self._estimate_rest()
+            return self._pile.height + self._estimate_rest()
         if self._released is not None:
             return self._released.height
         return self.estimate(max(1, self.width))
@@ -65,13 +67,13 @@ class MessageLayout(ABC):
         """Whether the height is exact."""
         if self._released is not None:
             return self._released.width == self.width
-        return not self._dirty and self._num_settled == len(self.rows) and not self._num_unparsed()
+        return not self._dirty and self._pile.is_settled and not self._num_unparsed()
 
     def resize(self, width: int) -> None:
         """Take another width; heights stay as estimates."""
         if width != self.width:
             self.width = width
-            self._num_settled = 0
+            self._pile.num_settled = 0
 
     def update(self, item: TranscriptItem) -> None:
         """Show other values of the same message."""
@@ -87,14 +89,14 @@ class MessageLayout(ABC):
 
     def relook(self) -> None:
         """The kit has another look: make everything anew."""
+        searched = self._searched
         self._forget_rows()
         self._change()
+        self._searched = searched  # no look changes what is read
 
     def remeasure(self) -> bool:
-        """Pictures have come: the rows that waited for them have other heights. False if none has."""
-        stale = [number for number, row in enumerate(self.rows) if row.is_stale]
-        self._num_settled = min([self._num_settled, *stale])
-        return bool(stale)
+        """Pictures have come, lines wrap: rows may have other heights. False if none has."""
+        return self._pile.unsettle_stale()
 
     def release(self) -> None:
         """Drop everything but the height: the message is far from what is visible."""
@@ -102,6 +104,7 @@ class MessageLayout(ABC):
             return
         if not any(row.is_waiting for row in self.rows):
             self._released = Released(self.width, self.height)
+            self._searched = self.searched  # what is read is known, and stays so
             self._forget_rows()
             self._forget_text()
 
@@ -120,11 +123,11 @@ class MessageLayout(ABC):
         while self._num_unparsed() and (self._num_unparsed() <= PARSED_AT_ONCE or not self.rows):
             self._parse_more()
             changed |= self._refresh()
-        if self.rows:
-            first, last = self._tree.find(int(max(0, top))), self._tree.find(int(max(0, bottom)))
+        first, last = self._pile.at(top), self._pile.at(bottom)
+        if first is not None and last is not None:
             for number in range(first, last + 1):
                 changed |= self._measure(number)
-        self._count_settled()
+        self._pile.count_settled(self._row_width)
         return changed or self.height != before
 
     def advance(self) -> None:
@@ -134,27 +137,25 @@ class MessageLayout(ABC):
             self._parse_more()
             self._refresh()
             return
-        for number in range(
-            self._num_settled, min(self._num_settled + MEASURE_ROWS, len(self.rows))
-        ):
+        first = self._pile.num_settled
+        for number in range(first, min(first + MEASURE_ROWS, len(self.rows))):
             self._measure(number)
-            self._num_settled = number + 1
+            self._pile.num_settled = number + 1
 
     def paint(self, paint: MessagePaint) -> None:
-        if not self.rows:
+        first = self._pile.at(paint.top)
+        if first is None:
             return
         self._paint_background(paint)
-        first = self._tree.find(int(max(0.0, paint.top)))
         for number in range(first, len(self.rows)):
-            row = self.rows[number]
-            y = self._tree.top(number) + row.gap
+            y = self._pile.top(number)
             if y >= paint.bottom:
                 break
             self._paint_row(paint, number, y)
 
     def hit(self, x: float, y: float) -> MessageHit | None:
         """Return what a click at a point acts on."""
-        number = self._row_at(y)
+        number = self._pile.at(y)
         if number is None:
             return None
         row, corner = self.rows[number], self._corner(number)
@@ -165,7 +166,7 @@ class MessageLayout(ABC):
 
     def place_at(self, x: float, y: float) -> Place:
         """Return the text boundary nearest to a point."""
-        number = self._row_at(y) or 0
+        number = self._pile.at(y) or 0
         for candidate in (*range(number, len(self.rows)), *range(number - 1, -1, -1)):
             row = self.rows[candidate]
             if not self._has_text(candidate):
@@ -194,16 +195,16 @@ class MessageLayout(ABC):
         return self.rows[number] if number < len(self.rows) and self._has_text(number) else None
 
     def row_at(self, y: float) -> Row | None:
-        number = self._row_at(y)
+        number = self._pile.at(y)
         return None if number is None else self.rows[number]
 
     def has_text_at(self, y: float) -> bool:
-        number = self._row_at(y)
+        number = self._pile.at(y)
         return number is not None and self._has_text(number)
 
     def line_at(self, y: float) -> Line | None:
         """Return the line of text at a height, None where there is no text."""
-        number = self._row_at(y)
+        number = self._pile.at(y)
         if number is None or not self._has_text(number) or self.rows[number].width < 0:
             return None
         row, top = self.rows[number], int(self._corner(number).y())
@@ -224,7 +225,32 @@ class MessageLayout(ABC):
     @property
     def actions_top(self) -> int:
         """The y of the buttons, which are in the last row."""
-        return self._tree.top(len(self.rows) - 1) + self.rows[-1].gap if self.rows else 0
+        return self._pile.top(len(self.rows) - 1) if self.rows else 0
+
+    @property
+    def searched(self) -> Searched:
+        """What finding looks through: what is read, where that is known."""
+        known = self._searched
+        if known is None or not known.is_read:
+            read = self._read_text()
+            if read is not None:
+                known = Searched(folded(read), is_read=True)
+            elif known is None:
+                known = Searched(folded(self.text), is_read=False)
+            self._searched = known
+        return known
+
+    def text_rows(self) -> Iterator[tuple[int, Row]]:
+        """Yield the rows that have text, and their y."""
+        for number, row in enumerate(self.rows):
+            if self._has_text(number):
+                yield self._pile.top(number), row
+
+    def _read_text(self) -> str | None:
+        """What is read, its rows apart; None as long as there are not rows of all of it."""
+        if not self.rows or self._dirty or self._num_unparsed():
+            return None
+        return ROW_END.join(row.text for _, row in self.text_rows())
 
     @property
     @abstractmethod
@@ -305,76 +331,37 @@ class MessageLayout(ABC):
         if not self._dirty:
             return False
         self._dirty = False
-        self._released = None
+        self._released = self._searched = None
         made = self._make_rows()
-        rows, same = made.rows, made.first
-        for old, new in zip(self.rows[made.first :], rows, strict=False):
-            if old is not new or new.width < 0 or self._tree[same] != new.gap + new.height:
-                break
-            same += 1
-        # The row before the first new one loses the caret.
-        self._changed_from(self._tree.top(max(0, min(same, len(self._tree)) - 1)))
-        changed = same < made.first + len(rows) or made.first + len(rows) < len(self.rows)
-        self.rows[made.first :] = rows
-        self._tree.truncate(same)
-        for number in range(same, len(self.rows)):
-            row = self.rows[number]
-            if row.width < 0 and row.height == 0:
-                row.height = row.estimate(self._row_width(number))
-            self._tree.append(row.gap + row.height)
-        self._num_settled = min(self._num_settled, same)
-        return changed
-
-    def _count_settled(self) -> None:
-        while self._num_settled < len(self.rows):
-            number = self._num_settled
-            row = self.rows[number]
-            if row.width != self._row_width(number) or row.is_stale:
-                return
-            self._num_settled += 1
+        return self._pile.replace(made.first, made.rows, self._row_width)
 
     def _measure(self, number: int) -> bool:
         """Make one row exact."""
-        row, width = self.rows[number], self._row_width(number)
-        if row.width != width or row.is_stale:
-            row.height = row.measure(width)
-            row.width = width
-            self._kit.cache.touch(row)
-        before = self._tree[number]
-        self._tree.set(number, row.gap + row.height)
-        if before != row.gap + row.height:
-            self._changed_from(self._tree.top(number))
-            return True
-        return False
+        return self._pile.measure(number, self._row_width(number))
 
     def _change(self) -> None:
         """The item is not what the rows show any more."""
         self._dirty = True
-        self._released = None
+        self._released = self._searched = None
 
     def _forget_rows(self) -> None:
         self._dirty = True
-        self.rows = []
-        self._tree = HeightTree()
-        self._num_settled = 0
-
-    def _changed_from(self, y: int) -> None:
-        self._changed_top = y if self._changed_top is None else min(y, self._changed_top)
+        self._pile.clear()
 
     def _paint_row(self, paint: MessagePaint, number: int, y: int) -> None:
-        row = self.rows[number]
+        row, x = self.rows[number], self._row_left(number)
+        has_text = self._has_text(number)
         self._kit.cache.touch(row)
-        x = self._row_left(number)
         paint.painter.translate(x, y)
         row.paint(
             Paint(
                 painter=paint.painter,
                 top=paint.top - y,
                 bottom=paint.bottom - y,
-                selected=self._selected_in(number, paint.selected),
-                found=self._kit.hits.within(row) if self._has_text(number) else (),
-                hovered=_target_in(row, paint.hovered),
-                confirmed=_target_in(row, paint.confirmed),
+                selected=paint.selected_in(row, self._ordinal(number)) if has_text else None,
+                found=self._kit.hits.within(row) if has_text else (),
+                hovered=target_in(row, paint.hovered),
+                confirmed=target_in(row, paint.confirmed),
                 actions_shown=paint.pointed_at or self.newest or self.item.version.count > 1,
                 unfinished=paint.unfinished,
             )
@@ -382,22 +369,5 @@ class MessageLayout(ABC):
         self._paint_over(paint, number)
         paint.painter.translate(-x, -y)
 
-    def _selected_in(self, number: int, selected: PlaceRange | None) -> Range | None:
-        if selected is None or not self._has_text(number):
-            return None
-        ordinal, length = self._ordinal(number), len(self.rows[number].text)
-        if not selected.start.row <= ordinal <= selected.end.row:
-            return None
-        start = selected.start.offset if selected.start.row == ordinal else 0
-        end = selected.end.offset if selected.end.row == ordinal else length
-        return Range(min(start, length), min(end, length)) if start < min(end, length) else None
-
     def _corner(self, number: int) -> QPointF:
-        return QPointF(self._row_left(number), self._tree.top(number) + self.rows[number].gap)
-
-    def _row_at(self, y: float) -> int | None:
-        return self._tree.find(int(max(0.0, y))) if self.rows else None
-
-
-def _target_in(row: Row, at: RowTarget | None) -> Target | None:
-    return at.target if at is not None and at.row is row else None
+        return QPointF(self._row_left(number), self._pile.top(number))

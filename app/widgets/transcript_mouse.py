@@ -5,11 +5,12 @@ from __future__ import annotations
 from html import escape
 
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QHelpEvent, QMouseEvent
+from PySide6.QtGui import QHelpEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QToolTip
 from typing_extensions import override
 
 from app.widgets.transcript_pointer import Pointer
+from app.widgets.transcript_sideways import wheel_pixels
 
 # A tooltip guesses whether it is HTML. Told so, it shows every text as it is.
 _TIP = "<p style='white-space:pre-wrap'>{}</p>"
@@ -30,6 +31,9 @@ class MouseFilter(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QMouseEvent):
             return self._mouse(event)
+        if isinstance(event, QWheelEvent):
+            # Sent on, it scrolls the view.
+            return self._pointer.wheel(event.position(), wheel_pixels(event))
         if isinstance(event, QHelpEvent):
             self._show_tip(event)
             return True

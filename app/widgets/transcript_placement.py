@@ -118,6 +118,12 @@ class Placement:
         """Scroll as a reader would."""
         self._bar.setValue(self._bar.value() + pixels)
 
+    def scroll_page(self, pages: int) -> None:
+        self.scroll_by(pages * self._bar.pageStep())
+
+    def scroll_to_start(self) -> None:
+        self._bar.setValue(0)
+
     def spot_at(self, point: QPointF) -> Spot | None:
         """Return the message nearest to a point of the viewport."""
         if not len(self._stack):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QPainter
 
+from app.widgets.transcript_flow import Range
 from app.widgets.transcript_rows import Row, Target
 
 BODY = 1_000_000  # added to the place of a row of the message proper; rows before are reasoning
@@ -67,6 +68,15 @@ class MessagePaint:
     pointed_at: bool  # the mouse is over the message
     unfinished: dict[Row, None]
 
+    def selected_in(self, row: Row, ordinal: int) -> Range | None:
+        """What is selected of the text of a row."""
+        selected, length = self.selected, len(row.text)
+        if selected is None or not selected.start.row <= ordinal <= selected.end.row:
+            return None
+        start = selected.start.offset if selected.start.row == ordinal else 0
+        end = min(length, selected.end.offset if selected.end.row == ordinal else length)
+        return Range(start, end) if start < end else None
+
 
 @dataclass(frozen=True, slots=True)
 class Released:
@@ -83,3 +93,7 @@ class Spot:
     message: int
     x: float
     y: float
+
+
+def target_in(row: Row, at: RowTarget | None) -> Target | None:
+    return at.target if at is not None and at.row is row else None

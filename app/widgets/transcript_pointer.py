@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject, QPointF, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, QPoint, QPointF, Qt, QTimer, Signal
 
 from app.theme.tokens import Millis
 from app.widgets.transcript_placement import Placement
@@ -139,6 +139,15 @@ class Pointer(QObject):
         """The mouse moves with no button down."""
         self._move_to(point)
 
+    def wheel(self, point: QPointF, moved: QPoint) -> bool:
+        """Scroll what is below a point sideways, by pixels; False if it scrolls up or down."""
+        if abs(moved.x()) > abs(moved.y()) and self._scroll_row(point, -moved.x()):
+            self.changed.emit()
+            return True
+        if moved.y() > 0:
+            self._placement.hold()
+        return False
+
     def refresh(self) -> None:
         """What is below the mouse may have moved."""
         if self.message is not None:
@@ -174,6 +183,11 @@ class Pointer(QObject):
         if changed:
             self.changed.emit()
         self.pointed.emit()
+
+    def _scroll_row(self, point: QPointF, pixels: int) -> bool:
+        spot = self._placement.spot_at(point)
+        row = None if spot is None else self._stack.layouts[spot.message].row_at(spot.y)
+        return row is not None and row.scroll_sideways(pixels)
 
     def _caret(self, spot: Spot) -> Caret:
         layout = self._stack.layouts[spot.message]

@@ -32,6 +32,7 @@ class Action(Enum):
 
     COPY_MESSAGE = auto()
     COPY_CODE = auto()
+    TOGGLE_WRAP = auto()
     SAVE_CODE = auto()
     REGENERATE = auto()
     EDIT = auto()
@@ -125,7 +126,7 @@ class Row:
 
     @property
     def is_stale(self) -> bool:
-        """Whether such a picture has come since it was measured."""
+        """Whether it has become another since it was measured: such a picture has come, or it wraps."""
         return False
 
     @property
@@ -163,6 +164,9 @@ class Row:
 
     def reveal(self, part: Range) -> None:
         """Scroll the content sideways to where a part of the text is."""
+
+    def toggle_wrap(self) -> None:
+        """Wrap the lines of code, or let them be as long as they are."""
 
     def scroll_sideways(self, pixels: int) -> bool:  # noqa: ARG002 - part of the interface
         """Scroll the content; False if it fits."""

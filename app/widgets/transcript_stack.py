@@ -130,6 +130,10 @@ class MessageStack:
         """Return the y of a message, without the gap above it."""
         return self._tree.top(index) + self._gap(index)
 
+    def tops(self) -> list[int]:
+        """The y of every message, with the gap above it, and of the end; in one go."""
+        return self._tree.tops()
+
     def at(self, y: float) -> int:
         """Return the message nearest to a height."""
         return self._tree.find(int(max(0, y)))

@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor
 from typing_extensions import override
 
 from app.theme.tokens import Radius, Size, Space, Type
+from app.viewmodels.find import ROW_END
 from app.viewmodels.markdown import normalized
 from app.viewmodels.transcript import TranscriptItem
 from app.widgets.transcript_actions import no_actions, user_actions
@@ -51,6 +52,7 @@ class UserLayout(MessageLayout):
         self._is_unfolded = False
         self._is_long = False
         self._markdown: MarkdownRows | None = None
+        self._wrapped: set[int] = set()
         self._plain: list[Row] = []
         self._num_text = 0
         self._num_bubble = 0  # rows: text and fold
@@ -78,6 +80,16 @@ class UserLayout(MessageLayout):
     def toggle(self, action: Action) -> None:
         self._is_unfolded = not self._is_unfolded
         self._drop_text()
+
+    @override
+    def _read_text(self) -> str | None:
+        """Plain text is read as it was written, unfolded once something is found in it."""
+        if self.item.editing:
+            return ""
+        if not _MARKDOWN.search(self._text):
+            return self._text.replace("\n", ROW_END)
+        is_folded = self._is_long and not self._is_unfolded
+        return None if is_folded else super()._read_text()
 
     @override
     def show_all(self) -> None:
@@ -149,7 +161,7 @@ class UserLayout(MessageLayout):
     def _text_rows(self, text: str) -> RowsFrom:
         if self._markdown is None and not self._plain:
             if _MARKDOWN.search(text):
-                self._markdown = MarkdownRows(self._kit)
+                self._markdown = MarkdownRows(self._kit, self._wrapped)
                 self._markdown.append(text)
                 self._markdown.close()
                 self._markdown.feed()
@@ -256,5 +268,5 @@ class UserLayout(MessageLayout):
         if len(bubble) <= SHRINK_ROWS and all(row.width >= 0 for row in bubble):
             natural = min(natural, int(max(row.natural_width for row in bubble)) + 1)
         width = natural + 2 * look.px(Space.L)
-        height = self._tree.top(self._num_bubble) + look.px(Space.M)
+        height = self._pile.start(self._num_bubble) + look.px(Space.M)
         return QRectF(self.width - width, 0, width, height)

@@ -21,6 +21,9 @@ SAVE_VERSION: Final = "Save as new version"
 
 # Code in an answer.
 COPY_CODE: Final = "Copy code"
+WRAP: Final = "Wrap"
+WRAP_TIP: Final = "Wrap long lines"
+UNWRAP_TIP: Final = "Show long lines in one"
 SAVE: Final = "Save…"
 SAVE_TIP: Final = "Save as a file"
 TEXT_FILE: Final = "text.txt"  # suggested when a text is saved
@@ -46,6 +49,10 @@ HAS_FAILED: Final = "failed"
 
 def show_all_lines(count: int) -> str:
     return f"Show all {count:,} lines"
+
+
+def code_lines(count: int) -> str:
+    return f"{count:,} lines"
 
 
 def code_file(suffix: str) -> str:

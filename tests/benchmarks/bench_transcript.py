@@ -4,6 +4,7 @@
 
 answer  10,000 tokens with 20 code blocks and 40 formulas at 150 tokens a second, while somebody types;
         then the same through one QTextBrowser that is given the whole text at each frame
+find    a new word in 4,000 messages, and from one place to the next
 """
 
 from __future__ import annotations
@@ -203,6 +204,35 @@ def bench_scroll(theme: Theme, num_messages: int) -> None:
     view.deleteLater()
 
 
+def bench_find(theme: Theme, num_messages: int) -> None:
+    """Look for a new word, and step, right after opening and once all is laid out."""
+    view = new_view(theme)
+    # No two texts are the same: each has to be searched.
+    items = [replace(item, text=f"{item.text} {item.key}") for item in conversation(num_messages)]
+    view.show_conversation(items)
+    for settled in (False, True):
+        while settled and not view.statistics().is_idle:
+            wait_ms(100)
+        for word in ("folded", "e", "token would need", "nowhere"):
+            started = perf_counter()
+            found = view.finding.look_for(word)
+            looked = perf_counter()
+            view.finding.go(1)
+            stepped = perf_counter()
+            report(
+                "find",
+                messages=num_messages,
+                settled=settled,
+                word=word,
+                found=found.total,
+                new_word_ms=ms(looked - started),
+                step_ms=ms(stepped - looked),
+            )
+        view.finding.look_for("")
+    view.close()
+    view.deleteLater()
+
+
 class Gaps(QObject):
     """A precise timer on the main thread that notes how late it is."""
 
@@ -398,12 +428,15 @@ def report(name: str, **figures: object) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="a short answer, fewer messages")
-    parser.add_argument("--only", choices=["answer"])
+    parser.add_argument("--only", choices=["answer", "find"])
     args = parser.parse_args()
     quick = args.quick
     switch_threads_often()
     app = QApplication([])
     theme = Theme(app, Appearance.LIGHT)
+    if args.only == "find":
+        bench_find(theme, 4000)
+        return
     bench_answers(theme, answer_text(2, 2) if quick else answer_text(20, 4))
     if args.only:
         return
@@ -411,6 +444,7 @@ def main() -> None:
     bench_open(theme, num_messages)
     bench_scroll(theme, num_messages)
     bench_settle(theme, num_messages)
+    bench_find(theme, num_messages)
     text = answer_text(2, 2) if quick else answer_text(10, 2)
     for follow in (True, False):
         bench_stream(theme, text, tokens_per_s=150, follow=follow)

@@ -16,8 +16,9 @@ from pathlib import Path
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("QT_SCALE_FACTOR", "2")
 
-from PySide6.QtCore import QEventLoop, QPoint, QRect, Qt, QTimer
+from PySide6.QtCore import QEventLoop, QPoint, QPointF, QRect, Qt, QTimer
 from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 
 from app.controllers.idle import HOLD_MS
@@ -31,6 +32,8 @@ from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
 from app.widgets.settings_window import SettingsWindow
+from app.widgets.transcript import TranscriptView
+from app.widgets.transcript_rows import Action
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
 from engine.types import FinishReason, PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Rig, card
@@ -75,6 +78,14 @@ So an update in the middle would need the inverse of every factor since, and
 
 - At $5 a million tokens, reading $10^5$ of them again costs $0.50.
 - **Not** understood: $\frac{$ stays as it was written."""
+LONG_CODE = (
+    "The command, and what it prints:\n\n```sh\n"
+    "rejoinder chat --model ~/models/Qwen3.5-9B-4bit --system 'Answer in one sentence.' --max-tokens 512 "
+    "--temperature 0.3 --seed 7 < questions.txt\n```\n\n```json\n{\n"
+    '  "usage": {"prompt_tokens": 12431, "restored": 12407, "read": 24, "ttft_ms": 41.2, "decode_tok_s": 58.1},\n'
+    + "".join(f'  "layer_{number}": "linear",\n' for number in range(24))
+    + '  "kept": true\n}\n```'
+)
 FOLLOW_UP = "What does that mean for an edit in the middle?"
 TABLE = """Three things happen, in this order:
 
@@ -192,6 +203,27 @@ def formulas(stage: Stage) -> None:
     stage.say("How does the delta rule update its state, and what does a step cost?")
     stage.answer(FORMULAS)
     stage.wait(1500)  # for the typesetter's worker
+
+
+def wrapped_code(stage: Stage) -> None:
+    """One block wraps its lines, the other scrolls them."""
+    stage.older_chats()
+    stage.say("How do I ask from a script?")
+    stage.answer(LONG_CODE)
+    view = stage.window.pane.view
+    view.verticalScrollBar().setValue(0)
+    viewport = view.viewport()
+    points = (
+        QPoint(x, y) for y in range(0, viewport.height(), 8) for x in range(0, viewport.width(), 8)
+    )
+    wrap = next(point for point in points if _is_wrap(view, point))
+    QTest.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=wrap + QPoint(4, 4))
+    stage.wait(200)
+
+
+def _is_wrap(view: TranscriptView, point: QPoint) -> bool:
+    target = view.target_at(QPointF(point))
+    return target is not None and target.action is Action.TOGGLE_WRAP
 
 
 def finding(stage: Stage) -> None:
@@ -391,6 +423,7 @@ SCENES = {
     "conversation": Scene(conversation, ("normal", "small", "large")),
     "two-turns": Scene(two_turns),
     "formulas": Scene(formulas, ("normal", "small")),
+    "wrapped-code": Scene(wrapped_code, ("normal", "small")),
     "finding": Scene(finding, ("normal", "small")),
     "more-contrast": Scene(more_contrast),
     "shortcuts": Scene(shortcuts),

@@ -1,43 +1,66 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, strategies as st
 
-from app.viewmodels.find import Counts, Occurrence, find_pattern
+from app.viewmodels.find import ROW_END, Counts, Occurrence, Searched, folded, wanted
 
 TEXTS = ["aa", "b", "", "a"]
 FOUND = [Occurrence(0, 0), Occurrence(0, 1), Occurrence(3, 0)]
 
 
-def counted(wanted: str, *texts: str) -> Counts:
-    counts = Counts(find_pattern(wanted))
-    counts.count(texts)
+def counted(looked_for: str, *texts: str, is_read: bool = True) -> Counts:
+    counts = Counts(wanted(looked_for))
+    counts.count([Searched(folded(text), is_read) for text in texts])
     return counts
 
 
 @pytest.mark.parametrize(
-    ("wanted", "text", "count"),
+    ("looked_for", "text", "count"),
     [
         ("fox", "Fox, fox and FOXES", 3),
         ("a  b", "a b, a\nb, a\u00a0b, ab", 3),
         ("(x)", "f(x) and x", 1),
         ("STRASSE", "straße", 0),
         ("ÉTÉ", "l'été", 1),
+        ("İSTANBUL", "in İstanbul", 1),
+        ("ΟΔΟΣ", "οδοσι, ΟΔΟΣ, οδος", 3),
+        ("aa", "aaaa", 2),
+        ("a b", f"a{ROW_END}b", 0),
     ],
 )
-def test_any_case_and_any_white_space(wanted: str, text: str, count: int) -> None:
-    assert counted(wanted, text).total == count
+def test_any_case_and_any_white_space(looked_for: str, text: str, count: int) -> None:
+    assert counted(looked_for, text).total == count
+    assert counted(looked_for, text, text).total == 2 * count
 
 
-@pytest.mark.parametrize("wanted", ["", " ", "\n\t"])
-def test_no_words_look_for_nothing(wanted: str) -> None:
-    assert find_pattern(wanted) is None
-    assert counted(wanted, "a b").total == 0
+@given(st.text())
+def test_what_is_folded_keeps_its_places(text: str) -> None:
+    assert len(folded(text)) == len(text)
+    assert folded(folded(text)) == folded(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["the **quick** fox", "*the* quick", "> the\n> quick", "~~the~~ `quick`", "the [quick](x)"],
+)
+def test_words_are_found_between_marks_of_markdown(text: str) -> None:
+    assert counted("the quick", text, is_read=False).total == 1
+
+
+@pytest.mark.parametrize("looked_for", ["", " ", "\n\t"])
+def test_no_words_look_for_nothing(looked_for: str) -> None:
+    assert wanted(looked_for) is None
+    assert counted(looked_for, "a b").total == 0
 
 
 def test_occurrences_are_counted_in_each_message() -> None:
     counts = counted("a", *TEXTS)
 
     assert [counts.occurrence(number) for number in range(counts.total)] == FOUND
+    assert [counts.number(one) for one in FOUND] == [0, 1, 2]
+    assert [counts.within(message) for message in range(len(TEXTS))] == [2, 0, 0, 1]
+    assert counts.number(Occurrence(1, 0)) is None
 
 
 @pytest.mark.parametrize(

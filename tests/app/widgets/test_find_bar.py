@@ -60,3 +60,32 @@ def test_another_chat_ends_finding(stage: Stage) -> None:
 
     assert not stage.pane.find_bar.isVisible()
     assert not stage.window.commands[CommandId.FIND].isEnabled()
+
+
+def test_what_is_found_is_announced_once(stage: Stage) -> None:
+    bar = stage.pane.find_bar
+    said: list[str] = []
+    bar.announcer.said.connect(said.append)
+    stage.chat("A fox?", "No fox, no FOX.")
+    stage.run(CommandId.FIND)
+    assert said == []
+    QTest.keyClicks(bar.field, "fox")
+    assert said == ["1 of 3"]  # three keys, one thing to say
+    QTest.keyClick(bar.field, Key.Key_Return)
+    QTest.keyClicks(bar.field, "yz")
+    assert said[1:] == ["2 of 3", "Not found"]
+    QTest.keyClick(bar.field, Key.Key_Escape)
+    stage.run(CommandId.FIND)
+    assert said[3:] == ["Not found"]
+
+
+def test_what_changes_by_itself_is_shown_and_not_announced(stage: Stage) -> None:
+    bar = stage.pane.find_bar
+    said: list[str] = []
+    stage.send("A fox?")
+    stage.run(CommandId.FIND)
+    QTest.keyClicks(bar.field, "fox")
+    bar.announcer.said.connect(said.append)
+    stage.engine.write("No fox. ")
+    stage.qtbot.waitUntil(lambda: bar.count.text() == "1 of 2")
+    assert said == []

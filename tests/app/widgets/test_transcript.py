@@ -12,7 +12,7 @@ from app.theme.palette import Theme
 from app.viewmodels.blocks import Mark, Span
 from app.viewmodels.transcript import StateKind, StateLine
 from app.widgets.transcript_body import MAX_ROW_TEXT, split_spans
-from app.widgets.transcript_code import CodeLines
+from app.widgets.transcript_code_lines import CodeLines
 from app.widgets.transcript_rows import MAX_LAYOUTS
 from app.widgets.transcript_stack import KEPT
 from tests.fakes.transcript_samples import GUIDE, answer, conversation, question
@@ -150,7 +150,7 @@ def test_overlong_lines_are_cut() -> None:
     lines = CodeLines()
     lines.grow("a\n" + "x" * 4500 + "\nb")
     assert [len(lines.line(number)) for number in range(len(lines))] == [1, 2000, 2000, 500, 1]
-    assert lines.cut
+    assert lines.is_cut
 
 
 def test_long_paragraphs_are_cut_at_spaces_and_keep_their_looks() -> None:

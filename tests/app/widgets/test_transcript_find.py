@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QColor
@@ -9,7 +11,9 @@ from PySide6.QtTest import QTest
 
 from app.theme.tokens import LIGHT
 from app.viewmodels.find import Found
+from app.viewmodels.transcript import ItemStatus
 from app.widgets.transcript_rows import Action
+from engine.types import Channel
 from tests.fakes.transcript_samples import CODE, GUIDE, answer, conversation, question
 from tests.fakes.transcript_stage import LEFT, TranscriptStage
 
@@ -19,32 +23,32 @@ TABLE = "| a | fox |\n|---|---|\n| Fox | $x$ |"
 def test_the_next_and_the_one_before_around_the_end(transcript: TranscriptStage) -> None:
     transcript.show([question(0, "A fox?"), answer(0, "No fox, and\n\n- a **FOX** too")])
 
-    assert transcript.view.look_for("fox") == Found(1, 3)
+    assert transcript.view.finding.look_for("fox") == Found(1, 3)
     assert transcript.copied() == "fox"
-    assert transcript.view.find_again(1) == Found(2, 3)
-    assert transcript.view.find_again(1) == Found(3, 3)
+    assert transcript.view.finding.go(1) == Found(2, 3)
+    assert transcript.view.finding.go(1) == Found(3, 3)
     assert transcript.copied() == "FOX"
-    assert transcript.view.find_again(1) == Found(1, 3)
-    assert transcript.view.find_again(-1) == Found(3, 3)
+    assert transcript.view.finding.go(1) == Found(1, 3)
+    assert transcript.view.finding.go(-1) == Found(3, 3)
 
 
 def test_nothing_is_found(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "No fox")])
 
-    assert transcript.view.look_for("wolf") == Found(0, 0)
+    assert transcript.view.finding.look_for("wolf") == Found(0, 0)
     assert not transcript.view.has_selection()
 
 
 def test_what_is_found_is_marked_until_nothing_is_looked_for(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"A fox\n\n{CODE}\n\n{TABLE}")])
     plain = transcript.picture()
-    transcript.view.look_for("fox")
+    transcript.view.finding.look_for("fox")
     marked = transcript.picture()
-    transcript.view.look_for("snapshot")
+    transcript.view.finding.look_for("snapshot")
 
     assert transcript.picture() != marked
     assert plain not in (marked, transcript.picture())
-    transcript.view.look_for("")
+    transcript.view.finding.look_for("")
     QTest.mouseClick(transcript.view.viewport(), LEFT, pos=QPoint(20, 590))
     assert transcript.picture() == plain
 
@@ -63,16 +67,56 @@ def test_it_is_found_in_every_kind_of_block(
     transcript: TranscriptStage, text: str, wanted: str, shown: str
 ) -> None:
     transcript.show([answer(0, text)])
-    transcript.view.look_for(wanted)
+    transcript.view.finding.look_for(wanted)
 
     assert transcript.copied() == shown
 
 
-def test_an_address_behind_a_link_shows_its_message(transcript: TranscriptStage) -> None:
-    transcript.show([answer(0, "[here](https://fox.org)"), *conversation(10)])
+@pytest.mark.parametrize(
+    ("text", "looked_for", "count"),
+    [
+        ("the **quick** fox", "the quick", 1),
+        ("**un**believable", "unbelievable", 1),
+        ("fish &amp; chips, snake\\_case", "fish & chips, snake_case", 1),
+        ("[here](https://fox.org)", "fox", 0),
+        ("> two\n> lines\n\nlines", "two lines", 1),
+        ("- one\n- two", "one two", 0),
+    ],
+)
+@pytest.mark.parametrize("is_settled", [True, False])
+def test_what_is_read_is_found(
+    transcript: TranscriptStage, text: str, looked_for: str, count: int, is_settled: bool
+) -> None:
+    others = [question(number, "x\n" * 9) for number in range(100)]
+    transcript.view.show_conversation([answer(0, text), *others])
+    if is_settled:
+        transcript.settle()
+    found = transcript.view.finding.look_for(looked_for)
 
-    assert transcript.view.look_for("fox") == Found(1, 1)
-    assert transcript.top == 0
+    assert found in (Found(count, count), Found(0, 0))  # markup within words hides them for a while
+    transcript.settle()
+    assert transcript.view.finding.look_for(looked_for) == Found(count, count)
+
+
+def test_thoughts_are_looked_through_while_they_are_open(transcript: TranscriptStage) -> None:
+    transcript.show([replace(answer(0, "text"), reasoning="A fox?", reasoning_s=1)])
+
+    assert transcript.view.finding.look_for("fox") == Found(0, 0)
+    transcript.click(Action.TOGGLE_THINKING)
+    assert transcript.view.finding.go(1) == Found(1, 1)
+    assert transcript.copied() == "fox"
+
+
+def test_the_number_follows_what_is_written(transcript: TranscriptStage) -> None:
+    writing = replace(answer(1, ""), status=ItemStatus.STREAMING)
+    transcript.show([question(0, "A fox?"), writing])
+    finding = transcript.view.finding
+    finding.look_for("fox")
+    counted: list[Found] = []
+    finding.counted.connect(counted.append)
+    transcript.view.append("a1", Channel.ANSWER, "No fox, no *fox*.")
+
+    transcript.qtbot.waitUntil(lambda: counted == [Found(1, 3)])
 
 
 def test_far_away_text_comes_into_view(transcript: TranscriptStage) -> None:
@@ -80,13 +124,13 @@ def test_far_away_text_comes_into_view(transcript: TranscriptStage) -> None:
     items[7] = answer(70, f"{GUIDE}\n\nA needle.\n\n{GUIDE}")
     transcript.show(items)
     at_end = transcript.top
-    transcript.view.look_for("needle")
+    transcript.view.finding.look_for("needle")
     transcript.settle()
     found = transcript.top
 
     assert 0 < found < at_end
     assert transcript.copied() == "needle"
-    transcript.view.find_again(1)
+    transcript.view.finding.go(1)
     assert transcript.top == found
 
 
@@ -96,7 +140,7 @@ def test_what_stands_far_to_the_right_comes_into_view(
 ) -> None:
     transcript.show([answer(0, row.format("x" * 300 + "needle" + "x" * 300))])
     left = transcript.picture()
-    transcript.view.look_for("needle")
+    transcript.view.finding.look_for("needle")
     found = transcript.picture()
     accent = QColor(LIGHT.accent)
     seen = {found.pixelColor(x, y).rgb() for x in range(40, 760, 3) for y in range(0, 200, 3)}
@@ -109,7 +153,7 @@ def test_a_folded_question_is_unfolded(transcript: TranscriptStage) -> None:
     lines = "\n".join(f"line {number}" for number in range(40))
     transcript.show([question(0, f"{lines}\nneedle")])
     assert transcript.has(Action.TOGGLE_FOLD)
-    transcript.view.look_for("needle")
+    transcript.view.finding.look_for("needle")
     transcript.settle()
 
     assert transcript.copied() == "needle"
@@ -117,8 +161,8 @@ def test_a_folded_question_is_unfolded(transcript: TranscriptStage) -> None:
 
 def test_text_that_arrives_meanwhile_is_found_too(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "fox")])
-    transcript.view.look_for("fox")
+    transcript.view.finding.look_for("fox")
     transcript.view.set_items([answer(0, "fox"), answer(1, "fox fox")])
 
-    assert transcript.view.find_again(1) == Found(2, 3)
-    assert transcript.view.find_again(1) == Found(3, 3)
+    assert transcript.view.finding.go(1) == Found(2, 3)
+    assert transcript.view.finding.go(1) == Found(3, 3)

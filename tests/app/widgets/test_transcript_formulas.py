@@ -119,21 +119,21 @@ def test_the_reader_stays_where_he_was_when_pictures_come(transcript: Transcript
     above = "".join(f"$$\n\\frac{{a_{number}}}{{b}}\n$$\n\n" for number in range(30))
     view = transcript.view
     view.show_conversation([answer(0, f"{above}A needle.\n\n" + "word\n\n" * 200)])
-    view.look_for("needle")
+    view.finding.look_for("needle")
     before = transcript.top
     transcript.settle()
 
     assert transcript.copied() == "needle"
     assert transcript.top > before, "what is above has become higher"
     shown = transcript.top
-    view.look_for("needle")
+    view.finding.look_for("needle")
     assert transcript.top == shown, "it was in view"
 
 
 def test_a_selection_stays_on_its_words_when_pictures_come(transcript: TranscriptStage) -> None:
     view = transcript.view
     view.show_conversation([answer(0, r"With $\frac{x_9}{y_9}$ and $\sqrt{z_9}$ the fox jumps.")])
-    view.look_for("the fox")
+    view.finding.look_for("the fox")
     transcript.settle()
 
     assert transcript.copied() == "the fox"

@@ -1,0 +1,61 @@
+"""The transcript's scroll bar, with marks where something is that the reader looks for. Main thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QScrollBar, QWidget
+from typing_extensions import override
+
+from app.theme.palette import Theme
+from app.theme.tokens import Space
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Pixels below the bar's top; current is the one that is shown, the others include it."""
+
+    ys: tuple[int, ...] = ()
+    current: int | None = None
+
+
+class MarkedBar(QScrollBar):
+    """A vertical scroll bar. Marks lie over its handle."""
+
+    resized = Signal()  # marks belong elsewhere now
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._marks = Marks()
+        theme.changed.connect(self.update)
+
+    @property
+    def marks(self) -> Marks:
+        return self._marks
+
+    @marks.setter
+    def marks(self, marks: Marks) -> None:
+        if marks != self._marks:
+            self._marks = marks
+            self.update()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.resized.emit()
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        painter = QPainter(self)
+        colors, inset = self._theme.colors, Space.HAIR + 1
+        ink, last = QColor(colors.must_read.ink), self.height() - Space.HAIR
+        for y in self._marks.ys:
+            painter.fillRect(inset, min(y, last), self.width() - 2 * inset, Space.HAIR, ink)
+        if self._marks.current is not None:
+            top = min(self._marks.current, last) - Space.HAIR // 2
+            painter.fillRect(0, top, self.width(), Space.XS, QColor(colors.accent))
+        painter.end()

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, strategies as st
+
+from app.viewmodels.line_breaks import TAB, line_breaks
+
+
+def pieces(line: str, columns: int) -> list[str]:
+    starts = [*line_breaks(line, columns), len(line)]
+    return [line[start:end] for start, end in pairwise(starts)]
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("", [""]),
+        ("short", ["short"]),
+        ("exactly 10", ["exactly 10"]),
+        ("two words, or more", ["two words,", " or more"]),
+        ("return a_long_name", ["return ", "a_long_nam", "e"]),
+        ("        indented", ["        in", "dented"]),
+        ("[1,22,333,4444]", ["[1,22,333,", "4444]"]),
+        ("\t\tx = 1", ["\t\tx ", "= 1"]),
+    ],
+)
+def test_lines_break_where_words_do(line: str, wanted: list[str]) -> None:
+    assert pieces(line, 10) == wanted
+
+
+@given(st.text(alphabet="ab ,\t", max_size=60), st.integers(1, 12))
+def test_pieces_fill_no_more_columns_than_there_are(line: str, columns: int) -> None:
+    made = pieces(line, columns)
+
+    assert "".join(made) == line
+    assert all(made) or not line
+    assert all(len(piece) == 1 or len(piece.expandtabs(TAB)) <= columns for piece in made)
