@@ -146,3 +146,9 @@ def test_a_carriage_return_may_be_half_a_line_end() -> None:
         stream.append(piece)
     stream.finish()
     assert stream.text == "a\nb\nc\n"
+
+
+def test_a_fence_may_be_closed_by_half_a_line_end() -> None:
+    stream = streamed("```\r\na\r\n```\r", [1])
+    stream.finish()
+    assert stream.blocks == parse_markdown("```\na\n```\n")
