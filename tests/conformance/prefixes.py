@@ -1,0 +1,45 @@
+"""Every prefix of an answer as the view model reads it: streamed, and ended there."""
+
+from __future__ import annotations
+
+from copy import copy
+
+from app.viewmodels.blocks import Block
+from app.viewmodels.markdown import make_parser, normalized, parse_markdown
+from app.viewmodels.markdown_stream import MarkdownStream
+
+
+class PrefixError(Exception):
+    """A prefix, by its length, that is shown wrongly."""
+
+
+def check_prefixes(text: str, *, finish_every: int = 1) -> int:
+    """Stream a text character by character; returns the number of prefixes that were also ended.
+
+    Final blocks must stay as they are. A stream that ends after a prefix must have the blocks of that
+    prefix read at once; as this takes as long as reading it, only every finish_every-th is ended, and the
+    last. Raises PrefixError.
+    """
+    stream = MarkdownStream(make_parser())
+    final: list[Block] = []
+    num_ended = 0
+    for length, character in enumerate(text, start=1):
+        stream.append(character)
+        _ = stream.blocks  # read after every character, as the view does
+        if stream.frozen[: len(final)] != final:
+            raise PrefixError(f"after {length} characters final blocks have changed")
+        final += stream.frozen[len(final) :]
+        if length % finish_every == 0 or length == len(text):
+            _check_end(stream, text[:length])
+            num_ended += 1
+    return num_ended
+
+
+def _check_end(stream: MarkdownStream, prefix: str) -> None:
+    # Finishing replaces what it changes, so that the stream itself can go on.
+    ended = copy(stream)
+    ended.finish()
+    if ended.text != normalized(prefix):
+        raise PrefixError(f"after {len(prefix)} characters the text differs")
+    if ended.blocks != parse_markdown(prefix):
+        raise PrefixError(f"after {len(prefix)} characters it is not what is read at once")
