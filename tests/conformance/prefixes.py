@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copy import copy
+from copy import deepcopy
 
 from app.viewmodels.blocks import Block
 from app.viewmodels.markdown import make_parser, normalized, parse_markdown
@@ -20,7 +20,8 @@ def check_prefixes(text: str, *, finish_every: int = 1) -> int:
     prefix read at once; as this takes as long as reading it, only every finish_every-th is ended, and the
     last. Raises PrefixError.
     """
-    stream = MarkdownStream(make_parser())
+    parser = make_parser()
+    stream = MarkdownStream(parser)
     final: list[Block] = []
     num_ended = 0
     for length, character in enumerate(text, start=1):
@@ -30,16 +31,15 @@ def check_prefixes(text: str, *, finish_every: int = 1) -> int:
             raise PrefixError(f"after {length} characters final blocks have changed")
         final += stream.frozen[len(final) :]
         if length % finish_every == 0 or length == len(text):
-            _check_end(stream, text[:length])
+            shared = {id(value): value for value in (parser, *stream.blocks)}  # none ever changes
+            _check_end(deepcopy(stream, shared), text[:length])
             num_ended += 1
     return num_ended
 
 
 def _check_end(stream: MarkdownStream, prefix: str) -> None:
-    # Finishing replaces what it changes, so that the stream itself can go on.
-    ended = copy(stream)
-    ended.finish()
-    if ended.text != normalized(prefix):
+    stream.finish()
+    if stream.text != normalized(prefix):
         raise PrefixError(f"after {len(prefix)} characters the text differs")
-    if ended.blocks != parse_markdown(prefix):
+    if stream.blocks != parse_markdown(prefix):
         raise PrefixError(f"after {len(prefix)} characters it is not what is read at once")
