@@ -129,3 +129,9 @@ def test_overlong_lines_are_not_coloured() -> None:
 def test_lexing_goes_no_further_than_asked() -> None:
     lines = exact_pieces(language("python"), "x = 1\n" * 1000)
     assert [len(next(lines)) for _ in range(3)] == [1, 1, 1]
+
+
+def test_lines_put_in_and_taken_out_differ() -> None:
+    (old,), (new,) = exact_pieces(language("diff"), "-old\n+new")
+
+    assert (old.ink, new.ink) == (Ink.TYPE, Ink.STRING)
