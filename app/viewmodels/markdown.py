@@ -78,7 +78,7 @@ class Lines:
 def read_blocks(
     tokens: Sequence[Token], lines: Lines, *, first_number: int | None = None
 ) -> tuple[Block, ...]:
-    """Turn parser tokens into blocks; first_number overrides the number of the first list."""
+    """Turn parser tokens into blocks; first_number is that of a list that they begin with."""
     return tuple(_Reader(tokens, lines, first_number).blocks())
 
 
@@ -161,7 +161,7 @@ class _Reader:
         if token.type == "bullet_list_open":
             return _Container(None, source)
         number = int(token.attrs.get("start", 1))
-        if self._first_number is not None and not self._open and not self._last:
+        if self._first_number is not None and token is self._tokens[0]:
             number = self._first_number
         return _Container(None, source, number)
 
