@@ -1,12 +1,15 @@
-"""Every prefix of an answer as the view model reads it: streamed, and ended there."""
+"""Every prefix of an answer as the view model reads it: streamed, and ended there. Pure."""
 
 from __future__ import annotations
 
 from copy import deepcopy
+from random import Random
 
 from app.viewmodels.blocks import Block
 from app.viewmodels.markdown import make_parser, normalized, parse_markdown
 from app.viewmodels.markdown_stream import MarkdownStream
+
+LONGEST_PIECES = (5, 60, 400, 3000)  # characters: a token, a frame's, a stored answer's
 
 
 class PrefixError(Exception):
@@ -35,6 +38,17 @@ def check_prefixes(text: str, *, finish_every: int = 1) -> int:
             _check_end(deepcopy(stream, shared), text[:length])
             num_ended += 1
     return num_ended
+
+
+def check_pieces(text: str, random: Random) -> None:
+    """Stream a text in pieces of any size: in the end it must be what is read at once."""
+    stream = MarkdownStream(make_parser())
+    longest, start = random.choice(LONGEST_PIECES), 0
+    while start < len(text):
+        end = start + random.randint(1, longest)
+        stream.append(text[start:end])
+        start = end
+    _check_end(stream, text)
 
 
 def _check_end(stream: MarkdownStream, prefix: str) -> None:

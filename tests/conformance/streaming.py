@@ -1,10 +1,10 @@
-"""Sixty long answers, streamed: `python -m tests.conformance.streaming [--answers N] [--every N]`.
+"""Sixty long answers, streamed: `python -m tests.conformance.streaming [--first N] [--answers N] [--every N]`.
 
 Each answer goes character by character through the view model, which must never fail, change what is
-final, or end after any prefix otherwise than in the blocks of that prefix; and through the real transcript,
-painted after each character, which must end in the picture of the whole answer, as must some of its
-prefixes in pieces of any size. What differs is written to a folder. Takes about half an hour on two
-cores; --every ends only some of the prefixes. Prints a line for each answer and fails if one failed.
+final, or end after any prefix otherwise than in the blocks of that prefix; in pieces of other sizes through
+the same; and through the real transcript, painted after each character, which must end in the picture of the
+whole answer, as must some of its prefixes in pieces. What differs is written to a folder. Takes about half an
+hour on two cores; --every ends only some of the prefixes. Fails if an answer did.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from PySide6.QtWidgets import QApplication
 from app.settings import Appearance
 from app.theme.palette import Theme
 from app.widgets.transcript import TranscriptView
-from tests.conformance.prefixes import PrefixError, check_prefixes
+from tests.conformance.prefixes import PrefixError, check_pieces, check_prefixes
 from tests.conformance.streamed_view import PictureError, check_picture
 from tests.fakes.long_answers import NUM_ANSWERS, long_answer
 
 SIZE = (800, 1200)
 LONGEST_PIECE = 60  # characters
+NUM_STREAMS = 20  # of each answer, in pieces of other sizes
 NUM_PREFIXES = 4  # of each answer, shown in the transcript
 WORKERS = 2
 
@@ -82,8 +83,10 @@ def _check(number: int, view: TranscriptView, task: Task) -> Outcome:
     problem = ""
     try:
         num_ended = check_prefixes(text, finish_every=task.finish_every)
-        num_pages = check_picture(view, text, text)
         random = Random(number)
+        for _ in range(NUM_STREAMS):
+            check_pieces(text, random)
+        num_pages = check_picture(view, text, text)
         for _ in range(NUM_PREFIXES):
             prefix = text[: random.randint(1, len(text))]
             num_pages += check_picture(view, prefix, in_pieces(prefix, random))
@@ -101,13 +104,17 @@ def main(arguments: Sequence[str]) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--answers", type=int, default=NUM_ANSWERS, help="how many (%(default)s)")
+    parser.add_argument("--first", type=int, default=0, help="number of the first (%(default)s)")
     parser.add_argument("--every", type=int, default=1, help="end each Nth prefix (%(default)s)")
     parser.add_argument("--folder", type=Path, default=Path("build/streaming"))
     options = parser.parse_args(arguments)
     folder: Path = options.folder
     folder.mkdir(parents=True, exist_ok=True)
     started = perf_counter()
-    tasks = [Task((number,), options.every, folder) for number in range(options.answers)]
+    tasks = [
+        Task((number,), options.every, folder)
+        for number in range(options.first, options.first + options.answers)
+    ]
     outcomes: list[Outcome] = []
     # A process for each answer: Qt can't be set up twice in one.
     spawn = get_context("spawn")

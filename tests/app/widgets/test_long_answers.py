@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from tests.conformance.prefixes import check_prefixes
+from tests.conformance.prefixes import check_pieces, check_prefixes
 from tests.conformance.streamed_view import check_picture
 from tests.conformance.streaming import in_pieces
-from tests.fakes.long_answers import long_answer
+from tests.fakes.long_answers import NUM_ANSWERS, long_answer
 from tests.fakes.transcript_stage import TranscriptStage
 
 
@@ -19,6 +19,12 @@ def test_every_prefix_can_be_read_and_be_the_end(number: int) -> None:
     text = long_answer(number)
 
     assert check_prefixes(text, finish_every=53) >= len(text) // 53
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(0, NUM_ANSWERS, 3))
+def test_pieces_of_any_size_end_the_same(number: int) -> None:
+    check_pieces(long_answer(number), Random(number))
 
 
 @pytest.mark.slow
