@@ -23,6 +23,7 @@ SAMPLES = {
     "css": "a { color: red; /* x\n y */ margin: 0; }\n",
     "sql": "select a from t where x = 'y' -- c\n",
     "json": '{\n "a": [1, true]\n}\n',
+    "csharp": '/* a\n b */ var x = $"{y}"; // c\nreturn 1;\n',
     "php": "$x = 1;\nfunction f($a) { return $a; }\n",
     "bash": 'for f in /tmp/*; do\n echo "$f" # hi\ndone\n',
 }
