@@ -13,7 +13,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -27,7 +27,7 @@ from PySide6.QtWidgets import QApplication
 from app.settings import Appearance
 from app.theme.palette import Theme
 from app.widgets.transcript import TranscriptView
-from tests.conformance.prefixes import PrefixError, check_pieces, check_prefixes
+from tests.conformance.prefixes import check_pieces, check_prefixes
 from tests.conformance.streamed_view import PictureError, check_picture
 from tests.fakes.long_answers import NUM_ANSWERS, long_answer
 
@@ -39,23 +39,23 @@ WORKERS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How one answer fared; problem is empty if well."""
+class Task:
+    """One answer, for a process of its own: Qt wants its main thread and can't be set up twice."""
 
     number: int
-    num_prefixes: int
-    num_ended: int
-    num_pages: int
-    problem: str
+    finish_every: int
+    folder: Path
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """Some of the answers, for one process."""
+class Outcome:
+    """How much of one answer was compared; problem is empty if all was well."""
 
-    numbers: tuple[int, ...]
-    finish_every: int
-    folder: Path
+    number: int
+    num_prefixes: int = 0
+    num_ended: int = 0
+    num_pages: int = 0
+    problem: str = ""
 
 
 def in_pieces(text: str, random: Random) -> Iterator[str]:
@@ -67,36 +67,37 @@ def in_pieces(text: str, random: Random) -> Iterator[str]:
         start = end
 
 
-def check_answers(task: Task) -> list[Outcome]:
-    """Check some answers; runs in a process of its own, since Qt wants its main thread."""
+def check_answer(task: Task) -> Outcome:
+    """Raises PrefixError, or whatever the app may raise; a picture that differs is kept."""
+    text, random = long_answer(task.number), Random(task.number)
+    num_ended = check_prefixes(text, finish_every=task.finish_every)
+    for _ in range(NUM_STREAMS):
+        check_pieces(text, random)
+    try:
+        num_pages = _check_pictures(text, random)
+    except PictureError as error:
+        error.streamed.save(str(task.folder / f"{task.number}-streamed.png"))
+        error.whole.save(str(task.folder / f"{task.number}-whole.png"))
+        return Outcome(task.number, len(text), num_ended, problem=str(error))
+    return Outcome(task.number, len(text), num_ended, num_pages)
+
+
+def _check_pictures(text: str, random: Random) -> int:
     app = QApplication([])
     theme = Theme(app, Appearance.LIGHT)
     view = TranscriptView(theme)
     view.resize(*SIZE)
     view.show()
-    return [_check(number, view, task) for number in task.numbers]
+    num_pages = check_picture(view, text, text)
+    for _ in range(NUM_PREFIXES):
+        prefix = text[: random.randint(1, len(text))]
+        num_pages += check_picture(view, prefix, in_pieces(prefix, random))
+    return num_pages
 
 
-def _check(number: int, view: TranscriptView, task: Task) -> Outcome:
-    text = long_answer(number)
-    num_ended = num_pages = 0
-    problem = ""
-    try:
-        num_ended = check_prefixes(text, finish_every=task.finish_every)
-        random = Random(number)
-        for _ in range(NUM_STREAMS):
-            check_pieces(text, random)
-        num_pages = check_picture(view, text, text)
-        for _ in range(NUM_PREFIXES):
-            prefix = text[: random.randint(1, len(text))]
-            num_pages += check_picture(view, prefix, in_pieces(prefix, random))
-    except PrefixError as error:
-        problem = str(error)
-    except PictureError as error:
-        problem = str(error)
-        error.streamed.save(str(task.folder / f"{number}-streamed.png"))
-        error.whole.save(str(task.folder / f"{number}-whole.png"))
-    return Outcome(number, len(text), num_ended, num_pages, problem)
+def _outcome(number: int, future: Future[Outcome]) -> Outcome:
+    error = future.exception()
+    return future.result() if error is None else Outcome(number, problem=repr(error))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -111,16 +112,14 @@ def main(arguments: Sequence[str]) -> int:
     folder: Path = options.folder
     folder.mkdir(parents=True, exist_ok=True)
     started = perf_counter()
-    tasks = [
-        Task((number,), options.every, folder)
-        for number in range(options.first, options.first + options.answers)
-    ]
+    numbers = range(options.first, options.first + options.answers)
     outcomes: list[Outcome] = []
-    # A process for each answer: Qt can't be set up twice in one.
     spawn = get_context("spawn")
     with ProcessPoolExecutor(WORKERS, mp_context=spawn, max_tasks_per_child=1) as pool:
-        for future in as_completed([pool.submit(check_answers, task) for task in tasks]):
-            outcomes += future.result()
+        tasks = (Task(number, options.every, folder) for number in numbers)
+        futures = {pool.submit(check_answer, task): task.number for task in tasks}
+        for future in as_completed(futures):
+            outcomes.append(_outcome(futures[future], future))
             print(outcomes[-1], flush=True)
     failed = [outcome for outcome in outcomes if outcome.problem]
     print(

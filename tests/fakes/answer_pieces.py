@@ -91,6 +91,8 @@ CODE = {
     "json": '{\n  "name": "x",\n  "values": [1, 2.5, -3e8, null, true],\n  "nested": {"a": "\\u00e9"}\n}',
     "yaml": "on:\n  push: {branches: [main]}\njobs:\n  test:\n    steps:\n      - run: make test",
     "cpp": "template <typename T>\nauto sum(const std::vector<T>& v) -> T {\n    return std::accumulate(v.begin(), v.end(), T{});\n}",
+    "csharp": 'var names = from p in people where p.Age > 3 select $"{p.Name}"; // all\nawait Task.WhenAll(names);',
+    "java": "/** Doc. */\npublic record Point(int x, int y) {\n    static final char C = 'c';\n}",
     "go": "func main() {\n\tch := make(chan int, 1)\n\tgo func() { ch <- 42 }()\n\tfmt.Println(<-ch)\n}",
     "swift": "struct Row: View {\n    let name: String\n    var body: some View { Text(name).bold() }\n}",
     "diff": "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n-old = 1\n+new = 2",
