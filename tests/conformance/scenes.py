@@ -159,8 +159,8 @@ def _select(view: TranscriptView) -> None:
 
 
 def _look_for(view: TranscriptView) -> None:
-    view.look_for("a")
-    view.find_again(1)
+    view.finding.look_for("a")
+    view.finding.go(1)
 
 
 _WRITING = replace(answer(0, ""), status=ItemStatus.STREAMING, figures=None)
