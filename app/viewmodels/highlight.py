@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from re import Match
 
-from pygments.token import Comment, Error, Keyword, Name, Number, Operator, String
+from pygments.token import Comment, Error, Generic, Keyword, Name, Number, Operator, String
 
 from app.viewmodels.lexers import Action, Language, LexedPiece, NewState, TokenType
 
@@ -57,6 +57,10 @@ _INKS: tuple[tuple[TokenType, Ink], ...] = (
     (Name.Attribute, Ink.TYPE),
     (String, Ink.STRING),
     (Number, Ink.NUMBER),
+    (Generic.Inserted, Ink.STRING),
+    (Generic.Deleted, Ink.TYPE),
+    (Generic.Heading, Ink.COMMENT),
+    (Generic.Subheading, Ink.COMMENT),
 )
 
 

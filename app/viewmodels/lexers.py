@@ -111,5 +111,7 @@ def _needs_comment_end(lexer: Lexer) -> bool:
 def _tables(lexer: Lexer) -> Tables | None:
     if isinstance(lexer, ExtendedRegexLexer) or not isinstance(lexer, RegexLexer):
         return None
-    # Pygments keeps its state to itself; resuming at a line needs the compiled tables.
-    return cast("Tables", vars(type(lexer))["_tokens"])
+    # Pygments keeps its state to itself; resuming at a line needs the compiled tables. They are the class's,
+    # or where a lexer has variants (C#), its own.
+    own = {**vars(type(lexer)), **vars(lexer)}
+    return cast("Tables | None", own.get("_tokens"))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import unescapeAll
 from markdown_it.token import Token
 
 from app.viewmodels import formulas
@@ -32,6 +33,7 @@ from app.viewmodels.blocks import (
     TextBlock,
 )
 
+_BLANKS = re.compile(r"[ \t\n\r\f]+")
 _TASK = re.compile(r"\[([ xX])\](?:\s+|$)")
 _MARKS = {"strong": Mark.BOLD, "em": Mark.ITALIC, "s": Mark.STRIKE}
 _ALIGNS = {f"text-align:{align}": align for align in Align}
@@ -76,7 +78,7 @@ class Lines:
 def read_blocks(
     tokens: Sequence[Token], lines: Lines, *, first_number: int | None = None
 ) -> tuple[Block, ...]:
-    """Turn parser tokens into blocks; first_number overrides the number of the first list."""
+    """Turn parser tokens into blocks; first_number is that of a list that they begin with."""
     return tuple(_Reader(tokens, lines, first_number).blocks())
 
 
@@ -121,11 +123,11 @@ class _Reader:
                 self._open.append(self._list(token))
             case "list_item_open":
                 self._open.append(self._item(token))
-            case "list_item_close":
+            case "list_item_close" | "blockquote_close":
                 if self._open[-1].empty:
                     yield self._placed(TextBlock(source=self._open[-1].source, spans=()))
                 self._open.pop()
-            case "blockquote_close" | "bullet_list_close" | "ordered_list_close":
+            case "bullet_list_close" | "ordered_list_close":
                 self._open.pop()
             case _:
                 block = self._leaf(token, at)
@@ -159,7 +161,7 @@ class _Reader:
         if token.type == "bullet_list_open":
             return _Container(None, source)
         number = int(token.attrs.get("start", 1))
-        if self._first_number is not None and not self._open and not self._last:
+        if self._first_number is not None and token is self._tokens[0]:
             number = self._first_number
         return _Container(None, source, number)
 
@@ -225,7 +227,7 @@ class _Reader:
 
 def read_code(token: Token, source: Source) -> CodeBlock:
     """Turn a fence or indented block into a block."""
-    words = token.info.split(maxsplit=1)
+    words = unescapeAll(token.info).split(maxsplit=1)
     text = token.content.removesuffix("\n")
     language = words[0] if words else ""
     return CodeBlock(source=source, language=language, text=text, closed=is_closed(token))
@@ -295,4 +297,5 @@ def _inline(token: Token, marks: Mark, link: str) -> Span:
             label = "".join(child.content for child in token.children or ())
             return Span(label or address, marks, link or address)
         case _:
-            return Span(token.content, marks, link)
+            # As a browser shows it. A line end comes from an entity or from within a tag.
+            return Span(_BLANKS.sub(" ", token.content), marks, link)

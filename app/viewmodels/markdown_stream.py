@@ -101,7 +101,22 @@ class MarkdownStream:
         assert not self._finished, "append after finish"
         text = self._held + text
         self._held = "\r" if text.endswith("\r") else ""
-        self._text += normalized(text.removesuffix("\r") if self._held else text)
+        self._add(text.removesuffix("\r") if self._held else text)
+
+    def finish(self) -> None:
+        """The text is complete: blocks become those of parse_markdown(text)."""
+        if self._held:
+            self._add(self._held)
+            self._held = ""
+        self._finished = True
+        self._tail = self._parse_tail()
+        if self._late_references and len(self._text) <= MAX_REPARSE:
+            self._frozen, self._tail_start, self._number = [], 0, None
+            self._references, self._fence = {}, None
+            self._tail = self._parse_tail()
+
+    def _add(self, text: str) -> None:
+        self._text += normalized(text)
         self._tail = None
         end = self._text.rfind("\n") + 1
         if end > self._seen:
@@ -112,17 +127,6 @@ class MarkdownStream:
             self._seen = end
         if self._fence is None and len(self._text) - self._tail_start > MAX_BLOCK:
             self._cut_off()
-
-    def finish(self) -> None:
-        """The text is complete: blocks become those of parse_markdown(text)."""
-        self._text += normalized(self._held)
-        self._held = ""
-        self._finished = True
-        self._tail = self._parse_tail()
-        if self._late_references and len(self._text) <= MAX_REPARSE:
-            self._frozen, self._tail_start, self._number = [], 0, None
-            self._references, self._fence = {}, None
-            self._tail = self._parse_tail()
 
     def _parse_tail(self) -> tuple[Block, ...]:
         if self._fence is not None:

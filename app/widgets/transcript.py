@@ -101,7 +101,11 @@ class TranscriptView(QAbstractScrollArea):
         self._painter = TranscriptPainter(self._stack, self._placement, self._pointer)
         self._clicks = Clicks(self._stack, self._placement, self._pointer, open_url)
         self._keys = Keys(
-            self._placement, self.copy_selection, self.select_all, self.jump_to_latest
+            self._placement,
+            self.copy_selection,
+            self.select_all,
+            self.jump_to_start,
+            self.jump_to_latest,
         )
         self._mouse = MouseFilter(self._pointer, self)
         self._jump = JumpButton(theme, canvas)
@@ -174,6 +178,11 @@ class TranscriptView(QAbstractScrollArea):
     def scroll_position(self) -> ScrollPosition | None:
         """Return where the reader is; None if there is nothing to read."""
         return self._placement.position()
+
+    def jump_to_start(self) -> None:
+        """Go to the very beginning and stay there."""
+        self._placement.to_start()
+        self._reflow()
 
     def jump_to_latest(self) -> None:
         """Go to the end, and follow it until the reader scrolls up."""

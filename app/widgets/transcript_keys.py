@@ -20,6 +20,7 @@ class Keys:
     placement: Placement
     copy: Callable[[], None]
     select_all: Callable[[], None]
+    jump_to_start: Callable[[], None]
     jump_to_latest: Callable[[], None]
 
     def press(self, event: QKeyEvent) -> bool:
@@ -33,7 +34,7 @@ class Keys:
         elif event.matches(QKeySequence.StandardKey.SelectAll):
             self.select_all()
         elif key == Qt.Key.Key_Home:
-            placement.scroll_to_start()
+            self.jump_to_start()
         elif key == Qt.Key.Key_End:
             self.jump_to_latest()
         elif key == Qt.Key.Key_Space:

@@ -88,6 +88,12 @@ class Placement:
         """The reader wants to see the end."""
         self._follower.jumped()
 
+    def to_start(self) -> None:
+        """The reader wants to see the beginning, however high what is above turns out to be."""
+        self.hold()
+        if len(self._stack):
+            self._anchor = Anchor(self._stack.layouts[0].item.key, -self._stack.top(0))
+
     def reveal(self, caret: Caret) -> None:
         """Bring a line of text into view, unless it is: a third from the top."""
         key = self._stack.layouts[caret.message].item.key
@@ -120,9 +126,6 @@ class Placement:
 
     def scroll_page(self, pages: int) -> None:
         self.scroll_by(pages * self._bar.pageStep())
-
-    def scroll_to_start(self) -> None:
-        self._bar.setValue(0)
 
     def spot_at(self, point: QPointF) -> Spot | None:
         """Return the message nearest to a point of the viewport."""

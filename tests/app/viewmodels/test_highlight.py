@@ -23,6 +23,7 @@ SAMPLES = {
     "css": "a { color: red; /* x\n y */ margin: 0; }\n",
     "sql": "select a from t where x = 'y' -- c\n",
     "json": '{\n "a": [1, true]\n}\n',
+    "csharp": '/* a\n b */ var x = $"{y}"; // c\nreturn 1;\n',
     "php": "$x = 1;\nfunction f($a) { return $a; }\n",
     "bash": 'for f in /tmp/*; do\n echo "$f" # hi\ndone\n',
 }
@@ -129,3 +130,9 @@ def test_overlong_lines_are_not_coloured() -> None:
 def test_lexing_goes_no_further_than_asked() -> None:
     lines = exact_pieces(language("python"), "x = 1\n" * 1000)
     assert [len(next(lines)) for _ in range(3)] == [1, 1, 1]
+
+
+def test_lines_put_in_and_taken_out_differ() -> None:
+    (old,), (new,) = exact_pieces(language("diff"), "-old\n+new")
+
+    assert (old.ink, new.ink) == (Ink.TYPE, Ink.STRING)

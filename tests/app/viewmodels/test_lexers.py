@@ -35,3 +35,10 @@ def test_languages_that_can_not_resume_in_a_comment(name: str, needs: bool) -> N
     language = load_language(name)
     assert language is not None
     assert language.needs_comment_end is needs
+
+
+@pytest.mark.parametrize("name", ["cs", "c#", "nemerle", "inform7"])
+def test_languages_in_variants_load(name: str) -> None:
+    language = load_language(name)
+    assert language is not None
+    assert language.tables

@@ -78,6 +78,11 @@ def test_line_ends_in_a_paragraph() -> None:
     assert spans("a\nb\\\nc  \nd") == (Span(f"a b{LINE_BREAK}c{LINE_BREAK}d"),)
 
 
+def test_blanks_in_text_are_one_space_and_stay_as_they_are_in_code() -> None:
+    assert spans("a   b\tc&#10;d <i\ne>") == (Span("a b c d <i e>"),)
+    assert spans("`a   b`") == (Span("a   b", Mark.CODE),)
+
+
 @pytest.mark.parametrize(
     ("text", "level"), [("# a", 1), ("### a ###", 3), ("a\n===", 1), ("a\n---", 2), ("a", 0)]
 )
@@ -97,6 +102,12 @@ def test_code_blocks() -> None:
     block = only("    a\n      b")
     assert isinstance(block, CodeBlock)
     assert (block.text, block.closed) == ("a\n  b", True)
+
+
+def test_the_name_of_a_language_may_be_escaped() -> None:
+    block = only("``` c\\+\\+&ouml;\na\n```")
+    assert isinstance(block, CodeBlock)
+    assert block.language == "c++ö"
 
 
 @pytest.mark.parametrize(
@@ -144,6 +155,11 @@ def test_task_items() -> None:
 def test_an_empty_item_keeps_its_marker() -> None:
     blocks = parse_markdown("- a\n-\n- c")
     assert [block.frames[0].opens for block in blocks] == [True, True, True]
+
+
+@pytest.mark.parametrize("text", [">", "> [a]: /u"])
+def test_an_empty_quote_shows(text: str) -> None:
+    assert only(text).frames == (Frame(FrameKind.QUOTE, opens=True),)
 
 
 def test_loose_and_tight_lists_are_the_same() -> None:

@@ -71,7 +71,7 @@ def test_token_by_token_ends_the_same(name: str) -> None:
 
 @given(
     st.lists(st.sampled_from(LINES), max_size=14),
-    st.lists(st.integers(1, 9), min_size=1, max_size=4),
+    st.lists(st.integers(1, 9) | st.integers(10, 200), min_size=1, max_size=4),
     st.sampled_from(["\n", "\r\n"]),
 )
 def test_any_text_in_any_pieces_ends_the_same(lines: list[str], sizes: list[int], end: str) -> None:
@@ -146,3 +146,16 @@ def test_a_carriage_return_may_be_half_a_line_end() -> None:
         stream.append(piece)
     stream.finish()
     assert stream.text == "a\nb\nc\n"
+
+
+def test_a_fence_may_be_closed_by_half_a_line_end() -> None:
+    stream = streamed("```\r\na\r\n```\r", [1])
+    stream.finish()
+    assert stream.blocks == parse_markdown("```\na\n```\n")
+
+
+def test_only_the_list_that_goes_on_keeps_counting() -> None:
+    text = "1. a\n2. b\n\ntext\n\n1. c\n\nmore\n"
+    stream = streamed(text, [10, 100])
+    stream.finish()
+    assert stream.blocks == parse_markdown(text)

@@ -13,6 +13,7 @@ from app.widgets.transcript_jump import JumpButton
 from app.widgets.transcript_rows import Action
 from app.widgets.transcript_scroll import Follow, Follower
 from engine.types import Channel, Role
+from tests.fakes.long_answers import long_answer
 from tests.fakes.transcript_samples import GUIDE, answer, conversation, question
 from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage
 
@@ -261,3 +262,9 @@ def test_follower_stays_where_the_reader_is() -> None:
 
 def test_follower_never_scrolls_back() -> None:
     assert Follower().wanted(current=400, end=900, answer_top=300) == 400
+
+
+def test_home_is_the_beginning_whatever_turns_out_to_be_above(transcript: TranscriptStage) -> None:
+    transcript.view.show_conversation([question(0), answer(0, long_answer(7))])
+    QTest.keyClick(transcript.view, Qt.Key.Key_Home)
+    assert transcript.top == 0

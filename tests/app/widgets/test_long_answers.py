@@ -1,0 +1,38 @@
+"""A part of tests.conformance.streaming that takes seconds."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from tests.conformance.prefixes import check_pieces, check_prefixes
+from tests.conformance.streamed_view import check_picture
+from tests.conformance.streaming import in_pieces
+from tests.fakes.long_answers import NUM_ANSWERS, long_answer
+from tests.fakes.transcript_stage import TranscriptStage
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [3, 14, 20])
+def test_every_prefix_can_be_read_and_be_the_end(number: int) -> None:
+    text = long_answer(number)
+
+    assert check_prefixes(text, finish_every=53) >= len(text) // 53
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(0, NUM_ANSWERS, 3))
+def test_pieces_of_any_size_end_the_same(number: int) -> None:
+    check_pieces(long_answer(number), Random(number))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 4, 6, 25])
+def test_a_long_answer_ends_in_the_picture_of_the_whole_one(
+    transcript: TranscriptStage, number: int
+) -> None:
+    text = long_answer(number)
+    transcript.view.resize(800, 1200)
+
+    assert check_picture(transcript.view, text, in_pieces(text, Random(number))) > 0

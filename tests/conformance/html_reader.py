@@ -1,0 +1,133 @@
+"""What a reader sees of a text, as a tree that can be compared: the specification's, from HTML.
+
+Knows the elements that Markdown gives and nothing of our parser. White space goes as in a browser: runs
+are one space outside of code blocks, none at the ends of a line. A picture is its description, or its
+address if it has none, as in the app, which fetches nothing. A column without alignment is a left one.
+"""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+from typing_extensions import override
+
+from tests.conformance.shape import Node, add_item
+
+Attributes = dict[str, str | None]
+
+_HEADINGS = {f"h{level}" for level in range(1, 7)}
+_LOOKS = {"em", "strong", "a", "del", "code"}
+_VOID = {"br", "img", "input", "hr"}
+_GROUPS = {"thead", "tbody"}
+_BLANKS = re.compile(r"[ \t\n\r\f]+")
+
+
+def shape_of_html(html: str) -> Node:
+    """What a browser shows of an example's HTML; raises ValueError for elements Markdown has not."""
+    reader = _Reader()
+    reader.feed(html)
+    reader.close()
+    reader.end_text()
+    return reader.root
+
+
+class _Reader(HTMLParser):
+    """Builds the tree while elements open and close."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root = Node("text")
+        self._open = [self.root]
+        self._lists: list[tuple[bool, int]] = []  # whether ordered, and the first number
+        self._is_new_list = False
+        self._text: list[str] = []
+
+    def end_text(self) -> None:
+        """What was read so far is the open leaf's text, or a paragraph of a container."""
+        node = self._open[-1]
+        raw = "".join(self._text)
+        self._text = []
+        if node.kind.startswith("code"):
+            node.text = raw.removesuffix("\n")
+            return
+        text = "\n".join(_BLANKS.sub(" ", line).strip(" ") for line in raw.split("\0"))
+        if _is_leaf(node):
+            node.text = text
+        elif text:
+            node.children.append(Node("p", text))
+
+    @override
+    def handle_data(self, data: str) -> None:
+        self._text.append(data)
+
+    @override
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        if tag in _LOOKS or tag in _VOID - {"hr"}:
+            self._inline(tag, attributes)
+            return
+        self.end_text()
+        match tag:
+            case "ul" | "ol":
+                self._lists.append((tag == "ol", int(attributes.get("start") or 1)))
+                self._is_new_list = True
+            case "li":
+                self._item()
+            case "hr":
+                self._open[-1].children.append(Node("rule"))
+            case _ if tag not in _GROUPS:
+                self._begin(Node(_kind(tag, attributes)))
+            case _:
+                pass
+
+    @override
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _LOOKS or tag in _VOID:
+            return
+        self.end_text()
+        if tag in {"ul", "ol"}:
+            self._lists.pop()
+            self._is_new_list = False
+        elif tag not in _GROUPS:
+            self._open.pop()
+
+    def _inline(self, tag: str, attributes: Attributes) -> None:
+        match tag:
+            case "br":
+                self._text.append("\0")
+            case "img":
+                self._text.append(attributes.get("alt") or attributes.get("src") or "")
+            case "input":
+                self._open[-1].kind = "li [x]" if "checked" in attributes else "li [ ]"
+            case "code" if self._open[-1].kind == "pre":
+                language = (attributes.get("class") or "").removeprefix("language-")
+                self._open[-1].kind = f"code {language}".strip()
+            case _:
+                pass
+
+    def _item(self) -> None:
+        is_ordered, number = self._lists[-1]
+        item = Node("li")
+        first = number if is_ordered else None
+        add_item(self._open[-1], item, first, begins_list=self._is_new_list)
+        self._is_new_list = False
+        self._open.append(item)
+
+    def _begin(self, node: Node) -> None:
+        self._open[-1].children.append(node)
+        self._open.append(node)
+
+
+def _is_leaf(node: Node) -> bool:
+    return node.kind == "p" or node.kind in _HEADINGS or node.kind[:3] in {"th ", "td "}
+
+
+def _kind(tag: str, attributes: Attributes) -> str:
+    if tag in {"p", "pre", "table", "tr"} or tag in _HEADINGS:
+        return tag
+    if tag in {"th", "td"}:
+        return f"{tag} {attributes.get('align') or 'left'}"
+    if tag == "blockquote":
+        return "quote"
+    raise ValueError(f"<{tag}> is none of Markdown's elements")

@@ -1,0 +1,78 @@
+"""An answer streamed into the real transcript, and what it looks like in the end. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from time import monotonic
+
+from PySide6.QtCore import QEventLoop, Qt, QTimer
+from PySide6.QtGui import QImage
+from PySide6.QtTest import QTest
+
+from app.viewmodels.transcript import ItemStatus
+from app.widgets.transcript import TranscriptView
+from engine.types import Channel
+from tests.fakes.transcript_samples import answer, question
+
+SETTLE_S = 30.0
+
+
+class PictureError(Exception):
+    """The streamed answer looks other than the whole one."""
+
+    def __init__(self, page: int, streamed: QImage, whole: QImage) -> None:
+        super().__init__(f"page {page} looks otherwise")
+        self.streamed = streamed
+        self.whole = whole
+
+
+def check_picture(view: TranscriptView, text: str, pieces: Iterable[str]) -> int:
+    """Stream a text and show it at once; returns the number of pages that were compared.
+
+    Every piece is painted. Raises PictureError if a page differs by a pixel.
+    """
+    whole = answer(0, text)
+    view.show_conversation([question(0), replace(whole, text="", status=ItemStatus.STREAMING)])
+    for piece in pieces:
+        view.append(whole.key, Channel.ANSWER, piece)
+        view.flush()
+        view.viewport().repaint()
+    view.finish(whole)
+    streamed = pages(view)
+    view.show_conversation([question(0), whole])
+    expected = pages(view)
+    for page, pair in enumerate(zip(streamed, expected, strict=False)):
+        if pair[0] != pair[1]:
+            raise PictureError(page, *pair)
+    if len(streamed) != len(expected):
+        raise PictureError(min(len(streamed), len(expected)), streamed[-1], expected[-1])
+    return len(expected)
+
+
+def pages(view: TranscriptView) -> list[QImage]:
+    """The whole transcript, scrolled through from its beginning."""
+    bar = view.verticalScrollBar()
+    view.setFocus()
+    QTest.keyClick(view, Qt.Key.Key_Home)
+    shown: list[QImage] = []
+    while True:
+        settle(view)
+        shown.append(view.viewport().grab().toImage())
+        if bar.value() >= bar.maximum():
+            return shown
+        bar.setValue(bar.value() + bar.pageStep())
+
+
+def settle(view: TranscriptView) -> None:
+    """Wait until all is laid out, coloured and typeset; raises TimeoutError."""
+    loop, timer = QEventLoop(), QTimer()
+    until = monotonic() + SETTLE_S
+    timer.timeout.connect(
+        lambda: loop.quit() if view.statistics().is_idle or monotonic() > until else None
+    )
+    timer.start(1)
+    loop.exec()
+    timer.stop()
+    if not view.statistics().is_idle:
+        raise TimeoutError(f"the transcript was not done after {SETTLE_S} s")

@@ -1,0 +1,134 @@
+"""Sixty long answers, streamed: `python -m tests.conformance.streaming [--first N] [--answers N] [--every N]`.
+
+Each answer goes character by character through the view model, which must never fail, change what is
+final, or end after any prefix otherwise than in the blocks of that prefix; in pieces of other sizes through
+the same; and through the real transcript, painted after each character, which must end in the picture of the
+whole answer, as must some of its prefixes in pieces. What differs is written to a folder. Takes about half an
+hour on two cores; --every ends only some of the prefixes. Fails if an answer did.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+from time import perf_counter
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from PySide6.QtWidgets import QApplication
+
+from app.settings import Appearance
+from app.theme.palette import Theme
+from app.widgets.transcript import TranscriptView
+from tests.conformance.prefixes import check_pieces, check_prefixes
+from tests.conformance.streamed_view import PictureError, check_picture
+from tests.fakes.long_answers import NUM_ANSWERS, long_answer
+
+SIZE = (800, 1200)
+LONGEST_PIECE = 60  # characters
+NUM_STREAMS = 20  # of each answer, in pieces of other sizes
+NUM_PREFIXES = 4  # of each answer, shown in the transcript
+WORKERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One answer, for a process of its own: Qt wants its main thread and can't be set up twice."""
+
+    number: int
+    finish_every: int
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How much of one answer was compared; problem is empty if all was well."""
+
+    number: int
+    num_prefixes: int = 0
+    num_ended: int = 0
+    num_pages: int = 0
+    problem: str = ""
+
+
+def in_pieces(text: str, random: Random) -> Iterator[str]:
+    """A text as it may arrive: in pieces of any size."""
+    start = 0
+    while start < len(text):
+        end = start + random.randint(1, LONGEST_PIECE)
+        yield text[start:end]
+        start = end
+
+
+def check_answer(task: Task) -> Outcome:
+    """Raises PrefixError, or whatever the app may raise; a picture that differs is kept."""
+    text, random = long_answer(task.number), Random(task.number)
+    num_ended = check_prefixes(text, finish_every=task.finish_every)
+    for _ in range(NUM_STREAMS):
+        check_pieces(text, random)
+    try:
+        num_pages = _check_pictures(text, random)
+    except PictureError as error:
+        error.streamed.save(str(task.folder / f"{task.number}-streamed.png"))
+        error.whole.save(str(task.folder / f"{task.number}-whole.png"))
+        return Outcome(task.number, len(text), num_ended, problem=str(error))
+    return Outcome(task.number, len(text), num_ended, num_pages)
+
+
+def _check_pictures(text: str, random: Random) -> int:
+    app = QApplication([])
+    theme = Theme(app, Appearance.LIGHT)
+    view = TranscriptView(theme)
+    view.resize(*SIZE)
+    view.show()
+    num_pages = check_picture(view, text, text)
+    for _ in range(NUM_PREFIXES):
+        prefix = text[: random.randint(1, len(text))]
+        num_pages += check_picture(view, prefix, in_pieces(prefix, random))
+    return num_pages
+
+
+def _outcome(number: int, future: Future[Outcome]) -> Outcome:
+    error = future.exception()
+    return future.result() if error is None else Outcome(number, problem=repr(error))
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--answers", type=int, default=NUM_ANSWERS, help="how many (%(default)s)")
+    parser.add_argument("--first", type=int, default=0, help="number of the first (%(default)s)")
+    parser.add_argument("--every", type=int, default=1, help="end each Nth prefix (%(default)s)")
+    parser.add_argument("--folder", type=Path, default=Path("build/streaming"))
+    options = parser.parse_args(arguments)
+    folder: Path = options.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    started = perf_counter()
+    numbers = range(options.first, options.first + options.answers)
+    outcomes: list[Outcome] = []
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(WORKERS, mp_context=spawn, max_tasks_per_child=1) as pool:
+        tasks = (Task(number, options.every, folder) for number in numbers)
+        futures = {pool.submit(check_answer, task): task.number for task in tasks}
+        for future in as_completed(futures):
+            outcomes.append(_outcome(futures[future], future))
+            print(outcomes[-1], flush=True)
+    failed = [outcome for outcome in outcomes if outcome.problem]
+    print(
+        f"{len(outcomes)} answers, {sum(o.num_prefixes for o in outcomes)} prefixes streamed,"
+        f" {sum(o.num_ended for o in outcomes)} of them ended, {sum(o.num_pages for o in outcomes)}"
+        f" pages compared, {len(failed)} failed; {perf_counter() - started:.0f} s"
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
