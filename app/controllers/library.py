@@ -133,10 +133,10 @@ class LibraryController(QObject):
         summary = self._summaries.pop(conversation_id, None)
         if summary is None:
             return
+        self._deleted.add(conversation_id)  # a turn that has not begun is taken back at once
         self._turns.stop(conversation_id)
         now = self._origin.now()
         self._store.run(lambda store: store.delete(conversation_id, now=now), None, self._on_failed)
-        self._deleted.add(conversation_id)
         self._unseen.discard(conversation_id)
         if conversation_id == self.current:
             self._show(self._lay_out_new())

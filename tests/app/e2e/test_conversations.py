@@ -523,6 +523,18 @@ def test_deleting_a_chat_that_answers_stops_it(stage: Stage) -> None:
     assert stage.texts == ["Drop me", "Half"]
 
 
+def test_deleting_a_chat_whose_answer_has_not_begun_takes_it_off_the_list(
+    make_stage: MakeStage,
+) -> None:
+    stage = make_stage(hold_load=True)
+    stage.send("Drop me")
+    assert stage.rows == ["TODAY", "Drop me"]
+    stage.run(CommandId.DELETE)
+    assert stage.rows == []
+    stage.run(CommandId.UNDO)
+    assert stage.edit.toPlainText() == "Drop me"
+
+
 def test_rename_in_the_title(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     QTest.mouseClick(stage.window.toolbar.title_button, Qt.MouseButton.LeftButton)
