@@ -32,7 +32,7 @@ def test_copy_says_so_for_a_moment(transcript: TranscriptStage) -> None:
     before = transcript.picture()
     transcript.click(Action.COPY_MESSAGE)
     assert transcript.picture() != before
-    transcript.qtbot.waitUntil(lambda: transcript.picture() == before, timeout=3000)
+    transcript.qtbot.waitUntil(lambda: transcript.picture() == before, timeout=10_000)
 
 
 def test_copy_code_copies_the_code_alone(transcript: TranscriptStage) -> None:
