@@ -76,9 +76,11 @@ class ChatPane(QWidget):
         self._core.chat.stop(self._shown)
 
     def escape(self) -> None:
-        """End what was begun last: finding, else the answer on show."""
+        """End one thing: finding, else editing a message, else the answer on show."""
         if self.find_bar.isVisible():
             self.find_bar.end()
+        elif self.transcript.is_editing:
+            self.transcript.end_editing()
         else:
             self.stop()
 
@@ -111,6 +113,7 @@ class ChatPane(QWidget):
         core.models.cards_changed.connect(self._refresh_words)
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(self.stop)
+        composer.escaped.connect(self.escape)
         composer.edit_last_requested.connect(self.transcript.edit_last)
         composer.text_changed.connect(self._draft_timer.start)
         composer.setup_changed.connect(self._set_setup)
