@@ -234,3 +234,4 @@ class Millis:
     COPIED = 1200
     MARKS = 100
     STATE_LINE = 4000
+    SPEAK = 2000  # between two announcements of what is being written

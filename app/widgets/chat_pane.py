@@ -21,6 +21,7 @@ from app.viewmodels.state_line import Waiting
 from app.widgets.composer import Composer
 from app.widgets.empty_state import Question, RecentChats
 from app.widgets.find_bar import FindBar
+from app.widgets.focus_ring import FocusRing
 from app.widgets.notice import Notice
 from app.widgets.queued_message import QueuedMessage
 from app.widgets.transcript import TranscriptView
@@ -47,6 +48,7 @@ class ChatPane(QWidget):
         self._core = core
         self._shown = core.library.current
         self.view = TranscriptView(theme, self)
+        FocusRing(theme, self.view)
         self.transcript = TranscriptBinding(self.view, core.desk, core.turns, core.chat, self)
         self.find_bar = FindBar(theme, self.view, self)
         self.question = Question(self)
