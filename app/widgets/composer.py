@@ -145,7 +145,7 @@ class _Box(QFrame):
         width = Space.HAIR if focused else 1
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(colors.accent if focused else colors.strong_line), width))
+        painter.setPen(QPen(QColor(colors.accent if focused else colors.border), width))
         painter.setBrush(QColor(colors.raised))
         inset = width / 2
         rect = QRectF(self.rect()).adjusted(inset, inset, -inset, -inset)
