@@ -1,22 +1,43 @@
-"""The pairs of text colour and background that widgets paint, and their contrast.
+"""The pairs of ink and background that widgets paint, and their contrast.
 
-A widget paints text only in pairs listed here; tests hold each to the limit in both appearances.
+A widget paints only pairs listed here: a test watches the window being painted, others hold each
+pair to its limit in every appearance.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from operator import attrgetter
 from typing import cast
 
 from app.theme.tokens import Colors
 
-MIN_TEXT_CONTRAST = 4.5
+
+class Kind(StrEnum):
+    """What is painted on a background."""
+
+    TEXT = "text"
+    MARK = "mark"  # an icon, a dot, a ring, the border of a control, the mark of the focus
+
+
+MIN_CONTRAST = {Kind.TEXT: 4.5, Kind.MARK: 3.0}
+
+# What others are painted on: to lay one on another is not to write.
+SURFACES = frozenset(
+    (
+        *("canvas", "sidebar", "raised", "composer_chip", "hover", "selected", "user_bubble"),
+        *("code_background", "code_header", "inline_code"),
+        *("instant.tint", "on_disk.tint", "must_read.tint", "error.tint"),
+    )
+)
+# Lines that only part, and what can't be used now: nobody has to see them.
+EXEMPT = frozenset(("hairline", "strong_line", "shadow", "disabled"))
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Names of fields of Colors: a text colour, its background, and what that lies on.
+    """Names of fields of Colors: an ink, its background, and what that lies on.
 
     over names the opaque colour below a translucent background.
     """
@@ -24,6 +45,7 @@ class Pair:
     ink: str
     background: str
     over: str = "canvas"
+    kind: Kind = Kind.TEXT
 
 
 TRANSCRIPT_PAIRS = (
@@ -53,6 +75,7 @@ TRANSCRIPT_PAIRS = (
     Pair("error.ink", "error.tint"),
     Pair("text", "error.tint"),
     Pair("secondary", "error.tint"),
+    Pair("error.tint", "error.ink"),
 )
 
 CONTROL_PAIRS = (
@@ -77,7 +100,28 @@ CONTROL_PAIRS = (
     Pair("send_glyph", "send"),
 )
 
-PAINTED_PAIRS = TRANSCRIPT_PAIRS + CONTROL_PAIRS
+
+def _marks(ink: str, *backgrounds: str) -> tuple[Pair, ...]:
+    return tuple(Pair(ink, background, kind=Kind.MARK) for background in backgrounds)
+
+
+MARK_PAIRS = (
+    *_marks("accent", "canvas", "sidebar", "raised", "hover", "selected", "composer_chip"),
+    *_marks("accent", "user_bubble", "code_background"),
+    *_marks("border", "canvas", "raised", "hover", "user_bubble", "code_background", "error.tint"),
+    *_marks("text", "canvas", "sidebar", "raised", "hover", "selected", "code_header"),
+    *_marks("secondary", "canvas", "sidebar", "raised", "hover", "selected", "code_header"),
+    *_marks("secondary", "user_bubble", "error.tint"),
+    *_marks("tertiary", "canvas"),
+    *_marks("link", "canvas"),
+    *_marks("error.ink", "error.tint"),
+    *_marks("must_read.ink", "canvas", "user_bubble"),
+    *_marks("canvas", "text"),
+    *_marks("send", "raised"),
+    *_marks("send_glyph", "send"),
+)
+
+PAINTED_PAIRS = TRANSCRIPT_PAIRS + CONTROL_PAIRS + MARK_PAIRS
 
 
 def contrast(pair: Pair, colors: Colors) -> float:

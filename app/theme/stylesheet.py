@@ -72,7 +72,7 @@ def _button_rules(colors: Colors) -> str:
     inner = Size.CONTROL - 2
     return f"""
 QPushButton {{
-  color: {colors.text}; background: {colors.raised}; border: 1px solid {colors.strong_line};
+  color: {colors.text}; background: {colors.raised}; border: 1px solid {colors.border};
   border-radius: {Radius.BUTTON}px; padding: 0 {Space.M}px; min-height: {inner}px;
 }}
 QPushButton:hover, QPushButton:pressed {{ background: {colors.hover}; }}
@@ -81,7 +81,9 @@ QPushButton:focus {{ border-color: {colors.accent}; }}
 QPushButton[kind="primary"] {{
   color: {colors.on_accent}; background: {colors.accent}; border-color: {colors.accent};
 }}
-QPushButton[kind="primary"]:focus {{ border-color: {colors.text}; }}
+QPushButton[kind="primary"]:focus {{
+  color: {colors.canvas}; background: {colors.text}; border-color: {colors.text};
+}}
 QPushButton[kind="primary"]:disabled {{
   color: {colors.tertiary}; background: {colors.hover}; border-color: {colors.hover};
 }}

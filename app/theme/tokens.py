@@ -41,6 +41,7 @@ class Colors:
     selected: str
     hairline: str
     strong_line: str
+    border: str  # of a control
     disabled: str
     text: str
     secondary: str
@@ -71,6 +72,7 @@ LIGHT = Colors(
     selected="#E3E3DF",
     hairline="#E6E6E3",
     strong_line="#D3D3CF",
+    border="#858580",
     disabled="#D3D3CF",
     text="#1B1B1D",
     secondary="#5A5A60",
@@ -103,6 +105,7 @@ DARK = Colors(
     selected="#37373C",
     hairline="#323236",
     strong_line="#45454A",
+    border="#7C7C82",
     disabled="#45454A",
     text="#ECECEE",
     secondary="#AEAEB4",
@@ -133,6 +136,7 @@ def _sharper(colors: Colors) -> Colors:
         colors,
         hairline=colors.tertiary,
         strong_line=colors.secondary,
+        border=colors.secondary,
         secondary=colors.text,
         tertiary=colors.secondary,
     )
@@ -234,3 +238,4 @@ class Millis:
     COPIED = 1200
     MARKS = 100
     STATE_LINE = 4000
+    SPEAK = 2000  # between two announcements of what is being written

@@ -78,7 +78,7 @@ def _field_rules(colors: Colors) -> str:
     return f"""
 #composerEdit {{ font-size: {Type.COMPOSER.size}px; }}
 #systemPrompt {{
-  background: {colors.raised}; border: 1px solid {colors.strong_line};
+  background: {colors.raised}; border: 1px solid {colors.border};
   border-radius: {Radius.BUTTON}px; padding: {Space.XS}px;
 }}
 #systemPrompt:focus {{ border-color: {colors.accent}; }}
@@ -127,10 +127,12 @@ def _card_rules(colors: Colors) -> str:
 #toast {{ background: {colors.text}; border-radius: {Radius.BUTTON}px; }}
 #toast QLabel {{ color: {colors.canvas}; }}
 #toast QPushButton {{
-  color: {colors.canvas}; background: transparent; border: 1px solid {colors.tertiary};
+  color: {colors.canvas}; background: transparent; border: 1px solid {colors.canvas};
   min-height: {Size.CONTROL_MINI - 2}px;
 }}
-#toast QPushButton:hover, #toast QPushButton:focus {{ border-color: {colors.canvas}; }}
+#toast QPushButton:hover, #toast QPushButton:focus {{
+  color: {colors.text}; background: {colors.canvas};
+}}
 #queued {{ background: {colors.user_bubble}; border-radius: {Radius.CODE}px; }}
 #notice {{ background: {colors.error.tint}; border-radius: {Radius.CODE}px; }}
 #notice QLabel[role="title"] {{ color: {colors.error.ink}; font-weight: 600; }}

@@ -7,6 +7,11 @@ from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QWidget
 
 
+def announce(widget: QWidget, text: str) -> None:
+    """Say it in any case. Nothing happens while no screen reader listens."""
+    QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, text))
+
+
 class Announcer(QObject):
     """Speaks for one widget. What was said last is not repeated."""
 
@@ -23,5 +28,5 @@ class Announcer(QObject):
             return
         self._last = text
         if text:
-            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._widget, text))
+            announce(self._widget, text)
             self.said.emit(text)

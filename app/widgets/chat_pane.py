@@ -21,6 +21,7 @@ from app.viewmodels.state_line import Waiting
 from app.widgets.composer import Composer
 from app.widgets.empty_state import Question, RecentChats
 from app.widgets.find_bar import FindBar
+from app.widgets.focus_ring import FocusRing
 from app.widgets.notice import Notice
 from app.widgets.queued_message import QueuedMessage
 from app.widgets.transcript import TranscriptView
@@ -47,6 +48,7 @@ class ChatPane(QWidget):
         self._core = core
         self._shown = core.library.current
         self.view = TranscriptView(theme, self)
+        FocusRing(theme, self.view)
         self.transcript = TranscriptBinding(self.view, core.desk, core.turns, core.chat, self)
         self.find_bar = FindBar(theme, self.view, self)
         self.question = Question(self)
@@ -76,9 +78,11 @@ class ChatPane(QWidget):
         self._core.chat.stop(self._shown)
 
     def escape(self) -> None:
-        """End what was begun last: finding, else the answer on show."""
+        """End one thing: finding, else editing a message, else the answer on show."""
         if self.find_bar.isVisible():
             self.find_bar.end()
+        elif self.transcript.is_editing:
+            self.transcript.end_editing()
         else:
             self.stop()
 
@@ -111,6 +115,7 @@ class ChatPane(QWidget):
         core.models.cards_changed.connect(self._refresh_words)
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(self.stop)
+        composer.escaped.connect(self.escape)
         composer.edit_last_requested.connect(self.transcript.edit_last)
         composer.text_changed.connect(self._draft_timer.start)
         composer.setup_changed.connect(self._set_setup)

@@ -25,6 +25,7 @@ class Composer(QWidget):
     text_changed = Signal()
     setup_changed = Signal(object)  # Setup
     edit_last_requested = Signal()
+    escaped = Signal()  # whatever that ends
     refused = Signal(str)  # a sentence
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
@@ -93,7 +94,7 @@ class Composer(QWidget):
 
     def _connect(self) -> None:
         self.edit.submitted.connect(self._send)
-        self.edit.cancelled.connect(self._stop)
+        self.edit.cancelled.connect(self.escaped)
         self.edit.textChanged.connect(self._on_text_changed)
         self.edit.refused.connect(self.refused)
         self.edit.edit_last_requested.connect(self.edit_last_requested)
@@ -104,13 +105,9 @@ class Composer(QWidget):
         if self._has_text():
             self.send_requested.emit(self.text)
 
-    def _stop(self) -> None:
-        if self._answering:
-            self.stop_requested.emit()
-
     def _on_button_clicked(self) -> None:
         if self._answering:
-            self._stop()
+            self.stop_requested.emit()
         else:
             self._send()
 
@@ -148,7 +145,7 @@ class _Box(QFrame):
         width = Space.HAIR if focused else 1
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(colors.accent if focused else colors.strong_line), width))
+        painter.setPen(QPen(QColor(colors.accent if focused else colors.border), width))
         painter.setBrush(QColor(colors.raised))
         inset = width / 2
         rect = QRectF(self.rect()).adjusted(inset, inset, -inset, -inset)

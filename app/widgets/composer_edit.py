@@ -8,7 +8,6 @@ from PySide6.QtCore import QEvent, QMimeData, Qt, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QKeyEvent,
-    QKeySequence,
     QResizeEvent,
     QTextBlock,
     QTextCursor,
@@ -98,19 +97,6 @@ class ComposerEdit(MessageEdit):
     def focusOutEvent(self, e: QFocusEvent) -> None:
         super().focusOutEvent(e)
         self.focus_changed.emit()
-
-    @override
-    def event(self, e: QEvent) -> bool:
-        # With nothing to undo here the key goes on to the window, which brings back deleted chats.
-        if (
-            e.type() is QEvent.Type.ShortcutOverride
-            and isinstance(e, QKeyEvent)
-            and e.matches(QKeySequence.StandardKey.Undo)
-            and not self.document().isUndoAvailable()
-        ):
-            e.ignore()
-            return False
-        return super().event(e)
 
     @override
     def canInsertFromMimeData(self, source: QMimeData) -> bool:

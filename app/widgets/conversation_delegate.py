@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import (
     QEvent,
     QModelIndex,
+    QObject,
     QPersistentModelIndex,
     QRect,
     QRectF,
@@ -13,13 +14,14 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPen
-from PySide6.QtWidgets import QLineEdit, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 from typing_extensions import override
 
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Size, Space, Type
 from app.viewmodels.conversations import ConversationRow, ConversationsModel, Heading
+from app.widgets.fields import LineField
 from app.words import window as words
 
 Index = QModelIndex | QPersistentModelIndex
@@ -121,7 +123,7 @@ class ConversationDelegate(QStyledItemDelegate):
 
     @override
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
-        editor = QLineEdit(parent)
+        editor = LineField(parent)
         editor.setAccessibleName(words.TITLE_FIELD)
         editor.setMaxLength(200)
         return editor
@@ -129,9 +131,16 @@ class ConversationDelegate(QStyledItemDelegate):
     @override
     def setEditorData(self, editor: QWidget, index: Index) -> None:
         """Rows change while somebody types: what is typed stays, and what is selected."""
-        assert isinstance(editor, QLineEdit)
+        assert isinstance(editor, LineField)
         if not editor.isModified() and editor.text() != index.data():
             super().setEditorData(editor, index)
+
+    @override
+    def eventFilter(self, object: QObject, event: QEvent) -> bool:
+        """Return and Esc end editing, unless the input method has them in mind."""
+        if isinstance(object, LineField) and object.is_input_methods(event):
+            return False
+        return super().eventFilter(object, event)
 
     @override
     def updateEditorGeometry(

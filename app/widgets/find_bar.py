@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QWidget
 from typing_extensions import override
 
 from app.theme.icons import Icon
@@ -14,12 +14,13 @@ from app.viewmodels import figures
 from app.viewmodels.find import Found
 from app.widgets.announcer import Announcer
 from app.widgets.commands import Actions, CommandId
+from app.widgets.fields import LineField
 from app.widgets.icon_button import IconButton
 from app.widgets.transcript import TranscriptView
 from app.words import commands, window as words
 
 
-class FindField(QLineEdit):
+class FindField(LineField):
     """Return goes on, Shift-Return goes back, Escape ends."""
 
     stepped = Signal(int)

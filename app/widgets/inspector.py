@@ -10,8 +10,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
-    QLineEdit,
-    QPlainTextEdit,
     QPushButton,
     QScrollArea,
     QSlider,
@@ -22,6 +20,7 @@ from typing_extensions import override
 
 from app.conversation.tree import Conversation, Setup
 from app.theme.tokens import Millis, Size, Space
+from app.widgets.fields import LineField, TextField
 from app.widgets.preset_button import PresetButton
 from app.widgets.sampling_fields import SamplingFields
 from app.widgets.thinking_chip import ThinkingChip
@@ -33,7 +32,7 @@ STEPS = 40  # of the slider: 0.05 each
 SEED = QRegularExpression(r"\d{0,9}")
 
 
-class PromptEdit(QPlainTextEdit):
+class PromptEdit(TextField):
     """Tells when the person is done with it."""
 
     left = Signal()
@@ -61,10 +60,10 @@ class Inspector(QWidget):
         self.preset = PresetButton(self)
         self.prompt = PromptEdit(self)
         self.slider = QSlider(Qt.Orientation.Horizontal, self)
-        self.number = QLineEdit(self)
+        self.number = LineField(self)
         self.reset = QPushButton(self)
         self.sampling = SamplingFields(self)
-        self.seed = QLineEdit(self)
+        self.seed = LineField(self)
         self.thinking = ThinkingChip(self)
         self._prompt_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._build()

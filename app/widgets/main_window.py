@@ -25,11 +25,13 @@ from app.theme.tokens import Size
 from app.theme.window_style import make_window_style
 from app.viewmodels.models import shown_name
 from app.viewmodels.transcript import ScrollPosition
+from app.widgets.answer_speaker import AnswerSpeaker
 from app.widgets.attention import Attention
 from app.widgets.chat_pane import ChatPane
 from app.widgets.commands import CommandId, fill_menu_bar, make_actions
 from app.widgets.dialogs import ask_for_folder, ask_where_to_save, show_about
 from app.widgets.editing import TextCommands
+from app.widgets.focus_order import set_tab_order
 from app.widgets.inspector import Inspector
 from app.widgets.inspector_binding import InspectorBinding
 from app.widgets.model_picker import ModelPicker
@@ -77,6 +79,7 @@ class MainWindow(QMainWindow):
         self.toolbar = Toolbar(theme, self.commands, self)
         self.toast = PaneToast(self.pane, core, self)
         self._attention = Attention(self, core.turns, core.library, self.toast.offer)
+        self.speaker = AnswerSpeaker(self, core.turns, core.library, self.pane.transcript)
         self._build()
         self._connect()
         restore_frame(self, core.preferences.value.window_geometry)
@@ -128,8 +131,7 @@ class MainWindow(QMainWindow):
         sidebar_width = self._core.preferences.value.sidebar_width or Size.SIDEBAR
         splitter.setSizes([sidebar_width, Size.WINDOW_WIDTH - sidebar_width])
         self.setCentralWidget(splitter)
-        QWidget.setTabOrder(self.sidebar.list, self.pane.view)
-        QWidget.setTabOrder(self.pane.view, self.pane.composer.edit)
+        set_tab_order(self.sidebar, self.pane, self.inspector, self.toolbar)
         self.pane.composer.edit.setFocus()
 
     def _connect(self) -> None:

@@ -1,14 +1,16 @@
 """A field for a message: Return hands it over, Shift+Return breaks the line, Esc goes back.
 
-Ctrl+Return (⌘ on a Mac) hands it over as well; who wants Return for new lines sends with that alone. While an input method composes, these keys are its own.
+Ctrl+Return (⌘ on a Mac) hands it over as well; who wants Return for new lines sends with that alone.
 """
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QInputMethodEvent, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
+from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QFrame, QWidget
 from typing_extensions import override
+
+from app.widgets.fields import TextField
 
 _BREAKS = Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.AltModifier
 _SENDS = Qt.KeyboardModifier.ControlModifier
@@ -26,7 +28,7 @@ def break_key(*, return_sends: bool) -> str:
     return keys.toString(QKeySequence.SequenceFormat.NativeText)
 
 
-class MessageEdit(QPlainTextEdit):
+class MessageEdit(TextField):
     """Plain text without a frame; Tab leaves it."""
 
     submitted = Signal()
@@ -38,7 +40,6 @@ class MessageEdit(QPlainTextEdit):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
         self.document().setDocumentMargin(0)
-        self.is_composing = False
         self.return_sends = True
 
     @override
@@ -46,8 +47,6 @@ class MessageEdit(QPlainTextEdit):
         is_return = e.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if not is_return and e.key() != Qt.Key.Key_Escape:
             super().keyPressEvent(e)
-        elif self.is_composing:
-            e.accept()
         elif not is_return:
             self.cancelled.emit()
         elif e.modifiers() & _BREAKS or not (self.return_sends or e.modifiers() & _SENDS):
@@ -55,8 +54,3 @@ class MessageEdit(QPlainTextEdit):
             self.ensureCursorVisible()
         else:
             self.submitted.emit()
-
-    @override
-    def inputMethodEvent(self, e: QInputMethodEvent) -> None:
-        self.is_composing = bool(e.preeditString())
-        super().inputMethodEvent(e)

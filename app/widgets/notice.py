@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
+from app.widgets.announcer import announce
 from app.widgets.icon_button import IconButton
 from app.words import window as words
 from engine.types import Problem
@@ -66,6 +67,7 @@ class Notice(QFrame):
         self._text.setText(" ".join(part for part in (problem.cause, problem.advice) if part))
         self.setAccessibleName(str(problem))
         self.show()
+        announce(self, str(problem))
 
     def _on_clicked(self) -> None:
         act, self._act = self._act, None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QLocale, Qt, Signal
 from PySide6.QtGui import QDoubleValidator, QFocusEvent, QValidator
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from app.theme.tokens import Size
+from app.widgets.fields import LineField
 
 # The field's own menu, another window: the person comes back.
 _STILL_THERE = (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason)
@@ -23,7 +24,7 @@ class _NumberOrNothing(QDoubleValidator):
         return super().validate(arg__1, arg__2)
 
 
-class NumberField(QLineEdit):
+class NumberField(LineField):
     """Empty means the default."""
 
     changed = Signal(object)  # float or None

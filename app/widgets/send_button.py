@@ -69,8 +69,9 @@ class SendButton(QAbstractButton):
         painter.drawEllipse(disc)
         if self.hasFocus():
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(QColor(colors.accent), Space.HAIR))
-            painter.drawEllipse(disc.adjusted(1, 1, -1, -1))
+            painter.setPen(QPen(QColor(colors.send_glyph), Space.HAIR))
+            inset = Space.HAIR * 1.5  # the disc is seen around the ring
+            painter.drawEllipse(disc.adjusted(inset, inset, -inset, -inset))
         icon = Icon.STOP if self._state is SendState.STOP else Icon.SEND
         rect = QRectF(0, 0, GRID, GRID)
         rect.moveCenter(disc.center())

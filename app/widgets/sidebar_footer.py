@@ -43,6 +43,7 @@ class SidebarFooter(QPushButton):
         self._word_label.setProperty("tone", "secondary")
         self._bar.setRange(0, _STEPS)
         self._bar.setTextVisible(False)
+        self._bar.setAccessibleName(words.LOADING)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(Space.L, Space.S, Space.L, Space.S)
         layout.setSpacing(Space.XS)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from app.theme.tokens import Millis, Space
+from app.widgets.announcer import announce
 
 
 class Toast(QFrame):
@@ -58,7 +58,7 @@ class Toast(QFrame):
         self._label.setText(text)
         self._timer.start()
         self.show()
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, text))
+        announce(self, text)
 
     def _on_clicked(self) -> None:
         act, self._act = self._act, None

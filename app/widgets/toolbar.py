@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QWidget
 from typing_extensions import override
 
 from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.widgets.commands import Actions, CommandId
+from app.widgets.fields import LineField
 from app.widgets.icon_button import IconButton
 from app.words import commands, window as words
 
 
-class TitleField(QLineEdit):
+class TitleField(LineField):
     """Edits the title in place: Return keeps, Esc and leaving it empty go back."""
 
     closed = Signal()

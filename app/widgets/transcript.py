@@ -88,7 +88,6 @@ class TranscriptView(QAbstractScrollArea):
         self._kit = Kit(look, LexerShelf(), LayoutCache(), make_parser(), Hits())
         self._stack = MessageStack(self._kit, clock)
         self._placement = Placement(self, self._stack, self._kit)
-        canvas.reader = MessageReader(self._stack, self._placement, canvas)
         self._buffer = DeltaBuffer(self)
         self._pointer = Pointer(self._stack, self._placement, self)
         self.finding = Finding(
@@ -100,6 +99,13 @@ class TranscriptView(QAbstractScrollArea):
         )
         self._painter = TranscriptPainter(self._stack, self._placement, self._pointer)
         self._clicks = Clicks(self._stack, self._placement, self._pointer, open_url)
+        canvas.reader = MessageReader(
+            self._stack,
+            self._placement,
+            canvas,
+            act=self._clicks.act,
+            reveal=self._reveal,
+        )
         self._keys = Keys(
             self._placement,
             self.copy_selection,
@@ -289,6 +295,10 @@ class TranscriptView(QAbstractScrollArea):
             self._placement.update_bar()
             self._place_widgets()
             self.finding.touch()
+
+    def _reveal(self, message: int) -> None:
+        self._placement.reveal(Caret(message, FIRST_PLACE))
+        self._reflow()
 
     def _on_formulas(self) -> None:
         if self._stack.remeasure():

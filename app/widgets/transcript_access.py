@@ -5,15 +5,25 @@ install_accessibility() is called once per process; interfaces are made when som
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QObject, QPoint, QRect, QSize
-from PySide6.QtGui import QAccessible, QAccessibleInterface, QWindow
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleActionInterface,
+    QAccessibleInterface,
+    QAccessibleTextInterface,
+    QWindow,
+)
 from PySide6.QtWidgets import QAccessibleWidget, QWidget
 from typing_extensions import override
 
-from app.viewmodels.transcript import ItemStatus
+from app.viewmodels.transcript import ItemStatus, TranscriptItem
+from app.widgets.transcript_actions import Button, answer_parts, user_parts
 from app.widgets.transcript_placement import Placement
+from app.widgets.transcript_rows import Action
 from app.widgets.transcript_stack import MessageStack
-from app.words import transcript as words
+from app.words import commands, transcript as words
 from engine.types import Role
 
 _SPEAKERS = {Role.USER: words.YOU, Role.ASSISTANT: words.ASSISTANT, Role.SYSTEM: words.SYSTEM}
@@ -25,9 +35,19 @@ _STATUS_WORDS = {
 
 
 class MessageReader:
-    """Says what a screen reader says, and where it is on the screen."""
+    """Says what a screen reader says, and where it is on the screen; does what it wants done."""
 
-    def __init__(self, stack: MessageStack, placement: Placement, viewport: QWidget) -> None:
+    def __init__(
+        self,
+        stack: MessageStack,
+        placement: Placement,
+        viewport: QWidget,
+        *,
+        act: Callable[[int, Action], object],
+        reveal: Callable[[int], object],
+    ) -> None:
+        self.act = act
+        self.reveal = reveal
         self._stack = stack
         self._placement = placement
         self._viewport = viewport
@@ -54,11 +74,20 @@ class MessageReader:
         line = self._stack.layouts[index].item.state_line
         return "\n".join(part for part in (self.text(index), line and line.explained) if part)
 
+    def actions(self, index: int) -> dict[str, Action]:
+        """What can be done with a message, by the words that its buttons say."""
+        return _actions(self._stack.layouts[index].item)
+
     def rect(self, index: int) -> QRect:
         layout = self._stack.layouts[index]
         y = self._stack.top(index) - self._placement.top
         corner = self._viewport.mapToGlobal(QPoint(self._placement.column_left, y))
         return QRect(corner, QSize(layout.width, layout.height))
+
+    @property
+    def shown(self) -> QRect:
+        """The part of the screen that messages are seen in."""
+        return QRect(self._viewport.mapToGlobal(QPoint(0, 0)), self._viewport.size())
 
     def at(self, x: int, y: int) -> int:
         local = self._viewport.mapFromGlobal(QPoint(x, y))
@@ -74,6 +103,96 @@ class TranscriptCanvas(QWidget):
         self.interface: CanvasInterface | None = None  # one that Python drops would crash Qt
 
 
+class MessageText(QAccessibleTextInterface):
+    """The text of a message, by characters, wherever the message is.
+
+    What is selected can't be told: PySide gives no way to implement selection(), so there is none.
+    """
+
+    def __init__(self, reader: MessageReader, index: int) -> None:
+        super().__init__()
+        self._reader = reader
+        self._index = index
+
+    @override
+    def characterCount(self) -> int:
+        return len(self._text)
+
+    @override
+    def text(self, startOffset: int, endOffset: int) -> str:
+        return self._text[max(0, startOffset) : max(0, endOffset)]
+
+    @override
+    def characterRect(self, offset: int) -> QRect:
+        return self._reader.rect(self._index) if self._text else QRect()
+
+    @override
+    def scrollToSubstring(self, startIndex: int, endIndex: int) -> None:
+        if self._text:
+            self._reader.reveal(self._index)
+
+    @override
+    def cursorPosition(self) -> int:
+        return 0
+
+    @override
+    def offsetAtPoint(self, point: QPoint) -> int:
+        return 0
+
+    @override
+    def selectionCount(self) -> int:
+        return 0
+
+    @override
+    def addSelection(self, startOffset: int, endOffset: int) -> None:
+        """Messages are selected by mouse."""
+
+    @override
+    def removeSelection(self, selectionIndex: int) -> None:
+        """There is none."""
+
+    @override
+    def setSelection(self, selectionIndex: int, startOffset: int, endOffset: int) -> None:
+        """There is none."""
+
+    @override
+    def setCursorPosition(self, position: int) -> None:
+        """Nothing is written here."""
+
+    @property
+    def _text(self) -> str:
+        """Nothing once the message is gone."""
+        return self._reader.text(self._index) if self._index < len(self._reader) else ""
+
+
+class MessageActions(QAccessibleActionInterface):
+    """The buttons of a message, which are painted, not widgets."""
+
+    def __init__(self, reader: MessageReader, index: int) -> None:
+        super().__init__()
+        self._reader = reader
+        self._index = index
+
+    @override
+    def actionNames(self) -> list[str]:
+        return list(self._actions)
+
+    @override
+    def doAction(self, actionName: str) -> None:
+        action = self._actions.get(actionName)
+        if action is not None:
+            self._reader.act(self._index, action)
+
+    @override
+    def keyBindingsForAction(self, actionName: str) -> list[str]:
+        return []
+
+    @property
+    def _actions(self) -> dict[str, Action]:
+        """Nothing once the message is gone."""
+        return self._reader.actions(self._index) if self._index < len(self._reader) else {}
+
+
 class MessageInterface(QAccessibleInterface):
     """One message."""
 
@@ -82,6 +201,14 @@ class MessageInterface(QAccessibleInterface):
         self._canvas = canvas
         self._reader = reader
         self._index = index
+        self._parts: dict[QAccessible.InterfaceType, object] = {
+            QAccessible.InterfaceType.TextInterface: MessageText(reader, index),
+            QAccessible.InterfaceType.ActionInterface: MessageActions(reader, index),
+        }
+
+    @override
+    def interface_cast(self, arg__1: QAccessible.InterfaceType) -> object:  # pyright: ignore[reportIncompatibleMethodOverride] - shiboken makes the pointer of it
+        return self._parts.get(arg__1)
 
     @override
     def isValid(self) -> bool:
@@ -121,11 +248,15 @@ class MessageInterface(QAccessibleInterface):
 
     @override
     def state(self) -> QAccessible.State:
-        return QAccessible.State()
+        state = QAccessible.State()
+        state.readOnly = True
+        state.multiLine = True
+        state.offscreen = not self.rect().intersects(self._reader.shown)
+        return state
 
     @override
     def rect(self) -> QRect:
-        return self._reader.rect(self._index)
+        return self._reader.rect(self._index) if self.isValid() else QRect()
 
     @override
     def text(self, t: QAccessible.Text) -> str:
@@ -180,6 +311,19 @@ class CanvasInterface(QAccessibleWidget):
     def childAt(self, x: int, y: int) -> QAccessibleInterface:
         widget = super().childAt(x, y)
         return widget or self.child(self._reader.at(x, y))
+
+
+def _actions(item: TranscriptItem) -> dict[str, Action]:
+    if item.status is ItemStatus.STREAMING or item.editing:
+        return {}
+    parts = user_parts(item) if item.role is Role.USER else answer_parts(item)
+    buttons = (part for part in parts if isinstance(part, Button) and part.enabled)
+    actions = {button.tip: button.action for button in buttons}
+    if item.can_continue:
+        actions[commands.CONTINUE] = Action.CONTINUE
+    if item.problem is not None:
+        actions[words.RETRY] = Action.RETRY
+    return actions
 
 
 def install_accessibility() -> None:

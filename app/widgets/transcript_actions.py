@@ -134,11 +134,7 @@ def _target(part: Button | Note) -> Target | None:
 
 def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
     """Return the footer of a finished answer."""
-    buttons = (
-        Button(Action.COPY_MESSAGE, Icon.COPY, commands.COPY),
-        Button(Action.REGENERATE, Icon.REGENERATE, commands.REGENERATE),
-    )
-    parts = (*version_parts(item.version), *buttons, *_deleting(item, words.DELETE_VERSION))
+    parts = answer_parts(item)
     if item.figures is not None:
         tip = "" if item.state_line is None else item.state_line.explained
         parts = (*parts, Note(figures_text(item.figures), tip))
@@ -147,12 +143,27 @@ def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
 
 def user_actions(look: Look, item: TranscriptItem) -> ActionsRow:
     """Return the row under a user's message."""
-    buttons = (
+    return ActionsRow(look, user_parts(item), Side.RIGHT)
+
+
+def answer_parts(item: TranscriptItem) -> tuple[Button | Note, ...]:
+    """Return what can be done with a finished answer."""
+    return (
+        *version_parts(item.version),
+        Button(Action.COPY_MESSAGE, Icon.COPY, commands.COPY),
+        Button(Action.REGENERATE, Icon.REGENERATE, commands.REGENERATE),
+        *_deleting(item, words.DELETE_VERSION),
+    )
+
+
+def user_parts(item: TranscriptItem) -> tuple[Button | Note, ...]:
+    """Return what can be done with a user's message."""
+    return (
+        *version_parts(item.version),
         Button(Action.EDIT, Icon.EDIT, words.EDIT),
         Button(Action.COPY_MESSAGE, Icon.COPY, commands.COPY),
         *_deleting(item, words.DELETE_FROM_HERE),
     )
-    return ActionsRow(look, (*version_parts(item.version), *buttons), Side.RIGHT)
 
 
 def _deleting(item: TranscriptItem, tip: str) -> tuple[Button, ...]:

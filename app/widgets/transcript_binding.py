@@ -56,6 +56,11 @@ class TranscriptBinding(QObject):
         return any(item.version.count > 1 for item in self.items)
 
     @property
+    def is_editing(self) -> bool:
+        """Whether a message stands in its editor."""
+        return self._editing is not None
+
+    @property
     def position(self) -> ScrollPosition | None:
         """Where the conversation on show is being read; None at nothing to read."""
         return self._view.scroll_position()
@@ -97,6 +102,10 @@ class TranscriptBinding(QObject):
         """Open the last message of the person in its editor."""
         if (last := self._last(Role.USER)) is not None:
             self._edit(last.key)
+
+    def end_editing(self) -> None:
+        """Close the editor; the message stays as it was."""
+        self._close_editor(self._editing)
 
     def regenerate_last(self) -> None:
         if (last := self._last(Role.ASSISTANT)) is not None:

@@ -39,6 +39,14 @@ class Clicks(QObject):
         self._open_url = open_url
         pointer.clicked.connect(self._on_clicked)
 
+    def act(self, message: int, action: Action) -> None:
+        """What a screen reader wants done with a message."""
+        layout = self._stack.layouts[message]
+        if action is Action.COPY_MESSAGE:
+            QGuiApplication.clipboard().setText(layout.text)
+        else:
+            self.requested.emit(layout.item.key, action)
+
     def _on_clicked(self, click: Click) -> None:
         layout = self._stack.layouts[click.message]
         target = click.at.target

@@ -31,7 +31,7 @@ class JumpButton(QAbstractButton):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         focused = self.hasFocus()
-        painter.setPen(QPen(QColor(colors.accent if focused else colors.strong_line), 1 + focused))
+        painter.setPen(QPen(QColor(colors.accent if focused else colors.border), 1 + focused))
         painter.setBrush(QColor(colors.hover if self.underMouse() else colors.raised))
         painter.drawEllipse(QRectF(self.rect()).adjusted(1, 1, -1, -1))
         glyph = QRectF(0, 0, GRID, GRID)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from app.words import units
+
 TRANSCRIPT: Final = "Conversation"
 JUMP: Final = "Jump to latest"
 
@@ -45,6 +47,8 @@ SYSTEM: Final = "System"  # a message of the system prompt
 BEING_WRITTEN: Final = "being written"
 WAS_STOPPED: Final = "stopped"
 HAS_FAILED: Final = "failed"
+ANSWERING: Final = "Answering…"
+ANSWER_STOPPED: Final = "Answer stopped"
 
 
 def show_all_lines(count: int) -> str:
@@ -75,9 +79,15 @@ def first_token(time: str) -> str:
     return f"first token {time}"
 
 
+def answer_finished(num_tokens: int | None) -> str:
+    if num_tokens is None:
+        return "Answer finished"
+    return f"Answer finished, {units.tokens(num_tokens)}"
+
+
 def message_spoken(*, number: int, count: int) -> str:
     return f"message {number} of {count}"
 
 
 def version_spoken(*, number: int, count: int) -> str:
-    return f"version {number} of {count}"
+    return f"{number} of {count} versions"

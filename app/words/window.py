@@ -33,6 +33,7 @@ NEW_TITLE: Final = "New chat"  # the title of a chat that nothing was said in
 ANSWERING: Final = "answering"
 NEW_ANSWER: Final = "new answer"
 KEPT_READY: Final = "kept ready"
+LOADING: Final = "Loading"  # the bar of the model
 
 # The empty chat.
 QUESTION: Final = "What are you working on?"

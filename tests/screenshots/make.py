@@ -8,13 +8,11 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-
-os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-os.environ.setdefault("QT_SCALE_FACTOR", "2")
 
 from PySide6.QtCore import QEventLoop, QPoint, QPointF, QRect, Qt, QTimer
 from PySide6.QtGui import QPainter, QPixmap
@@ -453,8 +451,9 @@ SCENES = {
 }
 
 
-def shoot(app: QApplication, scene: Scene, appearance: Appearance, size: str) -> QPixmap:
-    """Play one scene and photograph the window with its popover."""
+@contextmanager
+def staged(app: QApplication, scene: Scene, appearance: Appearance, size: str) -> Generator[Stage]:
+    """Play one scene; the window stands there until it has been looked at."""
     catalog = FakeCatalog(cards=scene.models)  # pyright: ignore[reportArgumentType] (model cards)
     catalog.starter = DEMO if scene.has_starter else None
     with tempfile.TemporaryDirectory() as folder:
@@ -470,6 +469,15 @@ def shoot(app: QApplication, scene: Scene, appearance: Appearance, size: str) ->
             stage.wait()
         stage.wait()
         scene.play(stage)
+        yield stage
+        _end(rig, window)
+        theme.deleteLater()
+
+
+def shoot(app: QApplication, scene: Scene, appearance: Appearance, size: str) -> QPixmap:
+    """Play one scene and photograph the window with its popover."""
+    with staged(app, scene, appearance, size) as stage:
+        window = stage.window
         picture = window.grab()
         if window.picker.isVisible():
             _paste(picture, window.picker, _below(window.toolbar.model_button, window))
@@ -478,8 +486,6 @@ def shoot(app: QApplication, scene: Scene, appearance: Appearance, size: str) ->
         menu = QApplication.activePopupWidget()
         if isinstance(menu, QMenu):
             _paste(picture, menu, window.pane.mapTo(window, MENU_PLACE))
-        _end(rig, window)
-        theme.deleteLater()
     return picture
 
 
@@ -511,6 +517,8 @@ def main(arguments: Sequence[str]) -> int:
     folder = Path(arguments[0])
     folder.mkdir(parents=True, exist_ok=True)
     wanted = arguments[1:] or list(SCENES)
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    os.environ.setdefault("QT_SCALE_FACTOR", "2")
     app = QApplication(sys.argv[:1])
     for name in wanted:
         for size in SCENES[name].sizes:

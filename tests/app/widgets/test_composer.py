@@ -77,15 +77,14 @@ def test_return_belongs_to_the_input_method_while_it_composes(composer: Composer
 
 
 def test_escape_belongs_to_the_input_method_while_it_composes(composer: Composer) -> None:
-    stops: list[int] = []
-    composer.stop_requested.connect(lambda: stops.append(1))
-    composer.set_answering(True)
+    escapes: list[int] = []
+    composer.escaped.connect(lambda: escapes.append(1))
     QApplication.sendEvent(composer.edit, QInputMethodEvent("ni", []))
     QTest.keyClick(composer.edit, Key.Key_Escape)
-    assert stops == []
+    assert escapes == []
     QApplication.sendEvent(composer.edit, QInputMethodEvent("", []))
     QTest.keyClick(composer.edit, Key.Key_Escape)
-    assert stops == [1]
+    assert escapes == [1]
 
 
 def test_while_it_answers_the_key_sends_and_the_button_stops(composer: Composer) -> None:

@@ -39,7 +39,7 @@ def test_every_message_is_an_item_of_a_list(transcript: TranscriptStage) -> None
     items = nodes(transcript, QAccessible.Role.ListItem)
     assert messages.childCount() >= 3
     assert [item.text(NAME) for item in items] == [
-        "You, message 1 of 3, version 2 of 3",
+        "You, message 1 of 3, 2 of 3 versions",
         "Assistant, message 2 of 3",
         "Assistant, message 3 of 3, failed",
     ]

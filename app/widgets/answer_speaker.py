@@ -1,0 +1,103 @@
+"""Says aloud, through the screen reader, what happens to the answer on show. Main thread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QWidget
+
+from app.controllers.library import LibraryController
+from app.controllers.turns import Turns
+from app.conversation.tree import NodeId
+from app.theme.tokens import Millis
+from app.viewmodels.transcript import ItemStatus, TranscriptItem
+from app.widgets.announcer import Announcer
+from app.widgets.transcript_binding import TranscriptBinding
+from app.words import transcript as words
+from engine.types import Channel, ConversationId
+
+_SENTENCES = re.compile(r".*(?:[.!?…:]\s|[。！？]|\n)", re.DOTALL)  # noqa: RUF001 - Chinese and Japanese have them
+
+
+class AnswerSpeaker(QObject):
+    """The beginning of an answer, its sentences while somebody listens, and its end.
+
+    Sentences are kept together: what has come is said once every few seconds at most.
+    """
+
+    def __init__(
+        self,
+        widget: QWidget,
+        turns: Turns,
+        library: LibraryController,
+        transcript: TranscriptBinding,
+        *,
+        is_heard: Callable[[], bool] = QAccessible.isActive,
+        interval_ms: int = Millis.SPEAK,
+    ) -> None:
+        super().__init__(widget)
+        self.announcer = Announcer(widget)
+        self._turns = turns
+        self._library = library
+        self._transcript = transcript
+        self._is_heard = is_heard
+        self._reply: NodeId | None = None
+        self._unsaid = ""
+        self._timer = QTimer(self, singleShot=True, interval=interval_ms)
+        self._timer.timeout.connect(self._say_sentences)
+        turns.activity_changed.connect(self._on_activity_changed)
+        turns.text_arrived.connect(self._on_text_arrived)
+        library.current_changed.connect(self._on_current_changed)
+
+    def _on_current_changed(self) -> None:
+        """An answer that was begun elsewhere is followed from here on."""
+        self._follow(self._turns.reply_in(self._library.current))
+
+    def _on_activity_changed(self, conversation_id: ConversationId) -> None:
+        if conversation_id != self._library.current:
+            return
+        reply, before = self._turns.reply_in(conversation_id), self._reply
+        if reply == before:
+            return
+        unsaid = self._unsaid
+        self._follow(reply)
+        if reply is not None:
+            self.announcer.say(words.ANSWERING)
+        elif (item := self._item(before)) is not None:
+            self.announcer.say(f"{unsaid}\n{_end(item)}".strip())
+
+    def _follow(self, reply: NodeId | None) -> None:
+        self._reply = reply
+        self._unsaid = ""
+        self._timer.stop()
+
+    def _item(self, key: NodeId | None) -> TranscriptItem | None:
+        """None for a reply that has never begun: why is said elsewhere."""
+        return next((item for item in self._transcript.items if item.key == key), None)
+
+    def _on_text_arrived(self, node_id: NodeId, channel: Channel, text: str) -> None:
+        if node_id == self._reply and channel is Channel.ANSWER and self._is_heard():
+            self._unsaid += text
+            if not self._timer.isActive():
+                self._say_sentences()
+
+    def _say_sentences(self) -> None:
+        found = _SENTENCES.match(self._unsaid)
+        if found is not None:
+            self._unsaid = self._unsaid[found.end() :]
+            self.announcer.say(found.group().strip())
+            self._timer.start()
+
+
+def _end(item: TranscriptItem) -> str:
+    match item.status:
+        case ItemStatus.FAILED:
+            return str(item.problem)
+        case ItemStatus.STOPPED:
+            return words.ANSWER_STOPPED
+        case ItemStatus.COMPLETE | ItemStatus.STREAMING:
+            num_tokens = None if item.figures is None else item.figures.num_tokens
+            return words.answer_finished(num_tokens)

@@ -1,0 +1,139 @@
+"""What the window paints in all its scenes, also below the pointer and with the focus, is listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QHoverEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QDialog, QLabel, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.settings import Appearance
+from app.theme import palette
+from app.theme.contrast import PAINTED_PAIRS, Kind, Pair
+from app.widgets.main_window import MainWindow
+from app.widgets.transcript_rows import Target
+from tests.fakes.paint_recorder import PaintRecorder, telling_colors
+from tests.screenshots.make import SCENES, Stage, staged
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    # What the offscreen platform says of every popup.
+    pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True),
+]
+TOUCHED = ("two-turns", "failed", "stopped", "queued", "finding", "editing", "inspector", "empty")
+GRID = 12  # pixels; every target is larger
+
+
+@pytest.fixture(scope="module")
+def recorder(qapp: QApplication) -> Iterator[PaintRecorder]:
+    """Has seen every scene."""
+    colors, by_name = telling_colors()
+    recorder = PaintRecorder(by_name)
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("LIGHT", "LIGHT_SHARP"):
+            patched.setattr(palette, name, colors)
+        for name, scene in SCENES.items():
+            with staged(qapp, scene, Appearance.LIGHT, scene.sizes[0]) as stage:
+                look(recorder, stage, name)
+        yield recorder
+
+
+def look(recorder: PaintRecorder, stage: Stage, name: str) -> None:
+    window = stage.window
+    recorder.record(window, name)
+    if window.picker.isVisible():
+        hover_rows(recorder, window.picker, window.picker.list, name)
+    for over in (*window.findChildren(QDialog), window.picker, QApplication.activePopupWidget()):
+        if over is not None and over.isVisible():
+            recorder.record(over, name)
+            over.hide()
+    if name in TOUCHED:
+        touch(recorder, window, name)
+        hover_rows(recorder, window, window.sidebar.list, name)
+        hover_messages(recorder, window, name)
+
+
+def touch(recorder: PaintRecorder, window: MainWindow, name: str) -> None:
+    """Give each control the focus, then the pointer."""
+    for widget in window.findChildren(QWidget):
+        if not widget.isVisible() or not widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
+            continue
+        part = QRect(widget.mapTo(window, QPoint(0, 0)), widget.size())
+        widget.setFocus(Qt.FocusReason.TabFocusReason)
+        recorder.record(window, f"{name}, focus", part)
+        widget.clearFocus()
+        widget.setAttribute(Qt.WidgetAttribute.WA_UnderMouse)
+        recorder.record(window, f"{name}, hover", part)
+        widget.setAttribute(Qt.WidgetAttribute.WA_UnderMouse, on=False)
+
+
+def hover_rows(
+    recorder: PaintRecorder, window: QWidget, rows: QAbstractItemView, name: str
+) -> None:
+    viewport, model = rows.viewport(), rows.model()
+    for number in range(min(3, model.rowCount())):
+        rect = rows.visualRect(model.index(number, 0))
+        at = QPointF(rect.center())
+        QApplication.sendEvent(viewport, QHoverEvent(QEvent.Type.HoverMove, at, at, QPointF()))
+        part = QRect(viewport.mapTo(window, rect.topLeft()), rect.size())
+        recorder.record(window, f"{name}, row", part)
+
+
+def hover_messages(recorder: PaintRecorder, window: MainWindow, name: str) -> None:
+    """Point at one of each thing that can be clicked."""
+    view, found = window.pane.view, set[Target]()
+    viewport = view.viewport()
+    for y in range(0, viewport.height(), GRID):
+        for x in range(0, viewport.width(), GRID):
+            target = view.target_at(QPointF(x, y))
+            if target is not None and target not in found:
+                found.add(target)
+                QTest.mouseMove(viewport, QPoint(x, y))
+                corner = viewport.mapTo(window, QPoint(0, y - GRID))
+                part = QRect(corner.x(), corner.y(), viewport.width(), 3 * GRID)
+                recorder.record(window, f"{name}, {target.action.name}", part)
+
+
+def test_every_pair_that_is_painted_is_listed(recorder: PaintRecorder) -> None:
+    unlisted = [
+        f"{pair}: {where}" for pair, where in recorder.pairs.items() if pair not in PAINTED_PAIRS
+    ]
+    assert len(recorder.pairs) > 70
+    assert unlisted == []
+
+
+def test_on_selected_rows_nothing_is_in_tertiary(recorder: PaintRecorder) -> None:
+    assert not any(
+        (pair.ink, pair.background) == ("tertiary", "selected") for pair in recorder.pairs
+    )
+
+
+def test_what_is_not_listed_is_noticed(qtbot: QtBot) -> None:
+    _colors, by_name = telling_colors()
+    recorder = PaintRecorder(by_name)
+    label = QLabel("words")
+    qtbot.addWidget(label)
+    ink, background = (by_name[name].name() for name in ("must_read.ink", "selected"))
+    border = by_name["link"].name()
+    label.setStyleSheet(f"color: {ink}; background: {background}; border: 2px solid {border};")
+    recorder.record(label, "a label")
+    assert set(recorder.pairs) == {
+        Pair("must_read.ink", "selected"),
+        Pair("link", "selected", kind=Kind.MARK),
+    }
+    assert not set(recorder.pairs) & set(PAINTED_PAIRS)
+
+
+def test_a_text_in_a_colour_of_its_own_is_noticed(qtbot: QtBot) -> None:
+    _colors, by_name = telling_colors()
+    recorder = PaintRecorder(by_name)
+    label = QLabel("words")
+    qtbot.addWidget(label)
+    label.setStyleSheet(f"color: #010203; background: {by_name['canvas'].name()};")
+    recorder.record(label, "a label")
+    assert set(recorder.pairs) == {Pair("#010203", "canvas")}

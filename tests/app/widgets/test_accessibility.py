@@ -1,0 +1,355 @@
+"""What a screen reader and a keyboard find in the whole window, in the states that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible, QAccessibleInterface, QGuiApplication, QImage
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
+
+from app.viewmodels.transcript import ItemStatus
+from app.widgets.commands import CommandId
+from app.widgets.icon_button import IconButton
+from app.widgets.transcript_access import TranscriptCanvas, install_accessibility
+from engine.errors import ContextFullError, OutOfMemoryError
+from tests.app.conftest import MakeStage
+from tests.fakes.stage import SHIFT, Key, Stage
+
+# What the offscreen platform says of every popup.
+pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
+
+Role = QAccessible.Role
+NAME, DESCRIPTION = QAccessible.Text.Name, QAccessible.Text.Description
+CONTROLS = {
+    *(Role.Button, Role.ButtonMenu, Role.CheckBox, Role.RadioButton, Role.ComboBox, Role.Link),
+    *(Role.EditableText, Role.SpinBox, Role.Slider, Role.ProgressBar, Role.Dialog),
+    *(Role.List, Role.ListItem, Role.MenuItem, Role.Tree, Role.TreeItem),
+    *(Role.Table, Role.Cell, Role.PageTab),
+}
+LONG = (
+    """Here it is:
+
+```python
+def restore(chat):
+    return chat.nearest()
+```
+
+| Step | Time |
+|---|---|
+| restore | 6 ms |
+
+And $x_t$ is a formula. """
+    + "More words follow. " * 200
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed() -> None:
+    install_accessibility()
+
+
+def empty(_stage: Stage) -> None:
+    """The window as it opens."""
+
+
+def long_answer(stage: Stage) -> None:
+    stage.send("Hello")
+    stage.engine.think("The state is a sum.")
+    stage.answer(LONG)
+    stage.run(CommandId.REGENERATE)
+    stage.answer(LONG)
+    stage.send("And then?")
+    stage.answer("Then this.")
+
+
+def answering(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.send("Again")
+    stage.engine.write("Half an ")
+    stage.settle()
+
+
+def queued(stage: Stage) -> None:
+    answering(stage)
+    stage.send("Next")
+
+
+def editing(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.run(CommandId.EDIT_LAST)
+
+
+def finding(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.run(CommandId.FIND)
+
+
+def inspecting(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.run(CommandId.INSPECTOR)
+
+
+def choosing(stage: Stage) -> None:
+    stage.run(CommandId.CHOOSE_MODEL)
+
+
+def toast(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.run(CommandId.DELETE)
+
+
+def notice(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.engine.hold_start = True
+    stage.send("Again")
+    stage.engine.fail(ContextFullError("It is too long.").problem)
+    stage.settle()
+
+
+def failed(stage: Stage) -> None:
+    stage.send("Hello")
+    stage.engine.fail(OutOfMemoryError("8 GB were needed.").problem)
+    stage.settle()
+
+
+def renaming(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.run(CommandId.RENAME)
+
+
+def renaming_row(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.click_row("Hello")
+    stage.list.edit_current()
+
+
+def sheet(stage: Stage) -> None:
+    stage.run(CommandId.SHORTCUTS)
+
+
+def about(stage: Stage) -> None:
+    stage.run(CommandId.ABOUT)
+
+
+def quitting(stage: Stage) -> None:
+    answering(stage)
+    stage.window.close()
+
+
+def narrow(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.window.resize(640, 480)
+    stage.run(CommandId.INSPECTOR)
+
+
+STATES = (
+    *(empty, long_answer, answering, queued, editing, finding, inspecting, choosing, toast),
+    *(notice, failed, renaming, renaming_row, sheet, about, quitting, narrow),
+)
+every_state = pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
+State = Callable[[Stage], None]
+
+
+def walk(node: QAccessibleInterface) -> Iterator[QAccessibleInterface]:
+    yield node
+    for number in range(node.childCount()):
+        yield from walk(node.child(number))
+
+
+def nodes(stage: Stage) -> list[QAccessibleInterface]:
+    """What is there to be found: in the window, in what stands over it, in the menu bar."""
+    over = [widget for widget in QApplication.topLevelWidgets() if widget.isVisible()]
+    menus = [action.menu() for action in stage.window.menuBar().actions()]
+    roots = [QAccessible.queryAccessibleInterface(root) for root in (*over, *menus)]
+    return [node for root in roots for node in walk(root)]
+
+
+def is_there(node: QAccessibleInterface) -> bool:
+    """Whether it is shown, or will be when its menu opens."""
+    return node.role() is Role.MenuItem or not node.state().invisible
+
+
+def said(node: QAccessibleInterface) -> str:
+    return f"{node.role()} {node.text(NAME)!r} {node.object()}"
+
+
+@every_state
+def test_every_control_has_a_name(stage: Stage, state: State) -> None:
+    state(stage)
+    controls = [node for node in nodes(stage) if node.role() in CONTROLS and is_there(node)]
+    nameless = [said(node) for node in controls if not node.text(NAME).strip()]
+    num_controls = len(controls)
+    del controls  # what a failure shows would outlive the window
+
+    assert num_controls > 40
+    assert nameless == []
+
+
+def test_what_loads_has_a_name(make_stage: MakeStage) -> None:
+    stage = make_stage(hold_load=True)
+    stage.engine.load_progress(0.62)
+    stage.settle()
+    bars = [node for node in nodes(stage) if node.role() is Role.ProgressBar and is_there(node)]
+    assert [bar.text(NAME) for bar in bars] == ["Loading"]
+
+
+@every_state
+def test_a_button_without_words_says_its_key_or_what_it_does(stage: Stage, state: State) -> None:
+    state(stage)
+    found = [node.object() for node in nodes(stage)]
+    buttons = {
+        one
+        for one in found
+        if isinstance(one, QAbstractButton) and one.isVisible() and not one.text()
+    }
+    for button in buttons:
+        assert button.accessibleName() or button.parent() is None, button
+        assert button.toolTip(), button
+        described = QAccessible.queryAccessibleInterface(button).text(DESCRIPTION)
+        assert described == button.toolTip()
+    keyed = {
+        action.shortcut().toString(): action.text().removesuffix("…")
+        for action in stage.window.commands.values()
+        if not action.shortcut().isEmpty()
+    }
+    for key, words in keyed.items():
+        same = [
+            one for one in buttons if isinstance(one, IconButton) and one.accessibleName() == words
+        ]
+        assert all(key in one.toolTip() for one in same), words
+
+
+def messages(stage: Stage) -> list[QAccessibleInterface]:
+    canvas = stage.pane.view.viewport()
+    assert isinstance(canvas, TranscriptCanvas)
+    listed = QAccessible.queryAccessibleInterface(canvas)
+    assert listed.role() is Role.List
+    inner = [listed.child(number) for number in range(listed.childCount())]
+    return [one for one in inner if one.role() is Role.ListItem]
+
+
+def test_every_message_can_be_read_wherever_it_is(stage: Stage) -> None:
+    long_answer(stage)
+    items = messages(stage)
+    assert [item.text(NAME) for item in items] == [
+        "You, message 1 of 4",
+        "Assistant, message 2 of 4, 2 of 2 versions",
+        "You, message 3 of 4",
+        "Assistant, message 4 of 4",
+    ]
+    assert [bool(item.state().offscreen) for item in items] == [True, False, False, False]
+    for item, text in zip(items, stage.texts, strict=True):
+        whole = item.textInterface()
+        assert whole.characterCount() == len(text)
+        assert whole.text(0, whole.characterCount()) == text
+        assert whole.text(2, 5) == text[2:5]
+        assert whole.selectionCount() == 0
+        assert item.parent().indexOfChild(item) == items.index(item)
+
+
+def test_a_message_is_scrolled_to(stage: Stage) -> None:
+    long_answer(stage)
+    first = messages(stage)[0]
+    first.textInterface().scrollToSubstring(0, 1)
+    assert not first.state().offscreen
+
+
+def test_what_a_message_s_buttons_do_a_screen_reader_can_do(stage: Stage) -> None:
+    long_answer(stage)
+    question, answer, *_others, last = messages(stage)
+    assert question.actionInterface().actionNames() == ["Edit", "Copy", "Delete from here on"]
+    offered = ["Previous Version", "Copy", "Regenerate", "Delete this version"]
+    assert answer.actionInterface().actionNames() == offered
+    last.actionInterface().doAction("Copy")
+    assert QGuiApplication.clipboard().text() == "Then this."
+    answer.actionInterface().doAction("Previous Version")
+    stage.settle()
+    assert stage.items[1].version.number == 1
+    assert last.actionInterface().actionNames() == [], "it is on the other branch"
+    question.actionInterface().doAction("Edit")
+    stage.settle()
+    assert stage.items[0].editing
+
+
+def test_a_stopped_answer_offers_to_go_on_and_a_failed_one_to_try_again(stage: Stage) -> None:
+    answering(stage)
+    assert messages(stage)[-1].actionInterface().actionNames() == []
+    stage.run(CommandId.STOP)
+    messages(stage)[-1].actionInterface().doAction("Continue")
+    stage.settle()
+    assert stage.items[-1].status is ItemStatus.STREAMING
+    stage.engine.fail(OutOfMemoryError("8 GB were needed.").problem)
+    stage.settle()
+    messages(stage)[-1].actionInterface().doAction("Retry")
+    stage.settle()
+    assert stage.items[-1].status is ItemStatus.STREAMING
+
+
+def tabbed(
+    stage: Stage, start: QWidget, key: Qt.Key, modifier: Qt.KeyboardModifier
+) -> list[QWidget]:
+    """What Tab leads to from a widget on, until it comes back."""
+    start.setFocus(Qt.FocusReason.TabFocusReason)
+    found: list[QWidget] = []
+    while (widget := QApplication.focusWidget()) is not None and widget not in found:
+        found.append(widget)
+        QTest.keyClick(widget, key, modifier)
+    return found
+
+
+@pytest.mark.parametrize(
+    "state", [empty, long_answer, queued, finding, inspecting, notice], ids=lambda one: one.__name__
+)
+def test_tab_leads_everywhere_from_the_sidebar_to_the_composer(stage: Stage, state: State) -> None:
+    state(stage)
+    takes = Qt.FocusPolicy.TabFocus
+    reachable = {
+        widget
+        for widget in stage.window.findChildren(QWidget)
+        if widget.isVisibleTo(stage.window)
+        and widget.window() is stage.window
+        and widget.isEnabled()
+        and widget.focusPolicy() & takes
+        and widget.focusProxy() is None
+    }
+    around = tabbed(stage, stage.list, Key.Key_Tab, Qt.KeyboardModifier.NoModifier)
+    assert {widget for widget in reachable if widget not in around} == set()
+    if state is not empty:
+        assert around.index(stage.pane.view) < around.index(stage.edit)
+    parts = [_part(stage, widget) for widget in around]
+    turns = [part for before, part in zip(["", *parts], parts, strict=False) if part != before]
+    inspector = ["inspector"] if state is inspecting else []
+    assert turns == ["sidebar", "pane", *inspector, "toolbar"]
+    back = tabbed(stage, stage.list, Key.Key_Tab, SHIFT)
+    assert back[1:] == around[:0:-1]
+
+
+def _part(stage: Stage, widget: QWidget) -> str:
+    window = stage.window
+    parts = {
+        "sidebar": window.sidebar,
+        "toolbar": window.toolbar,
+        "inspector": window.inspector,
+        "pane": stage.pane,
+    }
+    return next((name for name, part in parts.items() if part.isAncestorOf(widget)), "")
+
+
+def picture(window: QWidget) -> QImage:
+    return window.grab().toImage()
+
+
+@pytest.mark.parametrize(
+    "state", [long_answer, queued, finding, inspecting, notice], ids=lambda one: one.__name__
+)
+def test_the_focus_is_seen(stage: Stage, state: State) -> None:
+    state(stage)
+    QApplication.setCursorFlashTime(0)  # a caret that stands
+    for widget in tabbed(stage, stage.list, Key.Key_Tab, Qt.KeyboardModifier.NoModifier):
+        widget.setFocus(Qt.FocusReason.TabFocusReason)
+        with_focus = picture(stage.window)
+        widget.clearFocus()
+        assert picture(stage.window) != with_focus, widget

@@ -1,0 +1,377 @@
+"""Every shortcut is pressed in the real window; and whose a key is where several could want it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QGuiApplication, QInputMethodEvent, QKeySequence
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QMessageBox, QPlainTextEdit, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.viewmodels.transcript import ItemStatus
+from app.widgets.commands import COMMANDS, Command, CommandId, key_sequences
+from app.widgets.transcript_editor import MessageEditor
+from tests.fakes.stage import CTRL, Key, Stage
+
+# What the offscreen platform says of every popup, and QTest of keys that write nothing.
+pytestmark = pytest.mark.qt_log_ignore(
+    "does not support (raise|grabbing)", "keyToAscii", extend=True
+)
+
+KEYED = [command for command in COMMANDS if command.keys is not None]
+Field = QLineEdit | QPlainTextEdit
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Where a key has an effect, and that it has had it."""
+
+    set_up: Callable[[Stage], object]
+    effect: Callable[[Stage], bool]
+
+
+def press(stage: Stage, keys: QKeySequence) -> None:
+    """Where the focus is, as a person does."""
+    QTest.keySequence(QApplication.focusWidget() or stage.window, keys)
+    stage.settle()
+
+
+def clipboard() -> str:
+    return QGuiApplication.clipboard().text()
+
+
+def nothing(_stage: Stage) -> None:
+    """The window as it opens."""
+
+
+def typed(stage: Stage) -> None:
+    stage.type("words")
+
+
+def marked(stage: Stage) -> None:
+    typed(stage)
+    stage.edit.selectAll()
+
+
+def undone(stage: Stage) -> None:
+    stage.type("words")
+    stage.edit.undo()
+
+
+def copied(_stage: Stage) -> None:
+    QGuiApplication.clipboard().setText("pasted")
+
+
+def talked(stage: Stage) -> None:
+    stage.chat("A fox?", "No fox, no FOX.")
+
+
+def selected(stage: Stage) -> None:
+    talked(stage)
+    stage.pane.view.setFocus()
+    stage.pane.view.select_all()
+
+
+def looked_for(stage: Stage) -> None:
+    talked(stage)
+    stage.run(CommandId.FIND)
+    QTest.keyClicks(stage.pane.find_bar.field, "fox")
+
+
+def answering(stage: Stage) -> None:
+    stage.send("Hello")
+    stage.engine.write("Half")
+    stage.settle()
+
+
+def stopped(stage: Stage) -> None:
+    answering(stage)
+    stage.run(CommandId.STOP)
+
+
+def answered_twice(stage: Stage) -> None:
+    stage.chat("Hello", "one")
+    stage.run(CommandId.REGENERATE)
+    stage.answer("two")
+
+
+def first_version(stage: Stage) -> None:
+    answered_twice(stage)
+    stage.run(CommandId.PREVIOUS_VERSION)
+
+
+def zoomed(stage: Stage) -> None:
+    stage.run(CommandId.ZOOM_IN)
+
+
+def in_list(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.click_row("Hello")
+
+
+def zoom(stage: Stage) -> int:
+    return stage.rig.core.preferences.value.text_zoom
+
+
+def found(stage: Stage) -> str:
+    return stage.pane.find_bar.count.text()
+
+
+def asks(stage: Stage) -> bool:
+    """Whether it asks before it ends; it is told to stay."""
+    boxes = stage.window.findChildren(QMessageBox)
+    for box in boxes:
+        box.reject()
+    return bool(boxes)
+
+
+def shows_sheet(stage: Stage) -> bool:
+    sheet = stage.window.findChild(QDialog, "shortcuts")
+    return sheet is not None and sheet.isVisible()
+
+
+CASES = {
+    CommandId.NEW_CHAT: Case(talked, lambda stage: stage.pane.question.isVisible()),
+    CommandId.CLOSE: Case(nothing, lambda stage: not stage.window.isVisible()),
+    CommandId.QUIT: Case(answering, asks),
+    CommandId.UNDO: Case(typed, lambda stage: stage.composer.text == ""),
+    CommandId.REDO: Case(undone, lambda stage: stage.composer.text == "words"),
+    CommandId.CUT: Case(marked, lambda stage: (stage.composer.text, clipboard()) == ("", "words")),
+    CommandId.COPY: Case(selected, lambda _stage: "A fox?" in clipboard()),
+    CommandId.PASTE: Case(copied, lambda stage: stage.composer.text == "pasted"),
+    CommandId.SELECT_ALL: Case(typed, lambda stage: stage.edit.textCursor().hasSelection()),
+    CommandId.FIND: Case(talked, lambda stage: stage.pane.find_bar.field.hasFocus()),
+    CommandId.FIND_NEXT: Case(looked_for, lambda stage: found(stage) == "2 of 3"),
+    CommandId.FIND_PREVIOUS: Case(looked_for, lambda stage: found(stage) == "3 of 3"),
+    CommandId.SIDEBAR: Case(nothing, lambda stage: not stage.window.sidebar.isVisible()),
+    CommandId.INSPECTOR: Case(nothing, lambda stage: stage.window.inspector.isVisible()),
+    CommandId.ZOOM_IN: Case(nothing, lambda stage: zoom(stage) > 100),
+    CommandId.ZOOM_OUT: Case(nothing, lambda stage: zoom(stage) < 100),
+    CommandId.ZOOM_RESET: Case(zoomed, lambda stage: zoom(stage) == 100),
+    CommandId.FULL_SCREEN: Case(nothing, lambda stage: stage.window.isFullScreen()),
+    CommandId.STOP: Case(answering, lambda stage: stage.items[-1].status is ItemStatus.STOPPED),
+    CommandId.REGENERATE: Case(talked, lambda stage: stage.items[-1].version.count == 2),
+    CommandId.CONTINUE: Case(stopped, lambda stage: stage.items[-1].status is ItemStatus.STREAMING),
+    CommandId.COPY_LAST: Case(talked, lambda _stage: clipboard() == "No fox, no FOX."),
+    CommandId.PREVIOUS_VERSION: Case(answered_twice, lambda stage: stage.texts[-1] == "one"),
+    CommandId.NEXT_VERSION: Case(first_version, lambda stage: stage.texts[-1] == "two"),
+    CommandId.RENAME: Case(talked, lambda stage: stage.window.toolbar.title_field.hasFocus()),
+    CommandId.DELETE: Case(in_list, lambda stage: stage.rows == []),
+    CommandId.CHOOSE_MODEL: Case(nothing, lambda stage: stage.window.picker.isVisible()),
+    CommandId.MINIMISE: Case(nothing, lambda stage: stage.window.isMinimized()),
+    CommandId.SHORTCUTS: Case(nothing, shows_sheet),
+}
+
+
+@pytest.mark.parametrize("command", KEYED, ids=lambda command: command.id)
+def test_each_key_does_what_its_command_says(
+    command: Command, tmp_path: Path, qtbot: QtBot
+) -> None:
+    case = CASES[command.id]
+    for number, keys in enumerate(key_sequences(command)):
+        QGuiApplication.clipboard().clear()
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with closing(Stage(folder, qtbot)) as stage:
+            case.set_up(stage)
+            assert not case.effect(stage), "it would prove nothing"
+            press(stage, keys)
+            assert case.effect(stage), keys.toString()
+
+
+def test_every_command_with_a_key_has_its_case() -> None:
+    assert set(CASES) == {command.id for command in KEYED}
+
+
+def title(stage: Stage) -> Field:
+    stage.run(CommandId.RENAME)
+    return stage.window.toolbar.title_field
+
+
+def row(stage: Stage) -> Field:
+    stage.click_row("Keep me")
+    stage.list.edit_current()
+    return typed_into(stage.list)
+
+
+def find_field(stage: Stage) -> Field:
+    stage.run(CommandId.FIND)
+    return stage.pane.find_bar.field
+
+
+def message(stage: Stage) -> Field:
+    stage.run(CommandId.EDIT_LAST)
+    stage.qtbot.waitUntil(lambda: stage.pane.view.findChild(MessageEditor) is not None)
+    editor = stage.pane.view.findChild(MessageEditor)
+    assert isinstance(editor, MessageEditor)
+    return typed_into(editor)
+
+
+def prompt(stage: Stage) -> Field:
+    stage.run(CommandId.INSPECTOR)
+    stage.window.inspector.prompt.setFocus()
+    return stage.window.inspector.prompt
+
+
+def seed(stage: Stage) -> Field:
+    stage.run(CommandId.INSPECTOR)
+    stage.window.inspector.seed.setFocus()
+    return stage.window.inspector.seed
+
+
+def temperature(stage: Stage) -> Field:
+    stage.run(CommandId.INSPECTOR)
+    stage.window.inspector.number.setFocus()
+    return stage.window.inspector.number
+
+
+def top_k(stage: Stage) -> Field:
+    stage.run(CommandId.INSPECTOR)
+    field = stage.window.inspector.sampling.fields["top_k"]
+    field.setFocus()
+    return field
+
+
+def typed_into(parent: QWidget) -> Field:
+    kinds = (QLineEdit, QPlainTextEdit)
+    (field,) = [one for one in parent.findChildren(QWidget) if isinstance(one, kinds)]
+    return field
+
+
+# Beside the composer, whose keys tests/app/e2e/test_conversations.py presses.
+FIELDS = (title, row, find_field, message, prompt, seed, temperature, top_k)
+every_field = pytest.mark.parametrize("open_field", FIELDS, ids=lambda field: field.__name__)
+OpenField = Callable[[Stage], Field]
+
+
+def text_of(field: Field) -> str:
+    return field.text() if isinstance(field, QLineEdit) else field.toPlainText()
+
+
+def can_undo(field: Field) -> bool:
+    if isinstance(field, QLineEdit):
+        return field.isUndoAvailable()
+    return field.document().isUndoAvailable()
+
+
+def opened(stage: Stage, open_field: OpenField) -> Field:
+    """A field with the focus, in a window where a chat was deleted and another one is left."""
+    stage.chat("Drop me", "No")
+    stage.run(CommandId.DELETE)
+    stage.run(CommandId.NEW_CHAT)
+    stage.chat("Keep me", "Yes")
+    field = open_field(stage)
+    assert field.hasFocus()
+    return field
+
+
+def compose(field: QWidget, preedit: str, commit: str = "") -> None:
+    event = QInputMethodEvent(preedit, [])
+    event.setCommitString(commit)
+    QApplication.sendEvent(field, event)
+
+
+@every_field
+def test_undo_is_the_field_s_while_it_has_something_to_undo(
+    stage: Stage, open_field: OpenField
+) -> None:
+    field = opened(stage, open_field)
+    before = text_of(field)
+    field.selectAll()
+    QTest.keyClicks(field, "1")
+    while text_of(field) != before and can_undo(field):
+        QTest.keyClick(field, Key.Key_Z, CTRL)
+    stage.settle()
+    assert text_of(field) == before
+    assert "Drop me" not in stage.rows
+    QTest.keyClick(field, Key.Key_Z, CTRL)
+    stage.settle()
+    assert "Drop me" in stage.rows, "there is nothing left to undo in the field"
+
+
+@every_field
+def test_keys_that_delete_text_delete_no_chat(stage: Stage, open_field: OpenField) -> None:
+    field = opened(stage, open_field)
+    field.selectAll()
+    QTest.keyClicks(field, "1")
+    for key in (Key.Key_Backspace, Key.Key_Delete, Key.Key_D):
+        QTest.keyClick(field, key, CTRL)
+    stage.settle()
+    assert text_of(field) == ""
+    QTest.keyClick(field, Key.Key_Delete)
+    stage.settle()
+    assert "Keep me" in stage.rows
+
+
+def test_delete_deletes_a_chat_only_in_the_list(stage: Stage) -> None:
+    stage.chat("Keep me", "Yes")
+    for place in (stage.pane.view, stage.composer.button, stage.window.toolbar.title_button):
+        place.setFocus()
+        press(stage, QKeySequence(Key.Key_Delete))
+        assert stage.rows == ["TODAY", "Keep me"]
+
+
+@pytest.mark.parametrize("open_field", [title, row, find_field], ids=lambda field: field.__name__)
+def test_return_and_escape_are_the_input_method_s_while_it_composes(
+    stage: Stage, open_field: OpenField
+) -> None:
+    field = opened(stage, open_field)
+    compose(field, "ni")
+    QTest.keyClick(field, Key.Key_Return)
+    QTest.keyClick(field, Key.Key_Escape)
+    stage.settle()
+    assert field.hasFocus()
+    compose(field, "", "你")
+    assert text_of(field) == "你"
+    QTest.keyClick(field, Key.Key_Return)
+    stage.settle()
+    if open_field is not find_field:
+        assert "你" in stage.rows
+
+
+def test_escape_ends_what_is_nearest_then_stops(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.run(CommandId.EDIT_LAST)
+    stage.edit.setFocus()
+    answering(stage)
+    stage.run(CommandId.FIND)
+    stage.edit.setFocus()
+    stage.type("next")
+    compose(stage.edit, "ni")
+    QTest.keyClick(stage.edit, Key.Key_Escape)
+    assert stage.pane.find_bar.isVisible(), "the candidate was meant"
+    compose(stage.edit, "")
+    QTest.keyClick(stage.edit, Key.Key_Escape)
+    assert not stage.pane.find_bar.isVisible()
+    assert any(item.editing for item in stage.items)
+    QTest.keyClick(stage.edit, Key.Key_Escape)
+    stage.settle()
+    assert not any(item.editing for item in stage.items)
+    assert stage.engine.running is not None
+    QTest.keyClick(stage.edit, Key.Key_Escape)
+    stage.settle()
+    assert stage.engine.running is None
+    assert stage.composer.text == "next"
+
+
+def test_escape_closes_a_popover_and_stops_nothing(stage: Stage) -> None:
+    answering(stage)
+    stage.run(CommandId.CHOOSE_MODEL)
+    QTest.keyClick(stage.window.picker, Key.Key_Escape)
+    assert not stage.window.picker.isVisible()
+    assert stage.engine.running is not None
+
+
+def test_return_in_a_field_of_one_line_sends_nothing(stage: Stage) -> None:
+    stage.chat("Keep me", "Yes")
+    stage.type("draft")
+    for open_field in (title, find_field, seed):
+        QTest.keyClick(open_field(stage), Key.Key_Return)
+        stage.settle()
+    assert len(stage.engine.submitted) == 1
+    assert stage.composer.text == "draft"

@@ -1,0 +1,296 @@
+"""Paints widgets while noting which ink is put on which background.
+
+Every colour token has a value of its own, so that a colour that is painted tells its token's name.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, replace
+from itertools import product
+from typing import TypeVar, cast
+
+from PySide6.QtCore import QLine, QLineF, QPoint, QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import (
+    QColor,
+    QImage,
+    QPaintDevice,
+    QPaintEngine,
+    QPaintEngineState,
+    QPainter,
+    QPainterPath,
+    QPixmap,
+    QPolygonF,
+    QRegion,
+    QTextItem,
+)
+from PySide6.QtWidgets import QWidget
+from typing_extensions import override
+
+from app.theme.contrast import EXEMPT, SURFACES, Kind, Pair
+from app.theme.tokens import LIGHT, Colors, StateInk, SyntaxColors
+
+TRANSLUCENT = ("inline_code", "shadow")
+NEAR = 3  # of 255 in each part, for rounding
+OPAQUE = 250
+NOTHING = QColor(1, 1, 1)  # is where nothing was painted yet
+POINTS = (0.05, 0.3, 0.55, 0.8)  # of an outline, where it is looked at
+LINES = 2  # of pixels; every other one of a text is looked at
+
+Metric = QPaintDevice.PaintDeviceMetric
+Dirty = QPaintEngine.DirtyFlag
+Place = QPointF | QPoint | QPainterPath.Element
+W = TypeVar("W", QRect, QLine, QPoint)
+R = TypeVar("R", QRectF, QLineF, QPointF)
+Names = tuple[str, str]  # a background, and what it lies on if it is translucent
+
+
+def telling_colors() -> tuple[Colors, dict[str, QColor]]:
+    """Colors of which no two are alike, and each by the name that Pair has for it."""
+    names = list(_names(LIGHT))
+    steps = range(20, 256, 40)
+    levels = list(product(steps, steps, steps))
+    chosen = random.Random(7).sample(levels, len(names))
+    by_name = {
+        name: QColor(red, green, blue, 128 if name in TRANSLUCENT else 255)
+        for name, (red, green, blue) in zip(names, chosen, strict=True)
+    }
+    return _filled(by_name), by_name
+
+
+def _names(colors: Colors | StateInk | SyntaxColors, prefix: str = "") -> Iterator[str]:
+    for one in fields(colors):
+        value = getattr(colors, one.name)
+        if isinstance(value, str):
+            yield f"{prefix}{one.name}"
+        else:
+            yield from _names(value, f"{one.name}.")
+
+
+def _filled(by_name: Mapping[str, QColor]) -> Colors:
+    texts = {name: color.name(QColor.NameFormat.HexArgb) for name, color in by_name.items()}
+    values: dict[str, object] = {}
+    for one in fields(Colors):
+        part = getattr(LIGHT, one.name)
+        if isinstance(part, StateInk | SyntaxColors):
+            inner = {inner.name: texts[f"{one.name}.{inner.name}"] for inner in fields(part)}
+            values[one.name] = replace(part, **inner)
+        else:
+            values[one.name] = texts[one.name]
+    return replace(LIGHT, **values)
+
+
+class PaintRecorder:
+    """Collects the pairs of what it is shown. A text in no token's colour is noted by its colour."""
+
+    def __init__(self, by_name: Mapping[str, QColor]) -> None:
+        opaque = {name: color for name, color in by_name.items() if name not in TRANSLUCENT}
+        self._inks = opaque
+        self._backgrounds: dict[Names, QColor] = {(name, ""): opaque[name] for name in opaque}
+        for veil, name in product(TRANSLUCENT, opaque):
+            self._backgrounds[veil, name] = _mixed(by_name[veil], opaque[name])
+        self.pairs: dict[Pair, str] = {}  # with where each was seen first
+        self._place = ""
+
+    def record(self, widget: QWidget, place: str, part: QRect | None = None) -> None:
+        """Look at a widget, or at a part of it."""
+        self._place = place
+        region = QRegion(part or widget.rect())
+        widget.render(_Device(widget.size(), self), QPoint(0, 0), region)
+
+    def note(self, kind: Kind, ink: QColor, background: QColor, what: str) -> None:
+        name, below = _named(self._inks, ink), _named(self._backgrounds, background)
+        if name is None and kind is Kind.MARK:
+            return  # a shade that Qt's own style has made
+        on, over = below or (background.name(), "")
+        inked = name or ink.name()
+        if background != NOTHING and inked not in (on, *EXEMPT) and on not in EXEMPT:
+            pair = Pair(inked, on, over or "canvas", kind)
+            self.pairs.setdefault(pair, f"{what} in {self._place}")
+
+    def is_surface(self, color: QColor) -> bool:
+        return _named(self._inks, color) in SURFACES
+
+
+Key = TypeVar("Key")
+
+
+def _named(known: Mapping[Key, QColor], color: QColor) -> Key | None:
+    """What has this colour."""
+    best = min(known, key=lambda name: _distance(known[name], color))
+    return best if _distance(known[best], color) <= NEAR else None
+
+
+def _distance(one: QColor, other: QColor) -> int:
+    return max(
+        abs(one.red() - other.red()),
+        abs(one.green() - other.green()),
+        abs(one.blue() - other.blue()),
+    )
+
+
+def _mixed(veil: QColor, below: QColor) -> QColor:
+    share = veil.alphaF()
+    return QColor.fromRgbF(
+        share * veil.redF() + (1 - share) * below.redF(),
+        share * veil.greenF() + (1 - share) * below.greenF(),
+        share * veil.blueF() + (1 - share) * below.blueF(),
+    )
+
+
+class _Device(QPaintDevice):
+    """As large as a widget."""
+
+    def __init__(self, size: QSize, recorder: PaintRecorder) -> None:
+        super().__init__()
+        self._size = size
+        self._engine = _Engine(size, recorder)
+
+    @override
+    def paintEngine(self) -> QPaintEngine:
+        return self._engine
+
+    @override
+    def metric(self, metric: QPaintDevice.PaintDeviceMetric) -> int:
+        known = {
+            Metric.PdmWidth: self._size.width(),
+            Metric.PdmHeight: self._size.height(),
+            Metric.PdmDepth: 32,
+            Metric.PdmDevicePixelRatio: 1,
+            Metric.PdmDevicePixelRatioScaled: round(QPaintDevice.devicePixelRatioFScale()),
+        }
+        return known.get(metric, 96)
+
+
+class _Engine(QPaintEngine):
+    """Notes each text, shape and picture, then paints it into an image of its own."""
+
+    def __init__(self, size: QSize, recorder: PaintRecorder) -> None:
+        super().__init__(QPaintEngine.PaintEngineFeature.AllFeatures)
+        self._recorder = recorder
+        self._image = QImage(size, QImage.Format.Format_RGB32)
+        self._image.fill(NOTHING)
+        self._painter = QPainter()
+
+    @override
+    def begin(self, pdev: QPaintDevice) -> bool:
+        return self._painter.begin(self._image)
+
+    @override
+    def end(self) -> bool:
+        return self._painter.end()
+
+    @override
+    def type(self) -> QPaintEngine.Type:
+        return QPaintEngine.Type.User
+
+    @override
+    def updateState(self, state: QPaintEngineState) -> None:
+        painter, changed = self._painter, state.state()
+        painter.setPen(state.pen())
+        painter.setBrush(state.brush())
+        painter.setOpacity(state.opacity())
+        painter.setTransform(state.transform())
+        if changed & Dirty.DirtyClipRegion:
+            painter.setClipRegion(state.clipRegion(), state.clipOperation())
+        if changed & Dirty.DirtyClipPath:
+            painter.setClipPath(state.clipPath(), state.clipOperation())
+        if changed & Dirty.DirtyClipEnabled:
+            painter.setClipping(state.isClipEnabled())
+
+    @override
+    def drawTextItem(self, p: Place, textItem: QTextItem) -> None:
+        """Where it would be seen is what it lies on: it may be cut off."""
+        painter, ink = self._painter, self._painter.pen().color()
+        start = _point(p)
+        height = textItem.ascent() + textItem.descent()
+        box = QRectF(start.x(), start.y() - textItem.ascent(), textItem.width(), height)
+        rect = painter.transform().mapRect(box).toAlignedRect() & self._image.rect()
+        before = self._image.copy(rect)
+        painter.setFont(textItem.font())
+        painter.drawText(start, textItem.text())
+        after = self._image.copy(rect)
+        pixels = product(range(rect.width()), range(0, rect.height(), LINES))
+        seen = {before.pixel(x, y) for x, y in pixels if before.pixel(x, y) != after.pixel(x, y)}
+        for background in seen:
+            self._recorder.note(Kind.TEXT, ink, QColor(background), repr(textItem.text()))
+        painter.save()
+        painter.resetTransform()
+        painter.drawImage(rect, before)
+        painter.restore()
+
+    @override
+    def drawPath(self, path: QPainterPath) -> None:
+        if path.isEmpty():
+            return
+        painter = self._painter
+        pen, brush = painter.pen(), painter.brush()
+        if pen.style() is not Qt.PenStyle.NoPen:
+            for share in POINTS:
+                self._note(Kind.MARK, pen.color(), path.pointAtPercent(share), "an outline")
+        if brush.style() is Qt.BrushStyle.SolidPattern:
+            centre = path.boundingRect().center()
+            if path.contains(centre) and not self._recorder.is_surface(brush.color()):
+                self._note(Kind.MARK, brush.color(), centre, "a shape")
+        painter.drawPath(path)
+
+    @override
+    def drawRects(self, rects: Iterable[object]) -> None:
+        for rect in _each(rects, QRect, QRectF):
+            path = QPainterPath()
+            path.addRect(QRectF(rect))
+            self.drawPath(path)
+
+    @override
+    def drawLines(self, lines: Iterable[object]) -> None:
+        for line in _each(lines, QLine, QLineF):
+            path = QPainterPath(QPointF(line.p1()))
+            path.lineTo(QPointF(line.p2()))
+            self.drawPath(path)
+
+    @override
+    def drawEllipse(self, r: QRect | QRectF) -> None:
+        path = QPainterPath()
+        path.addEllipse(QRectF(r))
+        self.drawPath(path)
+
+    @override
+    def drawPolygon(self, points: Iterable[object], mode: QPaintEngine.PolygonDrawMode) -> None:
+        path = QPainterPath()
+        path.addPolygon(QPolygonF([QPointF(point) for point in _each(points, QPoint, QPointF)]))
+        if mode is not QPaintEngine.PolygonDrawMode.PolylineMode:
+            path.closeSubpath()
+        self.drawPath(path)
+
+    @override
+    def drawPixmap(self, r: QRectF | QRect, pm: QPixmap | QImage, sr: QRectF | QRect) -> None:
+        whole = pm if isinstance(pm, QImage) else pm.toImage()
+        image = whole.copy(QRectF(sr).toRect())
+        pixels = product(range(image.width()), range(image.height()))
+        inks = {image.pixel(x, y) for x, y in pixels if image.pixelColor(x, y).alpha() >= OPAQUE}
+        for ink in inks:
+            self._note(Kind.MARK, QColor(ink), QRectF(r).center(), "an icon")
+        self._painter.drawImage(QRectF(r), image)
+
+    def _note(self, kind: Kind, ink: QColor, place: QPointF, what: str) -> None:
+        point = self._painter.transform().map(place).toPoint()
+        clip = self._painter.clipRegion() if self._painter.hasClipping() else None
+        is_cut_off = clip is not None and not clip.contains(place.toPoint())
+        if self._image.rect().contains(point) and not is_cut_off and ink.alpha() >= OPAQUE:
+            self._recorder.note(kind, ink, self._image.pixelColor(point), what)
+
+
+def _point(place: Place) -> QPointF:
+    if isinstance(place, QPainterPath.Element):
+        return QPointF(place.x, place.y)
+    return QPointF(place)
+
+
+def _each(parts: Iterable[object], whole: type[W], real: type[R]) -> Iterator[W | R]:
+    """Qt hands arrays over as one list in a list."""
+    for part in parts:
+        if isinstance(part, list):
+            yield from _each(cast("list[object]", part), whole, real)
+        elif isinstance(part, whole | real):
+            yield part
