@@ -117,6 +117,7 @@ MARK_PAIRS = (
     *_marks("error.ink", "error.tint"),
     *_marks("must_read.ink", "canvas", "user_bubble"),
     *_marks("canvas", "text"),
+    *_marks("on_accent", "accent"),
     *_marks("send", "raised"),
     *_marks("send_glyph", "send"),
 )

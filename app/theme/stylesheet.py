@@ -99,8 +99,13 @@ QPushButton[kind="segment"][place="first"] {{
 QPushButton[kind="segment"][place="last"] {{
   border-top-right-radius: {Radius.BUTTON}px; border-bottom-right-radius: {Radius.BUTTON}px;
 }}
-QPushButton[kind="segment"]:checked {{ color: {colors.canvas}; background: {colors.text}; }}
+QPushButton[kind="segment"]:checked {{
+  color: {colors.canvas}; background: {colors.text}; border-color: {colors.text};
+}}
 QPushButton[kind="segment"]:focus {{ border: 1px solid {colors.accent}; }}
+QPushButton[kind="segment"]:checked:focus {{
+  color: {colors.on_accent}; background: {colors.accent};
+}}
 QToolButton[kind="tab"] {{
   color: {colors.secondary}; background: transparent; border: 1px solid transparent;
   border-radius: {Radius.BUTTON}px; padding: {Space.XS}px {Space.M}px; font-size: {Type.SMALL.size}px;
@@ -124,11 +129,13 @@ QLineEdit {{
   color: {colors.text}; background: {colors.hover}; border: 1px solid transparent;
   border-radius: {Radius.BUTTON}px; padding: 0 {Space.S}px; min-height: {Size.CONTROL - 2}px;
   selection-background-color: {colors.accent}; selection-color: {colors.on_accent};
+  placeholder-text-color: {colors.tertiary};
 }}
 QLineEdit:focus {{ border-color: {colors.accent}; background: {colors.canvas}; }}
 QPlainTextEdit, QTextEdit {{
   color: {colors.text}; background: transparent; border: none;
   selection-background-color: {colors.accent}; selection-color: {colors.on_accent};
+  placeholder-text-color: {colors.tertiary};
 }}
 """
 

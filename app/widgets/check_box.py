@@ -41,13 +41,14 @@ class CheckBox(QCheckBox):
         edge = colors.accent if is_on or self.hasFocus() else colors.tertiary
         painter.setPen(QPen(QColor(edge), Space.HAIR if self.hasFocus() else 1))
         painter.setBrush(QColor(colors.accent if is_on else colors.canvas))
-        painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS)
+        inset = 2.5 if is_on and self.hasFocus() else 0.5  # the ring needs room around it
+        painter.drawRoundedRect(box.adjusted(inset, inset, -inset, -inset), _RADIUS, _RADIUS)
         if is_on:
             self._theme.icons.paint(painter, Icon.CHECK, colors.on_accent, box)
         if is_on and self.hasFocus():
             painter.setPen(QPen(QColor(colors.text), 1))
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(box.adjusted(-0.5, -0.5, 0.5, 0.5), _RADIUS, _RADIUS)
+            painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS)
         painter.setPen(QColor(colors.text))
         words = self.rect().adjusted(_BOX + Space.S, 0, 0, 0)
         painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, self.text())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QRect, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QScrollBar, QWidget
 from typing_extensions import override
@@ -57,5 +57,8 @@ class MarkedBar(QScrollBar):
             painter.fillRect(inset, min(y, last), self.width() - 2 * inset, Space.HAIR, ink)
         if self._marks.current is not None:
             top = min(self._marks.current, last) - Space.HAIR // 2
-            painter.fillRect(0, top, self.width(), Space.XS, QColor(colors.accent))
+            current = QRect(0, top, self.width(), Space.XS)
+            apart = current.adjusted(0, -Space.HAIR, 0, Space.HAIR)  # from marks close to it
+            painter.fillRect(apart, QColor(colors.canvas))
+            painter.fillRect(current, QColor(colors.accent))
         painter.end()

@@ -33,7 +33,7 @@ from app.theme.tokens import LIGHT, Colors, StateInk, SyntaxColors
 
 TRANSLUCENT = ("inline_code", "shadow")
 NEAR = 3  # of 255 in each part, for rounding
-OPAQUE = 250
+OPAQUE = 250  # of 255
 NOTHING = QColor(1, 1, 1)  # is where nothing was painted yet
 POINTS = (0.05, 0.3, 0.55, 0.8)  # of an outline, where it is looked at
 LINES = 2  # of pixels; every other one of a text is looked at
@@ -100,6 +100,8 @@ class PaintRecorder:
         widget.render(_Device(widget.size(), self), QPoint(0, 0), region)
 
     def note(self, kind: Kind, ink: QColor, background: QColor, what: str) -> None:
+        if ink.alpha() < OPAQUE:
+            ink = _mixed(ink, background)
         name, below = _named(self._inks, ink), _named(self._backgrounds, background)
         if name is None and kind is Kind.MARK:
             return  # a shade that Qt's own style has made
@@ -172,6 +174,7 @@ class _Engine(QPaintEngine):
         self._image = QImage(size, QImage.Format.Format_RGB32)
         self._image.fill(NOTHING)
         self._painter = QPainter()
+        self._clip: QPainterPath | None = None
 
     @override
     def begin(self, pdev: QPaintDevice) -> bool:
@@ -191,13 +194,27 @@ class _Engine(QPaintEngine):
         painter.setPen(state.pen())
         painter.setBrush(state.brush())
         painter.setOpacity(state.opacity())
-        painter.setTransform(state.transform())
         if changed & Dirty.DirtyClipRegion:
-            painter.setClipRegion(state.clipRegion(), state.clipOperation())
+            region = QPainterPath()
+            region.addRegion(state.clipRegion())
+            self._set_clip(state, region)
         if changed & Dirty.DirtyClipPath:
-            painter.setClipPath(state.clipPath(), state.clipOperation())
-        if changed & Dirty.DirtyClipEnabled:
-            painter.setClipping(state.isClipEnabled())
+            self._set_clip(state, state.clipPath())
+        painter.resetTransform()
+        painter.setClipRegion(self.systemClip())
+        if self._clip is not None and state.isClipEnabled():
+            painter.setClipPath(self._clip, Qt.ClipOperation.IntersectClip)
+        painter.setTransform(state.transform())
+
+    def _set_clip(self, state: QPaintEngineState, path: QPainterPath) -> None:
+        """In pixels of the image; how far the widget itself reaches is the system's clip."""
+        clip = state.transform().map(path)
+        if state.clipOperation() is Qt.ClipOperation.NoClip:
+            self._clip = None
+        elif state.clipOperation() is Qt.ClipOperation.IntersectClip and self._clip is not None:
+            self._clip = self._clip.intersected(clip)
+        else:
+            self._clip = clip
 
     @override
     def drawTextItem(self, p: Place, textItem: QTextItem) -> None:
@@ -275,9 +292,8 @@ class _Engine(QPaintEngine):
 
     def _note(self, kind: Kind, ink: QColor, place: QPointF, what: str) -> None:
         point = self._painter.transform().map(place).toPoint()
-        clip = self._painter.clipRegion() if self._painter.hasClipping() else None
-        is_cut_off = clip is not None and not clip.contains(place.toPoint())
-        if self._image.rect().contains(point) and not is_cut_off and ink.alpha() >= OPAQUE:
+        is_seen = self._clip is None or self._clip.contains(QPointF(point))
+        if is_seen and self.systemClip().contains(point) and ink.alpha():
             self._recorder.note(kind, ink, self._image.pixelColor(point), what)
 
 

@@ -15,6 +15,7 @@ from app.settings import Appearance
 from app.theme import palette
 from app.theme.contrast import PAINTED_PAIRS, Kind, Pair
 from app.widgets.main_window import MainWindow
+from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript_rows import Target
 from tests.fakes.paint_recorder import PaintRecorder, telling_colors
 from tests.screenshots.make import SCENES, Stage, staged
@@ -48,17 +49,21 @@ def look(recorder: PaintRecorder, stage: Stage, name: str) -> None:
     recorder.record(window, name)
     if window.picker.isVisible():
         hover_rows(recorder, window.picker, window.picker.list, name)
-    for over in (*window.findChildren(QDialog), window.picker, QApplication.activePopupWidget()):
-        if over is not None and over.isVisible():
-            recorder.record(over, name)
-            over.hide()
+    settings = window.findChildren(SettingsWindow)
+    over = (*window.findChildren(QDialog), *settings, window.picker)
+    for one in (*over, QApplication.activePopupWidget()):
+        if one is not None and one.isVisible():
+            recorder.record(one, name)
+            if one in settings:
+                touch(recorder, one, name)
+            one.hide()
     if name in TOUCHED:
         touch(recorder, window, name)
         hover_rows(recorder, window, window.sidebar.list, name)
         hover_messages(recorder, window, name)
 
 
-def touch(recorder: PaintRecorder, window: MainWindow, name: str) -> None:
+def touch(recorder: PaintRecorder, window: QWidget, name: str) -> None:
     """Give each control the focus, then the pointer."""
     for widget in window.findChildren(QWidget):
         if not widget.isVisible() or not widget.focusPolicy() & Qt.FocusPolicy.TabFocus:

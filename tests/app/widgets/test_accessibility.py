@@ -289,15 +289,15 @@ def test_a_stopped_answer_offers_to_go_on_and_a_failed_one_to_try_again(stage: S
 
 
 def tabbed(
-    stage: Stage, start: QWidget, key: Qt.Key, modifier: Qt.KeyboardModifier
-) -> list[QWidget]:
-    """What Tab leads to from a widget on, until it comes back."""
+    start: QWidget, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
+) -> Iterator[QWidget]:
+    """What Tab leads to from a widget on, until it comes back. Each has the focus in its turn."""
     start.setFocus(Qt.FocusReason.TabFocusReason)
     found: list[QWidget] = []
     while (widget := QApplication.focusWidget()) is not None and widget not in found:
         found.append(widget)
-        QTest.keyClick(widget, key, modifier)
-    return found
+        yield widget
+        QTest.keyClick(widget, Key.Key_Tab, modifier)
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_tab_leads_everywhere_from_the_sidebar_to_the_composer(stage: Stage, sta
         and widget.focusPolicy() & takes
         and widget.focusProxy() is None
     }
-    around = tabbed(stage, stage.list, Key.Key_Tab, Qt.KeyboardModifier.NoModifier)
+    around = list(tabbed(stage.list))
     assert {widget for widget in reachable if widget not in around} == set()
     if state is not empty:
         assert around.index(stage.pane.view) < around.index(stage.edit)
@@ -323,7 +323,7 @@ def test_tab_leads_everywhere_from_the_sidebar_to_the_composer(stage: Stage, sta
     turns = [part for before, part in zip(["", *parts], parts, strict=False) if part != before]
     inspector = ["inspector"] if state is inspecting else []
     assert turns == ["sidebar", "pane", *inspector, "toolbar"]
-    back = tabbed(stage, stage.list, Key.Key_Tab, SHIFT)
+    back = list(tabbed(stage.list, SHIFT))
     assert back[1:] == around[:0:-1]
 
 
@@ -348,8 +348,8 @@ def picture(window: QWidget) -> QImage:
 def test_the_focus_is_seen(stage: Stage, state: State) -> None:
     state(stage)
     QApplication.setCursorFlashTime(0)  # a caret that stands
-    for widget in tabbed(stage, stage.list, Key.Key_Tab, Qt.KeyboardModifier.NoModifier):
-        widget.setFocus(Qt.FocusReason.TabFocusReason)
+    for widget in tabbed(stage.list):
         with_focus = picture(stage.window)
         widget.clearFocus()
         assert picture(stage.window) != with_focus, widget
+        widget.setFocus(Qt.FocusReason.TabFocusReason)

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.commands import COMMANDS, Command, CommandId, key_sequences
+from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript_editor import MessageEditor
 from tests.fakes.stage import CTRL, Key, Stage
 
@@ -130,6 +131,11 @@ def asks(stage: Stage) -> bool:
     return bool(boxes)
 
 
+def shows_settings(stage: Stage) -> bool:
+    window = stage.window.findChild(SettingsWindow)
+    return window is not None and window.isVisible()
+
+
 def shows_sheet(stage: Stage) -> bool:
     sheet = stage.window.findChild(QDialog, "shortcuts")
     return sheet is not None and sheet.isVisible()
@@ -138,6 +144,7 @@ def shows_sheet(stage: Stage) -> bool:
 CASES = {
     CommandId.NEW_CHAT: Case(talked, lambda stage: stage.pane.question.isVisible()),
     CommandId.CLOSE: Case(nothing, lambda stage: not stage.window.isVisible()),
+    CommandId.SETTINGS: Case(nothing, shows_settings),
     CommandId.QUIT: Case(answering, asks),
     CommandId.UNDO: Case(typed, lambda stage: stage.composer.text == ""),
     CommandId.REDO: Case(undone, lambda stage: stage.composer.text == "words"),
