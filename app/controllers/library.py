@@ -52,7 +52,7 @@ class LibraryController(QObject):
         self._origin = origin
         self._summaries: dict[ConversationId, ConversationSummary] = {}
         self._unseen: set[ConversationId] = set()
-        self._deleted: set[ConversationId] = set()
+        self._deleted: dict[ConversationId, ConversationSummary] = {}
         self._wanted: ConversationId | None = None
         self.current = desk.shown = self._lay_out_new()
         desk.changed.connect(self._on_conversation_changed)
@@ -102,7 +102,10 @@ class LibraryController(QObject):
             self._show(self._lay_out_new())
 
     def select(self, conversation_id: ConversationId) -> None:
-        """Show a conversation, as soon as it is read."""
+        """Show a conversation, as soon as it is read; one that was deleted is there again."""
+        if conversation_id in self._deleted:
+            self._bring_back(conversation_id)
+            return
         self._wanted = conversation_id
         if conversation_id != self.current:
             self._desk.open(conversation_id, self._on_opened, self._on_open_failed)
@@ -133,7 +136,7 @@ class LibraryController(QObject):
         summary = self._summaries.pop(conversation_id, None)
         if summary is None:
             return
-        self._deleted.add(conversation_id)  # a turn that has not begun is taken back at once
+        self._deleted[conversation_id] = summary  # a turn that has not begun is taken back at once
         self._turns.stop(conversation_id)
         now = self._origin.now()
         self._store.run(lambda store: store.delete(conversation_id, now=now), None, self._on_failed)
@@ -141,15 +144,17 @@ class LibraryController(QObject):
         if conversation_id == self.current:
             self._show(self._lay_out_new())
         self.list_changed.emit()
-        self.deleted.emit(summary, self._undo.add(lambda: self._bring_back(summary)))
+        self.deleted.emit(summary, self._undo.add(lambda: self._bring_back(conversation_id)))
 
-    def _bring_back(self, summary: ConversationSummary) -> None:
-        """Show what was deleted."""
-        self._deleted.remove(summary.conversation_id)
-        self._summaries[summary.conversation_id] = summary
-        self._store.run(lambda store: store.restore(summary.conversation_id), None, self._on_failed)
+    def _bring_back(self, conversation_id: ConversationId) -> None:
+        """Show what was deleted, unless it is back already."""
+        summary = self._deleted.pop(conversation_id, None)
+        if summary is None:
+            return
+        self._summaries[conversation_id] = summary
+        self._store.run(lambda store: store.restore(conversation_id), None, self._on_failed)
         self.list_changed.emit()
-        self.select(summary.conversation_id)
+        self.select(conversation_id)
 
     def _lay_out_new(self) -> ConversationId:
         conversation_id = ConversationId(self._origin.new_id())

@@ -307,8 +307,8 @@ class MainWindow(QMainWindow):
             (CommandId.FIND, transcript.has_messages),
             (CommandId.FIND_NEXT, transcript.has_messages),
             (CommandId.FIND_PREVIOUS, transcript.has_messages),
-            (CommandId.PREVIOUS_VERSION, transcript.has_versions),
-            (CommandId.NEXT_VERSION, transcript.has_versions),
+            (CommandId.PREVIOUS_VERSION, transcript.has_neighbour(-1)),
+            (CommandId.NEXT_VERSION, transcript.has_neighbour(1)),
             (CommandId.KEEP_READY, listed),
             (CommandId.DELETE, listed),
         ):

@@ -16,7 +16,7 @@ class SettingsPage(QWidget):
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(Space.XXL, Space.XL, Space.XXL, Space.XL)
         self._grid.setHorizontalSpacing(Space.L)
-        self._grid.setVerticalSpacing(Space.XS)
+        self._grid.setVerticalSpacing(Space.S)
         self._grid.setColumnStretch(1, 1)
 
     def add_row(self, words: str, control: QWidget, *, fills: bool = False) -> QLabel:

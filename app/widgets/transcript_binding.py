@@ -51,9 +51,10 @@ class TranscriptBinding(QObject):
         """Whether the last answer was cut off."""
         return bool(self._items) and self.items[-1].can_continue
 
-    @property
-    def has_versions(self) -> bool:
-        return any(item.version.count > 1 for item in self.items)
+    def has_neighbour(self, step: int) -> bool:
+        """Whether the last message with several versions has one before (-1) or after (1) this one."""
+        fork = self._last_fork
+        return fork is not None and 1 <= fork.version.number + step <= fork.version.count
 
     @property
     def is_editing(self) -> bool:
@@ -133,9 +134,12 @@ class TranscriptBinding(QObject):
 
     def show_last_neighbour(self, step: int) -> None:
         """Another version of the last message that has several."""
-        forks = [item for item in self.items if item.version.count > 1]
-        if forks:
-            self._show_neighbour(forks[-1].key, step)
+        if (fork := self._last_fork) is not None:
+            self._show_neighbour(fork.key, step)
+
+    @property
+    def _last_fork(self) -> TranscriptItem | None:
+        return next((item for item in reversed(self.items) if item.version.count > 1), None)
 
     def _last(self, role: Role) -> TranscriptItem | None:
         """The last message of one side."""

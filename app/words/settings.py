@@ -12,7 +12,7 @@ MODELS: Final = "Models"
 
 THEME: Final = "Theme"
 TEXT_SIZE: Final = "Text size"
-CONTRAST_NOTE: Final = "Stronger lines and lesser text that is easier to read"
+CONTRAST_NOTE: Final = "Stronger lines, darker secondary text"
 
 SEND_WITH: Final = "Send with"
 READ_AHEAD_NOTE: Final = "The open chat and long drafts are read before you send; not on battery"
@@ -33,7 +33,7 @@ def new_line(key: str) -> str:
 
 
 def percent(number: int) -> str:
-    return f"{number} %"
+    return f"{number}%"
 
 
 def remove(folder: str) -> str:

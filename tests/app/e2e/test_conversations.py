@@ -523,6 +523,24 @@ def test_deleting_a_chat_that_answers_stops_it(stage: Stage) -> None:
     assert stage.texts == ["Drop me", "Half"]
 
 
+def test_a_message_that_comes_back_brings_its_deleted_chat_back(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.chat("Two", "2")
+    stage.pane.view.requested.emit(stage.items[2].key, Action.DELETE)
+    stage.settle()
+    button = stage.window.toast.findChild(type(stage.pane.notice.button))
+    assert button is not None
+    stage.run(CommandId.DELETE)
+    assert stage.rows == []
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    stage.settle()
+    assert stage.rows == ["TODAY", "One"]
+    assert stage.texts == ["One", "1", "Two", "2"]
+    assert stage.rig.stored_path(stage.current)[-1].content == "2"
+    stage.run(CommandId.UNDO)  # nothing is left of it
+    assert stage.rows == ["TODAY", "One"]
+
+
 def test_deleting_a_chat_whose_answer_has_not_begun_takes_it_off_the_list(
     make_stage: MakeStage,
 ) -> None:
