@@ -130,6 +130,10 @@ def sheet(stage: Stage) -> None:
     stage.run(CommandId.SHORTCUTS)
 
 
+def settings(stage: Stage) -> None:
+    stage.run(CommandId.SETTINGS)
+
+
 def about(stage: Stage) -> None:
     stage.run(CommandId.ABOUT)
 
@@ -147,7 +151,7 @@ def narrow(stage: Stage) -> None:
 
 STATES = (
     *(empty, long_answer, answering, queued, editing, finding, inspecting, choosing, toast),
-    *(notice, failed, renaming, renaming_row, sheet, about, quitting, narrow),
+    *(notice, failed, renaming, renaming_row, sheet, settings, about, quitting, narrow),
 )
 every_state = pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 State = Callable[[Stage], None]
