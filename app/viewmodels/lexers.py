@@ -5,6 +5,7 @@ A shelf belongs to the main thread; close() ends its worker.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ _UNCOLORED = frozenset({"", "text", "txt", "plain", "plaintext", "output", "none
 
 _LEXER_OPTIONS = {"stripnl": False, "startinline": True}  # PHP snippets often lack <?php
 _FIRST_STATES = {"php": ("root", "php")}
+log = logging.getLogger(__name__)
+
 _COMMENT = "/* a\n b */ c\n"
 
 LexedPiece = tuple[int, TokenType, str]
@@ -80,7 +83,14 @@ class LexerShelf:
         future = self._languages[name]
         if not future.done():
             return Absent.LOADING
-        return future.result() or Absent.UNKNOWN
+        try:
+            return future.result() or Absent.UNKNOWN
+        except (
+            Exception
+        ):  # a lexer of Pygments, in the middle of painting: the code goes uncoloured
+            log.exception("no colours for %s", name)
+            self._languages[name] = _nothing()
+            return Absent.UNKNOWN
 
     def wait_loaded(self) -> None:
         """Wait until everything that was asked for is there."""
@@ -89,6 +99,12 @@ class LexerShelf:
 
     def close(self) -> None:
         self._worker.shutdown(wait=True, cancel_futures=True)
+
+
+def _nothing() -> Future[Language | None]:
+    future: Future[Language | None] = Future()
+    future.set_result(None)
+    return future
 
 
 def load_language(name: str) -> Language | None:

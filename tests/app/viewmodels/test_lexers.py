@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.viewmodels import lexers
 from app.viewmodels.lexers import Absent, Language, LexerShelf, load_language
 
 
@@ -42,3 +43,16 @@ def test_languages_in_variants_load(name: str) -> None:
     language = load_language(name)
     assert language is not None
     assert language.tables
+
+
+def test_a_lexer_that_breaks_gives_no_colours(
+    shelf: LexerShelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_name: str) -> None:
+        raise KeyError("_tokens")
+
+    monkeypatch.setattr(lexers, "load_language", broken)
+    while (found := shelf.language("python")) is Absent.LOADING:
+        pass
+    assert found is shelf.language("python") is Absent.UNKNOWN
+    assert caplog.text.count("no colours for python") == 1
