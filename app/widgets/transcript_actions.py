@@ -152,7 +152,7 @@ def answer_parts(item: TranscriptItem) -> tuple[Button | Note, ...]:
         *version_parts(item.version),
         Button(Action.COPY_MESSAGE, Icon.COPY, commands.COPY),
         Button(Action.REGENERATE, Icon.REGENERATE, commands.REGENERATE),
-        *_deleting(item, words.DELETE_VERSION),
+        *([_deleting(item, words.DELETE_VERSION)] if item.version.count > 1 else ()),
     )
 
 
@@ -162,12 +162,13 @@ def user_parts(item: TranscriptItem) -> tuple[Button | Note, ...]:
         *version_parts(item.version),
         Button(Action.EDIT, Icon.EDIT, words.EDIT),
         Button(Action.COPY_MESSAGE, Icon.COPY, commands.COPY),
-        *_deleting(item, words.DELETE_FROM_HERE),
+        _deleting(item, words.DELETE_FROM_HERE),
     )
 
 
-def _deleting(item: TranscriptItem, tip: str) -> tuple[Button, ...]:
-    return (Button(Action.DELETE, Icon.TRASH, tip),) if item.can_delete else ()
+def _deleting(item: TranscriptItem, tip: str) -> Button:
+    """Grey while an answer is written: nothing beside it moves."""
+    return Button(Action.DELETE, Icon.TRASH, tip, item.can_delete)
 
 
 def no_actions(look: Look) -> ActionsRow:
