@@ -24,9 +24,9 @@ class AppearancePage(SettingsPage):
         self.appearance = Segments(
             words.THEME,
             {
-                Appearance.SYSTEM: commands.SYSTEM,
                 Appearance.LIGHT: commands.LIGHT,
                 Appearance.DARK: commands.DARK,
+                Appearance.SYSTEM: commands.SYSTEM,
             },
             self,
         )

@@ -175,8 +175,8 @@ class AnswerLayout(MessageLayout):
         if not self.is_streaming or self.is_thinking:
             return False
         line = self.item.state_line
-        is_waiting = line is not None and line.kind is StateKind.WAITING
-        return not (is_waiting and self._body.is_empty)
+        waits = line is not None and (line.kind is StateKind.WAITING or line.fraction is not None)
+        return not (waits and self._body.is_empty)
 
     def append(self, channel: Channel, text: str) -> None:
         """Take a piece of the answer that is being written."""

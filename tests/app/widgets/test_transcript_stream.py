@@ -132,13 +132,19 @@ def test_the_caret_is_there_only_while_text_is_to_come(transcript: TranscriptSta
     assert row_of_text(transcript) == without
 
 
-def test_no_caret_while_the_answer_waits_for_a_model(transcript: TranscriptStage) -> None:
+def test_no_caret_before_the_prompt_is_read(transcript: TranscriptStage) -> None:
     waiting = replace(STREAMING, state_line=StateLine(StateKind.WAITING, "x"))
-    reading = replace(STREAMING, state_line=StateLine(StateKind.INSTANT, "x"))
+    reading = replace(STREAMING, state_line=StateLine(StateKind.MUST_READ, "x", fraction=0.0))
+    restored = replace(STREAMING, state_line=StateLine(StateKind.INSTANT, "x"))
     transcript.show([waiting])
     without = below_state_line(transcript)
-    transcript.view.update_item(reading)
+    transcript.view.update_item(restored)
     assert below_state_line(transcript) != without
+    loading = replace(STREAMING, state_line=StateLine(StateKind.WAITING, "x", fraction=0.0))
+    transcript.view.update_item(loading)
+    without = below_state_line(transcript)
+    transcript.view.update_item(reading)
+    assert below_state_line(transcript) == without
 
 
 def test_thinking_counts_seconds_and_shows_its_last_line(transcript: TranscriptStage) -> None:
