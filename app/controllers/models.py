@@ -112,18 +112,19 @@ class ModelsController(QObject):
         self._load(path)
 
     def add_folder(self, folder: Path) -> None:
-        value = self._preferences.value
-        if str(folder) not in value.model_folders:
-            folders = (*value.model_folders, str(folder))
-            self._preferences.set(replace(value, model_folders=folders))
-        self._fingerprint = ""
-        self.refresh()
+        folders = self._preferences.value.model_folders
+        if str(folder) not in folders:
+            folders = (*folders, str(folder))
+        self._look_in(folders)
 
     def remove_folder(self, folder: str) -> None:
         """Look there no longer; a model in use stays in use."""
-        value = self._preferences.value
-        folders = tuple(one for one in value.model_folders if one != folder)
-        self._preferences.set(replace(value, model_folders=folders))
+        folders = self._preferences.value.model_folders
+        self._look_in(tuple(one for one in folders if one != folder))
+
+    def _look_in(self, folders: tuple[str, ...]) -> None:
+        """From now on, and at once."""
+        self._preferences.set(replace(self._preferences.value, model_folders=folders))
         self._fingerprint = ""
         self.refresh()
 

@@ -23,13 +23,13 @@ from pygments.token import (
 )
 from pygments.util import ClassNotFound
 
+log = logging.getLogger(__name__)
+
 _OTHER_NAMES = {"jsx": "javascript", "vue": "html", "svelte": "html", "sh-session": "console"}
 _UNCOLORED = frozenset({"", "text", "txt", "plain", "plaintext", "output", "none"})
 
 _LEXER_OPTIONS = {"stripnl": False, "startinline": True}  # PHP snippets often lack <?php
 _FIRST_STATES = {"php": ("root", "php")}
-log = logging.getLogger(__name__)
-
 _COMMENT = "/* a\n b */ c\n"
 
 LexedPiece = tuple[int, TokenType, str]
@@ -79,18 +79,11 @@ class LexerShelf:
         if name in _UNCOLORED:
             return Absent.UNKNOWN
         if name not in self._languages:
-            self._languages[name] = self._worker.submit(load_language, name)
+            self._languages[name] = self._worker.submit(_load_safely, name)
         future = self._languages[name]
         if not future.done():
             return Absent.LOADING
-        try:
-            return future.result() or Absent.UNKNOWN
-        except (
-            Exception
-        ):  # a lexer of Pygments, in the middle of painting: the code goes uncoloured
-            log.exception("no colours for %s", name)
-            self._languages[name] = _nothing()
-            return Absent.UNKNOWN
+        return future.result() or Absent.UNKNOWN
 
     def wait_loaded(self) -> None:
         """Wait until everything that was asked for is there."""
@@ -101,10 +94,13 @@ class LexerShelf:
         self._worker.shutdown(wait=True, cancel_futures=True)
 
 
-def _nothing() -> Future[Language | None]:
-    future: Future[Language | None] = Future()
-    future.set_result(None)
-    return future
+def _load_safely(name: str) -> Language | None:
+    """A lexer of Pygments that breaks leaves its code uncoloured: it is asked for while painting."""
+    try:
+        return load_language(name)
+    except Exception:
+        log.exception("no colours for %s", name)
+        return None
 
 
 def load_language(name: str) -> Language | None:

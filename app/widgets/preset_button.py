@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from app.conversation.preset import Presets, preset_of
@@ -13,6 +12,7 @@ from app.conversation.tree import Conversation
 from app.theme.tokens import Size
 from app.widgets.dialogs import ask_for_name
 from app.widgets.menu_text import plain
+from app.widgets.preset_menu import fill_defaults
 from app.words import inspector as words
 
 
@@ -67,26 +67,20 @@ class PresetButton(QPushButton):
         if not names:
             return
         if self._model_path:
-            self._fill_defaults(menu.addMenu(words.new_chats_with(plain(self._model_name))), names)
+            defaults = menu.addMenu(words.new_chats_with(plain(self._model_name)))
+            fill_defaults(
+                defaults,
+                self._presets,
+                self._model_path,
+                words.BEGIN_WITHOUT_PRESET,
+                partial(self.default_chosen.emit, self._model_path),
+            )
         deleting = menu.addMenu(words.DELETE_PRESET)
         for name in names:
             deleting.addAction(plain(name), partial(self.deleted.emit, name))
 
-    def _fill_defaults(self, menu: QMenu, names: list[str]) -> None:
-        group = QActionGroup(menu)
-        chosen = self._presets.by_model.get(self._model_path, "")
-        for name in ("", *names):
-            action = menu.addAction(plain(name) or words.BEGIN_WITHOUT_PRESET)
-            action.setCheckable(True)
-            action.setChecked(name == chosen)
-            group.addAction(action)
-            action.triggered.connect(partial(self._choose_default, name))
-
     def _choose(self, name: str, *_checked: object) -> None:
         self.chosen.emit(self._presets.by_name[name])
-
-    def _choose_default(self, name: str, *_checked: object) -> None:
-        self.default_chosen.emit(self._model_path, name)
 
     def _ask(self) -> None:
         ask_for_name(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
 
 from app.controllers.models import ModelsController
@@ -18,6 +17,7 @@ from app.widgets.check_box import CheckBox
 from app.widgets.icon_button import IconButton
 from app.widgets.menu_text import plain
 from app.widgets.message_edit import break_key, send_key
+from app.widgets.preset_menu import fill_defaults
 from app.widgets.row_list import RowList
 from app.widgets.segments import Segments
 from app.widgets.settings_page import SettingsPage
@@ -103,16 +103,7 @@ class ChatPage(SettingsPage):
 
     def _fill(self) -> None:
         """The menu of what new chats with the model in use begin with."""
-        menu, path = self._menu, self._models.status.path
-        menu.clear()
-        group = QActionGroup(menu)
-        chosen = self._presets.value.by_model.get(path, "")
-        for name in ("", *self._presets.value.by_name):
-            action = menu.addAction(plain(name) or words.NO_PRESET)
-            action.setCheckable(True)
-            action.setChecked(name == chosen)
-            group.addAction(action)
-            action.triggered.connect(partial(self._choose, name))
-
-    def _choose(self, name: str, *_checked: object) -> None:
-        self._presets.choose(self._models.status.path, name)
+        self._menu.clear()
+        path = self._models.status.path
+        choose = partial(self._presets.choose, path)
+        fill_defaults(self._menu, self._presets.value, path, words.NO_PRESET, choose)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +18,7 @@ from engine.config import EngineConfig
 from engine.errors import ModelFolderError
 from engine.events import Event
 from engine.types import ConversationId, Problem
+from tests.fakes.ask_store import ask_store
 from tests.fakes.fake_engine import FakeEngine
 
 T = TypeVar("T")
@@ -160,9 +160,7 @@ class Rig:
 
     def stored(self, call: Callable[[ConversationStore], T]) -> T:
         """Ask the store on its own thread and wait for the answer."""
-        answer: Future[T] = Future()
-        self.core.store.run(lambda store: answer.set_result(call(store)))
-        return answer.result(timeout=5)
+        return ask_store(self.core.store, call)
 
     def stored_path(self, conversation_id: ConversationId) -> list[Node]:
         return list(shown_path(self.stored(lambda store: store.load(conversation_id))))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
@@ -29,6 +28,7 @@ from app.widgets.main_window import MainWindow
 from app.widgets.transcript_rows import Action
 from engine.catalog.card import ModelCard
 from engine.types import ConversationId
+from tests.fakes.ask_store import PATIENCE_S, ask_store
 from tests.fakes.real_window import RealWindow, open_real_window
 from tests.fakes.rig import FakeCatalog
 from tests.person.words import some_text
@@ -37,7 +37,6 @@ T = TypeVar("T")
 
 MARKER = re.compile(r"m\d+;")
 
-PATIENCE_S = 60.0
 GRID = 12  # pixels; every target in the transcript is larger
 LEFT = Qt.MouseButton.LeftButton
 CTRL = Qt.KeyboardModifier.ControlModifier
@@ -222,9 +221,7 @@ class Person:
 
     def stored(self, call: Callable[[ConversationStore], T]) -> T:
         """Ask the store on its own thread and wait for the answer."""
-        answer: Future[T] = Future()
-        self.core.store.run(lambda store: answer.set_result(call(store)))
-        return answer.result(timeout=PATIENCE_S)
+        return ask_store(self.core.store, call)
 
     def wait_until(self, is_true: Callable[[], bool]) -> None:
         until = time.monotonic() + PATIENCE_S
