@@ -48,11 +48,11 @@ BEGIN_WITHOUT_PRESET: Final = "Begin Without Preset"
 
 
 def default_temperature(number: str) -> str:
-    return f"The model's default: {number}"
+    return f"The model’s default: {number}"
 
 
 def back_to_default(number: str) -> str:
-    return f"Back to the model's {number}"
+    return f"Back to the model’s {number}"
 
 
 def preset(name: str) -> str:

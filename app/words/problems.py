@@ -32,7 +32,7 @@ STORE_DAMAGED_ADVICE: Final = (
 )
 STORE_KEPT_ADVICE: Final = "Rejoinder goes on with an empty list. A backup can be put in its place."
 STORE_FILE: Final = "Your conversations could not be read or saved."
-STORE_FILE_ADVICE: Final = "Check the disk and the folder's permissions, then try again."
+STORE_FILE_ADVICE: Final = "Check the disk and the folder’s permissions, then try again."
 CONVERSATION_MISSING: Final = "This conversation is not there any more."
 ALREADY_RUNNING: Final = "Rejoinder is already running with this data folder."
 ALREADY_RUNNING_ADVICE: Final = "Use the open window, or choose another folder with --data-dir."
@@ -40,7 +40,7 @@ ALREADY_RUNNING_ADVICE: Final = "Use the open window, or choose another folder w
 # Settings, folders, what the machine lacks.
 SETTINGS: Final = "The settings could not be read."
 FOLDER_ADVICE: Final = "Choose another folder with --data-dir."
-NO_WINDOW: Final = "Rejoinder can't open its window."
+NO_WINDOW: Final = "Rejoinder can’t open its window."
 NO_CODE_FONT: Final = "No fixed-pitch font is installed."
 NO_CODE_FONT_ADVICE: Final = "Install one, for example DejaVu Sans Mono, and start again."
 NO_DISPLAY: Final = "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set)."
@@ -49,7 +49,7 @@ NO_DISPLAY: Final = "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is
 def no_window(cause: str) -> str:
     """On the terminal, where Rejoinder was started."""
     return (
-        f"Rejoinder can't open its window: {cause}\n"
+        f"Rejoinder can’t open its window: {cause}\n"
         "The README lists what Qt needs. `rejoinder chat` works without a window."
     )
 
@@ -62,35 +62,35 @@ def written_by(model_name: str) -> str:
 
 
 def cannot_read(path: Path, why: str | None) -> str:
-    return f"{path} can't be read: {why}."
+    return f"{path} can’t be read: {why}."
 
 
 def cannot_write(path: Path, why: str | None) -> str:
-    return f"{path} can't be written: {why}."
+    return f"{path} can’t be written: {why}."
 
 
 def cannot_write_log(path: Path, why: str | None) -> str:
-    return f"The log {path} can't be written: {why}."
+    return f"The log {path} can’t be written: {why}."
 
 
 def cannot_open(path: Path, why: str | None) -> str:
-    return f"{path} can't be opened: {why}."
+    return f"{path} can’t be opened: {why}."
 
 
 def cannot_lock(path: Path, why: str | None) -> str:
-    return f"{path} can't be locked: {why}."
+    return f"{path} can’t be locked: {why}."
 
 
 def cannot_use(path: Path, why: str | None) -> str:
-    return f"{path} can't be used: {why}."
+    return f"{path} can’t be used: {why}."
 
 
 def cannot_use_folder(path: Path, why: str | None) -> str:
-    return f"The folder {path} can't be used: {why}."
+    return f"The folder {path} can’t be used: {why}."
 
 
 def cannot_move_damaged(path: Path, why: str | None) -> str:
-    return f"{path} is damaged and can't be moved: {why}."
+    return f"{path} is damaged and can’t be moved: {why}."
 
 
 def damaged(name: str) -> str:
@@ -114,7 +114,7 @@ def no_space(path: Path) -> str:
 
 
 def not_understood(path: Path) -> str:
-    return f"{path} can't be understood."
+    return f"{path} can’t be understood."
 
 
 def inconsistent(path: Path) -> str:

@@ -17,7 +17,7 @@ CONTRAST_NOTE: Final = "Stronger lines, darker secondary text"
 SEND_WITH: Final = "Send with"
 READ_AHEAD_NOTE: Final = "The open chat and long drafts are read before you send; not on battery"
 PRESETS: Final = "Presets"
-NO_PRESETS: Final = "None yet. The inspector keeps a chat's system prompt and sampling as one."
+NO_PRESETS: Final = "None yet. The inspector keeps a chat’s system prompt and sampling as one."
 NO_PRESET: Final = "No preset"
 NEW_CHATS: Final = "New chats begin with"
 

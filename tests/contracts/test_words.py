@@ -220,6 +220,47 @@ def test_every_word_is_used() -> None:
     assert defined <= used
 
 
+# What stands between backticks is typed as it is.
+TYPEWRITTEN = re.compile(r"""['"]|\.\.\.""")
+CODE = re.compile(r"`[^`]*`")
+
+
+def printed(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every text in a module of words, without what is code in it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant | ast.JoinedStr) and (text := text_of(node)):
+            yield node.lineno, CODE.sub("", text)
+
+
+def without_docstrings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return tree
+
+
+def typewritten(tree: ast.Module) -> list[str]:
+    texts = printed(without_docstrings(tree))
+    return [f"{line}: {text}" for line, text in texts if TYPEWRITTEN.search(text)]
+
+
+def test_quotes_and_dots_are_a_typesetter_s() -> None:
+    found = [(module.name, typewritten(parsed(module))) for module in modules()]
+    assert [places for _, places in found if places] == []
+
+
+@pytest.mark.parametrize(
+    "line", ['A = "It can\'t."', "def f(x): return f'Deleted \"{x}\"'", 'A = "Settings..."']
+)
+def test_a_typewriter_s_are_noticed(line: str) -> None:
+    assert typewritten(ast.parse(line))
+
+
+@pytest.mark.parametrize("line", ['A = "Run `say \'a\'`, it can’t"', '"""It\'s a docstring."""'])
+def test_code_and_docstrings_are_left_alone(line: str) -> None:
+    assert typewritten(ast.parse(line)) == []
+
+
 def test_words_are_imported_by_area() -> None:
     for file in APP.rglob("*.py"):
         for node in ast.walk(parsed(file)):

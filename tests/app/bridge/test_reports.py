@@ -41,7 +41,7 @@ def test_a_long_log_is_put_aside(tmp_path: Path) -> None:
 
 
 def test_a_log_that_can_not_be_written_has_its_sentence(tmp_path: Path) -> None:
-    with pytest.raises(DiskError, match=r"The log .* can't be written"):
+    with pytest.raises(DiskError, match=r"The log .* can’t be written"):
         start_log(tmp_path / "missing")
 
 

@@ -179,7 +179,7 @@ def test_an_unknown_display_says_so(tmp_path: Path) -> None:
     process = run_app(tmp_path, platform="nothing")
     _out, errors = process.communicate(timeout=30)
     assert process.returncode == 1
-    assert errors.startswith("Rejoinder can't open its window: ")
+    assert errors.startswith("Rejoinder can’t open its window: ")
     assert "Traceback" not in errors
 
 
