@@ -94,7 +94,7 @@ class LibraryController(QObject):
         live = self._turns.live_in(conversation_id)
         if live is None:
             return ""
-        return "…" if live.tok_s is None else words.tokens_per_second(f"{live.tok_s:.0f}")
+        return words.NO_RATE if live.tok_s is None else words.tokens_per_second(f"{live.tok_s:.0f}")
 
     def new_chat(self) -> None:
         """Show an empty conversation; one that is empty already will do."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-TITLE_LEN = 60
+TITLE_LEN = 120
 
 _BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 _LINE_START = re.compile(r"^\s*(?:(?:#{1,6}|[>*+-]|\d{1,3}[.)])\s+|>)*")

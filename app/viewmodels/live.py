@@ -11,7 +11,7 @@ from app.conversation.tree import Node
 from app.viewmodels.state_line import Phase
 from engine.types import Channel
 
-RATE_AFTER = 4  # tokens before a rate means anything
+RATE_AFTER_S = 0.1  # of writing before a rate means anything
 
 
 @dataclass(slots=True, eq=False)
@@ -45,10 +45,9 @@ class LiveReply:
     @property
     def tok_s(self) -> float | None:
         """Decode rate so far; None until there is one."""
-        if self._first_at is None or self.num_tokens - self._first_tokens < RATE_AFTER:
+        if self._first_at is None or self._last_at - self._first_at < RATE_AFTER_S:
             return None
-        spent_s = self._last_at - self._first_at
-        return (self.num_tokens - self._first_tokens) / spent_s if spent_s > 0 else None
+        return (self.num_tokens - self._first_tokens) / (self._last_at - self._first_at)
 
     def append(self, channel: Channel, text: str, *, num_tokens: int, now: float) -> None:
         (self._reasoning if channel is Channel.REASONING else self._content).append(text)

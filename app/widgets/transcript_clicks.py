@@ -43,7 +43,7 @@ class Clicks(QObject):
         """What a screen reader wants done with a message."""
         layout = self._stack.layouts[message]
         if action is Action.COPY_MESSAGE:
-            QGuiApplication.clipboard().setText(layout.text)
+            _copy(layout.text)
         else:
             self.requested.emit(layout.item.key, action)
 
@@ -52,9 +52,11 @@ class Clicks(QObject):
         target = click.at.target
         match target.action:
             case Action.COPY_MESSAGE:
-                self._copy(layout.text, click)
+                _copy(layout.text)
+                self._pointer.confirm(click.at)
             case Action.COPY_CODE:
-                self._copy(click.at.row.text, click)
+                _copy(click.at.row.text)
+                self._pointer.confirm(click.at)
             case Action.SAVE_CODE:
                 self.save_requested.emit(click.at.row.file_name, click.at.row.text)
             case Action.OPEN_LINK:
@@ -67,10 +69,6 @@ class Clicks(QObject):
                 pass  # hovering shows it
             case asked:
                 self.requested.emit(layout.item.key, asked)
-
-    def _copy(self, text: str, click: Click) -> None:
-        QGuiApplication.clipboard().setText(text)
-        self._pointer.confirm(click.at)
 
     def _open_link(self, link: str) -> None:
         url = QUrl(link)
@@ -92,3 +90,7 @@ class Clicks(QObject):
         layout.toggle(click.at.target.action)
         self._stack.touch()
         self.folded.emit()
+
+
+def _copy(text: str) -> None:
+    QGuiApplication.clipboard().setText(text)

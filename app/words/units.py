@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 
 def tokens(count: int) -> str:
     return "1 token" if count == 1 else f"{count:,} tokens"
+
+
+NO_RATE: Final = "…"  # stands where tok/s will
 
 
 def tokens_per_second(rate: str) -> str:

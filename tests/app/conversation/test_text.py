@@ -28,10 +28,11 @@ def test_title_is_the_first_line_without_markdown(text: str, title: str) -> None
 
 
 def test_long_title_ends_at_a_word() -> None:
-    title = title_from("Please explain, in simple words, how a hybrid model keeps its state")
+    asked = "Please explain, in simple words, how a hybrid model keeps its state"
+    title = title_from(f"{asked}, and what becomes of it when a message in the middle is edited")
 
-    assert title == "Please explain, in simple words, how a hybrid model keeps…"
-    assert len(title_from("x" * 100)) == TITLE_LEN
+    assert title == f"{asked}, and what becomes of it when a message in the…"
+    assert len(title_from("x" * 200)) == TITLE_LEN
 
 
 @given(st.text())

@@ -146,13 +146,22 @@ def test_the_message_in_the_editor_is_marked() -> None:
     assert (user.editing, reply.editing) == (True, False)
 
 
-def test_rate_needs_a_few_tokens_and_some_time() -> None:
+def test_rate_needs_some_time() -> None:
     live = LiveReply(Waiting(0))
     assert live.tok_s is None
     live.append(Channel.ANSWER, "a", num_tokens=1, now=10.0)
     assert live.tok_s is None
-    live.append(Channel.ANSWER, "bcde", num_tokens=5, now=10.1)
-    assert live.tok_s == pytest.approx(40.0)
+    live.append(Channel.ANSWER, "bcde", num_tokens=5, now=10.05)
+    assert live.tok_s is None, "they came together"
+    live.append(Channel.ANSWER, "f", num_tokens=6, now=10.25)
+    assert live.tok_s == pytest.approx(20.0)
+
+
+def test_a_slow_answer_has_its_rate_with_the_second_token() -> None:
+    live = LiveReply(Waiting(0))
+    live.append(Channel.ANSWER, "a", num_tokens=1, now=10.0)
+    live.append(Channel.ANSWER, "b", num_tokens=2, now=10.5)
+    assert live.tok_s == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(
