@@ -31,8 +31,8 @@ SURFACES = frozenset(
         *("instant.tint", "on_disk.tint", "must_read.tint", "error.tint"),
     )
 )
-# Lines that only part, and what can't be used now: nobody has to see them.
-EXEMPT = frozenset(("hairline", "strong_line", "shadow", "disabled"))
+# Lines that only part or are for the sharper looks, and what can't be used now: nobody has to see them.
+EXEMPT = frozenset(("hairline", "strong_line", "selection_line", "shadow", "disabled"))
 
 
 @dataclass(frozen=True, slots=True)

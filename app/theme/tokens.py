@@ -39,6 +39,7 @@ class Colors:
     composer_chip: str
     hover: str
     selected: str
+    selection_line: str  # around what is selected; seen only in the sharper looks
     hairline: str
     strong_line: str
     border: str  # of a control
@@ -70,6 +71,7 @@ LIGHT = Colors(
     composer_chip="#EFEFEC",
     hover="#EBEBE8",
     selected="#E3E3DF",
+    selection_line="#E3E3DF",
     hairline="#E6E6E3",
     strong_line="#D3D3CF",
     border="#858580",
@@ -103,6 +105,7 @@ DARK = Colors(
     composer_chip="#3A3A40",
     hover="#2D2D31",
     selected="#37373C",
+    selection_line="#37373C",
     hairline="#323236",
     strong_line="#45454A",
     border="#7C7C82",
@@ -135,6 +138,7 @@ def _sharper(colors: Colors) -> Colors:
     return replace(
         colors,
         hairline=colors.tertiary,
+        selection_line=colors.text,
         strong_line=colors.secondary,
         border=colors.secondary,
         secondary=colors.text,
@@ -214,6 +218,7 @@ class Size:
     PICKER_HEIGHT = 520
     SETTINGS_WIDTH = 640
     SETTINGS_HEIGHT = 440
+    SETTINGS_LABEL = 144
     COLUMN = 720
     STATE_DOT = 7
     CODE_HEADER = 32

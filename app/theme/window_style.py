@@ -8,9 +8,11 @@ from __future__ import annotations
 from app.theme.fonts import Fonts
 from app.theme.tokens import Colors, Radius, Size, Space, TextStyle, Type
 
-_LABEL_TYPES = {
+LABEL_TYPES = {
+    "ui": Type.UI,
     "title": Type.TITLE,
     "empty": Type.EMPTY,
+    "empty-narrow": Type.H2,
     "heading": Type.H3,
     "small": Type.SMALL,
     "caption": Type.CAPTION,
@@ -33,7 +35,7 @@ def make_window_style(colors: Colors, fonts: Fonts) -> str:
 
 
 def _label_rules(fonts: Fonts) -> str:
-    rules = [f'QLabel[type="{name}"] {{ {_font(style)} }}' for name, style in _LABEL_TYPES.items()]
+    rules = [f'QLabel[type="{name}"] {{ {_font(style)} }}' for name, style in LABEL_TYPES.items()]
     code = f'QLabel[type="code"] {{ font-family: "{fonts.code}"; {_font(Type.SMALL)} }}'
     return "\n".join((*rules, code))
 
@@ -108,7 +110,7 @@ QPushButton#modelButton {{ padding: 0 {Space.S}px 0 {Space.M}px; }}
 QPushButton#resetTemperature {{ padding: 0 {Space.XS}px; margin-left: -{Space.XS + 1}px; }}
 QPushButton[kind="row"] {{
   background: transparent; border-color: transparent; border-radius: {Radius.ROW}px;
-  text-align: left; min-height: {Size.ROW - 2}px;
+  text-align: left; padding: 0 {Space.S - 1}px; min-height: {Size.ROW - 2}px;
 }}
 QPushButton[kind="row"]:hover {{ background: {colors.hover}; }}
 QPushButton[kind="row"]:focus {{ border-color: {colors.accent}; }}

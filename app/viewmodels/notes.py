@@ -6,18 +6,26 @@ from app.conversation.tree import Conversation, shown_path
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.words import composer, models as words
 from engine.catalog.card import STARTER_NOTE, ModelCard, Source
+from engine.errors import ModelFolderError
+from engine.types import Problem
 
 
 def model_note(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
     """What a person should know of the model before the first message; empty when all is well."""
-    if status.phase is ModelPhase.NONE and status.problem is not None:
-        return f"{words.NO_MODELS} {status.problem.cause} {status.problem.advice}".strip()
-    if status.phase is ModelPhase.FAILED and status.problem is not None:
-        return str(status.problem)
+    problem = status.problem
+    if problem is not None and status.phase is ModelPhase.NONE and _is_no_model(problem):
+        return words.NO_MODELS
+    if problem is not None:
+        return str(problem)
     in_use = next((card for card in cards if str(card.path) == status.path), None)
     if in_use is not None and in_use.source is Source.STARTER:
         return f"{STARTER_NOTE}."
     return ""
+
+
+def _is_no_model(problem: Problem) -> bool:
+    """Nothing went wrong: there is not even the starter model."""
+    return problem.title == ModelFolderError.title
 
 
 def reading_note(conversation: Conversation, status: ModelStatus) -> str:

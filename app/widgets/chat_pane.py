@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sys
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from app.controllers.core import Core
 from app.controllers.desk import join_texts
@@ -19,7 +20,7 @@ from app.theme.tokens import Millis, Space
 from app.viewmodels.notes import model_note, reading_note
 from app.viewmodels.state_line import Waiting
 from app.widgets.composer import Composer
-from app.widgets.empty_state import Question, RecentChats
+from app.widgets.empty_state import ModelNote, Question, RecentChats
 from app.widgets.find_bar import FindBar
 from app.widgets.focus_ring import FocusRing
 from app.widgets.notice import Notice
@@ -30,6 +31,7 @@ from app.words import commands, composer as words
 from engine.errors import ContextFullError
 from engine.types import ConversationId, Problem
 
+EMPTY_PLACE = 0.4  # of the window's height, from its top: where the composer of an empty chat is
 PRIVACY_CHATS = 10  # the first chats say where they run
 PRIVACY = words.PRIVATE_ON_MAC if sys.platform == "darwin" else words.PRIVATE
 
@@ -51,13 +53,14 @@ class ChatPane(QWidget):
         FocusRing(theme, self.view)
         self.transcript = TranscriptBinding(self.view, core.desk, core.turns, core.chat, self)
         self.find_bar = FindBar(theme, self.view, self)
-        self.question = Question(self)
+        self.question = Question(theme, self)
+        self.model_note = ModelNote(self)
         self.recent = RecentChats(self)
         self.notice = Notice(theme, self)
         self.queued = QueuedMessage(theme, self)
         self.composer = Composer(theme, self)
         self._above = QWidget(self)
-        self._below = QWidget(self)
+        self._layout = QVBoxLayout(self)
         self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._build()
         self._connect()
@@ -87,20 +90,18 @@ class ChatPane(QWidget):
             self.stop()
 
     def _build(self) -> None:
-        for spacer in (self._above, self._below):
-            spacer.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        layout = QVBoxLayout(self)
+        layout = self._layout
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(self._above, 3)
+        layout.addWidget(self._above)
         layout.addWidget(self.question)
         layout.addWidget(self.find_bar)
-        layout.addWidget(self.view, 5)
+        layout.addWidget(self.view, 1)
         layout.addLayout(_centred(self.notice))
         layout.addLayout(_centred(self.queued))
         layout.addWidget(self.composer)
-        layout.addLayout(_centred(self.recent))
-        layout.addWidget(self._below, 7)
+        layout.addLayout(_centred(self.model_note))
+        layout.addWidget(self.recent, 1)
 
     def _connect(self) -> None:
         core, composer = self._core, self.composer
@@ -122,7 +123,7 @@ class ChatPane(QWidget):
         composer.refused.connect(self.said)
         self.find_bar.left.connect(composer.edit.setFocus)
         self.queued.withdrawn.connect(self._withdraw)
-        self.question.choose_requested.connect(self.choose_model_requested)
+        self.model_note.choose_requested.connect(self.choose_model_requested)
         self.recent.chosen.connect(core.library.select)
         self._draft_timer.timeout.connect(self._save_draft)
 
@@ -137,9 +138,8 @@ class ChatPane(QWidget):
         self._refresh_queue()
         self._refresh_setup()
         self._refresh_words()
-        layout = self.layout()
-        if layout is not None:
-            layout.activate()  # what is shown where it was left must know how high the view is
+        self._layout.activate()  # what is shown where it was left must know how high the view is
+        self._place_composer()
         self.transcript.show(self._shown)
 
     def _send(self, text: str) -> None:
@@ -202,7 +202,7 @@ class ChatPane(QWidget):
             return
         if problem.title == ContextFullError.title and refusal.text:
             self.notice.offer(problem, words.MOVE_TO_NEW_CHAT, self._move_to_new_chat)
-        elif self.question.isVisible() and self.question.has_sentence:
+        elif self.model_note.isVisible():
             self.choose_model_requested.emit()  # the reason is on show already
         elif self._core.models.status.facts is None:
             self.notice.offer(problem, commands.CHOOSE_MODEL, self.choose_model_requested.emit)
@@ -232,14 +232,30 @@ class ChatPane(QWidget):
         library, models = self._core.library, self._core.models
         conversation = self._core.desk.get(self._shown)
         empty = not shown_path(conversation)
-        for part in (self._above, self._below, self.question):
+        for part in (self._above, self.question, self.recent):
             part.setVisible(empty)
         self.view.setVisible(not empty)
-        self.question.set_sentence(model_note(models.status, models.cards))
+        note = model_note(models.status, models.cards) if empty else ""
+        self.model_note.show_text(note)
         others = [one for one in library.summaries if one.conversation_id != self._shown]
-        self.recent.show_recent(others if empty else ())
-        privacy = PRIVACY if len(library.summaries) <= PRIVACY_CHATS else ""
+        self.recent.show_recent(others)
+        privacy = PRIVACY if len(library.summaries) <= PRIVACY_CHATS and not note else ""
         self.composer.set_caption(reading_note(conversation, models.status) or privacy)
+
+    def _place_composer(self) -> None:
+        """In an empty chat its middle stands at a part of the window's height."""
+        window, box = self.window(), self.composer.box
+        wanted = round(window.height() * EMPTY_PLACE)
+        is_at = box.mapTo(window, box.rect().center()).y()
+        self._above.setFixedHeight(max(0, self._above.height() + wanted - is_at))
+        self._layout.activate()
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        done = super().event(event)
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+            self._place_composer()
+        return done
 
 
 def _centred(card: QWidget) -> QHBoxLayout:

@@ -10,6 +10,7 @@ from typing_extensions import override
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Size, Space
 from app.widgets.composer_edit import ComposerEdit
+from app.widgets.line_height import Sentences
 from app.widgets.message_edit import send_key
 from app.widgets.send_button import SendButton, SendState
 from app.widgets.thinking_chip import ThinkingChip
@@ -32,11 +33,12 @@ class Composer(QWidget):
         super().__init__(parent)
         self._answering = False
         self.edit = ComposerEdit(self)
+        self.box = _Box(theme, self.edit, self)
         self.thinking = ThinkingChip(self)
         self.button = SendButton(theme, self)
         self._queue_label = QLabel(self)
-        self._caption = QLabel(self)
-        self._build(theme)
+        self._caption = Sentences(self, "caption")
+        self._build()
         self._connect()
 
     @property
@@ -65,12 +67,10 @@ class Composer(QWidget):
         self._caption.setText(text)
         self._caption.setVisible(bool(text))
 
-    def _build(self, theme: Theme) -> None:
+    def _build(self) -> None:
         self._queue_label.setProperty("type", "small")
         self._queue_label.setProperty("tone", "secondary")
-        self._caption.setProperty("type", "caption")
         self._caption.setProperty("tone", "tertiary")
-        self._caption.setWordWrap(True)
         self._caption.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         row = QHBoxLayout()
         row.setSpacing(Space.S)
@@ -78,14 +78,13 @@ class Composer(QWidget):
         row.addStretch()
         row.addWidget(self._queue_label)
         row.addWidget(self.button)
-        box = _Box(theme, self.edit, self)
-        inner = QVBoxLayout(box)
-        inner.setContentsMargins(Space.L, Space.M, Space.S, Space.S)
+        inner = QVBoxLayout(self.box)
+        inner.setContentsMargins(Space.L, Space.M + Space.HAIR, Space.S, Space.S)
         inner.setSpacing(Space.XS)
         inner.addWidget(self.edit)
         inner.addLayout(row)
         centre = QHBoxLayout()
-        centre.addWidget(box)
+        centre.addWidget(self.box)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(Space.L, Space.S, Space.L, Space.L)
         layout.setSpacing(Space.S)

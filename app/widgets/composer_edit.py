@@ -15,7 +15,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 from typing_extensions import override
 
-from app.theme.tokens import Space
+from app.theme.tokens import Type
 from app.viewmodels.long_lines import break_long_lines, rejoin_lines
 from app.widgets.message_edit import MessageEdit
 from app.words import composer as words
@@ -31,12 +31,12 @@ class ComposerEdit(MessageEdit):
     edit_last_requested = Signal()  # Up in an empty field
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__(words.MESSAGE, parent)
+        super().__init__(words.MESSAGE, Type.COMPOSER.line, parent)
         self.setObjectName("composerEdit")
         self.setPlaceholderText(words.MESSAGE)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.document().documentLayout().documentSizeChanged.connect(self._fit)
+        self.lines.documentSizeChanged.connect(self._fit)
         self._fit()
 
     @property
@@ -52,7 +52,7 @@ class ComposerEdit(MessageEdit):
     def _fit(self) -> None:
         """Grow with the text."""
         num_lines = min(MAX_LINES, sum(self._line_counts()))
-        height = num_lines * self.fontMetrics().lineSpacing() + Space.XS
+        height = num_lines * self.lines.line_height
         if height != self.height():
             self.setFixedHeight(height)
         policy = Qt.ScrollBarPolicy
@@ -66,7 +66,7 @@ class ComposerEdit(MessageEdit):
         for _ in range(MAX_LINES):
             if not block.isValid():
                 return
-            self.document().documentLayout().blockBoundingRect(block)  # lays the paragraph out
+            self.lines.blockBoundingRect(block)  # lays the paragraph out
             yield max(1, block.layout().lineCount())
             block = block.next()
 

@@ -13,16 +13,17 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPen
+from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 from typing_extensions import override
 
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
-from app.theme.tokens import Radius, Size, Space, Type
+from app.theme.tokens import Size, Space, Type
 from app.viewmodels.conversations import ConversationRow, ConversationsModel, Heading
 from app.widgets.fields import LineField
-from app.words import window as words
+from app.widgets.row_painting import paint_row_ground
+from app.words import units, window as words
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -40,7 +41,7 @@ class ConversationDelegate(QStyledItemDelegate):
     def _paint_heading(self, painter: QPainter, rect: QRect, heading: Heading) -> None:
         painter.setFont(self._theme.fonts.font(Type.SECTION))
         painter.setPen(QColor(self._theme.colors.tertiary))
-        inner = rect.adjusted(Space.L, 0, -Space.L, -Space.XS)
+        inner = _inner(_body(rect)).adjusted(0, 0, 0, -Space.XS)
         painter.drawText(
             inner, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, heading.text
         )
@@ -49,21 +50,10 @@ class ConversationDelegate(QStyledItemDelegate):
         self, painter: QPainter, option: QStyleOptionViewItem, row: ConversationRow
     ) -> None:
         colors = self._theme.colors
-        state = option.state
-        selected = bool(state & QStyle.StateFlag.State_Selected)
-        hovered = bool(state & QStyle.StateFlag.State_MouseOver)
-        focused = bool(state & QStyle.StateFlag.State_HasFocus)
         body = _body(option.rect)
-        if selected or hovered:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(colors.selected if selected else colors.hover))
-            painter.drawRoundedRect(body, Radius.ROW, Radius.ROW)
-        if focused:
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(QColor(colors.accent), Space.HAIR))
-            painter.drawRoundedRect(QRectF(body).adjusted(1, 1, -1, -1), Radius.ROW, Radius.ROW)
-        text_rect = body.adjusted(Space.S, 0, -Space.S, 0)
-        text_rect.setRight(self._paint_end(painter, text_rect, row, hovered=hovered))
+        paint_row_ground(painter, colors, body, option.state)
+        text_rect = _inner(body)
+        text_rect.setRight(self._paint_end(painter, text_rect, row, option.state))
         font = self._theme.fonts.font(Type.UI)
         font.setBold(row.unseen)
         painter.setFont(font)
@@ -74,18 +64,22 @@ class ConversationDelegate(QStyledItemDelegate):
         painter.drawText(text_rect, Qt.AlignmentFlag.AlignVCenter, title)
 
     def _paint_end(
-        self, painter: QPainter, rect: QRect, row: ConversationRow, *, hovered: bool
+        self, painter: QPainter, rect: QRect, row: ConversationRow, state: QStyle.StateFlag
     ) -> int:
         """Paint what stands at the right; return where the title must end."""
         colors = self._theme.colors
-        if hovered:
+        if state & QStyle.StateFlag.State_MouseOver:
             icon = _menu_rect(rect)
             self._theme.icons.paint(painter, Icon.MORE, colors.secondary, QRectF(icon))
             return icon.left() - Space.S
         if row.activity:
             font = self._theme.fonts.font(Type.CAPTION)
             painter.setFont(font)
-            painter.setPen(QColor(colors.instant.ink))
+            waiting = (
+                colors.secondary if state & QStyle.StateFlag.State_Selected else colors.tertiary
+            )
+            is_rate = row.activity != units.NO_RATE
+            painter.setPen(QColor(colors.instant.ink if is_rate else waiting))
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
             painter.drawText(rect, align, row.activity)
             return rect.right() - QFontMetrics(font).horizontalAdvance(row.activity) - Space.S
@@ -119,7 +113,7 @@ class ConversationDelegate(QStyledItemDelegate):
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         is_first = index.row() == 0  # nothing above it to keep away from
-        return QSize(0, Size.CONTROL_MINI if is_first else Size.ROW)
+        return QSize(0, Size.CONTROL_MINI if is_first else Size.ROW + Space.HAIR)
 
     @override
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
@@ -146,7 +140,7 @@ class ConversationDelegate(QStyledItemDelegate):
     def updateEditorGeometry(
         self, editor: QWidget, option: QStyleOptionViewItem, index: Index
     ) -> None:
-        editor.setGeometry(_body(option.rect).adjusted(0, 2, 0, -2))
+        editor.setGeometry(_body(option.rect).adjusted(1, 3, -1, -3))  # the text stays in its place
 
     @override
     def editorEvent(
@@ -161,7 +155,7 @@ class ConversationDelegate(QStyledItemDelegate):
             and event.type() is QEvent.Type.MouseButtonPress
             and isinstance(self._model.row_at(index), ConversationRow)
         ):
-            target = _menu_rect(_body(option.rect).adjusted(Space.S, 0, -Space.S, 0))
+            target = _menu_rect(_inner(_body(option.rect)))
             reach = target.adjusted(-Space.XS, -Space.XS, Space.XS, Space.XS)
             if reach.contains(event.position().toPoint()):
                 self.menu_requested.emit(index, target)
@@ -171,6 +165,10 @@ class ConversationDelegate(QStyledItemDelegate):
 
 def _body(rect: QRect) -> QRect:
     return rect.adjusted(Space.S, 1, -Space.S, -1)
+
+
+def _inner(body: QRect) -> QRect:
+    return body.adjusted(Space.M, 0, -Space.M, 0)
 
 
 def _menu_rect(rect: QRect) -> QRect:

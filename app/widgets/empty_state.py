@@ -1,56 +1,75 @@
-"""What stands above and below the composer in an empty chat: a question, recent chats, a word on the model."""
+"""What stands above and below the composer in an empty chat: a question, a word on the model, recent chats."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QFontMetrics, QResizeEvent
+from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from app.conversation.tree import ConversationSummary
-from app.theme.tokens import Size, Space
+from app.theme.palette import Theme
+from app.theme.tokens import Size, Space, Type
+from app.widgets.line_height import Sentences
 from app.words import commands, window as words
 
 MAX_RECENT = 4
 
 
 class Question(QWidget):
-    """The heading, and one sentence on the model where it needs one."""
+    """The heading, smaller where it would not fit into one line."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.title = QLabel(words.QUESTION, self)
+        self.title.setProperty("type", "empty")
+        self.title.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self.title.setMinimumWidth(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(Space.L, 0, Space.L, Space.S)
+        layout.addWidget(self.title)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        metrics = QFontMetrics(self._theme.fonts.font(Type.EMPTY))
+        fits = metrics.horizontalAdvance(self.title.text()) <= self.width() - 2 * Space.L
+        kind = "empty" if fits else "empty-narrow"
+        if kind != self.title.property("type"):
+            self.title.setProperty("type", kind)
+            self.style().unpolish(self.title)
+            self.style().polish(self.title)
+
+
+class ModelNote(QWidget):
+    """A sentence on the model where it needs one, with the way to another one."""
 
     choose_requested = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.title = QLabel(words.QUESTION, self)
-        self.title.setProperty("type", "empty")
-        self.sentence = QLabel(self)
+        self.sentence = Sentences(self)
         self.sentence.setProperty("tone", "secondary")
+        self.sentence.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.button = QPushButton(commands.CHOOSE_MODEL, self)
         self.button.clicked.connect(self.choose_requested)
+        self.setMaximumWidth(Size.PICKER_WIDTH)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(Space.XL, 0, Space.XL, Space.L)
-        layout.setSpacing(Space.S)
-        for part in (self.title, self.sentence):
-            part.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-            part.setWordWrap(True)
-            layout.addWidget(part)
+        layout.setContentsMargins(0, 0, 0, Space.L)
+        layout.setSpacing(Space.M)
+        layout.addWidget(self.sentence)
         layout.addWidget(self.button, 0, Qt.AlignmentFlag.AlignHCenter)
-        self.set_sentence("")
 
-    @property
-    def has_sentence(self) -> bool:
-        return bool(self.sentence.text())
-
-    def set_sentence(self, text: str) -> None:
-        """Say this about the model, with the way to another one."""
+    def show_text(self, text: str) -> None:
         self.sentence.setText(text)
-        self.sentence.setVisible(bool(text))
-        self.button.setVisible(bool(text))
+        self.setVisible(bool(text))
 
 
 class RecentChats(QWidget):
-    """Up to four conversations to go back to."""
+    """Up to four conversations to go back to, as many as there is room for."""
 
     chosen = Signal(object)  # ConversationId
 
@@ -58,13 +77,13 @@ class RecentChats(QWidget):
         super().__init__(parent)
         self._summaries: tuple[ConversationSummary, ...] = ()
         self._buttons: list[QPushButton] = []
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
+        self._layout = layout = QVBoxLayout(self)
         layout.setSpacing(Space.HAIR)
         self._label = QLabel(words.RECENT, self)
         self._label.setProperty("type", "section")
         self._label.setProperty("tone", "tertiary")
-        self._label.setContentsMargins(Space.M, 0, 0, Space.XS)
+        self._label.setIndent(Space.S)
         layout.addWidget(self._label)
         for number in range(MAX_RECENT):
             button = QPushButton(self)
@@ -72,20 +91,31 @@ class RecentChats(QWidget):
             button.clicked.connect(lambda _checked=False, at=number: self._on_clicked(at))
             layout.addWidget(button)
             self._buttons.append(button)
-        self.setMaximumWidth(Size.COLUMN)
+        layout.addStretch()
 
     def show_recent(self, summaries: Sequence[ConversationSummary]) -> None:
         """Newest first."""
         self._summaries = tuple(summaries[:MAX_RECENT])
-        self._label.setVisible(bool(summaries))
+        for summary, button in zip(self._summaries, self._buttons, strict=False):
+            room = Size.COLUMN - Size.CONTROL_LARGE * 2
+            elide = QFontMetrics(button.font()).elidedText
+            button.setText(elide(summary.title, Qt.TextElideMode.ElideRight, room))
+            button.setAccessibleName(words.go_on_with(summary.title))
+        self._fit()
+
+    def _fit(self) -> None:
+        side = max(Space.XL, (self.width() - Size.COLUMN) // 2)
+        self._layout.setContentsMargins(side, 0, side, 0)
+        room = self.height() - self._label.sizeHint().height() - Space.M
+        count = min(len(self._summaries), room // (Size.ROW + Space.HAIR))
+        self._label.setVisible(count > 0)
         for number, button in enumerate(self._buttons):
-            button.setVisible(number < len(self._summaries))
-            if number < len(self._summaries):
-                title = self._summaries[number].title
-                room = Size.COLUMN - Size.CONTROL_LARGE * 2
-                metrics = QFontMetrics(button.font())
-                button.setText(metrics.elidedText(title, Qt.TextElideMode.ElideRight, room))
-                button.setAccessibleName(words.go_on_with(title))
+            button.setVisible(number < count)
 
     def _on_clicked(self, number: int) -> None:
         self.chosen.emit(self._summaries[number].conversation_id)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.conversation.tree import Conversation, Setup
-from app.theme.tokens import Millis, Size, Space
+from app.theme.tokens import Millis, Size, Space, Type
 from app.widgets.fields import LineField, TextField
 from app.widgets.preset_button import PresetButton
 from app.widgets.sampling_fields import SamplingFields
@@ -58,7 +58,7 @@ class Inspector(QWidget):
         self._setup = Setup()
         self._defaults = SamplingParams()
         self.preset = PresetButton(self)
-        self.prompt = PromptEdit(self)
+        self.prompt = PromptEdit(Type.UI.line, self)
         self.slider = QSlider(Qt.Orientation.Horizontal, self)
         self.number = LineField(self)
         self.reset = QPushButton(self)

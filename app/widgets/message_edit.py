@@ -34,8 +34,8 @@ class MessageEdit(TextField):
     submitted = Signal()
     cancelled = Signal()
 
-    def __init__(self, name: str, parent: QWidget) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, line_height: int, parent: QWidget) -> None:
+        super().__init__(line_height, parent)
         self.setAccessibleName(name)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)

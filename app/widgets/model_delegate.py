@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QTextDocument
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 from typing_extensions import override
 
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
-from app.theme.tokens import Radius, Size, Space, TextStyle, Type
+from app.theme.tokens import Size, Space, TextStyle, Type
 from app.viewmodels.models import PickerModel, PickerRow
+from app.widgets.line_height import as_lines
+from app.widgets.row_painting import paint_row_ground
 
 Index = QModelIndex | QPersistentModelIndex
 
-_WRAPPED = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignTop
+_MARKED = QStyle.StateFlag.State_MouseOver | QStyle.StateFlag.State_Selected
 _PADDING = Space.S + Space.HAIR
 _BASE_HEIGHT = Type.UI.line + Space.HAIR + Type.SMALL.line + 2 * _PADDING
 
@@ -27,10 +29,10 @@ class ModelDelegate(QStyledItemDelegate):
         self._theme = theme
         self._model = model
 
-    def _paint_row(self, painter: QPainter, rect: QRect, row: PickerRow) -> None:
+    def _paint_row(self, painter: QPainter, rect: QRect, row: PickerRow, *, marked: bool) -> None:
         colors = self._theme.colors
         inner = rect.adjusted(Space.M, _PADDING, -Space.M, -_PADDING)
-        end = self._paint_end(painter, inner, row)
+        end = self._paint_end(painter, inner, row, marked=marked)
         top = QRect(inner.left(), inner.top(), end - inner.left(), Type.UI.line)
         name_style = TextStyle(Type.UI.size, Type.UI.line, 500)
         self._text(
@@ -41,13 +43,20 @@ class ModelDelegate(QStyledItemDelegate):
         ink = colors.secondary if row.usable else colors.tertiary
         self._text(painter, second, row.description, Type.SMALL, ink)
         if row.sentence:
-            box = QRect(inner)
-            box.setTop(second.bottom() + Space.XS)
-            painter.setFont(self._theme.fonts.font(Type.SMALL))
-            painter.setPen(QColor(colors.secondary))
-            painter.drawText(box, _WRAPPED, row.sentence)
+            painter.translate(inner.left(), second.bottom() + 1 + Space.HAIR)
+            self._sentence(row.sentence).drawContents(painter)
 
-    def _paint_end(self, painter: QPainter, inner: QRect, row: PickerRow) -> int:
+    def _sentence(self, text: str) -> QTextDocument:
+        """What stands below a model, laid out."""
+        document = QTextDocument()
+        document.setDocumentMargin(0)
+        document.setDefaultFont(self._theme.fonts.font(Type.SMALL))
+        document.setDefaultStyleSheet(f"p {{ color: {self._theme.colors.secondary} }}")
+        document.setHtml(as_lines(text, Type.SMALL.line))
+        document.setTextWidth(Size.PICKER_WIDTH - 2 * Space.XL - Space.M)
+        return document
+
+    def _paint_end(self, painter: QPainter, inner: QRect, row: PickerRow, *, marked: bool) -> int:
         """Source tag, state and progress at the right; return where the name must end."""
         colors = self._theme.colors
         font = self._theme.fonts.font(Type.CAPTION)
@@ -55,7 +64,7 @@ class ModelDelegate(QStyledItemDelegate):
         tag = QRect(0, inner.top(), metrics.horizontalAdvance(row.source) + Space.L, Type.UI.line)
         tag.moveRight(inner.right())
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(colors.composer_chip))
+        painter.setBrush(QColor(colors.canvas if marked else colors.composer_chip))
         painter.drawRoundedRect(tag, tag.height() / 2, tag.height() / 2)
         painter.setFont(font)
         painter.setPen(QColor(colors.secondary))
@@ -84,7 +93,7 @@ class ModelDelegate(QStyledItemDelegate):
         return width
 
     def _paint_bar(self, painter: QPainter, line: QRect, fraction: float) -> None:
-        bar = QRectF(0, line.bottom() + Space.XS, 2 * Size.CONTROL_LARGE, Space.XS)
+        bar = QRectF(0, line.bottom() + Space.HAIR, 2 * Size.CONTROL_LARGE, Space.XS)
         bar.moveRight(line.right())
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(self._theme.colors.strong_line))
@@ -102,22 +111,14 @@ class ModelDelegate(QStyledItemDelegate):
 
     @override
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        colors = self._theme.colors
         row = self._model.row_at(index)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         body = option.rect.adjusted(Space.XS, 0, -Space.XS, 0)
-        state = option.state
-        hovered = bool(state & QStyle.StateFlag.State_MouseOver)
-        if row.usable and (hovered or state & QStyle.StateFlag.State_Selected):
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(colors.hover))
-            painter.drawRoundedRect(body, Radius.ROW, Radius.ROW)
-        if row.usable and state & QStyle.StateFlag.State_HasFocus:
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(QColor(colors.accent), Space.HAIR))
-            painter.drawRoundedRect(QRectF(body).adjusted(1, 1, -1, -1), Radius.ROW, Radius.ROW)
-        self._paint_row(painter, body, row)
+        if row.usable:
+            paint_row_ground(painter, self._theme.colors, body, option.state)
+        marked = row.usable and bool(option.state & _MARKED)
+        self._paint_row(painter, body, row, marked=marked)
         painter.restore()
 
     @override
@@ -125,7 +126,5 @@ class ModelDelegate(QStyledItemDelegate):
         row = self._model.row_at(index)
         height = _BASE_HEIGHT
         if row.sentence:
-            room = QRect(0, 0, Size.PICKER_WIDTH - 2 * Space.XL - Space.M, 0)
-            metrics = QFontMetrics(self._theme.fonts.font(Type.SMALL))
-            height += metrics.boundingRect(room, _WRAPPED, row.sentence).height() + Space.XS
+            height += round(self._sentence(row.sentence).size().height()) + Space.HAIR
         return QSize(0, height)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, QPoint, QRectF, Qt, QTimer, Signal
+from PySide6.QtCore import QModelIndex, QPoint, QRect, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -29,6 +29,7 @@ from app.viewmodels.models import (
     picker_rows,
 )
 from app.viewmodels.notes import model_note
+from app.widgets.line_height import Sentences
 from app.widgets.model_delegate import ModelDelegate
 from app.words import commands, models as words
 
@@ -49,7 +50,7 @@ class ModelPicker(QFrame):
         self._models = models
         self._rows = PickerModel(self)
         self.list = QListView(self)
-        self.sentence = QLabel(self)
+        self.sentence = Sentences(self)
         self.suggestion = Suggestion(self)
         self.add_folder = QPushButton(commands.ADD_FOLDER, self)
         self._layout = QVBoxLayout(self)
@@ -58,14 +59,13 @@ class ModelPicker(QFrame):
         self._refresh()
 
     def open_below(self, anchor: QWidget) -> None:
-        """Show under the anchor, right edges aligned, inside the screen."""
-        self._fit()
+        """Show under the anchor, right edges aligned, inside the window and the screen."""
+        window = anchor.window()
+        inside = QRect(window.mapToGlobal(QPoint(0, 0)), window.size())
+        inside &= anchor.screen().availableGeometry()
         corner = anchor.mapToGlobal(QPoint(anchor.width(), anchor.height() + Space.XS))
-        corner.setX(corner.x() - self.width())
-        area = anchor.screen().availableGeometry()
-        corner.setX(max(area.left(), min(corner.x(), area.right() - self.width())))
-        corner.setY(max(area.top(), min(corner.y(), area.bottom() - self.height())))
-        self.move(corner)
+        self._fit(inside.bottom() - Space.S - corner.y())
+        self.move(max(inside.left(), corner.x() - self.width()), corner.y())
         self.show()
         self._mark_current()
         self.list.setFocus(Qt.FocusReason.PopupFocusReason)
@@ -81,7 +81,6 @@ class ModelPicker(QFrame):
         self.list.setMouseTracking(True)
         self.list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.sentence.setWordWrap(True)
         self.sentence.setProperty("tone", "secondary")
         row = QHBoxLayout()
         row.addStretch()
@@ -112,17 +111,24 @@ class ModelPicker(QFrame):
         self.sentence.setText(sentence)
         self.sentence.setVisible(bool(sentence))
         offers = only_demo(cards) and status.phase is not ModelPhase.SEARCHING
-        self.suggestion.set_command(self._models.suggestion if offers else "")
+        text = words.BETTER if any(card.usable for card in cards) else words.GET_ONE
+        self.suggestion.show_command(self._models.suggestion if offers else "", text)
 
-    def _fit(self) -> None:
-        """As high as the models need, up to the popover's height."""
+    def _fit(self, room: int) -> None:
+        """As high as the models need, up to the popover's height and where there is room for it."""
         delegate, option = self.list.itemDelegate(), QStyleOptionViewItem()
         count = self._rows.rowCount()
         rows = sum(delegate.sizeHint(option, self._rows.index(at)).height() for at in range(count))
         self.list.setFixedHeight(0)
-        others = self._layout.totalHeightForWidth(self.width())
-        self.list.setFixedHeight(max(0, min(rows, Size.PICKER_HEIGHT - others)))
-        self.resize(self.width(), self._layout.totalHeightForWidth(self.width()))
+        others = self._full_height()
+        highest = min(room, Size.PICKER_HEIGHT)
+        self.list.setFixedHeight(max(0, min(rows, highest - others)))
+        self.resize(self.width(), self._full_height())
+
+    def _full_height(self) -> int:
+        if self._layout.hasHeightForWidth():
+            return self._layout.totalHeightForWidth(self.width())
+        return self._layout.totalSizeHint().height()
 
     def _mark_current(self) -> None:
         """Begin at the model in use."""
@@ -159,9 +165,7 @@ class Suggestion(QFrame):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("suggestion")
-        self._label = QLabel(words.BETTER, self)
-        self._label.setWordWrap(True)
-        self._label.setProperty("type", "small")
+        self._label = Sentences(self, "small")
         self._label.setProperty("tone", "secondary")
         self.command = QLabel(self)
         self.command.setProperty("type", "code")
@@ -181,8 +185,9 @@ class Suggestion(QFrame):
         layout.addWidget(self._label)
         layout.addLayout(row)
 
-    def set_command(self, command: str) -> None:
+    def show_command(self, command: str, text: str) -> None:
         self.command.setText(command)
+        self._label.setText(text)
         self.setVisible(bool(command))
 
     def _on_copy(self) -> None:

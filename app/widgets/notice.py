@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.widgets.announcer import announce
 from app.widgets.icon_button import IconButton
+from app.widgets.line_height import Sentences
 from app.words import window as words
 from engine.types import Problem
 
@@ -24,12 +25,10 @@ class Notice(QFrame):
         self.setObjectName("notice")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setMaximumWidth(Size.COLUMN + Space.L)
-        self._title = QLabel(self)
+        self._title = Sentences(self)
         self._title.setProperty("role", "title")
-        self._text = QLabel(self)
+        self._text = Sentences(self)
         for label in (self._title, self._text):
-            label.setWordWrap(True)
-            label.setTextFormat(Qt.TextFormat.PlainText)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.button = QPushButton(self)
         self.button.clicked.connect(self._on_clicked)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.theme.tokens import Size, Space
+from app.widgets.line_height import Sentences
 
 
 class RowList(QWidget):
@@ -20,8 +21,7 @@ class RowList(QWidget):
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(Space.XS)
-        self._empty = QLabel(empty, self)
-        self._empty.setWordWrap(True)
+        self._empty = Sentences(self, text=empty)
         self._empty.setProperty("tone", "secondary")
         self._empty.setMinimumHeight(Size.CONTROL)
         self._layout.addWidget(self._empty)

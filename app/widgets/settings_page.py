@@ -6,6 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from app.theme.tokens import Size, Space
+from app.widgets.focus_order import set_tab_order
+from app.widgets.line_height import Sentences
 
 
 class SettingsPage(QWidget):
@@ -18,9 +20,12 @@ class SettingsPage(QWidget):
         self._grid.setHorizontalSpacing(Space.L)
         self._grid.setVerticalSpacing(Space.S)
         self._grid.setColumnStretch(1, 1)
+        self._grid.setColumnMinimumWidth(0, Size.SETTINGS_LABEL)
+        self.controls: list[QWidget] = []
 
     def add_row(self, words: str, control: QWidget, *, fills: bool = False) -> QLabel:
         """A control, or several in one widget, behind its label."""
+        self.controls.append(control)
         row = self._grid.rowCount()
         label = QLabel(words, self)
         label.setBuddy(control)
@@ -33,13 +38,15 @@ class SettingsPage(QWidget):
 
     def add_note(self, words: str = "") -> QLabel:
         """A sentence below the control before it."""
-        note = QLabel(words, self)
-        note.setWordWrap(True)
-        note.setProperty("type", "small")
+        note = Sentences(self, "small", words)
         note.setProperty("tone", "secondary")
         note.setContentsMargins(0, 0, 0, Space.M)
         self._grid.addWidget(note, self._grid.rowCount(), 1)
         return note
+
+    def order(self) -> None:
+        """Let Tab go from the top down; anew when there are other rows."""
+        set_tab_order(*self.controls)
 
     def end(self) -> None:
         """What is left of the height stays empty."""

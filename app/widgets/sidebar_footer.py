@@ -45,7 +45,7 @@ class SidebarFooter(QPushButton):
         self._bar.setTextVisible(False)
         self._bar.setAccessibleName(words.LOADING)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(Space.L, Space.S, Space.L, Space.S)
+        layout.setContentsMargins(Space.S + Space.M, Space.S, Space.S + Space.M, Space.S)
         layout.setSpacing(Space.XS)
         layout.addStretch()
         for part in (self._name_label, self._word_label, self._bar):
@@ -55,7 +55,7 @@ class SidebarFooter(QPushButton):
 
     def _elide(self) -> None:
         metrics = QFontMetrics(self._name_label.font())
-        room = self.width() - 2 * Space.L
+        room = self.width() - 2 * (Space.S + Space.M)
         self._name_label.setText(metrics.elidedText(self._name, Qt.TextElideMode.ElideMiddle, room))
         self._word_label.setText(metrics.elidedText(self._word, Qt.TextElideMode.ElideRight, room))
         self.setToolTip(words.footer_tip(self._name))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
 from app.theme.tokens import Millis, Space
 from app.widgets.announcer import announce
+from app.widgets.line_height import Sentences
 
 
 class Toast(QFrame):
@@ -18,9 +19,7 @@ class Toast(QFrame):
         super().__init__(parent)
         self.setObjectName("toast")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self._label = QLabel(self)
-        self._label.setWordWrap(True)
-        self._label.setTextFormat(Qt.TextFormat.PlainText)
+        self._label = Sentences(self)
         self._button = QPushButton(self)
         self._button.clicked.connect(self._on_clicked)
         self._act: Callable[[], object] | None = None

@@ -37,7 +37,7 @@ class MessageEditor(QWidget):
     def __init__(self, look: Look, text: str, parent: QWidget) -> None:
         super().__init__(parent)
         self._look = look
-        self._text = EditorText(words.EDIT_FIELD, self)
+        self._text = EditorText(words.EDIT_FIELD, Type.BODY.line, self)
         self._save = QPushButton(words.SAVE_VERSION, self)
         self._cancel = QPushButton(dialogs.CANCEL, self)
         self._build()
@@ -57,6 +57,7 @@ class MessageEditor(QWidget):
     def set_look(self, look: Look) -> None:
         """Take another theme or zoom."""
         self._look = look
+        self._text.lines.line_height = look.px(Type.BODY.line)
         self._text.setFont(look.face(Type.BODY).font)
         self._text.setStyleSheet(f"font-size: {look.px(Type.BODY.size)}px;")
         self._fit()
@@ -88,7 +89,7 @@ class MessageEditor(QWidget):
         self._text.cancelled.connect(self.cancelled)
         self._text.textChanged.connect(self._on_text_changed)
         self._text.resized.connect(self._fit)
-        self._text.document().documentLayout().documentSizeChanged.connect(self._fit)
+        self._text.lines.documentSizeChanged.connect(self._fit)
 
     def _submit(self) -> None:
         if self.text.strip():
@@ -99,15 +100,14 @@ class MessageEditor(QWidget):
 
     def _fit(self) -> None:
         """Be as high as the text, within limits."""
-        line = self._text.fontMetrics().lineSpacing()
         # The document of a QPlainTextEdit measures its height in lines.
-        num_lines = round(self._text.document().documentLayout().documentSize().height())
+        num_lines = round(self._text.lines.documentSize().height())
         scrolls = num_lines > MAX_LINES
         policy = Qt.ScrollBarPolicy
         self._text.setVerticalScrollBarPolicy(
             policy.ScrollBarAsNeeded if scrolls else policy.ScrollBarAlwaysOff
         )
-        height = max(1, min(num_lines, MAX_LINES)) * line + _BORDER
+        height = max(1, min(num_lines, MAX_LINES)) * self._text.lines.line_height
         if height != self._text.minimumHeight():
             self._text.setFixedHeight(height)
             self.height_changed.emit()

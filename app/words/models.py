@@ -7,6 +7,7 @@ from typing import Final
 # The picker.
 MODELS: Final = "Models"
 ON_THIS_COMPUTER: Final = "MODELS ON THIS COMPUTER"
+GET_ONE: Final = "To download one, run this in a terminal. It shows up here when it is complete."
 BETTER: Final = "To get a better one, run this in a terminal. It shows up here when it is complete."
 COPY_COMMAND: Final = "Copy the command"
 
@@ -22,7 +23,9 @@ DEMO_MODEL: Final = "Demo model"
 HYBRID: Final = "hybrid: instant chats"
 TEXT_ONLY: Final = "text only"
 
-NO_MODELS: Final = "No model was found on this computer."
+NO_MODELS: Final = (
+    "There is no model on this computer yet. Download one, or add the folder that has yours."
+)
 
 
 def preparing(percent: str) -> str:

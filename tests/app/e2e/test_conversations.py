@@ -553,6 +553,17 @@ def test_deleting_a_chat_whose_answer_has_not_begun_takes_it_off_the_list(
     assert stage.edit.toPlainText() == "Drop me"
 
 
+def test_a_long_title_is_as_long_as_there_is_room(stage: Stage) -> None:
+    title = "How does the delta rule update its state, and what does a step cost?"
+    stage.chat(title, "Little.")
+    stage.window.resize(1180, 780)
+    stage.settle()
+    assert stage.window.toolbar.title_button.text() == title
+    stage.window.resize(640, 480)
+    stage.settle()
+    assert stage.window.toolbar.title_button.text().endswith("…")
+
+
 def test_rename_in_the_title(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     QTest.mouseClick(stage.window.toolbar.title_button, Qt.MouseButton.LeftButton)

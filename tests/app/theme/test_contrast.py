@@ -25,6 +25,8 @@ def test_more_contrast_is_more_everywhere(plain: Colors, sharp: Colors) -> None:
         assert contrast(pair, sharp) >= contrast(pair, plain)
     lines = Pair("hairline", "canvas"), Pair("strong_line", "canvas")
     assert all(contrast(line, sharp) >= MIN_CONTRAST[Kind.TEXT] for line in lines)
+    around = Pair("selection_line", "selected")
+    assert (contrast(around, plain), contrast(around, sharp) > 10) == (1, True)
 
 
 def test_a_translucent_background_is_seen_through() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.viewmodels.notes import model_note, reading_note
 from engine.catalog.card import STARTER_NOTE
-from engine.errors import ModelFolderError
+from engine.errors import DiskError, ModelFolderError
 from tests.app.viewmodels.test_items import EMPTY, finished, send
 from tests.fakes.fake_engine import FACTS
 from tests.fakes.rig import DEMO, card
@@ -24,8 +24,10 @@ def test_the_demo_model_is_called_what_it_is() -> None:
 def test_without_a_model_the_way_to_one() -> None:
     none = ModelStatus(phase=ModelPhase.NONE, problem=PROBLEM)
     assert model_note(none, ()) == (
-        "No model was found on this computer. It is not installed. Run `make starter`."
+        "There is no model on this computer yet. Download one, or add the folder that has yours."
     )
+    problem = DiskError("/models can’t be read.").problem
+    assert model_note(ModelStatus(phase=ModelPhase.NONE, problem=problem), ()) == str(problem)
 
 
 def test_a_model_that_failed_says_why() -> None:

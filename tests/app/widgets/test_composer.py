@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.conversation.tree import Setup
 from app.settings import Appearance
 from app.theme.palette import Theme
+from app.theme.tokens import Type
 from app.widgets.composer import Composer
 from app.widgets.send_button import SendState
 from tests.fakes.fake_engine import FACTS
@@ -101,14 +102,13 @@ def test_while_it_answers_the_key_sends_and_the_button_stops(composer: Composer)
 
 
 def test_it_grows_to_ten_lines_and_no_further(composer: Composer) -> None:
-    line = composer.edit.fontMetrics().lineSpacing()
-    heights: list[int] = []
+    heights: list[float] = []
     for lines in (1, 2, 10, 11, 500):
         composer.set_text("\n".join(["x"] * lines))
-        heights.append(round((composer.edit.height() - 4) / line))
+        heights.append(composer.edit.height() / Type.COMPOSER.line)
     assert heights == [1, 2, 10, 10, 10]
     composer.set_text("")
-    assert round((composer.edit.height() - 4) / line) == 1
+    assert composer.edit.height() == Type.COMPOSER.line
 
 
 def test_it_grows_with_wrapped_lines(composer: Composer) -> None:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QMenu
 
+from app.theme.tokens import Size, Space
 from app.widgets.commands import CommandId
 from tests.fakes.stage import Key, Stage
 
@@ -116,3 +119,49 @@ def test_a_row_paints_in_every_state(stage: Stage) -> None:
     )
     picture = stage.list.grab()
     assert not picture.isNull()
+
+
+def colours(stage: Stage, row: int) -> list[str]:
+    """From the top of a row to its bottom, behind its title."""
+    picture = stage.list.viewport().grab().toImage()
+    rect = stage.list.visualRect(stage.list.model().index(row, 0))
+    x = round(rect.center().x() * picture.devicePixelRatio())
+    tops = (round(y * picture.devicePixelRatio()) for y in range(rect.top(), rect.bottom() + 1))
+    return [picture.pixelColor(x, top).name().upper() for top in tops]
+
+
+def test_a_row_is_as_high_as_the_tokens_say(stage: Stage) -> None:
+    stage.chat("One", "1")
+    assert colours(stage, 1).count(stage.theme.colors.selected) == Size.ROW
+
+
+def test_more_contrast_draws_a_line_around_the_selected_row(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.run(CommandId.CONTRAST)
+    found = colours(stage, 1)
+    assert found.count(stage.theme.colors.text) == 2 * Space.HAIR
+    assert found.count(stage.theme.colors.selected) == Size.ROW - 2 * Space.HAIR
+
+
+def test_before_there_is_a_rate_its_sign_is_quiet(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.run(CommandId.NEW_CHAT)
+    stage.send("Two")
+    stage.click_row("One")
+    assert stage.row("Two").activity == "…"
+    waiting = inks(stage, "Two")
+    stage.engine.write("a ")
+    stage.settle()
+    stage.rig.origin.tick_s += 0.5
+    stage.engine.write("b ")
+    stage.settle()
+    assert stage.row("Two").activity.endswith("tok/s")
+    ink = stage.theme.colors.instant.ink
+    assert (ink in waiting, ink in inks(stage, "Two")) == (False, True)
+
+
+def inks(stage: Stage, title: str) -> set[str]:
+    rect = stage.list.visualRect(stage.list.model().index(stage.rows.index(title), 0))
+    picture = stage.list.viewport().grab(rect).toImage()
+    points = product(range(picture.width()), range(picture.height()))
+    return {picture.pixelColor(x, y).name().upper() for x, y in points}

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from app.theme.tokens import Size
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
 from engine.catalog.card import STARTER_NOTE
@@ -95,14 +96,14 @@ def test_a_model_that_fails_to_load_says_why(make_stage: MakeStage) -> None:
     stage.engine.fail_load(ModelFolderError("model.safetensors is cut short.").problem)
     stage.settle()
     assert stage.rig.models.status.phase is ModelPhase.FAILED
-    assert "cut short" in stage.pane.question.sentence.text()
+    assert "cut short" in stage.pane.model_note.sentence.text()
     assert stage.edit.toPlainText() == "Early bird"
 
 
 def test_the_demo_model_is_called_what_it_is(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=(BROKEN,), starter=DEMO))
     assert loads(stage) == [str(DEMO.path)]
-    stage.qtbot.waitUntil(lambda: stage.pane.question.sentence.text() == f"{STARTER_NOTE}.")
+    stage.qtbot.waitUntil(lambda: stage.pane.model_note.sentence.text() == f"{STARTER_NOTE}.")
     stage.run(CommandId.CHOOSE_MODEL)
     suggestion = stage.window.picker.suggestion
     assert suggestion.isVisible()
@@ -120,7 +121,7 @@ def test_better_models_need_no_suggestion(stage: Stage) -> None:
 
 def test_without_any_model_the_way_to_one_is_shown(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=()))
-    assert "not installed" in stage.pane.question.sentence.text()
+    assert "no model" in stage.pane.model_note.sentence.text()
     stage.send("Anybody?")
     assert stage.edit.toPlainText() == "Anybody?"
     assert stage.window.picker.isVisible()
@@ -156,3 +157,21 @@ def test_another_model_says_what_it_will_read(make_stage: MakeStage) -> None:
     assert stage.texts == ["Hello there, model", "Hi"]
     stage.chat("Again", "Yes")
     assert "Nothing leaves it" in stage.composer.caption
+
+
+@pytest.mark.parametrize("size", [(640, 480), (1180, 780)], ids=str)
+def test_the_picker_stays_inside_the_window_and_its_list_scrolls(
+    make_stage: MakeStage, size: tuple[int, int]
+) -> None:
+    cards = tuple(card(f"Model-{number}") for number in range(12))
+    stage = make_stage(catalog=FakeCatalog(cards=cards))
+    stage.window.resize(*size)
+    stage.settle()
+    stage.run(CommandId.CHOOSE_MODEL)
+    picker, window = stage.window.picker, stage.window
+    inside = QRect(window.mapToGlobal(QPoint(0, 0)), window.size())
+    assert inside.contains(picker.geometry())
+    assert picker.height() <= Size.PICKER_HEIGHT
+    assert picker.list.verticalScrollBar().maximum() > 0
+    assert picker.rect().contains(picker.add_folder.geometry())
+    picker.hide()

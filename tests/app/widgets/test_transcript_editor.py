@@ -8,7 +8,7 @@ from PySide6.QtGui import QGuiApplication, QInputMethodEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPlainTextEdit, QPushButton
 
-from app.theme.tokens import Size
+from app.theme.tokens import Size, Type
 from app.widgets.transcript_editor import MessageEditor
 from tests.fakes.transcript_samples import answer, conversation, question
 from tests.fakes.transcript_stage import LEFT, TranscriptStage
@@ -45,7 +45,7 @@ def test_the_editor_holds_the_text_and_is_as_high_as_it(editing: TranscriptStage
     assert field(editing).toPlainText() == TEXT.strip()
     num_lines = field(editing).document().firstBlock().layout().lineCount()
     assert num_lines > 1
-    assert field(editing).height() >= num_lines * field(editing).fontMetrics().lineSpacing()
+    assert field(editing).height() >= num_lines * Type.BODY.line
 
 
 def test_return_saves(editing: TranscriptStage) -> None:

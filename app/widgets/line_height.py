@@ -1,0 +1,60 @@
+"""Lines as high as the type scale says, where Qt would take the font's own height. Main thread."""
+
+from __future__ import annotations
+
+from html import escape
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QTextBlock, QTextDocument
+from PySide6.QtWidgets import QLabel, QPlainTextDocumentLayout, QWidget
+from typing_extensions import override
+
+from app.theme.window_style import LABEL_TYPES
+
+
+class EvenLines(QPlainTextDocumentLayout):
+    """The layout of an editor of plain text. Each line begins at a multiple of the height."""
+
+    def __init__(self, line_height: int, document: QTextDocument) -> None:
+        super().__init__(document)
+        self.line_height = line_height
+
+    @override
+    def blockBoundingRect(self, block: QTextBlock) -> QRectF:
+        rect = super().blockBoundingRect(block)  # lays the block out, if that has to be
+        layout = block.layout()
+        below = rect.height() - layout.boundingRect().height()
+        count = layout.lineCount()
+        if layout.lineAt(count - 1).y() != (count - 1) * self.line_height:
+            for number in range(count):
+                layout.lineAt(number).setPosition(QPointF(0, number * self.line_height))
+        rect.setHeight(count * self.line_height + below)
+        return rect
+
+
+class Sentences(QLabel):
+    """Words that may need several lines. Plain text, whatever is in it."""
+
+    def __init__(self, parent: QWidget, kind: str = "ui", text: str = "") -> None:
+        super().__init__(parent)
+        self._line_height = LABEL_TYPES[kind].line
+        self._text = ""
+        self.setProperty("type", kind)
+        self.setTextFormat(Qt.TextFormat.RichText)
+        self.setWordWrap(True)
+        self.setText(text)
+
+    @override
+    def text(self) -> str:
+        return self._text
+
+    @override
+    def setText(self, arg__1: str) -> None:
+        self._text = arg__1
+        super().setText(as_lines(arg__1, self._line_height) if arg__1 else "")
+
+
+def as_lines(text: str, line_height: int) -> str:
+    """Plain text as rich text with lines of that height."""
+    lines = escape(text, quote=False).replace("\n", "<br>")
+    return f'<p style="margin: 0; line-height: {line_height}px">{lines}</p>'

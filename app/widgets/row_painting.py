@@ -1,0 +1,31 @@
+"""What a row of a list lies on: below the pointer, selected, with the focus. Main thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtWidgets import QStyle
+
+from app.theme.tokens import Colors, Radius, Space
+
+_State = QStyle.StateFlag
+
+
+def paint_row_ground(
+    painter: QPainter, colors: Colors, rect: QRect, state: QStyle.StateFlag
+) -> None:
+    """Fill it, and put the ring of the focus or of the selection on its edge."""
+    selected, focused = state & _State.State_Selected, state & _State.State_HasFocus
+    line = ""
+    painter.setPen(Qt.PenStyle.NoPen)
+    if selected or state & _State.State_MouseOver:
+        painter.setBrush(QColor(colors.selected if selected else colors.hover))
+        painter.drawRoundedRect(rect, Radius.ROW, Radius.ROW)
+        line = colors.selection_line if selected else ""
+    if focused:
+        line = colors.accent
+    if line:
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(QColor(line), Space.HAIR))
+        ring = QRectF(rect).adjusted(1, 1, -1, -1)
+        painter.drawRoundedRect(ring, Radius.ROW - 1, Radius.ROW - 1)

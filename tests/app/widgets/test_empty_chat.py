@@ -1,0 +1,92 @@
+"""The empty chat, in every size of the window and whatever is said of the model."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton, QWidget
+
+from app.theme.tokens import Size
+from app.widgets.commands import CommandId
+from tests.app.conftest import MakeStage
+from tests.fakes.rig import DEMO, FakeCatalog, card
+from tests.fakes.stage import Stage
+
+pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
+CATALOGS = {
+    "good": FakeCatalog(cards=(card(),)),
+    "demo": FakeCatalog(cards=(), starter=DEMO),
+    "none": FakeCatalog(cards=()),
+}
+SIZES = [(640, 480), (1180, 780), (1600, 1000)]
+
+
+def middle(stage: Stage) -> float:
+    """Where the composer's field is, as a part of the window's height."""
+    box = stage.composer.box
+    return box.mapTo(stage.window, box.rect().center()).y() / stage.window.height()
+
+
+def resized(stage: Stage, size: tuple[int, int]) -> None:
+    stage.window.resize(*size)
+    stage.settle()
+
+
+def recent(stage: Stage) -> list[QPushButton]:
+    return [one for one in stage.pane.recent.findChildren(QPushButton) if one.isVisible()]
+
+
+def inside(widget: QWidget, window: QWidget) -> bool:
+    return window.rect().contains(QRect(widget.mapTo(window, QPoint(0, 0)), widget.size()))
+
+
+@pytest.mark.parametrize("catalog", CATALOGS.values(), ids=CATALOGS)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_the_composer_stands_at_two_fifths(
+    make_stage: MakeStage, catalog: FakeCatalog, size: tuple[int, int]
+) -> None:
+    stage = make_stage(catalog=catalog)
+    resized(stage, size)
+    title = stage.pane.question.title
+    assert middle(stage) == pytest.approx(0.4, abs=0.003)
+    assert title.width() >= title.fontMetrics().horizontalAdvance(title.text())
+    assert title.height() < 2 * title.fontMetrics().height(), "one line"
+    stage.edit.setPlainText("one\ntwo\nthree")
+    stage.settle()
+    assert middle(stage) == pytest.approx(0.4, abs=0.003)
+
+
+def test_it_moves_down_with_the_first_message_and_back_in_a_new_chat(stage: Stage) -> None:
+    stage.send("Hello")
+    assert middle(stage) > 0.7
+    stage.answer("Hi")
+    stage.run(CommandId.NEW_CHAT)
+    assert middle(stage) == pytest.approx(0.4, abs=0.003)
+
+
+def test_as_many_recent_chats_as_there_is_room_for(make_stage: MakeStage) -> None:
+    stage = make_stage(catalog=FakeCatalog(cards=(), starter=DEMO))
+    for number in range(5):
+        stage.rig.origin.time_s += 1
+        stage.chat(f"Question {number}", "Yes")
+        stage.run(CommandId.NEW_CHAT)
+    resized(stage, SIZES[0])
+    assert 0 < len(recent(stage)) < 4
+    assert all(inside(one, stage.window) for one in recent(stage))
+    resized(stage, SIZES[1])
+    assert [one.text() for one in recent(stage)] == [f"Question {n}" for n in (4, 3, 2, 1)]
+    QTest.mouseClick(recent(stage)[1], Qt.MouseButton.LeftButton)
+    stage.settle()
+    assert stage.texts == ["Question 3", "Yes"]
+
+
+def test_without_a_model_one_sentence_and_one_button(make_stage: MakeStage) -> None:
+    stage = make_stage(catalog=CATALOGS["none"])
+    note = stage.pane.model_note
+    assert note.sentence.text().startswith("There is no model on this computer yet.")
+    assert note.width() <= Size.PICKER_WIDTH
+    assert stage.composer.caption == ""
+    QTest.mouseClick(note.button, Qt.MouseButton.LeftButton)
+    assert stage.window.picker.isVisible()
+    stage.window.picker.hide()
