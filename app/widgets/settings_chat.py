@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
@@ -15,6 +15,7 @@ from app.theme.palette import Theme
 from app.viewmodels.models import shown_name
 from app.widgets.check_box import CheckBox
 from app.widgets.icon_button import IconButton
+from app.widgets.menu import Menu
 from app.widgets.menu_text import plain
 from app.widgets.message_edit import break_key, send_key
 from app.widgets.preset_menu import fill_defaults
@@ -44,7 +45,7 @@ class ChatPage(SettingsPage):
         self.send_key = Segments(words.SEND_WITH, keys, self)
         self.read_ahead = CheckBox(theme, commands.READ_AHEAD, self)
         self.default = QPushButton(self)
-        self._menu = QMenu(self.default)
+        self._menu = Menu(self.default)
         self._list = RowList(words.NO_PRESETS, self._row, self)
         self._build()
         self._connect()
@@ -85,6 +86,7 @@ class ChatPage(SettingsPage):
         for part in (self.default, self._default_label):
             part.setVisible(bool(path and presets.by_name))
         self._list.show_names(list(presets.by_name))
+        self.order()
 
     def _row(self, name: str) -> QWidget:
         row = QWidget(self._list)

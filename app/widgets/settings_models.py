@@ -41,6 +41,7 @@ class ModelsPage(SettingsPage):
 
     def _refresh(self) -> None:
         self._list.show_names(self._preferences.value.model_folders)
+        self.order()
 
     def _row(self, folder: str) -> QWidget:
         row = QWidget(self._list)

@@ -21,6 +21,7 @@ from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.widgets.commands import Actions, CommandId
+from app.widgets.focus_order import set_tab_order
 from app.widgets.settings_appearance import AppearancePage
 from app.widgets.settings_chat import ChatPage
 from app.widgets.settings_models import ModelsPage
@@ -75,6 +76,8 @@ class SettingsWindow(QWidget):
         layout.addLayout(self._row)
         layout.addWidget(line)
         layout.addWidget(self._pages, 1)
+        pages = (self.appearance, self.chat, self.models)
+        set_tab_order(*self.tabs.values(), *(one for page in pages for one in page.controls))
         self._group.buttons()[0].setChecked(True)
 
     def _add(self, icon: Icon, name: str, page: QWidget) -> None:

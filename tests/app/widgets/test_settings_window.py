@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
@@ -128,6 +128,54 @@ def test_folders_can_be_taken_out_again(make_stage: MakeStage) -> None:
     stage.settle()
     assert stage.rig.core.preferences.value.model_folders == ()
     stage.qtbot.waitUntil(lambda: stage.rig.catalog.folders == ())
+
+
+def place(widget: QWidget) -> tuple[int, int]:
+    """From the top down, in a line from the left."""
+    corner = widget.mapTo(widget.window(), widget.rect().center())
+    return corner.y(), corner.x()
+
+
+def tabbed(stop: QWidget) -> list[QWidget]:
+    """Where Tab leads, until it is back."""
+    stop.setFocus()
+    stops: list[QWidget] = []
+    while stop not in stops:
+        stops.append(stop)
+        QTest.keyClick(stop, Key.Key_Tab)
+        stop = stop.window().focusWidget()
+    return stops
+
+
+@pytest.mark.parametrize("tab", [Icon.APPEARANCE, Icon.CHAT, Icon.MODEL])
+def test_tab_goes_from_the_top_down(stage: Stage, tab: Icon) -> None:
+    window = opened(stage, tab)
+    window.chat.send_key.buttons[False].click()
+    window.appearance.appearance.buttons[Appearance.SYSTEM].click()
+    for name in ("One", "Two"):
+        stage.rig.core.presets.put(Preset(name=name))
+        stage.rig.models.add_folder(stage.rig.settings_path.parent / name)
+    stage.qtbot.wait(1)
+    stops = tabbed(window.tabs[tab])
+    assert len(stops) >= 4
+    assert stops == sorted(stops, key=place)
+
+
+def test_controls_begin_at_one_line_on_every_page(stage: Stage) -> None:
+    window = opened(stage)
+    stage.rig.core.presets.put(Preset(name="One"))
+    left: set[int] = set()
+    for tab in window.tabs.values():
+        QTest.mouseClick(tab, LEFT)
+        stage.qtbot.wait(1)
+        pages = (window.appearance, window.chat, window.models)
+        left |= {
+            one.mapTo(window, QPoint(0, 0)).x()
+            for page in pages
+            for one in page.controls
+            if one.isVisible()
+        }
+    assert len(left) == 1
 
 
 @pytest.mark.parametrize("appearance", [Appearance.LIGHT, Appearance.DARK])
