@@ -111,7 +111,10 @@ QToolButton[kind="tab"] {{
   border-radius: {Radius.BUTTON}px; padding: {Space.XS}px {Space.M}px; font-size: {Type.SMALL.size}px;
 }}
 QToolButton[kind="tab"]:hover {{ background: {colors.hover}; }}
-QToolButton[kind="tab"]:checked {{ color: {colors.text}; background: {colors.selected}; }}
+QToolButton[kind="tab"]:checked {{
+  color: {colors.text}; background: {colors.selected}; padding: {Space.XS - 1}px {Space.M - 1}px;
+  border: 2px solid {colors.selection_line};
+}}
 QToolButton[kind="tab"]:focus {{ border-color: {colors.accent}; }}
 QToolButton[kind="icon"] {{
   background: transparent; border: 1px solid transparent; border-radius: {Radius.BUTTON}px;
@@ -148,9 +151,13 @@ QToolTip {{
 }}
 QMenu {{
   color: {colors.text}; background: {colors.raised}; border: 1px solid {colors.strong_line};
-  padding: {Space.XS}px;
+  border-radius: {Radius.POPOVER}px; padding: {Space.XS}px;
 }}
-QMenu::item {{ padding: {Space.XS}px {Space.XL}px {Space.XS}px {Space.M}px; border-radius: {Radius.ROW}px; }}
+QMenu::item {{
+  padding: {Space.XS + 1}px {Space.XL}px {Space.XS + 1}px {Space.M}px;
+  border-radius: {Radius.POPOVER - Space.XS}px;
+}}
+QMenu::indicator {{ width: {Space.L}px; height: {Space.L}px; image: none; }}
 QMenu::item:selected {{ color: {colors.text}; background: {colors.selected}; }}
 QMenu::item:disabled {{ color: {colors.tertiary}; background: transparent; }}
 QMenu::separator {{ height: 1px; background: {colors.hairline}; margin: {Space.XS}px {Space.S}px; }}

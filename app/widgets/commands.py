@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
-from PySide6.QtWidgets import QMenu, QMenuBar, QWidget
+from PySide6.QtWidgets import QMenuBar, QWidget
 
+from app.widgets.menu import Menu
 from app.words import commands as words
 
 
@@ -289,17 +290,18 @@ def make_actions(parent: QWidget, slots: Mapping[CommandId, Callable[[], object]
 
 def fill_menu_bar(bar: QMenuBar, actions: Actions) -> None:
     """Lay the actions out in the order of the table."""
-    menus: dict[str, QMenu] = {}
+    menus: dict[str, Menu] = {}
     for command in COMMANDS:
         if command.menu not in menus:
-            menus[command.menu] = bar.addMenu(command.menu)
+            menus[command.menu] = Menu(bar, command.menu)
+            bar.addMenu(menus[command.menu])
             menus[command.menu].setToolTipsVisible(True)
         menu = menus[command.menu]
         if command.separated:
             menu.addSeparator()
         if command.group:
             if command.group not in menus:
-                menus[command.group] = menu.addMenu(command.group)
+                menus[command.group] = menu.add_menu(command.group)
             menu = menus[command.group]
         menu.addAction(actions[command.id])
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPoint, QRect, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QListView, QMenu, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 from typing_extensions import override
 
 from app.theme.palette import Theme
 from app.viewmodels.conversations import ConversationRow, ConversationsModel, Row
 from app.widgets.conversation_delegate import ConversationDelegate
+from app.widgets.menu import Menu, pop_up
 from app.words import commands, window as words
 from engine.types import ConversationId
 
@@ -53,8 +54,7 @@ class ConversationList(QListView):
     def _show_menu(self, index: QModelIndex, at: QPoint) -> None:
         row = self._rows.row_at(index)
         assert isinstance(row, ConversationRow)
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = Menu(self)
         menu.addAction(commands.RENAME, lambda: self.edit(index))
         keep = menu.addAction(commands.KEEP_READY)
         keep.setCheckable(True)
@@ -63,7 +63,7 @@ class ConversationList(QListView):
             lambda: self.keep_ready_requested.emit(row.conversation_id, not row.keep_ready)
         )
         menu.addAction(commands.DELETE, lambda: self.delete_requested.emit(row.conversation_id))
-        menu.popup(at)
+        pop_up(menu, at)
 
     def _on_menu_requested(self, index: QModelIndex, rect: QRect) -> None:
         self._show_menu(index, self.viewport().mapToGlobal(rect.bottomLeft()))

@@ -7,9 +7,18 @@ key goes on to the window, which brings back what was deleted last.
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QInputMethodEvent, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QInputMethodEvent,
+    QKeyEvent,
+    QKeySequence,
+    QTextDocument,
+)
+from PySide6.QtWidgets import QLineEdit, QMenu, QPlainTextEdit, QWidget
 from typing_extensions import override
+
+from app.widgets.line_height import EvenLines
+from app.widgets.menu import pop_up, round_corners
 
 
 class LineField(QLineEdit):
@@ -33,6 +42,10 @@ class LineField(QLineEdit):
         return super().event(arg__1)
 
     @override
+    def contextMenuEvent(self, arg__1: QContextMenuEvent) -> None:
+        _show_menu(self.createStandardContextMenu(), arg__1)
+
+    @override
     def inputMethodEvent(self, arg__1: QInputMethodEvent) -> None:
         self._is_composing = bool(arg__1.preeditString())
         super().inputMethodEvent(arg__1)
@@ -41,9 +54,13 @@ class LineField(QLineEdit):
 class TextField(QPlainTextEdit):
     """Several lines of plain text."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, line_height: int, parent: QWidget) -> None:
         super().__init__(parent)
         self.is_composing = False
+        document = QTextDocument(self)
+        self.lines = EvenLines(line_height, document)
+        document.setDocumentLayout(self.lines)
+        self.setDocument(document)
 
     @override
     def event(self, e: QEvent) -> bool:
@@ -55,9 +72,18 @@ class TextField(QPlainTextEdit):
         return super().event(e)
 
     @override
+    def contextMenuEvent(self, e: QContextMenuEvent) -> None:
+        _show_menu(self.createStandardContextMenu(), e)
+
+    @override
     def inputMethodEvent(self, e: QInputMethodEvent) -> None:
         self.is_composing = bool(e.preeditString())
         super().inputMethodEvent(e)
+
+
+def _show_menu(menu: QMenu, event: QContextMenuEvent) -> None:
+    round_corners(menu)
+    pop_up(menu, event.globalPos())
 
 
 def _ends_composing(event: QEvent) -> bool:

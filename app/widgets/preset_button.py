@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.conversation.preset import Presets, preset_of
 from app.conversation.tree import Conversation
 from app.theme.tokens import Size
 from app.widgets.dialogs import ask_for_name
+from app.widgets.menu import Menu
 from app.widgets.menu_text import plain
 from app.widgets.preset_menu import fill_defaults
 from app.words import inspector as words
@@ -30,7 +31,7 @@ class PresetButton(QPushButton):
         self._model_path = self._model_name = self._current = ""
         self.setProperty("kind", "chip")
         self.setToolTip(words.PRESET_TIP)
-        self._menu = QMenu(self)
+        self._menu = Menu(self)
         self._menu.aboutToShow.connect(self._fill)
         self.setMenu(self._menu)
 
@@ -54,7 +55,7 @@ class PresetButton(QPushButton):
 
     def _fill(self) -> None:
         menu, names = self._menu, list(self._presets.by_name)
-        for submenu in menu.findChildren(QMenu):
+        for submenu in menu.findChildren(Menu):
             submenu.deleteLater()
         menu.clear()
         for name in names:
@@ -67,7 +68,7 @@ class PresetButton(QPushButton):
         if not names:
             return
         if self._model_path:
-            defaults = menu.addMenu(words.new_chats_with(plain(self._model_name)))
+            defaults = menu.add_menu(words.new_chats_with(plain(self._model_name)))
             fill_defaults(
                 defaults,
                 self._presets,
@@ -75,7 +76,7 @@ class PresetButton(QPushButton):
                 words.BEGIN_WITHOUT_PRESET,
                 partial(self.default_chosen.emit, self._model_path),
             )
-        deleting = menu.addMenu(words.DELETE_PRESET)
+        deleting = menu.add_menu(words.DELETE_PRESET)
         for name in names:
             deleting.addAction(plain(name), partial(self.deleted.emit, name))
 

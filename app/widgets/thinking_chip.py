@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QActionGroup
-from PySide6.QtWidgets import QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.conversation.tree import Setup
+from app.widgets.menu import Menu
 from app.words import composer as words
 from engine.types import ModelFacts
 
@@ -29,7 +30,7 @@ class ThinkingChip(QPushButton):
         self._setup = Setup()
         self.setProperty("kind", "chip")
         self.setToolTip(words.THINKING_TIP)
-        menu = QMenu(self)
+        menu = Menu(self)
         group = QActionGroup(menu)
         self._actions: list[QAction] = []
         for value, name, _shown in CHOICES:

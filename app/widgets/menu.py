@@ -1,0 +1,51 @@
+"""Menus in the look of a popover. Main thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QRectF, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QMenu, QWidget
+from typing_extensions import override
+
+from app.theme.icons import Icon, Icons
+from app.theme.tokens import Space
+
+
+class Menu(QMenu):
+    """Rounded; on a Mac those of the menu bar are the system's own all the same."""
+
+    def __init__(self, parent: QWidget, title: str = "") -> None:
+        super().__init__(title, parent)
+        self._icons = Icons()
+        round_corners(self)
+
+    def add_menu(self, title: str) -> Menu:
+        menu = Menu(self, title)
+        self.addMenu(menu)
+        return menu
+
+    @override
+    def paintEvent(self, arg__1: QPaintEvent) -> None:
+        """With ticks of our own: the style's are bitmaps."""
+        super().paintEvent(arg__1)
+        painter = QPainter(self)
+        color = self.palette().text().color().name()
+        for action in self.actions():
+            if action.isCheckable() and action.isChecked() and action.isVisible():
+                tick = QRectF(0, 0, Space.L, Space.L)
+                tick.moveCenter(QRectF(self.actionGeometry(action)).center())
+                tick.moveLeft(self.actionGeometry(action).left() + Space.XS)
+                self._icons.paint(painter, Icon.CHECK, color, tick)
+
+
+def round_corners(menu: QMenu) -> None:
+    """Let what is behind a menu be seen at its corners, where its style sheet paints nothing."""
+    menu.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
+    bare = Qt.WindowType.FramelessWindowHint | Qt.WindowType.NoDropShadowWindowHint
+    menu.setWindowFlags(menu.windowFlags() | bare)
+
+
+def pop_up(menu: QMenu, at: QPoint) -> None:
+    """Show a menu that was made for this."""
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu.popup(at)

@@ -1,0 +1,69 @@
+"""Menus look like popovers."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor, QContextMenuEvent, QImage
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QMenu, QWidget
+
+from tests.fakes.stage import Stage
+
+pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
+
+
+def painted(menu: QMenu) -> QImage:
+    """On red."""
+    picture = QImage(menu.sizeHint(), QImage.Format.Format_ARGB32)
+    picture.fill(Qt.GlobalColor.red)
+    menu.render(picture, QPoint(0, 0), renderFlags=QWidget.RenderFlag.DrawChildren)
+    return picture
+
+
+def context_menu(stage: Stage, widget: QWidget) -> QMenu:
+    if isinstance(widget, QAbstractScrollArea):
+        widget = widget.viewport()
+    at = QPoint(40, 40) if widget.height() > 40 else widget.rect().center()
+    QApplication.sendEvent(
+        widget, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, widget.mapToGlobal(at))
+    )
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    return menu
+
+
+@pytest.mark.parametrize("place", ["chat", "thinking", "composer", "title", "list"])
+def test_what_is_behind_a_menu_is_seen_at_its_corners(stage: Stage, place: str) -> None:
+    stage.chat("Hello", "Hi")
+    match place:
+        case "chat":
+            menu = stage.window.menuBar().actions()[3].menu()
+        case "thinking":
+            menu = stage.composer.thinking.menu()
+        case "composer":
+            menu = context_menu(stage, stage.edit)
+        case "title":
+            stage.window.toolbar.edit_title()
+            menu = context_menu(stage, stage.window.toolbar.title_field)
+        case _:
+            menu = context_menu(stage, stage.list)
+    assert isinstance(menu, QMenu)
+    menu.ensurePolished()
+    picture = painted(menu)
+    right, bottom = picture.width() - 1, picture.height() - 1
+    for corner in ((0, 0), (right, 0), (0, bottom), (right, bottom)):
+        assert picture.pixelColor(*corner) == QColor("red")
+    assert picture.pixelColor(right // 2, 2) == QColor(stage.theme.colors.raised)
+    assert menu.testAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
+    menu.close()
+
+
+def test_a_tick_stands_at_what_is_on(stage: Stage) -> None:
+    menu = stage.composer.thinking.menu()
+    before = painted(menu)
+    menu.actions()[1].trigger()
+    stage.settle()
+    changed = painted(menu)
+    rects = [menu.actionGeometry(action) for action in menu.actions()[:3]]
+    same = [before.copy(rect) == changed.copy(rect) for rect in rects]
+    assert same == [False, False, True]
