@@ -118,7 +118,6 @@ QToolButton[kind="tab"]:checked {{
 QToolButton[kind="tab"]:focus {{ border-color: {colors.accent}; }}
 QToolButton[kind="icon"] {{
   background: transparent; border: 1px solid transparent; border-radius: {Radius.BUTTON}px;
-  min-width: {inner}px; min-height: {inner}px;
 }}
 QToolButton[kind="icon"]:hover, QToolButton[kind="icon"]:checked {{ background: {colors.hover}; }}
 QToolButton[kind="icon"]:pressed {{ background: {colors.selected}; }}

@@ -235,7 +235,6 @@ class Size:
 class Millis:
     """Durations in milliseconds."""
 
-    EXPAND = 120
     FLUSH = 33
     FLUSH_INACTIVE = 100
     DRAFT_SAVE = 400

@@ -81,7 +81,7 @@ def _field_rules(colors: Colors) -> str:
 #composerEdit {{ font-size: {Type.COMPOSER.size}px; }}
 #systemPrompt {{
   background: {colors.raised}; border: 1px solid {colors.border};
-  border-radius: {Radius.BUTTON}px; padding: {Space.XS}px;
+  border-radius: {Radius.BUTTON}px; padding: {Space.XS}px {Space.S}px;
 }}
 #systemPrompt:focus {{ border-color: {colors.accent}; }}
 #titleField {{ {_font(Type.TITLE)} }}

@@ -12,20 +12,17 @@ from engine.types import Problem
 
 def model_note(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
     """What a person should know of the model before the first message; empty when all is well."""
-    problem = status.problem
-    if problem is not None and status.phase is ModelPhase.NONE and _is_no_model(problem):
-        return words.NO_MODELS
-    if problem is not None:
-        return str(problem)
+    if status.problem is not None:
+        return words.NO_MODELS if _has_no_model(status.problem, status) else str(status.problem)
     in_use = next((card for card in cards if str(card.path) == status.path), None)
     if in_use is not None and in_use.source is Source.STARTER:
         return f"{STARTER_NOTE}."
     return ""
 
 
-def _is_no_model(problem: Problem) -> bool:
+def _has_no_model(problem: Problem, status: ModelStatus) -> bool:
     """Nothing went wrong: there is not even the starter model."""
-    return problem.title == ModelFolderError.title
+    return status.phase is ModelPhase.NONE and problem.title == ModelFolderError.title
 
 
 def reading_note(conversation: Conversation, status: ModelStatus) -> str:

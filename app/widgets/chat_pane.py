@@ -244,6 +244,8 @@ class ChatPane(QWidget):
 
     def _place_composer(self) -> None:
         """In an empty chat its middle stands at a part of the window's height."""
+        if self._above.isHidden():
+            return
         window, box = self.window(), self.composer.box
         wanted = round(window.height() * EMPTY_PLACE)
         is_at = box.mapTo(window, box.rect().center()).y()

@@ -75,11 +75,10 @@ class ConversationDelegate(QStyledItemDelegate):
         if row.activity:
             font = self._theme.fonts.font(Type.CAPTION)
             painter.setFont(font)
-            waiting = (
-                colors.secondary if state & QStyle.StateFlag.State_Selected else colors.tertiary
-            )
-            is_rate = row.activity != units.NO_RATE
-            painter.setPen(QColor(colors.instant.ink if is_rate else waiting))
+            selected = state & QStyle.StateFlag.State_Selected
+            waiting = colors.secondary if selected else colors.tertiary
+            ink = waiting if row.activity == units.NO_RATE else colors.instant.ink
+            painter.setPen(QColor(ink))
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
             painter.drawText(rect, align, row.activity)
             return rect.right() - QFontMetrics(font).horizontalAdvance(row.activity) - Space.S

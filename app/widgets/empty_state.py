@@ -13,6 +13,7 @@ from app.conversation.tree import ConversationSummary
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space, Type
 from app.widgets.line_height import Sentences
+from app.widgets.menu_text import plain
 from app.words import commands, window as words
 
 MAX_RECENT = 4
@@ -77,7 +78,7 @@ class RecentChats(QWidget):
         super().__init__(parent)
         self._summaries: tuple[ConversationSummary, ...] = ()
         self._buttons: list[QPushButton] = []
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self._layout = layout = QVBoxLayout(self)
         layout.setSpacing(Space.HAIR)
         self._label = QLabel(words.RECENT, self)
@@ -96,11 +97,6 @@ class RecentChats(QWidget):
     def show_recent(self, summaries: Sequence[ConversationSummary]) -> None:
         """Newest first."""
         self._summaries = tuple(summaries[:MAX_RECENT])
-        for summary, button in zip(self._summaries, self._buttons, strict=False):
-            room = Size.COLUMN - Size.CONTROL_LARGE * 2
-            elide = QFontMetrics(button.font()).elidedText
-            button.setText(elide(summary.title, Qt.TextElideMode.ElideRight, room))
-            button.setAccessibleName(words.go_on_with(summary.title))
         self._fit()
 
     def _fit(self) -> None:
@@ -111,6 +107,11 @@ class RecentChats(QWidget):
         self._label.setVisible(count > 0)
         for number, button in enumerate(self._buttons):
             button.setVisible(number < count)
+        for summary, button in zip(self._summaries, self._buttons, strict=False):
+            elide = QFontMetrics(button.font()).elidedText
+            width = self.width() - 2 * (side + Space.S)
+            button.setText(plain(elide(summary.title, Qt.TextElideMode.ElideRight, width)))
+            button.setAccessibleName(words.go_on_with(summary.title))
 
     def _on_clicked(self, number: int) -> None:
         self.chosen.emit(self._summaries[number].conversation_id)

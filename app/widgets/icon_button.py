@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QToolButton, QWidget
 
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
+from app.theme.tokens import Size
 from app.widgets.commands import tooltip
 
 
@@ -20,6 +21,7 @@ class IconButton(QToolButton):
         self._icon = icon
         self.setProperty("kind", "icon")
         self.setIconSize(QSize(GRID, GRID))
+        self.setFixedSize(Size.CONTROL, Size.CONTROL)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setAccessibleName(name)
         self.setToolTip(name)

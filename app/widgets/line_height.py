@@ -22,12 +22,15 @@ class EvenLines(QPlainTextDocumentLayout):
     @override
     def blockBoundingRect(self, block: QTextBlock) -> QRectF:
         rect = super().blockBoundingRect(block)  # lays the block out, if that has to be
+        if not block.isValid():
+            return rect
         layout = block.layout()
         below = rect.height() - layout.boundingRect().height()
         count = layout.lineCount()
         if layout.lineAt(count - 1).y() != (count - 1) * self.line_height:
             for number in range(count):
-                layout.lineAt(number).setPosition(QPointF(0, number * self.line_height))
+                line = layout.lineAt(number)
+                line.setPosition(QPointF(line.x(), number * self.line_height))
         rect.setHeight(count * self.line_height + below)
         return rect
 

@@ -43,6 +43,7 @@ class Notice(QFrame):
         layout.setSpacing(Space.XS)
         layout.addLayout(top)
         layout.addWidget(self._text)
+        layout.addSpacing(Space.XS)
         layout.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
         self.hide()
 

@@ -16,15 +16,12 @@ def paint_row_ground(
 ) -> None:
     """Fill it, and put the ring of the focus or of the selection on its edge."""
     selected, focused = state & _State.State_Selected, state & _State.State_HasFocus
-    line = ""
     painter.setPen(Qt.PenStyle.NoPen)
     if selected or state & _State.State_MouseOver:
         painter.setBrush(QColor(colors.selected if selected else colors.hover))
         painter.drawRoundedRect(rect, Radius.ROW, Radius.ROW)
-        line = colors.selection_line if selected else ""
-    if focused:
-        line = colors.accent
-    if line:
+    if selected or focused:
+        line = colors.accent if focused else colors.selection_line
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(line), Space.HAIR))
         ring = QRectF(rect).adjusted(1, 1, -1, -1)

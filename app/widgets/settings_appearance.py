@@ -46,6 +46,7 @@ class AppearancePage(SettingsPage):
         self.zoom.setAccessibleName(words.TEXT_SIZE)
         self.zoom.setMinimumWidth(Size.SIDEBAR_MIN)
         sized = QWidget(self)
+        sized.setFixedHeight(Size.CONTROL)
         row = QHBoxLayout(sized)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(Space.M)

@@ -74,6 +74,9 @@ def show_shortcuts(parent: QWidget, *, return_sends: bool) -> None:
     layout.addWidget(scroller)
     dialog.resize(Size.PICKER_WIDTH, Size.PICKER_HEIGHT)
     dialog.open()
+    scroller.setMinimumWidth(
+        content.minimumSizeHint().width() + scroller.verticalScrollBar().sizeHint().width()
+    )
 
 
 def _native(keys: QKeySequence) -> str:

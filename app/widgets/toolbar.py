@@ -13,6 +13,7 @@ from app.theme.tokens import Size, Space
 from app.widgets.commands import Actions, CommandId
 from app.widgets.fields import LineField
 from app.widgets.icon_button import IconButton
+from app.widgets.menu_text import plain
 from app.words import commands, window as words
 
 
@@ -58,9 +59,8 @@ class Toolbar(QWidget):
     def set_model(self, name: str, note: str = "") -> None:
         """The note, on what the engine does, is in the tooltip: the sidebar may be hidden."""
         metrics = QFontMetrics(self.model_button.font())
-        self.model_button.setText(
-            metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, Size.SIDEBAR_MIN)
-        )
+        elided = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, Size.SIDEBAR_MIN)
+        self.model_button.setText(plain(elided))
         self.model_button.setAccessibleName(words.model_button(name))
         self.model_button.setToolTip(f"{name}\n{note}".strip())
         self._elide()
@@ -141,9 +141,8 @@ class Toolbar(QWidget):
         )
         taken = sum(one.sizeHint().width() + Space.S for one in others if not one.isHidden())
         room = max(Space.HUGE, self.width() - taken - 2 * Space.L - 2 * Space.S)
-        self.title_button.setText(
-            metrics.elidedText(self._title, Qt.TextElideMode.ElideRight, room)
-        )
+        elided = metrics.elidedText(self._title, Qt.TextElideMode.ElideRight, room)
+        self.title_button.setText(plain(elided))
         self.title_button.setAccessibleName(words.title_button(self._title))
         self.title_button.setToolTip(self._title)
 

@@ -562,6 +562,9 @@ def test_a_long_title_is_as_long_as_there_is_room(stage: Stage) -> None:
     stage.window.resize(640, 480)
     stage.settle()
     assert stage.window.toolbar.title_button.text().endswith("…")
+    stage.rig.library.rename(stage.current, "R & D")
+    stage.settle()
+    assert stage.window.toolbar.title_button.text() == "R && D", "no key of a menu"
 
 
 def test_rename_in_the_title(stage: Stage) -> None:

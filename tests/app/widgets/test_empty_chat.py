@@ -71,11 +71,15 @@ def test_as_many_recent_chats_as_there_is_room_for(make_stage: MakeStage) -> Non
         stage.rig.origin.time_s += 1
         stage.chat(f"Question {number}", "Yes")
         stage.run(CommandId.NEW_CHAT)
+    stage.rig.library.rename(stage.rig.library.summaries[0].conversation_id, "Salt & pepper " * 9)
+    stage.settle()
     resized(stage, SIZES[0])
+    assert recent(stage)[0].text().startswith("Salt && pepper Salt &&")
+    assert recent(stage)[0].text().endswith("…")
     assert 0 < len(recent(stage)) < 4
     assert all(inside(one, stage.window) for one in recent(stage))
     resized(stage, SIZES[1])
-    assert [one.text() for one in recent(stage)] == [f"Question {n}" for n in (4, 3, 2, 1)]
+    assert [one.text() for one in recent(stage)[1:]] == [f"Question {n}" for n in (3, 2, 1)]
     QTest.mouseClick(recent(stage)[1], Qt.MouseButton.LeftButton)
     stage.settle()
     assert stage.texts == ["Question 3", "Yes"]
