@@ -119,11 +119,15 @@ class MessageStack:
         self.touch()
 
     def resize(self, width: int) -> None:
+        """Take another width; what is out of sight keeps its height until it is measured anew."""
         if width != self._width:
+            is_first = self._width == 0
             self._width = width
             for layout in self.layouts:
                 layout.resize(width)
-            self._rebuild()
+            if is_first:
+                self._rebuild()
+            self.touch()
 
     def relook(self) -> None:
         self._left.clear()
@@ -170,9 +174,11 @@ class MessageStack:
         if self.layouts:
             yield from range(self.at(top), self.at(top + height) + 1)
 
-    def sync(self, index: int) -> None:
-        """Take over the height that a layout has now."""
-        self._tree.set(index, self._gap(index) + self.layouts[index].height)
+    def sync(self, index: int) -> bool:
+        """Take over the height that a layout has now; True if it is another."""
+        before, height = self._tree[index], self._gap(index) + self.layouts[index].height
+        self._tree.set(index, height)
+        return height != before
 
     def settle(self, wanted_top: Callable[[], int], height: int) -> None:
         """Make exact what is visible at the scroll value that is wanted, which may move by that."""
@@ -252,9 +258,8 @@ class MessageStack:
         for index in self.visible(top, height):
             layout, y = self.layouts[index], self.top(index)
             self._live.add(layout)
-            if layout.settle(top - y, top + height - y):
-                self.sync(index)
-                changed = True
+            changed |= layout.settle(top - y, top + height - y)
+            changed |= self.sync(index)
         return changed
 
     def _release_far_from(self, near: int) -> None:
