@@ -14,7 +14,7 @@ from typing_extensions import override
 from app.controllers.core import Core
 from app.controllers.desk import join_texts
 from app.controllers.turns import Refusal
-from app.conversation.tree import Setup, shown_path
+from app.conversation.tree import Setup, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Space
 from app.viewmodels.notes import model_note, reading_note
@@ -231,14 +231,14 @@ class ChatPane(QWidget):
         """The empty chat's words, and the line below the composer."""
         library, models = self._core.library, self._core.models
         conversation = self._core.desk.get(self._shown)
-        empty = not shown_path(conversation)
+        empty = not has_messages(conversation)
         for part in (self._above, self.question, self.recent):
             part.setVisible(empty)
         self.view.setVisible(not empty)
         note = model_note(models.status, models.cards) if empty else ""
         self.model_note.show_text(note)
         others = [one for one in library.summaries if one.conversation_id != self._shown]
-        self.recent.show_recent(others)
+        self.recent.show_recent(others if empty else ())
         privacy = PRIVACY if len(library.summaries) <= PRIVACY_CHATS and not note else ""
         self.composer.set_caption(reading_note(conversation, models.status) or privacy)
 
