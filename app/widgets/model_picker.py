@@ -88,9 +88,8 @@ class ModelPicker(QFrame):
         layout = self._layout
         layout.setContentsMargins(Space.S, Space.L, Space.S, Space.M)
         layout.setSpacing(Space.S)
-        for part, margin in ((title, Space.M), (self.sentence, Space.M)):
-            part.setContentsMargins(margin, 0, margin, 0)
-        row.setContentsMargins(Space.S, 0, Space.S, 0)
+        for part in (title, self.sentence, row):  # as far in as the text of the models
+            part.setContentsMargins(Space.L, 0, Space.L, 0)
         layout.addWidget(title)
         layout.addWidget(self.list)
         layout.addWidget(self.sentence)
@@ -180,8 +179,8 @@ class Suggestion(QFrame):
         row.addWidget(self.command, 1)
         row.addWidget(self.copy_button)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(Space.M, Space.S, Space.S, Space.S)
-        layout.setSpacing(Space.XS)
+        layout.setContentsMargins(Space.L, Space.M, Space.L, Space.M)
+        layout.setSpacing(Space.S)
         layout.addWidget(self._label)
         layout.addLayout(row)
 
