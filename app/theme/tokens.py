@@ -237,5 +237,4 @@ class Millis:
     UNDO = 8000
     COPIED = 1200
     MARKS = 100
-    STATE_LINE = 4000
     SPEAK = 2000  # between two announcements of what is being written

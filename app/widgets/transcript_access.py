@@ -314,7 +314,9 @@ class CanvasInterface(QAccessibleWidget):
 
 
 def _actions(item: TranscriptItem) -> dict[str, Action]:
-    if item.status is ItemStatus.STREAMING or item.editing:
+    if item.status is ItemStatus.STREAMING:
+        return {commands.STOP: Action.STOP}
+    if item.editing:
         return {}
     parts = user_parts(item) if item.role is Role.USER else answer_parts(item)
     buttons = (part for part in parts if isinstance(part, Button) and part.enabled)

@@ -186,6 +186,8 @@ class TranscriptBinding(QObject):
                 self._regenerate(key)
             case Action.CONTINUE:
                 self._continue(key)
+            case Action.STOP:
+                self._stop()
             case Action.DELETE:
                 self._delete(key)
             case Action.PREVIOUS_VERSION:
@@ -221,6 +223,10 @@ class TranscriptBinding(QObject):
     def _continue(self, key: str) -> None:
         if self._shown is not None:
             self._chat.resume(self._shown, NodeId(key))
+
+    def _stop(self) -> None:
+        if self._shown is not None:
+            self._chat.stop(self._shown)
 
     def _delete(self, key: str) -> None:
         if self._shown is not None:

@@ -16,7 +16,7 @@ class EditorPlace(QObject):
 
     submitted = Signal(str, str)
     cancelled = Signal(str)
-    height_changed = Signal()
+    size_changed = Signal()
 
     def __init__(self, stack: MessageStack, viewport: QWidget) -> None:
         super().__init__(viewport)
@@ -30,15 +30,17 @@ class EditorPlace(QObject):
     def editor(self) -> MessageEditor | None:
         return self._editor
 
-    def sync(self, look: Look) -> None:
-        """Open or close the editor as the items say."""
+    def sync(self, look: Look) -> int | None:
+        """Open or close the editor as the items say; the message whose editor is opened now, if any."""
         edited = next((layout for layout in self._stack.layouts if layout.item.editing), None)
         key = "" if edited is None else edited.item.key
         if key == self._key:
-            return
+            return None
         self._close()
-        if isinstance(edited, UserLayout):
-            self._open(edited, look)
+        if not isinstance(edited, UserLayout):
+            return None
+        self._open(edited, look)
+        return self._stack.index_of(key)
 
     def set_look(self, look: Look) -> None:
         if self._editor is not None:
@@ -50,7 +52,10 @@ class EditorPlace(QObject):
         if index is None or self._editor is None:
             return
         layout = self._stack.layouts[index]
-        rect = layout.editor_rect if isinstance(layout, UserLayout) else None
+        if not isinstance(layout, UserLayout):
+            return
+        self._editor.set_room(layout.text_width)
+        rect = layout.editor_rect
         if rect is not None:
             y = self._stack.top(index) - scroll
             self._editor.setGeometry(rect.translated(left, y).toRect())
@@ -61,8 +66,9 @@ class EditorPlace(QObject):
         editor.set_return_sends(self.return_sends)
         editor.submitted.connect(self._on_submitted)
         editor.cancelled.connect(self._on_cancelled)
-        editor.height_changed.connect(self._reserve)
+        editor.size_changed.connect(self._reserve)
         self._editor = editor
+        editor.set_room(layout.text_width)
         self._reserve()
         editor.show()
         editor.setFocus()
@@ -80,9 +86,9 @@ class EditorPlace(QObject):
             return
         layout = self._stack.layouts[index]
         if isinstance(layout, UserLayout):
-            layout.set_editor_height(self._editor.sizeHint().height())
+            layout.set_editor_size(self._editor.sizeHint())
             self._stack.touch()
-            self.height_changed.emit()
+            self.size_changed.emit()
 
     def _on_submitted(self, text: str) -> None:
         self.submitted.emit(self._key, text)

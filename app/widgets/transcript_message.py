@@ -82,7 +82,7 @@ class MessageLayout(ABC):
             self._change()
 
     def set_newest(self, *, newest: bool) -> None:
-        """Say whether this is the last message: only that one keeps its state line and buttons."""
+        """Say whether this is the last message: only that one keeps its buttons."""
         if newest != self.newest:
             self.newest = newest
             self._change()
@@ -221,6 +221,11 @@ class MessageLayout(ABC):
         number = self._number(place.row)
         self._measure(number)
         return int(self._corner(number).y()) + row.line_top(place.offset)
+
+    @property
+    @abstractmethod
+    def space_below(self) -> int:
+        """How much of its end the eye takes for the gap to the next message."""
 
     @property
     def actions_top(self) -> int:

@@ -1,4 +1,4 @@
-"""Rows that are about a message: state line, thinking pill, fold, how it was cut off, error card.
+"""Rows that are about a message: thinking pill, fold, how it was cut off, error card.
 
 Main thread.
 """
@@ -13,7 +13,6 @@ from typing_extensions import override
 
 from app.theme.icons import Icon
 from app.theme.tokens import Radius, Size, Space, TextStyle, Type
-from app.viewmodels.transcript import StateKind, StateLine
 from app.widgets.transcript_flow import TextFlow
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import Action, Hit, Paint, Row, Target
@@ -21,66 +20,10 @@ from app.words import commands, transcript as words
 from engine.types import Problem
 
 _CONTINUE = Target(Action.CONTINUE)
-_BAR = 3
 _ICON = 16
 _BUTTON_LABEL = TextStyle(Type.UI.size, Type.UI.line, 500)
 _CARD_TITLE = TextStyle(Type.UI.size, Type.UI.line, 600)
 _CARD_TEXT = TextStyle(Type.UI.size, Type.UI.line + 2)
-
-
-class StateRow(Row):
-    """What was done with the conversation's state, or what the answer waits for."""
-
-    def __init__(self, look: Look, line: StateLine) -> None:
-        self.line = line
-        self._look = look
-        self._width = 0
-
-    @override
-    def measure(self, width: int) -> int:
-        self._width = width
-        return self._look.face(Type.SMALL).line + self._look.px(Space.S)
-
-    @override
-    def paint(self, paint: Paint) -> None:
-        look, painter = self._look, paint.painter
-        face = look.face(Type.SMALL)
-        painter.setFont(face.font)
-        painter.setPen(QColor(self._ink()))
-        metrics = QFontMetricsF(face.font)
-        text = metrics.elidedText(self.line.text, Qt.TextElideMode.ElideRight, self._width)
-        painter.drawText(QPointF(0, face.baseline), text)
-        if self.line.fraction is None:
-            return
-        track = QRectF(0, face.line + look.px(Space.XS), min(self._width, look.px(240)), _BAR)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(look.colors.strong_line))
-        painter.drawRoundedRect(track, _BAR / 2, _BAR / 2)
-        track.setWidth(max(_BAR, track.width() * min(1.0, self.line.fraction)))
-        painter.setBrush(QColor(self._ink()))
-        painter.drawRoundedRect(track, _BAR / 2, _BAR / 2)
-
-    @override
-    def hit(self, x: float, y: float) -> Hit | None:
-        if not self.line.details:
-            return None
-        face = self._look.face(Type.SMALL)
-        width = min(self._width, QFontMetricsF(face.font).horizontalAdvance(self.line.text))
-        rect = QRectF(0, 0, width, face.line)
-        tip = self.line.explained
-        return Hit(Target(Action.EXPLAIN), rect, tip) if rect.contains(x, y) else None
-
-    def _ink(self) -> str:
-        colors = self._look.colors
-        match self.line.kind:
-            case StateKind.WAITING:
-                return colors.secondary
-            case StateKind.INSTANT:
-                return colors.instant.ink
-            case StateKind.ON_DISK:
-                return colors.on_disk.ink
-            case StateKind.REPLAYED | StateKind.MUST_READ:
-                return colors.must_read.ink
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ class Action(Enum):
     NEXT_VERSION = auto()
     RETRY = auto()
     CONTINUE = auto()
+    STOP = auto()
     DELETE = auto()
     TOGGLE_THINKING = auto()
     TOGGLE_FOLD = auto()

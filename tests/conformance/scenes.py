@@ -171,7 +171,10 @@ _FAILED = replace(
     cut="Interrupted",
 )
 _READING = StateLine(
-    StateKind.MUST_READ, "Reading 4,096 of 12,431 tokens \u00b7 about 9 s left", 4096 / 12431
+    StateKind.REPLAYED,
+    "Reading 4,096 of 12,431 tokens \u00b7 about 9 s left",
+    4096 / 12431,
+    can_stop=True,
 )
 _INSTANT = StateLine(StateKind.INSTANT, "Restored 12,431 tokens in 6 ms, nothing re-read")
 _ANSWERED = replace(

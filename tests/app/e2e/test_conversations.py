@@ -71,6 +71,19 @@ def test_escape_stops_from_the_composer_and_from_the_transcript(stage: Stage) ->
         stage.edit.setFocus()
 
 
+def test_reading_is_stopped_at_the_end_of_its_line(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.engine.plan = PromptPlan(prompt_tokens=9000, restored=0, replayed=0, read=9000)
+    stage.send("Two")
+    stage.engine.prefill(4096, 9000, 9.0)
+    stage.settle()
+    line = stage.items[-1].state_line
+    assert line is not None
+    assert line.text == "Reading 4,096 of 9,000 tokens · about 9 s left"
+    stage.click(Action.STOP)
+    assert stage.items[-1].status is ItemStatus.STOPPED
+
+
 def test_a_stopped_answer_goes_on_where_it_was(stage: Stage) -> None:
     stage.send("Count")
     stage.engine.write("One, ")

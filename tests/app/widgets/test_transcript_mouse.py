@@ -179,7 +179,7 @@ def test_the_state_line_says_why_when_pointed_at(transcript: TranscriptStage) ->
         StateKind.INSTANT, "Restored 9 tokens", details=("Message 3 is new.", "<b> & 'so'")
     )
     old, new = (replace(answer(number, "x"), state_line=line) for number in (0, 1))
-    transcript.show([old, new])
+    transcript.show([question(0), old, question(1), new])
     viewport = transcript.view.viewport()
     for which in range(3):  # the older answer's figures, the line itself, the newest's figures
         point = transcript.find(Action.EXPLAIN, which)
@@ -196,5 +196,5 @@ def test_the_state_line_says_why_when_pointed_at(transcript: TranscriptStage) ->
 
 def test_what_has_no_reasons_explains_nothing(transcript: TranscriptStage) -> None:
     waiting = StateLine(StateKind.WAITING, "Waiting")
-    transcript.show([replace(answer(0, "x"), state_line=waiting, figures=None)])
+    transcript.show([question(0), replace(answer(0, "x"), state_line=waiting, figures=None)])
     assert not transcript.has(Action.EXPLAIN)
