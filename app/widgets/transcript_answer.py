@@ -129,6 +129,8 @@ class Thinking:
 class AnswerLayout(MessageLayout):
     """The rows of an answer, kept in step while it is written."""
 
+    space_below = (Size.CONTROL - Type.SMALL.line) // 2  # under the footer's text
+
     def __init__(self, kit: Kit, item: TranscriptItem, clock: Callable[[], float]) -> None:
         super().__init__(kit, item)
         self._thinking = Thinking(kit, item, clock)
@@ -149,12 +151,6 @@ class AnswerLayout(MessageLayout):
     @override
     def text(self) -> str:
         return self._body.text
-
-    @property
-    @override
-    def space_below(self) -> int:
-        look = self._kit.look
-        return (look.px(Size.CONTROL) - look.face(Type.SMALL).line) // 2
 
     @override
     def show_all(self) -> None:

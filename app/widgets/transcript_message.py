@@ -34,6 +34,8 @@ PARSED_AT_ONCE = 40_000  # characters: 80 ms when all of it is new
 class MessageLayout(ABC):
     """The rows of one message. Subclasses say which rows, and where the text stands."""
 
+    space_below: int  # how much of its end the eye takes for the gap to the next one, at zoom 1
+
     def __init__(self, kit: Kit, item: TranscriptItem) -> None:
         self.item = item
         self.newest = False
@@ -221,11 +223,6 @@ class MessageLayout(ABC):
         number = self._number(place.row)
         self._measure(number)
         return int(self._corner(number).y()) + row.line_top(place.offset)
-
-    @property
-    @abstractmethod
-    def space_below(self) -> int:
-        """How much of its end the eye takes for the gap to the next message."""
 
     @property
     def actions_top(self) -> int:

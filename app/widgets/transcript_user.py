@@ -8,7 +8,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor
 from typing_extensions import override
 
-from app.theme.tokens import Radius, Size, Space, Type
+from app.theme.tokens import Radius, Size, Space
 from app.viewmodels.find import ROW_END
 from app.viewmodels.markdown import normalized
 from app.viewmodels.transcript import StateLine, TranscriptItem
@@ -48,6 +48,8 @@ class EditorRow(Row):
 class UserLayout(MessageLayout):
     """The rows of a user's message."""
 
+    space_below = Size.MESSAGE_GAP
+
     def __init__(self, kit: Kit, item: TranscriptItem) -> None:
         super().__init__(kit, item)
         self._text = normalized(item.text)
@@ -61,11 +63,6 @@ class UserLayout(MessageLayout):
         self._editor = EditorRow(QSize(0, 0))
         self._gap_row = GapRow(kit.look)
         self._line: StateLine | None = None
-
-    @property
-    @override
-    def space_below(self) -> int:
-        return self._kit.look.px(Size.MESSAGE_GAP)
 
     def set_line(self, line: StateLine | None) -> None:
         """Say where the context of the answer came from, in the gap above it."""
@@ -134,7 +131,7 @@ class UserLayout(MessageLayout):
     @override
     def estimate(self, width: int) -> int:
         look = self._kit.look
-        lines = FOLD_LINES * look.face(Type.BODY).line
+        lines = FOLD_LINES * look.body.line
         text = estimate_text(look, self._text[:_FOLD_TEXT], max(1, int(width * SHARE)))
         return min(text, lines) + look.px(2 * Space.M + Size.MESSAGE_GAP)
 
