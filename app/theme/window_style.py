@@ -12,6 +12,7 @@ _LABEL_TYPES = {
     "title": Type.TITLE,
     "empty": Type.EMPTY,
     "heading": Type.H3,
+    "body": Type.BODY,
     "small": Type.SMALL,
     "caption": Type.CAPTION,
     "section": Type.SECTION,
@@ -133,7 +134,6 @@ def _card_rules(colors: Colors) -> str:
 #toast QPushButton:hover, #toast QPushButton:focus {{
   color: {colors.text}; background: {colors.canvas};
 }}
-#queued {{ background: {colors.user_bubble}; border-radius: {Radius.CODE}px; }}
 #notice {{ background: {colors.error.tint}; border-radius: {Radius.CODE}px; }}
 #notice QLabel[role="title"] {{ color: {colors.error.ink}; font-weight: 600; }}
 #suggestion {{ background: {colors.code_background}; border-radius: {Radius.BUTTON}px; }}

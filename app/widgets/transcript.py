@@ -208,6 +208,10 @@ class TranscriptView(QAbstractScrollArea):
         """Whether Return ends the editing of a message, or Ctrl with it."""
         self._editing.return_sends = return_sends
 
+    def cancel_edit(self) -> None:
+        """End the editing of a message, as Esc in its editor does."""
+        self._editing.cancel()
+
     def has_selection(self) -> bool:
         selection = self._pointer.selection
         return selection is not None and not selection.is_empty

@@ -108,7 +108,7 @@ class TranscriptBinding(QObject):
 
     def end_editing(self) -> None:
         """Close the editor; the message stays as it was."""
-        self._close_editor(self._editing)
+        self._view.cancel_edit()
 
     def regenerate_last(self) -> None:
         if (last := self._last(Role.ASSISTANT)) is not None:

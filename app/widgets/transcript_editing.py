@@ -12,7 +12,11 @@ from app.widgets.transcript_user import UserLayout
 
 
 class EditorPlace(QObject):
-    """At most one editor, a child of the viewport."""
+    """At most one editor, a child of the viewport.
+
+    What was typed when its message went out of view, deleted or on another branch or in another
+    conversation, is there when that is edited again.
+    """
 
     submitted = Signal(str, str)
     cancelled = Signal(str)
@@ -25,6 +29,7 @@ class EditorPlace(QObject):
         self.return_sends = True
         self._key = ""
         self._editor: MessageEditor | None = None
+        self._typed: dict[str, str] = {}
 
     @property
     def editor(self) -> MessageEditor | None:
@@ -41,6 +46,12 @@ class EditorPlace(QObject):
             return None
         self._open(edited, look)
         return self._stack.index_of(key)
+
+    def cancel(self) -> None:
+        """Close the editor; what was typed is not wanted."""
+        key = self._key
+        self.cancelled.emit(key)
+        self._typed.pop(key, None)
 
     def set_look(self, look: Look) -> None:
         if self._editor is not None:
@@ -62,10 +73,11 @@ class EditorPlace(QObject):
 
     def _open(self, layout: UserLayout, look: Look) -> None:
         self._key = layout.item.key
-        editor = MessageEditor(look, layout.item.text, self._viewport)
+        text = self._typed.pop(self._key, layout.item.text)
+        editor = MessageEditor(look, text, self._viewport)
         editor.set_return_sends(self.return_sends)
         editor.submitted.connect(self._on_submitted)
-        editor.cancelled.connect(self._on_cancelled)
+        editor.cancelled.connect(self.cancel)
         editor.size_changed.connect(self._reserve)
         self._editor = editor
         editor.set_room(layout.text_width)
@@ -75,6 +87,7 @@ class EditorPlace(QObject):
 
     def _close(self) -> None:
         if self._editor is not None:
+            self._typed[self._key] = self._editor.text
             self._editor.hide()
             self._editor.deleteLater()
         self._editor = None
@@ -91,7 +104,6 @@ class EditorPlace(QObject):
             self.size_changed.emit()
 
     def _on_submitted(self, text: str) -> None:
-        self.submitted.emit(self._key, text)
-
-    def _on_cancelled(self) -> None:
-        self.cancelled.emit(self._key)
+        key = self._key
+        self.submitted.emit(key, text)
+        self._typed.pop(key, None)

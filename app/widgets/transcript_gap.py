@@ -26,6 +26,7 @@ class StateRow(Row):
     """What was done with the conversation's state, or what the answer waits for."""
 
     def __init__(self, look: Look, line: StateLine) -> None:
+        self.can_stop = line.can_stop
         self._look = look
         self._line = line
         self._face = look.face(Type.SMALL)
@@ -36,7 +37,7 @@ class StateRow(Row):
     @override
     def measure(self, width: int) -> int:
         """Stop is seen however little room there is."""
-        stop = f"{_DOT}{commands.STOP}" if self._line.can_stop else ""
+        stop = f"{_DOT}{commands.STOP}" if self.can_stop else ""
         room = width - self._metrics.horizontalAdvance(stop)
         self._text = self._metrics.elidedText(self._line.text, Qt.TextElideMode.ElideRight, room)
         self._width = width
@@ -47,9 +48,9 @@ class StateRow(Row):
         painter = paint.painter
         painter.setFont(self._face.font)
         painter.setPen(QColor(self._ink()))
-        text = f"{self._text}{_DOT}" if self._line.can_stop else self._text
+        text = f"{self._text}{_DOT}" if self.can_stop else self._text
         painter.drawText(QPointF(0, self._face.baseline), text)
-        if self._line.can_stop:
+        if self.can_stop:
             font = QFont(self._face.font)
             font.setUnderline(paint.hovered == _STOP)
             painter.setFont(font)
@@ -62,7 +63,7 @@ class StateRow(Row):
     @override
     def hit(self, x: float, y: float) -> Hit | None:
         stop = self._stop_rect()
-        if self._line.can_stop and stop.contains(x, y):
+        if self.can_stop and stop.contains(x, y):
             return Hit(_STOP, stop)
         said = QRectF(0, 0, self._metrics.horizontalAdvance(self._text), self._face.line)
         has_more = self._line.details or self._text != self._line.text
@@ -114,6 +115,7 @@ class GapRow(Row):
         self._state: StateRow | None = None
         self._actions: ActionsRow | None = None
         self._state_top = 0.0
+        self._room = 0  # beside the buttons
 
     def show(self, actions: ActionsRow | None, line: StateLine | None) -> None:
         self._actions = actions
@@ -127,12 +129,12 @@ class GapRow(Row):
 
     @override
     def measure(self, width: int) -> int:
-        height, room = self._look.px(Size.CONTROL), width
+        height, self._room = self._look.px(Size.CONTROL), width
         if self._actions is not None:
             self._actions.measure(width)
-            room = int(self._actions.left) - self._look.px(Space.M)
+            self._room = int(self._actions.left) - self._look.px(Space.M)
         if self._state is not None:
-            line = self._state.measure(room)
+            line = self._state.measure(self._room)
             self._state_top = height - (self._look.px(Size.MESSAGE_GAP) + line) / 2
         return height
 
@@ -141,6 +143,9 @@ class GapRow(Row):
         if self._actions is not None:
             self._actions.paint(paint)
         if self._state is not None:
+            # Stop stays where it is when the mouse comes and shows the buttons.
+            alone = not paint.actions_shown and not self._state.can_stop
+            self._state.measure(self.width if alone else self._room)
             paint.painter.translate(0, self._state_top)
             self._state.paint(paint)
             paint.painter.translate(0, -self._state_top)
