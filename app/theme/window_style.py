@@ -136,5 +136,16 @@ def _card_rules(colors: Colors) -> str:
 }}
 #notice {{ background: {colors.error.tint}; border-radius: {Radius.CODE}px; }}
 #notice QLabel[role="title"] {{ color: {colors.error.ink}; font-weight: 600; }}
+#notice QPushButton {{
+  color: {colors.error.ink}; background: transparent; border-color: {colors.error.ink}; font-weight: 500;
+}}
+#notice QPushButton:hover, #notice QPushButton:focus {{
+  color: {colors.error.tint}; background: {colors.error.ink};
+}}
+#notice QPushButton[kind="plain"] {{
+  color: {colors.error.ink}; background: transparent; border-color: transparent; padding: 0 {Space.S}px;
+}}
+#notice QPushButton[kind="plain"]:hover {{ text-decoration: underline; }}
+#notice QPushButton[kind="plain"]:focus {{ border-color: {colors.error.ink}; }}
 #suggestion {{ background: {colors.code_background}; border-radius: {Radius.BUTTON}px; }}
 """

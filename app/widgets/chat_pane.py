@@ -97,7 +97,7 @@ class ChatPane(QWidget):
         layout.addWidget(self.find_bar)
         layout.addWidget(self.view, 5)
         layout.addLayout(_centred(self.notice))
-        layout.addLayout(_centred(self.queued, Space.XL))
+        layout.addLayout(_centred(self.queued))
         layout.addWidget(self.composer)
         layout.addLayout(_centred(self.recent))
         layout.addWidget(self._below, 7)
@@ -242,8 +242,8 @@ class ChatPane(QWidget):
         self.composer.set_caption(reading_note(conversation, models.status) or privacy)
 
 
-def _centred(card: QWidget, margin: int = Space.L) -> QHBoxLayout:
+def _centred(card: QWidget) -> QHBoxLayout:
     row = QHBoxLayout()
-    row.setContentsMargins(margin, 0, margin, 0)
+    row.setContentsMargins(Space.XL, 0, Space.XL, 0)
     row.addWidget(card)
     return row

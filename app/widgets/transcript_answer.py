@@ -13,8 +13,9 @@ from app.viewmodels.markdown import normalized
 from app.viewmodels.transcript import ItemStatus, StateKind, TranscriptItem
 from app.widgets.transcript_actions import answer_actions, no_actions
 from app.widgets.transcript_body import Kit, MarkdownRows, RowsFrom, Tone, estimate_text
+from app.widgets.transcript_error import ErrorRow
 from app.widgets.transcript_message import MessageLayout
-from app.widgets.transcript_notes import CutRow, ErrorRow, PillContent, PillRow
+from app.widgets.transcript_notes import CutRow, PillContent, PillRow
 from app.widgets.transcript_places import BODY, MessagePaint
 from app.widgets.transcript_rows import Action, Row, Target, TextRow, paint_caret
 from app.words import transcript as words, units
@@ -139,6 +140,7 @@ class AnswerLayout(MessageLayout):
         self._wrapped: set[int] = set()
         self._body = self._load(item)
         self._empty: TextRow | None = None
+        self._details_open = False  # of what went wrong
         self._num_head = 0  # rows above the reasoning: its pill
         self._num_before = 0  # rows above the body
         self._num_body = 0
@@ -194,7 +196,10 @@ class AnswerLayout(MessageLayout):
 
     @override
     def toggle(self, action: Action) -> None:
-        self._thinking.toggle()
+        if action is Action.TOGGLE_DETAILS:
+            self._details_open = not self._details_open
+        else:
+            self._thinking.toggle()
         self._dirty = True
 
     @override
@@ -281,7 +286,7 @@ class AnswerLayout(MessageLayout):
         if item.cut:
             rows.append(CutRow(look, item.cut, can_continue=item.can_continue))
         if item.problem is not None:
-            rows.append(ErrorRow(look, item.problem))
+            rows.append(ErrorRow(look, item.problem, is_open=self._details_open))
         for row in rows:
             row.gap = look.px(Space.M)
         footer = no_actions(look) if self.is_streaming else answer_actions(look, item)

@@ -44,6 +44,8 @@ class Clicks(QObject):
         layout = self._stack.layouts[message]
         if action is Action.COPY_MESSAGE:
             QGuiApplication.clipboard().setText(layout.text)
+        elif action is Action.COPY_DETAILS:
+            QGuiApplication.clipboard().setText(layout.details)
         else:
             self.requested.emit(layout.item.key, action)
 
@@ -55,11 +57,13 @@ class Clicks(QObject):
                 self._copy(layout.text, click)
             case Action.COPY_CODE:
                 self._copy(click.at.row.text, click)
+            case Action.COPY_DETAILS:
+                self._copy(layout.details, click)
             case Action.SAVE_CODE:
                 self.save_requested.emit(click.at.row.file_name, click.at.row.text)
             case Action.OPEN_LINK:
                 self._open_link(target.link)
-            case Action.TOGGLE_THINKING | Action.TOGGLE_FOLD:
+            case Action.TOGGLE_THINKING | Action.TOGGLE_FOLD | Action.TOGGLE_DETAILS:
                 self._toggle(click)
             case Action.TOGGLE_WRAP:
                 self._wrap(click)

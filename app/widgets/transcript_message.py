@@ -225,6 +225,11 @@ class MessageLayout(ABC):
         return int(self._corner(number).y()) + row.line_top(place.offset)
 
     @property
+    def details(self) -> str:
+        """What is known of why it failed."""
+        return "" if self.item.problem is None else self.item.problem.details
+
+    @property
     def actions_top(self) -> int:
         """The y of the buttons, which are in the last row."""
         return self._pile.top(len(self.rows) - 1) if self.rows else 0

@@ -44,6 +44,8 @@ class Action(Enum):
     DELETE = auto()
     TOGGLE_THINKING = auto()
     TOGGLE_FOLD = auto()
+    TOGGLE_DETAILS = auto()
+    COPY_DETAILS = auto()
     OPEN_LINK = auto()
     EXPLAIN = auto()  # the tooltip says it all
 

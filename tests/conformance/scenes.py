@@ -167,7 +167,10 @@ _WRITING = replace(answer(0, ""), status=ItemStatus.STREAMING, figures=None)
 _FAILED = replace(
     answer(0, "Because each"),
     status=ItemStatus.FAILED,
-    problem=OutOfMemoryError("8.1 GB were needed and 6.0 GB are free.").problem,
+    problem=OutOfMemoryError(
+        "8.1 GB were needed and 6.0 GB are free.",
+        details="RuntimeError('[metal::malloc] 8697308161 bytes')\nin the runner",
+    ).problem,
     cut="Interrupted",
 )
 _READING = StateLine(
@@ -214,7 +217,12 @@ SCENES: dict[str, Scene] = {
         _turn(_ANSWERED), is_dark=True, play=lambda view: click(view, Action.TOGGLE_THINKING)
     ),
     "failed": Scene(_turn(_FAILED)),
-    "failed-dark-narrow": Scene(_turn(_FAILED), width=360, is_dark=True),
+    "failed-dark-narrow": Scene(
+        _turn(_FAILED),
+        width=360,
+        is_dark=True,
+        play=lambda view: click(view, Action.TOGGLE_DETAILS),
+    ),
     "stopped-sharp": Scene(
         _turn(
             replace(answer(0, SHORT), status=ItemStatus.STOPPED, cut="Stopped", can_continue=True)

@@ -99,6 +99,26 @@ def editor(stage: Stage) -> MessageEdit:
     return next(one for one in fields if one.isVisible())
 
 
+def test_a_notice_has_details_where_there_are_any(stage: Stage) -> None:
+    stage.engine.hold_start = True
+    notice, click = stage.pane.notice, Qt.MouseButton.LeftButton
+    for details in ("", "RuntimeError('[metal::malloc]')\nin the runner"):
+        stage.send("Hello")
+        stage.engine.fail(OutOfMemoryError("None was left.", details=details).problem)
+        stage.settle()
+        assert notice.isVisible()
+        assert notice.details == ""
+        assert notice.details_button.isVisible() == bool(details)
+        assert not notice.copy_button.isVisible()
+        stage.edit.clear()
+    QTest.mouseClick(notice.details_button, click)
+    assert notice.details == details
+    QTest.mouseClick(notice.copy_button, click)
+    assert QApplication.clipboard().text() == details
+    QTest.mouseClick(notice.details_button, click)
+    assert notice.details == ""
+
+
 def test_reading_is_stopped_at_the_end_of_its_line(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.engine.plan = PromptPlan(prompt_tokens=9000, restored=0, replayed=0, read=9000)

@@ -194,6 +194,26 @@ def test_the_state_line_says_why_when_pointed_at(transcript: TranscriptStage) ->
     assert transcript.asked == []
 
 
+def test_an_answer_that_failed_shows_and_copies_its_details(transcript: TranscriptStage) -> None:
+    problem = replace(PROBLEM, details="RuntimeError\nin the runner")
+    failed = replace(answer(0, "x"), status=ItemStatus.FAILED, problem=problem)
+    transcript.show([question(0), failed])
+    elsewhere = QPoint(1, 1)
+    QTest.mouseMove(transcript.view.viewport(), elsewhere)
+    closed = transcript.picture()
+    assert not transcript.has(Action.COPY_DETAILS)
+    transcript.click(Action.TOGGLE_DETAILS)
+    transcript.click(Action.COPY_DETAILS)
+    assert transcript.clipboard() == problem.details
+    transcript.click(Action.TOGGLE_DETAILS)
+    QTest.mouseMove(transcript.view.viewport(), elsewhere)
+    assert transcript.picture() == closed
+    transcript.click(Action.RETRY)
+    assert transcript.asked == ["retry a0"]
+    transcript.show([question(0), replace(failed, problem=replace(problem, details=""))])
+    assert not transcript.has(Action.TOGGLE_DETAILS)
+
+
 def test_what_has_no_reasons_explains_nothing(transcript: TranscriptStage) -> None:
     waiting = StateLine(StateKind.WAITING, "Waiting")
     transcript.show([question(0), replace(answer(0, "x"), state_line=waiting, figures=None)])
