@@ -119,8 +119,12 @@ class Scene:
 
 def click(view: TranscriptView, action: Action) -> None:
     """Click the first target of that action; raises LookupError."""
-    QTest.mouseClick(view.viewport(), LEFT, pos=_find(view, action))
-    QTest.mouseMove(view.viewport(), QPoint(1, 1))
+    viewport, at = view.viewport(), _find(view, action)
+    QTest.mouseMove(
+        viewport, at
+    )  # a click alone moves no pointer, and one that is there does not move away
+    QTest.mouseClick(viewport, LEFT, pos=at)
+    QTest.mouseMove(viewport, QPoint(1, 1))
 
 
 def drag(view: TranscriptView, start: QPoint, end: QPoint) -> None:

@@ -198,16 +198,12 @@ def test_an_answer_that_failed_shows_and_copies_its_details(transcript: Transcri
     problem = replace(PROBLEM, details="RuntimeError\nin the runner")
     failed = replace(answer(0, "x"), status=ItemStatus.FAILED, problem=problem)
     transcript.show([question(0), failed])
-    elsewhere = QPoint(1, 1)
-    QTest.mouseMove(transcript.view.viewport(), elsewhere)
-    closed = transcript.picture()
     assert not transcript.has(Action.COPY_DETAILS)
     transcript.click(Action.TOGGLE_DETAILS)
     transcript.click(Action.COPY_DETAILS)
     assert transcript.clipboard() == problem.details
     transcript.click(Action.TOGGLE_DETAILS)
-    QTest.mouseMove(transcript.view.viewport(), elsewhere)
-    assert transcript.picture() == closed
+    assert not transcript.has(Action.COPY_DETAILS)
     transcript.click(Action.RETRY)
     assert transcript.asked == ["retry a0"]
     transcript.show([question(0), replace(failed, problem=replace(problem, details=""))])
