@@ -61,7 +61,7 @@ class UserLayout(MessageLayout):
         self._num_text = 0
         self._num_bubble = 0  # rows: text and fold
         self._editor = EditorRow(QSize(0, 0))
-        self._gap_row = GapRow(kit.look)
+        self._gap_row: GapRow | None = None
         self._line: StateLine | None = None
 
     def set_line(self, line: StateLine | None) -> None:
@@ -119,7 +119,7 @@ class UserLayout(MessageLayout):
     @override
     def relook(self) -> None:
         self._drop_text()
-        self._gap_row = GapRow(self._kit.look)
+        self._gap_row = None
         super().relook()
 
     @override
@@ -157,22 +157,23 @@ class UserLayout(MessageLayout):
     @override
     def _make_rows(self) -> RowsFrom:
         look = self._kit.look
-        overlap = GapRow.overlap(look)
+        overlap, below = GapRow.overlap(look), self._gap_row or GapRow(look)
+        self._gap_row = below
         if self.item.editing:
             self._num_text = self._num_bubble = 0
-            self._gap_row.show(None, self._line)
-            self._gap_row.gap = -overlap
-            return RowsFrom(0, [self._editor, self._gap_row])
+            below.show(None, self._line)
+            below.gap = -overlap
+            return RowsFrom(0, [self._editor, below])
         texts = self._text_rows(self._text) if self._is_unfolded else self._folded_rows()
         self._num_text = texts.first + len(texts.rows)
         fold = self._fold_rows()
         self._num_bubble = self._num_text + len(fold)
-        self._gap_row.show(user_actions(look, self.item, overlap), self._line)
-        self._gap_row.gap = look.px(Space.M) - overlap
+        below.show(user_actions(look, self.item, overlap), self._line)
+        below.gap = look.px(Space.M) - overlap
         bubble = [*texts.rows, *fold]
         if texts.first == 0 and bubble:
             bubble[0].gap = look.px(Space.M)
-        return RowsFrom(texts.first, [*bubble, self._gap_row])
+        return RowsFrom(texts.first, [*bubble, below])
 
     def _text_rows(self, text: str) -> RowsFrom:
         if self._markdown is None and not self._plain:
