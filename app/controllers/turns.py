@@ -87,6 +87,10 @@ class _Running:
     def reply_id(self) -> NodeId:
         return self.turn.reply_id
 
+    def reading(self, *, done: int, total: int, eta_s: float | None) -> Reading:
+        replayed = 0 if self.planned is None else self.planned.plan.replayed
+        return Reading(done=done, total=total, replayed=replayed, eta_s=eta_s)
+
 
 class Turns(QObject):
     """Owns the turns that are on their way, oldest first; at most one a conversation."""
@@ -216,7 +220,7 @@ class Turns(QObject):
             case RequestStarted(plan=plan, restore_ms=restore_ms):
                 self._on_started(running, Planned(plan=plan, restore_ms=restore_ms))
             case PrefillProgress(done=done, total=total, eta_s=eta_s):
-                self._set_phase(running, Reading(done=done, total=total, eta_s=eta_s))
+                self._set_phase(running, running.reading(done=done, total=total, eta_s=eta_s))
             case TextDelta():
                 self._on_delta(running, event)
             case RequestFinished():
@@ -228,7 +232,7 @@ class Turns(QObject):
         running.planned = planned
         self._desk.accept(running.conversation_id)
         fed = planned.plan.replayed + planned.plan.read
-        reading = Reading(done=0, total=fed, eta_s=None)
+        reading = running.reading(done=0, total=fed, eta_s=None)
         self._set_phase(running, reading if fed > SHORT_PROMPT else planned)
 
     def _on_delta(self, running: _Running, delta: TextDelta) -> None:

@@ -173,6 +173,9 @@ class Type:
     SECTION = TextStyle(11, 14, 600)
     CODE = TextStyle(13, 20, 400, mono=True)
     TITLE = TextStyle(15, 18, 600)
+    LOG = TextStyle(12, 16, 400, mono=True)
+    CARD = TextStyle(13, 20)
+    CARD_TITLE = TextStyle(13, 18, 600)
     REASONING = TextStyle(14, 22)
     COMPOSER = TextStyle(15, 22)
     EMPTY = TextStyle(24, 32, 600)
@@ -241,5 +244,4 @@ class Millis:
     UNDO = 8000
     COPIED = 1200
     MARKS = 100
-    STATE_LINE = 4000
     SPEAK = 2000  # between two announcements of what is being written

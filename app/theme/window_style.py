@@ -14,6 +14,7 @@ LABEL_TYPES = {
     "empty": Type.EMPTY,
     "empty-narrow": Type.H2,
     "heading": Type.H3,
+    "body": Type.BODY,
     "small": Type.SMALL,
     "caption": Type.CAPTION,
     "section": Type.SECTION,
@@ -135,8 +136,18 @@ def _card_rules(colors: Colors) -> str:
 #toast QPushButton:hover, #toast QPushButton:focus {{
   color: {colors.text}; background: {colors.canvas};
 }}
-#queued {{ background: {colors.user_bubble}; border-radius: {Radius.CODE}px; }}
 #notice {{ background: {colors.error.tint}; border-radius: {Radius.CODE}px; }}
 #notice QLabel[role="title"] {{ color: {colors.error.ink}; font-weight: 600; }}
+#notice QPushButton {{
+  color: {colors.error.ink}; background: transparent; border-color: {colors.error.ink}; font-weight: 500;
+}}
+#notice QPushButton:hover, #notice QPushButton:focus {{
+  color: {colors.error.tint}; background: {colors.error.ink};
+}}
+#notice QPushButton[kind="plain"] {{
+  color: {colors.error.ink}; background: transparent; border-color: transparent; padding: 0 {Space.S}px;
+}}
+#notice QPushButton[kind="plain"]:hover {{ text-decoration: underline; }}
+#notice QPushButton[kind="plain"]:focus {{ border-color: {colors.error.ink}; }}
 #suggestion {{ background: {colors.code_background}; border-radius: {Radius.BUTTON}px; }}
 """

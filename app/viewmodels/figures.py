@@ -10,6 +10,11 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def about(number: int) -> int:
+    """12601 -> 13000: an estimate has two figures that mean something."""
+    return round(number, 2 - len(str(number)))
+
+
 def milliseconds(value_ms: float) -> str:
     """6 ms below a second, 1.2 s below ten, 12 s above."""
     if value_ms < 999.5:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.conversation.tree import Conversation, shown_path
+from app.viewmodels import figures
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.words import composer, models as words
 from engine.catalog.card import STARTER_NOTE, ModelCard, Source
@@ -36,4 +37,4 @@ def reading_note(conversation: Conversation, status: ModelStatus) -> str:
         return ""
     length = generation.usage.plan.prompt_tokens + generation.usage.output_tokens
     name = status.name or status.facts.name
-    return composer.will_read(model_name=name, num_tokens=length)
+    return composer.will_read(model_name=name, num_tokens=figures.about(length))

@@ -44,10 +44,11 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The prompt is being fed."""
+    """The prompt is being fed: total tokens, of which so many were known before."""
 
     done: int
     total: int
+    replayed: int
     eta_s: float | None
 
 
@@ -91,7 +92,8 @@ def _reading(phase: Reading) -> StateLine:
     if phase.eta_s is not None and phase.done < phase.total:
         left = figures.seconds(phase.eta_s)
     text = words.reading(share=share, time_left=left)
-    return StateLine(StateKind.MUST_READ, text, phase.done / max(1, phase.total))
+    kind = StateKind.REPLAYED if phase.replayed else StateKind.READ
+    return StateLine(kind, text, phase.done / max(1, phase.total), can_stop=True)
 
 
 def _planned(phase: Planned) -> StateLine:
@@ -108,4 +110,4 @@ def _planned(phase: Planned) -> StateLine:
         text = words.restored(tokens=units.tokens(plan.restored), time=speed)
         return StateLine(StateKind.INSTANT, text, details=why)
     text = words.read(tokens=units.tokens(plan.read), time=time)
-    return StateLine(StateKind.MUST_READ, text, details=why)
+    return StateLine(StateKind.READ, text, details=why)

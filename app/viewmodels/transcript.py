@@ -23,14 +23,15 @@ class ItemStatus(StrEnum):
 class StateKind(StrEnum):
     """What was done with the conversation's state before the answer; decides the colour.
 
-    WAITING says nothing about the state: a model loads, other answers come first.
+    WAITING says nothing about the state: a model loads, other answers come first. READ is what any
+    message needs, its own tokens; only what was known before is REPLAYED.
     """
 
     WAITING = "waiting"
+    READ = "read"
     INSTANT = "instant"
     ON_DISK = "on_disk"
     REPLAYED = "replayed"
-    MUST_READ = "must_read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class StateLine:
     text: str
     fraction: float | None = None
     details: tuple[str, ...] = ()
+    can_stop: bool = False  # Stop stands at its end
 
     @property
     def explained(self) -> str:

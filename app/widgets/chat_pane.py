@@ -262,6 +262,6 @@ class ChatPane(QWidget):
 
 def _centred(card: QWidget) -> QHBoxLayout:
     row = QHBoxLayout()
-    row.setContentsMargins(Space.L, 0, Space.L, 0)
+    row.setContentsMargins(Space.XL, 0, Space.XL, 0)
     row.addWidget(card)
     return row

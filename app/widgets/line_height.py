@@ -13,11 +13,12 @@ from app.theme.window_style import LABEL_TYPES
 
 
 class EvenLines(QPlainTextDocumentLayout):
-    """The layout of an editor of plain text. Each line begins at a multiple of the height."""
+    """The layout of an editor of plain text. Letters stand at the baseline, else at the top of their line."""
 
     def __init__(self, line_height: int, document: QTextDocument) -> None:
         super().__init__(document)
         self.line_height = line_height
+        self.baseline: float | None = None
 
     @override
     def blockBoundingRect(self, block: QTextBlock) -> QRectF:
@@ -25,12 +26,15 @@ class EvenLines(QPlainTextDocumentLayout):
         if not block.isValid():
             return rect
         layout = block.layout()
-        below = rect.height() - layout.boundingRect().height()
+        below = rect.height() - layout.boundingRect().bottom()  # the document's margin
         count = layout.lineCount()
-        if layout.lineAt(count - 1).y() != (count - 1) * self.line_height:
-            for number in range(count):
-                line = layout.lineAt(number)
-                line.setPosition(QPointF(line.x(), number * self.line_height))
+        for number in reversed(range(count)):
+            line = layout.lineAt(number)
+            above = 0.0 if self.baseline is None else self.baseline - line.ascent()
+            place = QPointF(line.x(), number * self.line_height + above)
+            if line.position() == place:
+                break  # so do those before it
+            line.setPosition(place)
         rect.setHeight(count * self.line_height + below)
         return rect
 

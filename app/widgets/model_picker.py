@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, QPoint, QRect, QRectF, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent
+from PySide6.QtCore import QModelIndex, QPoint, QRect, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from app.controllers.models import ModelsController
 from app.theme.palette import Theme
-from app.theme.tokens import Millis, Radius, Size, Space
+from app.theme.tokens import Radius, Size, Space
 from app.viewmodels.models import (
     ModelPhase,
     PickerModel,
@@ -29,6 +29,7 @@ from app.viewmodels.models import (
     picker_rows,
 )
 from app.viewmodels.notes import model_note
+from app.widgets.copy_button import CopyButton
 from app.widgets.line_height import Sentences
 from app.widgets.model_delegate import ModelDelegate
 from app.words import commands, models as words
@@ -170,11 +171,7 @@ class Suggestion(QFrame):
         self.command.setProperty("type", "code")
         self.command.setWordWrap(True)
         self.command.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.copy_button = QPushButton(commands.COPY, self)
-        self.copy_button.setAccessibleName(words.COPY_COMMAND)
-        self.copy_button.clicked.connect(self._on_copy)
-        self._copied = QTimer(self, singleShot=True, interval=Millis.COPIED)
-        self._copied.timeout.connect(lambda: self.copy_button.setText(commands.COPY))
+        self.copy_button = CopyButton(words.COPY_COMMAND, self)
         row = QHBoxLayout()
         row.addWidget(self.command, 1)
         row.addWidget(self.copy_button)
@@ -186,10 +183,6 @@ class Suggestion(QFrame):
 
     def show_command(self, command: str, text: str) -> None:
         self.command.setText(command)
+        self.copy_button.copied_text = command
         self._label.setText(text)
         self.setVisible(bool(command))
-
-    def _on_copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.command.text())
-        self.copy_button.setText(commands.COPIED)
-        self._copied.start()

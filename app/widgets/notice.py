@@ -1,20 +1,23 @@
-"""A card above the composer: what went wrong, why, and what to do."""
+"""A card above the composer: what went wrong, why, and what to do; transcript_error.py paints the same card."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.widgets.announcer import announce
+from app.widgets.copy_button import CopyButton
 from app.widgets.icon_button import IconButton
 from app.widgets.line_height import Sentences
-from app.words import window as words
+from app.words import problems, window as words
 from engine.types import Problem
+
+_ICON = 16
 
 
 class Notice(QFrame):
@@ -24,50 +27,107 @@ class Notice(QFrame):
         super().__init__(parent)
         self.setObjectName("notice")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.setMaximumWidth(Size.COLUMN + Space.L)
+        self.setMaximumWidth(Size.COLUMN)
+        self._theme = theme
+        self._icon = QLabel(self)
         self._title = Sentences(self)
         self._title.setProperty("role", "title")
-        self._text = Sentences(self)
-        for label in (self._title, self._text):
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._cause = Sentences(self)
+        self._advice = Sentences(self)
+        self._advice.setProperty("tone", "secondary")
+        self._log = QLabel(self)
+        self._log.setWordWrap(True)
+        self._log.setTextFormat(Qt.TextFormat.PlainText)
+        self._log.setProperty("type", "code")
+        self._log.setProperty("tone", "secondary")
         self.button = QPushButton(self)
-        self.button.clicked.connect(self._on_clicked)
+        self.details_button = QPushButton(problems.DETAILS, self)
+        self.copy_button = CopyButton(problems.COPY_DETAILS, self)
         self.close_button = IconButton(theme, Icon.CLOSE, words.CLOSE, self)
-        self.close_button.clicked.connect(self.hide)
         self._act: Callable[[], object] | None = None
-        top = QHBoxLayout()
-        top.addWidget(self._title, 1)
-        top.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(Space.L, Space.S, Space.S, Space.M)
-        layout.setSpacing(Space.XS)
-        layout.addLayout(top)
-        layout.addWidget(self._text)
-        layout.addSpacing(Space.XS)
-        layout.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
+        self._build()
+        self._connect()
+        self._tint()
         self.hide()
 
     @property
     def text(self) -> str:
-        return f"{self._title.text()} {self._text.text()}"
+        return " ".join(one.text() for one in (self._title, self._cause, self._advice))
+
+    @property
+    def details(self) -> str:
+        """What is on show of them."""
+        return self._log.text() if self._log.isVisible() else ""
 
     def say(self, problem: Problem) -> None:
-        self._present(problem)
         self.button.hide()
+        self._present(problem)
 
     def offer(self, problem: Problem, word: str, act: Callable[[], object]) -> None:
         """Say the problem with a button that does act."""
         self._act = act
-        self._present(problem)
         self.button.setText(word)
         self.button.show()
+        self._present(problem)
+
+    def _build(self) -> None:
+        for button in (self.details_button, self.copy_button):
+            button.setProperty("kind", "plain")
+        self.details_button.setCheckable(True)
+        buttons = QHBoxLayout()
+        buttons.setContentsMargins(0, Space.S, 0, 0)
+        buttons.setSpacing(Space.XS)
+        for button in (self.button, self.details_button, self.copy_button):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        texts = QVBoxLayout()
+        texts.setContentsMargins(0, Space.XS, 0, Space.L)
+        texts.setSpacing(Space.XS)
+        for label in (self._title, self._cause, self._advice):
+            texts.addWidget(label)
+        texts.addLayout(buttons)
+        texts.addWidget(self._log)
+        for label in (self._title, self._cause, self._advice, self._log):
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(Space.L, Space.M, Space.S, 0)
+        layout.setSpacing(Space.S)
+        self._icon.setContentsMargins(0, Space.XS, 0, 0)
+        layout.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addLayout(texts, 1)
+        layout.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
+
+    def _connect(self) -> None:
+        self.button.clicked.connect(self._on_clicked)
+        self.close_button.clicked.connect(self.hide)
+        self.details_button.toggled.connect(self._show_details)
+        self._theme.changed.connect(self._tint)
 
     def _present(self, problem: Problem) -> None:
         self._title.setText(problem.title)
-        self._text.setText(" ".join(part for part in (problem.cause, problem.advice) if part))
+        for label, text in ((self._cause, problem.cause), (self._advice, problem.advice)):
+            label.setText(text)
+            label.setVisible(bool(text))
+        self._log.setText(problem.details)
+        self.copy_button.copied_text = problem.details
+        self.details_button.setVisible(bool(problem.details))
+        self.details_button.setChecked(False)
+        self._show_details(False)
         self.setAccessibleName(str(problem))
         self.show()
         announce(self, str(problem))
+
+    def _show_details(self, shown: bool) -> None:  # noqa: FBT001 (a signal's value)
+        self._log.setVisible(shown)
+        self.copy_button.setVisible(shown)
+        self._tint()
+
+    def _tint(self) -> None:
+        icons, ink = self._theme.icons, self._theme.colors.error.ink
+        is_open = self.details_button.isChecked()
+        chevron = Icon.CHEVRON_DOWN_SMALL if is_open else Icon.CHEVRON_RIGHT_SMALL
+        self._icon.setPixmap(icons.icon(Icon.WARNING, ink).pixmap(QSize(_ICON, _ICON)))
+        self.details_button.setIcon(icons.icon(chevron, ink))
 
     def _on_clicked(self) -> None:
         act, self._act = self._act, None

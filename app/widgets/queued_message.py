@@ -1,48 +1,45 @@
-"""The message that is sent once the answer on its way has ended."""
+"""The message that is sent once the answer on its way has ended: what its bubble will be, not there yet."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QWidget
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 from typing_extensions import override
 
 from app.theme.icons import Icon
 from app.theme.palette import Theme
-from app.theme.tokens import Size, Space
+from app.theme.tokens import Radius, Size, Space, Type
 from app.widgets.icon_button import IconButton
+from app.widgets.transcript_user import SHARE
 from app.words import composer as words
 
 _SHOWN_LEN = 300  # characters; more than fit into the line
 
 
-class QueuedMessage(QFrame):
-    """One line above the composer; hidden while nothing waits."""
+class QueuedMessage(QWidget):
+    """One line, where bubbles are, above the composer; hidden while nothing waits."""
 
     withdrawn = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setObjectName("queued")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.setMaximumWidth(Size.COLUMN + Space.L)
+        self.setMaximumWidth(Size.COLUMN)
         self._text = ""
-        self._label = QLabel(self)
-        self._label.setTextFormat(Qt.TextFormat.PlainText)
-        self._label.setProperty("type", "small")
-        self._label.setProperty("tone", "secondary")
-        self._label.setMinimumWidth(1)
         self.close_button = IconButton(theme, Icon.CLOSE, words.TAKE_BACK, self)
         self.close_button.clicked.connect(self.withdrawn)
+        self._bubble = _Bubble(theme, self)
         layout = QHBoxLayout(self)
-        layout.setContentsMargins(Space.L, Space.XS, Space.XS, Space.XS)
-        layout.addWidget(self._label, 1)
+        layout.setContentsMargins(0, Space.S, 0, 0)
+        layout.setSpacing(Space.XS)
+        layout.addStretch(1)
         layout.addWidget(self.close_button)
+        layout.addWidget(self._bubble)
         self.hide()
 
     @property
     def text(self) -> str:
-        return self._label.text()
+        return self._bubble.text()
 
     def show_text(self, text: str) -> None:
         self._text = " ".join(text[:_SHOWN_LEN].split())
@@ -56,6 +53,32 @@ class QueuedMessage(QFrame):
         self._elide()
 
     def _elide(self) -> None:
-        text = words.queued(self._text)
-        mode, width = Qt.TextElideMode.ElideRight, self._label.width()
-        self._label.setText(self._label.fontMetrics().elidedText(text, mode, width))
+        self._bubble.ensurePolished()
+        room = int(self.width() * SHARE) - 2 * Space.L
+        metrics, mode = self._bubble.fontMetrics(), Qt.TextElideMode.ElideRight
+        self._bubble.setText(metrics.elidedText(self._text, mode, room))
+
+
+class _Bubble(QLabel):
+    """The outline of one."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.setProperty("type", "body")
+        self.setProperty("tone", "secondary")
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setContentsMargins(Space.L, Space.M, Space.L, Space.M)
+        self.setFixedHeight(Type.BODY.line + 2 * Space.M)
+
+    @override
+    def paintEvent(self, arg__1: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        pen = QPen(QColor(self._theme.colors.border), 1)
+        pen.setDashPattern([Space.XS, Space.XS])
+        painter.setPen(pen)
+        outline = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.drawRoundedRect(outline, Radius.BUBBLE, Radius.BUBBLE)
+        painter.end()
+        super().paintEvent(arg__1)

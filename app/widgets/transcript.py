@@ -208,6 +208,10 @@ class TranscriptView(QAbstractScrollArea):
         """Whether Return ends the editing of a message, or Ctrl with it."""
         self._editing.return_sends = return_sends
 
+    def cancel_edit(self) -> None:
+        """End the editing of a message, as Esc in its editor does."""
+        self._editing.cancel()
+
     def has_selection(self) -> bool:
         selection = self._pointer.selection
         return selection is not None and not selection.is_empty
@@ -243,7 +247,9 @@ class TranscriptView(QAbstractScrollArea):
 
     def _show(self) -> None:
         """The items have changed."""
-        self._editing.sync(self._kit.look)
+        edited = self._editing.sync(self._kit.look)
+        if edited is not None:  # it stays where it was, unless that can't be seen
+            self._placement.reveal(Caret(edited, FIRST_PLACE))
         self._reflow()
 
     def _reflow(self) -> None:
@@ -329,7 +335,7 @@ class TranscriptView(QAbstractScrollArea):
         self._jump.clicked.connect(self.jump_to_latest)
         self._editing.submitted.connect(self.edit_submitted)
         self._editing.cancelled.connect(self.edit_cancelled)
-        self._editing.height_changed.connect(self._reflow)
+        self._editing.size_changed.connect(self._reflow)
         self._idle.measured.connect(self._on_measured)
         self._idle.colored.connect(self.viewport().update)
         self._tick.ticked.connect(self._reflow)

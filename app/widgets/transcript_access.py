@@ -23,7 +23,7 @@ from app.widgets.transcript_actions import Button, answer_parts, user_parts
 from app.widgets.transcript_placement import Placement
 from app.widgets.transcript_rows import Action
 from app.widgets.transcript_stack import MessageStack
-from app.words import commands, transcript as words
+from app.words import commands, problems, transcript as words
 from engine.types import Role
 
 _SPEAKERS = {Role.USER: words.YOU, Role.ASSISTANT: words.ASSISTANT, Role.SYSTEM: words.SYSTEM}
@@ -314,7 +314,9 @@ class CanvasInterface(QAccessibleWidget):
 
 
 def _actions(item: TranscriptItem) -> dict[str, Action]:
-    if item.status is ItemStatus.STREAMING or item.editing:
+    if item.status is ItemStatus.STREAMING:
+        return {commands.STOP: Action.STOP}
+    if item.editing:
         return {}
     parts = user_parts(item) if item.role is Role.USER else answer_parts(item)
     buttons = (part for part in parts if isinstance(part, Button) and part.enabled)
@@ -323,6 +325,8 @@ def _actions(item: TranscriptItem) -> dict[str, Action]:
         actions[commands.CONTINUE] = Action.CONTINUE
     if item.problem is not None:
         actions[words.RETRY] = Action.RETRY
+        if item.problem.details:
+            actions[problems.COPY_DETAILS] = Action.COPY_DETAILS
     return actions
 
 

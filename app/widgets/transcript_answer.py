@@ -13,8 +13,9 @@ from app.viewmodels.markdown import normalized
 from app.viewmodels.transcript import ItemStatus, StateKind, TranscriptItem
 from app.widgets.transcript_actions import answer_actions, no_actions
 from app.widgets.transcript_body import Kit, MarkdownRows, RowsFrom, Tone, estimate_text
+from app.widgets.transcript_error import ErrorRow
 from app.widgets.transcript_message import MessageLayout
-from app.widgets.transcript_notes import CutRow, ErrorRow, PillContent, PillRow, StateRow
+from app.widgets.transcript_notes import CutRow, PillContent, PillRow
 from app.widgets.transcript_places import BODY, MessagePaint
 from app.widgets.transcript_rows import Action, Row, Target, TextRow, paint_caret
 from app.words import transcript as words, units
@@ -129,6 +130,8 @@ class Thinking:
 class AnswerLayout(MessageLayout):
     """The rows of an answer, kept in step while it is written."""
 
+    space_below = (Size.CONTROL - Type.SMALL.line) // 2  # under the footer's text
+
     def __init__(self, kit: Kit, item: TranscriptItem, clock: Callable[[], float]) -> None:
         super().__init__(kit, item)
         self._thinking = Thinking(kit, item, clock)
@@ -137,8 +140,8 @@ class AnswerLayout(MessageLayout):
         self._wrapped: set[int] = set()
         self._body = self._load(item)
         self._empty: TextRow | None = None
-        self._state: StateRow | None = None
-        self._num_head = 0  # rows above the reasoning
+        self._details_open = False  # of what went wrong
+        self._num_head = 0  # rows above the reasoning: its pill
         self._num_before = 0  # rows above the body
         self._num_body = 0
 
@@ -193,7 +196,10 @@ class AnswerLayout(MessageLayout):
 
     @override
     def toggle(self, action: Action) -> None:
-        self._thinking.toggle()
+        if action is Action.TOGGLE_DETAILS:
+            self._details_open = not self._details_open
+        else:
+            self._thinking.toggle()
         self._dirty = True
 
     @override
@@ -209,13 +215,13 @@ class AnswerLayout(MessageLayout):
     def relook(self) -> None:
         self._body.rebuild()
         self._thinking.rebuild()
-        self._empty = self._state = None
+        self._empty = None
         super().relook()
 
     @override
     def estimate(self, width: int) -> int:
         pill = self._kit.look.px(Size.THINKING_PILL + Space.L) if self._thinking.text else 0
-        footer = self._kit.look.px(Size.CONTROL + Space.S)
+        footer = self._kit.look.px(Size.CONTROL + Space.HAIR)
         return pill + estimate_text(self._kit.look, self.item.text, width) + footer
 
     def _load(self, item: TranscriptItem) -> MarkdownRows:
@@ -257,21 +263,13 @@ class AnswerLayout(MessageLayout):
         if kept and before == self.rows[:num_before]:
             return RowsFrom(num_before + changed.first, rows)
         body = [*kept, *rows]
-        body[0].gap = look.px(Space.L if self._thinking.text else Space.S) if head else 0
+        body[0].gap = look.px(Space.L) if head else 0
         return RowsFrom(0, [*before, *body])
 
     def _head_rows(self) -> list[Row]:
-        rows: list[Row] = []
-        line = self.item.state_line
-        if line is not None and self.newest:
-            if self._state is None or self._state.line != line:
-                self._state = StateRow(self._kit.look, line)
-            rows.append(self._state)
-        if self._thinking.text:
-            pill = self._thinking.pill(self.item, running=self.is_thinking)
-            pill.gap = self._kit.look.px(Space.XS) if rows else 0
-            rows.append(pill)
-        return rows
+        if not self._thinking.text:
+            return []
+        return [self._thinking.pill(self.item, running=self.is_thinking)]
 
     def _placeholder(self) -> list[Row]:
         """Return the row that the caret stands in before the first word."""
@@ -288,11 +286,11 @@ class AnswerLayout(MessageLayout):
         if item.cut:
             rows.append(CutRow(look, item.cut, can_continue=item.can_continue))
         if item.problem is not None:
-            rows.append(ErrorRow(look, item.problem))
+            rows.append(ErrorRow(look, item.problem, is_open=self._details_open))
         for row in rows:
             row.gap = look.px(Space.M)
         footer = no_actions(look) if self.is_streaming else answer_actions(look, item)
-        footer.gap = look.px(Space.XS)
+        footer.gap = look.px(Space.HAIR)  # what is seen of it begins lower
         return [*rows, footer]
 
     @override

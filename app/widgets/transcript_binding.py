@@ -108,7 +108,7 @@ class TranscriptBinding(QObject):
 
     def end_editing(self) -> None:
         """Close the editor; the message stays as it was."""
-        self._close_editor(self._editing)
+        self._view.cancel_edit()
 
     def regenerate_last(self) -> None:
         if (last := self._last(Role.ASSISTANT)) is not None:
@@ -188,6 +188,8 @@ class TranscriptBinding(QObject):
                 self._regenerate(key)
             case Action.CONTINUE:
                 self._continue(key)
+            case Action.STOP:
+                self._stop()
             case Action.DELETE:
                 self._delete(key)
             case Action.PREVIOUS_VERSION:
@@ -223,6 +225,10 @@ class TranscriptBinding(QObject):
     def _continue(self, key: str) -> None:
         if self._shown is not None:
             self._chat.resume(self._shown, NodeId(key))
+
+    def _stop(self) -> None:
+        if self._shown is not None:
+            self._chat.stop(self._shown)
 
     def _delete(self, key: str) -> None:
         if self._shown is not None:

@@ -44,6 +44,8 @@ class Clicks(QObject):
         layout = self._stack.layouts[message]
         if action is Action.COPY_MESSAGE:
             _copy(layout.text)
+        elif action is Action.COPY_DETAILS:
+            _copy(layout.details)
         else:
             self.requested.emit(layout.item.key, action)
 
@@ -52,16 +54,16 @@ class Clicks(QObject):
         target = click.at.target
         match target.action:
             case Action.COPY_MESSAGE:
-                _copy(layout.text)
-                self._pointer.confirm(click.at)
+                self._copy(layout.text, click)
             case Action.COPY_CODE:
-                _copy(click.at.row.text)
-                self._pointer.confirm(click.at)
+                self._copy(click.at.row.text, click)
+            case Action.COPY_DETAILS:
+                self._copy(layout.details, click)
             case Action.SAVE_CODE:
                 self.save_requested.emit(click.at.row.file_name, click.at.row.text)
             case Action.OPEN_LINK:
                 self._open_link(target.link)
-            case Action.TOGGLE_THINKING | Action.TOGGLE_FOLD:
+            case Action.TOGGLE_THINKING | Action.TOGGLE_FOLD | Action.TOGGLE_DETAILS:
                 self._toggle(click)
             case Action.TOGGLE_WRAP:
                 self._wrap(click)
@@ -69,6 +71,10 @@ class Clicks(QObject):
                 pass  # hovering shows it
             case asked:
                 self.requested.emit(layout.item.key, asked)
+
+    def _copy(self, text: str, click: Click) -> None:
+        _copy(text)
+        self._pointer.confirm(click.at)
 
     def _open_link(self, link: str) -> None:
         url = QUrl(link)

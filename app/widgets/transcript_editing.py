@@ -12,11 +12,15 @@ from app.widgets.transcript_user import UserLayout
 
 
 class EditorPlace(QObject):
-    """At most one editor, a child of the viewport."""
+    """At most one editor, a child of the viewport.
+
+    What was typed when its message went out of view, deleted or on another branch or in another
+    conversation, is there when that is edited again.
+    """
 
     submitted = Signal(str, str)
     cancelled = Signal(str)
-    height_changed = Signal()
+    size_changed = Signal()
 
     def __init__(self, stack: MessageStack, viewport: QWidget) -> None:
         super().__init__(viewport)
@@ -25,20 +29,29 @@ class EditorPlace(QObject):
         self.return_sends = True
         self._key = ""
         self._editor: MessageEditor | None = None
+        self._typed: dict[str, str] = {}
 
     @property
     def editor(self) -> MessageEditor | None:
         return self._editor
 
-    def sync(self, look: Look) -> None:
-        """Open or close the editor as the items say."""
+    def sync(self, look: Look) -> int | None:
+        """Open or close the editor as the items say; the message whose editor is opened now, if any."""
         edited = next((layout for layout in self._stack.layouts if layout.item.editing), None)
         key = "" if edited is None else edited.item.key
         if key == self._key:
-            return
+            return None
         self._close()
-        if isinstance(edited, UserLayout):
-            self._open(edited, look)
+        if not isinstance(edited, UserLayout):
+            return None
+        self._open(edited, look)
+        return self._stack.index_of(key)
+
+    def cancel(self) -> None:
+        """Close the editor; what was typed is not wanted."""
+        key = self._key
+        self.cancelled.emit(key)
+        self._typed.pop(key, None)
 
     def set_look(self, look: Look) -> None:
         if self._editor is not None:
@@ -50,25 +63,31 @@ class EditorPlace(QObject):
         if index is None or self._editor is None:
             return
         layout = self._stack.layouts[index]
-        rect = layout.editor_rect if isinstance(layout, UserLayout) else None
+        if not isinstance(layout, UserLayout):
+            return
+        self._editor.set_room(layout.text_width)
+        rect = layout.editor_rect
         if rect is not None:
             y = self._stack.top(index) - scroll
             self._editor.setGeometry(rect.translated(left, y).toRect())
 
     def _open(self, layout: UserLayout, look: Look) -> None:
         self._key = layout.item.key
-        editor = MessageEditor(look, layout.item.text, self._viewport)
+        text = self._typed.pop(self._key, layout.item.text)
+        editor = MessageEditor(look, text, self._viewport)
         editor.set_return_sends(self.return_sends)
         editor.submitted.connect(self._on_submitted)
-        editor.cancelled.connect(self._on_cancelled)
-        editor.height_changed.connect(self._reserve)
+        editor.cancelled.connect(self.cancel)
+        editor.size_changed.connect(self._reserve)
         self._editor = editor
+        editor.set_room(layout.text_width)
         self._reserve()
         editor.show()
         editor.setFocus()
 
     def _close(self) -> None:
         if self._editor is not None:
+            self._typed[self._key] = self._editor.text
             self._editor.hide()
             self._editor.deleteLater()
         self._editor = None
@@ -80,12 +99,11 @@ class EditorPlace(QObject):
             return
         layout = self._stack.layouts[index]
         if isinstance(layout, UserLayout):
-            layout.set_editor_height(self._editor.sizeHint().height())
+            layout.set_editor_size(self._editor.sizeHint())
             self._stack.touch()
-            self.height_changed.emit()
+            self.size_changed.emit()
 
     def _on_submitted(self, text: str) -> None:
-        self.submitted.emit(self._key, text)
-
-    def _on_cancelled(self) -> None:
-        self.cancelled.emit(self._key)
+        key = self._key
+        self.submitted.emit(key, text)
+        self._typed.pop(key, None)

@@ -33,7 +33,6 @@ from app.widgets.transcript_look import Look
 
 _BOX_RADIUS = 4
 _BOX_PAD = 2
-_TAB_CHARACTERS = 4
 _LAST_OF_PLANE = "\uffff"
 # What stands where a picture is painted: a space as wide as that and what has no width. No line ends there.
 _BLANK = "\u00a0"
@@ -132,7 +131,7 @@ class TextFlow:
         option = QTextOption()
         mode = QTextOption.WrapMode
         option.setWrapMode(mode.NoWrap if width is None else mode.WrapAtWordBoundaryOrAnywhere)
-        option.setTabStopDistance(_TAB_CHARACTERS * self._face.average)
+        option.setTabStopDistance(self._face.tab)
         self._layout.setTextOption(option)
         self._layout.setFormats([*self._run_formats(), *self._inset_formats(width)])
         self._layout.beginLayout()

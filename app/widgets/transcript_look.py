@@ -29,6 +29,11 @@ class Face:
     baseline: float  # below the top of a line
     average: float  # width of a usual character
 
+    @property
+    def tab(self) -> float:
+        """How far apart tab stops are: four usual characters."""
+        return 4 * self.average
+
 
 class Look:
     """Theme and zoom, resolved. Main thread."""

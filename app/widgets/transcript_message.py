@@ -34,6 +34,8 @@ PARSED_AT_ONCE = 40_000  # characters: 80 ms when all of it is new
 class MessageLayout(ABC):
     """The rows of one message. Subclasses say which rows, and where the text stands."""
 
+    space_below: int  # how much of its end the eye takes for the gap to the next one, at zoom 1
+
     def __init__(self, kit: Kit, item: TranscriptItem) -> None:
         self.item = item
         self.newest = False
@@ -82,7 +84,7 @@ class MessageLayout(ABC):
             self._change()
 
     def set_newest(self, *, newest: bool) -> None:
-        """Say whether this is the last message: only that one keeps its state line and buttons."""
+        """Say whether this is the last message: only that one keeps its buttons."""
         if newest != self.newest:
             self.newest = newest
             self._change()
@@ -221,6 +223,11 @@ class MessageLayout(ABC):
         number = self._number(place.row)
         self._measure(number)
         return int(self._corner(number).y()) + row.line_top(place.offset)
+
+    @property
+    def details(self) -> str:
+        """What is known of why it failed."""
+        return "" if self.item.problem is None else self.item.problem.details
 
     @property
     def actions_top(self) -> int:

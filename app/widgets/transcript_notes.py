@@ -1,4 +1,4 @@
-"""Rows that are about a message: state line, thinking pill, fold, how it was cut off, error card.
+"""Rows that are about a message: thinking pill, fold, how it was cut off.
 
 Main thread.
 """
@@ -8,79 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPen
+from PySide6.QtGui import QColor, QFont, QFontMetricsF
 from typing_extensions import override
 
 from app.theme.icons import Icon
-from app.theme.tokens import Radius, Size, Space, TextStyle, Type
-from app.viewmodels.transcript import StateKind, StateLine
-from app.widgets.transcript_flow import TextFlow
+from app.theme.tokens import Size, Space, Type
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_rows import Action, Hit, Paint, Row, Target
-from app.words import commands, transcript as words
-from engine.types import Problem
+from app.words import commands
 
 _CONTINUE = Target(Action.CONTINUE)
-_BAR = 3
 _ICON = 16
-_BUTTON_LABEL = TextStyle(Type.UI.size, Type.UI.line, 500)
-_CARD_TITLE = TextStyle(Type.UI.size, Type.UI.line, 600)
-_CARD_TEXT = TextStyle(Type.UI.size, Type.UI.line + 2)
-
-
-class StateRow(Row):
-    """What was done with the conversation's state, or what the answer waits for."""
-
-    def __init__(self, look: Look, line: StateLine) -> None:
-        self.line = line
-        self._look = look
-        self._width = 0
-
-    @override
-    def measure(self, width: int) -> int:
-        self._width = width
-        return self._look.face(Type.SMALL).line + self._look.px(Space.S)
-
-    @override
-    def paint(self, paint: Paint) -> None:
-        look, painter = self._look, paint.painter
-        face = look.face(Type.SMALL)
-        painter.setFont(face.font)
-        painter.setPen(QColor(self._ink()))
-        metrics = QFontMetricsF(face.font)
-        text = metrics.elidedText(self.line.text, Qt.TextElideMode.ElideRight, self._width)
-        painter.drawText(QPointF(0, face.baseline), text)
-        if self.line.fraction is None:
-            return
-        track = QRectF(0, face.line + look.px(Space.XS), min(self._width, look.px(240)), _BAR)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(look.colors.strong_line))
-        painter.drawRoundedRect(track, _BAR / 2, _BAR / 2)
-        track.setWidth(max(_BAR, track.width() * min(1.0, self.line.fraction)))
-        painter.setBrush(QColor(self._ink()))
-        painter.drawRoundedRect(track, _BAR / 2, _BAR / 2)
-
-    @override
-    def hit(self, x: float, y: float) -> Hit | None:
-        if not self.line.details:
-            return None
-        face = self._look.face(Type.SMALL)
-        width = min(self._width, QFontMetricsF(face.font).horizontalAdvance(self.line.text))
-        rect = QRectF(0, 0, width, face.line)
-        tip = self.line.explained
-        return Hit(Target(Action.EXPLAIN), rect, tip) if rect.contains(x, y) else None
-
-    def _ink(self) -> str:
-        colors = self._look.colors
-        match self.line.kind:
-            case StateKind.WAITING:
-                return colors.secondary
-            case StateKind.INSTANT:
-                return colors.instant.ink
-            case StateKind.ON_DISK:
-                return colors.on_disk.ink
-            case StateKind.REPLAYED | StateKind.MUST_READ:
-                return colors.must_read.ink
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,79 +151,3 @@ class CutRow(Row):
         left = self._icon().right() + Space.XS + metrics.horizontalAdvance(self._why)
         width = metrics.horizontalAdvance(self._link) + 2 * Space.S
         return QRectF(left, 0, width, self._look.px(Size.CONTROL_MINI))
-
-
-class ErrorRow(Row):
-    """What went wrong, why, what to do, and Retry."""
-
-    def __init__(self, look: Look, problem: Problem) -> None:
-        colors = look.colors
-        self._look = look
-        self._flows = [
-            TextFlow(look, style, text, ink=ink)
-            for style, text, ink in (
-                (_CARD_TITLE, problem.title, colors.error.ink),
-                (_CARD_TEXT, problem.cause, colors.text),
-                (_CARD_TEXT, problem.advice, colors.secondary),
-            )
-            if text
-        ]
-        self._width = 0
-        self._height = 0
-
-    @override
-    def measure(self, width: int) -> int:
-        if width != self._width:
-            self._width = width
-            for flow in self._flows:
-                flow.wrap(width - self._left - self._pad)
-            text = sum(flow.height for flow in self._flows) + Space.XS * (len(self._flows) - 1)
-            button = self._look.px(Size.CONTROL) + self._look.px(Space.M)
-            self._height = 2 * self._pad + text + button
-        return self._height
-
-    @override
-    def paint(self, paint: Paint) -> None:
-        colors, painter = self._look.colors, paint.painter
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(colors.error.tint))
-        card = QRectF(0, 0, self._width, self._height)
-        painter.drawRoundedRect(card, Radius.CODE, Radius.CODE)
-        size = self._look.px(_ICON)
-        face = self._look.face(_CARD_TITLE)
-        icon = QRectF(self._pad, self._pad + (face.line - size) / 2, size, size)
-        self._look.icons.paint(painter, Icon.WARNING, colors.error.ink, icon)
-        y: float = self._pad
-        for flow in self._flows:
-            flow.paint(painter, QPointF(self._left, y))
-            y += flow.height + Space.XS
-        self._paint_button(paint)
-
-    @override
-    def hit(self, x: float, y: float) -> Hit | None:
-        rect = self._button()
-        return Hit(Target(Action.RETRY), rect, words.RETRY) if rect.contains(x, y) else None
-
-    @property
-    def _pad(self) -> int:
-        return self._look.px(Space.L)
-
-    @property
-    def _left(self) -> int:
-        return self._pad + self._look.px(_ICON) + self._look.px(Space.S)
-
-    def _button(self) -> QRectF:
-        face, height = self._look.face(_BUTTON_LABEL), self._look.px(Size.CONTROL)
-        width = QFontMetricsF(face.font).horizontalAdvance(words.RETRY) + 2 * self._look.px(Space.M)
-        return QRectF(self._left, self._height - self._pad - height, width, height)
-
-    def _paint_button(self, paint: Paint) -> None:
-        colors, painter, rect = self._look.colors, paint.painter, self._button()
-        hovered = paint.hovered == Target(Action.RETRY)
-        painter.setPen(QPen(QColor(colors.error.ink), 1))
-        painter.setBrush(QColor(colors.error.ink if hovered else colors.error.tint))
-        inner = rect.adjusted(0.5, 0.5, -0.5, -0.5)
-        painter.drawRoundedRect(inner, Radius.BUTTON, Radius.BUTTON)
-        painter.setFont(self._look.face(_BUTTON_LABEL).font)
-        painter.setPen(QColor(colors.error.tint if hovered else colors.error.ink))
-        painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, words.RETRY)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from PySide6.QtCore import QPointF
 from PySide6.QtWidgets import QAbstractScrollArea
 
-from app.theme.tokens import Space
+from app.theme.tokens import Size
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
 from app.widgets.transcript_body import Kit
 from app.widgets.transcript_places import Spot
@@ -182,7 +182,7 @@ class Placement:
         last = len(self._stack) - 1
         if last < 0 or self._stack.layouts[last].item.status is not ItemStatus.STREAMING:
             return None
-        return self._stack.top(last) - Space.L
+        return self._stack.top(last) - self._kit.look.px(Size.MESSAGE_GAP)
 
     def _version_switch(self, items: Sequence[TranscriptItem]) -> Anchor | None:
         """Return where the version switch is, if the first message that differs shows one."""

@@ -40,9 +40,12 @@ class Action(Enum):
     NEXT_VERSION = auto()
     RETRY = auto()
     CONTINUE = auto()
+    STOP = auto()
     DELETE = auto()
     TOGGLE_THINKING = auto()
     TOGGLE_FOLD = auto()
+    TOGGLE_DETAILS = auto()
+    COPY_DETAILS = auto()
     OPEN_LINK = auto()
     EXPLAIN = auto()  # the tooltip says it all
 

@@ -116,6 +116,8 @@ class MessageStack:
     def update(self, index: int, item: TranscriptItem) -> None:
         """Show other values of one message."""
         self.layouts[index].update(item)
+        if index:
+            self._show_line(index - 1)
         self.touch()
 
     def resize(self, width: int) -> None:
@@ -279,8 +281,9 @@ class MessageStack:
     def _rebuild(self) -> None:
         self.touch()
         self._index = {layout.item.key: at for at, layout in enumerate(self.layouts)}
-        for layout in self.layouts:
+        for at, layout in enumerate(self.layouts):
             layout.set_newest(newest=layout is self.layouts[-1])
+            self._show_line(at)
         self._tree = HeightTree(
             self._gap(at) + layout.height for at, layout in enumerate(self.layouts)
         )
@@ -289,6 +292,12 @@ class MessageStack:
         if index == 0:
             return TOP_MARGIN
         is_turn = self.layouts[index].item.role is Role.USER
-        # The row of buttons stands in the gap between messages.
         wanted = Size.TURN_GAP if is_turn else Size.MESSAGE_GAP
-        return self._kit.look.px(max(Space.S, wanted - Size.CONTROL + Space.XS))
+        return self._kit.look.px(wanted - self.layouts[index - 1].space_below)
+
+    def _show_line(self, index: int) -> None:
+        """The newest answer's state line stands in the gap above it, which is its question's."""
+        layout, newest = self.layouts[index], self.layouts[-1]
+        if isinstance(layout, UserLayout):
+            is_asked = index == len(self.layouts) - 2
+            layout.set_line(newest.item.state_line if is_asked else None)

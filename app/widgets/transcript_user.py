@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor
 from typing_extensions import override
 
 from app.theme.tokens import Radius, Size, Space
 from app.viewmodels.find import ROW_END
 from app.viewmodels.markdown import normalized
-from app.viewmodels.transcript import TranscriptItem
-from app.widgets.transcript_actions import no_actions, user_actions
+from app.viewmodels.transcript import StateLine, TranscriptItem
+from app.widgets.transcript_actions import user_actions
 from app.widgets.transcript_body import Kit, MarkdownRows, RowsFrom, estimate_text, plain_rows
+from app.widgets.transcript_gap import GapRow
 from app.widgets.transcript_message import MessageLayout
 from app.widgets.transcript_notes import LinkRow
 from app.widgets.transcript_places import BODY, MessagePaint
@@ -31,12 +32,13 @@ _FOLD = Target(Action.TOGGLE_FOLD)
 class EditorRow(Row):
     """The place of the editor, which is a widget."""
 
-    def __init__(self, height: int) -> None:
-        self._editor_height = height
+    def __init__(self, size: QSize) -> None:
+        self.natural_width = size.width()
+        self._size = size
 
     @override
     def measure(self, width: int) -> int:
-        return self._editor_height
+        return self._size.height()
 
     @override
     def paint(self, paint: Paint) -> None:
@@ -45,6 +47,8 @@ class EditorRow(Row):
 
 class UserLayout(MessageLayout):
     """The rows of a user's message."""
+
+    space_below = Size.MESSAGE_GAP
 
     def __init__(self, kit: Kit, item: TranscriptItem) -> None:
         super().__init__(kit, item)
@@ -56,19 +60,27 @@ class UserLayout(MessageLayout):
         self._plain: list[Row] = []
         self._num_text = 0
         self._num_bubble = 0  # rows: text and fold
-        self._editor = EditorRow(0)
+        self._editor = EditorRow(QSize(0, 0))
+        self._gap_row: GapRow | None = None
+        self._line: StateLine | None = None
+
+    def set_line(self, line: StateLine | None) -> None:
+        """Say where the context of the answer came from, in the gap above it."""
+        if line != self._line:
+            self._line = line
+            self._change()
 
     @property
     def editor_rect(self) -> QRectF | None:
         """Where the editor belongs, in message coordinates; None if the message is not edited."""
         if not self.item.editing or not self.rows:
             return None
-        left = self._row_left(0)
-        return QRectF(left, self.rows[0].gap, self._row_width(0), self.rows[0].height)
+        width = int(self._editor.natural_width)
+        return QRectF(self.width - width, 0, width, self.rows[0].height)
 
-    def set_editor_height(self, height: int) -> None:
+    def set_editor_size(self, size: QSize) -> None:
         """Reserve so much for the editor."""
-        self._editor = EditorRow(height)
+        self._editor = EditorRow(size)
         self._dirty = True
 
     @property
@@ -107,6 +119,7 @@ class UserLayout(MessageLayout):
     @override
     def relook(self) -> None:
         self._drop_text()
+        self._gap_row = None
         super().relook()
 
     @override
@@ -120,7 +133,7 @@ class UserLayout(MessageLayout):
         look = self._kit.look
         lines = FOLD_LINES * look.body.line
         text = estimate_text(look, self._text[:_FOLD_TEXT], max(1, int(width * SHARE)))
-        return min(text, lines) + look.px(2 * Space.M + Space.HAIR + Size.CONTROL)
+        return min(text, lines) + look.px(2 * Space.M + Size.MESSAGE_GAP)
 
     @property
     @override
@@ -128,7 +141,7 @@ class UserLayout(MessageLayout):
         return not self.item.editing
 
     @property
-    def _max_width(self) -> int:
+    def text_width(self) -> int:
         """Return the width of text in the widest bubble."""
         return max(1, int(self.width * SHARE) - 2 * self._kit.look.px(Space.L))
 
@@ -144,19 +157,23 @@ class UserLayout(MessageLayout):
     @override
     def _make_rows(self) -> RowsFrom:
         look = self._kit.look
+        overlap, below = GapRow.overlap(look), self._gap_row or GapRow(look)
+        self._gap_row = below
         if self.item.editing:
             self._num_text = self._num_bubble = 0
-            return RowsFrom(0, [self._editor, no_actions(look)])
+            below.show(None, self._line)
+            below.gap = -overlap
+            return RowsFrom(0, [self._editor, below])
         texts = self._text_rows(self._text) if self._is_unfolded else self._folded_rows()
         self._num_text = texts.first + len(texts.rows)
         fold = self._fold_rows()
         self._num_bubble = self._num_text + len(fold)
-        actions = user_actions(look, self.item)
-        actions.gap = look.px(Space.M + Space.HAIR)
+        below.show(user_actions(look, self.item, overlap), self._line)
+        below.gap = look.px(Space.M) - overlap
         bubble = [*texts.rows, *fold]
         if texts.first == 0 and bubble:
             bubble[0].gap = look.px(Space.M)
-        return RowsFrom(texts.first, [*bubble, actions])
+        return RowsFrom(texts.first, [*bubble, below])
 
     def _text_rows(self, text: str) -> RowsFrom:
         if self._markdown is None and not self._plain:
@@ -182,13 +199,13 @@ class UserLayout(MessageLayout):
             if room <= 0:
                 self._is_long = True
                 break
-            height = row.measure(self._max_width)
+            height = row.measure(self.text_width)
             if row.num_lines > room and isinstance(row, TextRow):
                 row.max_lines = room
                 row.release()
-                height = row.measure(self._max_width)
+                height = row.measure(self.text_width)
                 self._is_long = True
-            row.width, row.height = self._max_width, height
+            row.width, row.height = self.text_width, height
             room -= row.num_lines
             rows.append(row)
         return RowsFrom(0, rows)
@@ -211,9 +228,7 @@ class UserLayout(MessageLayout):
 
     @override
     def _row_width(self, number: int) -> int:
-        if number < self._num_bubble:
-            return self._max_width
-        return int(self.width * SHARE) if self.item.editing and number == 0 else self.width
+        return self.text_width if number < self._num_bubble else self.width
 
     @override
     def _ordinal(self, number: int) -> int:
@@ -241,7 +256,7 @@ class UserLayout(MessageLayout):
 
     @override
     def _estimate_rest(self) -> int:
-        return 0 if self._markdown is None else self._markdown.estimate_rest(self._max_width)
+        return 0 if self._markdown is None else self._markdown.estimate_rest(self.text_width)
 
     @override
     def source_text(self, ordinal: int) -> str:
@@ -263,7 +278,7 @@ class UserLayout(MessageLayout):
 
     def _bubble_rect(self) -> QRectF:
         look = self._kit.look
-        natural = self._max_width
+        natural = self.text_width
         bubble = self.rows[: min(self._num_bubble, SHRINK_ROWS + 1)]
         if len(bubble) <= SHRINK_ROWS and all(row.width >= 0 for row in bubble):
             natural = min(natural, int(max(row.natural_width for row in bubble)) + 1)

@@ -32,10 +32,6 @@ def answers_ahead(count: int) -> str:
     return f"{count:,} ahead"
 
 
-def queued(message: str) -> str:
-    return f"Next: {message}"
-
-
 def queued_spoken(message: str) -> str:
     return f"Sent when the answer has ended: {message}"
 

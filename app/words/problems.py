@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+DETAILS: Final = "Details"  # below a problem: what is of use to who helps
+COPY_DETAILS: Final = "Copy Details"
+
 # Asked for at the wrong time.
 EMPTY_MESSAGE: Final = "The message is empty."
 EMPTY_MESSAGE_ADVICE: Final = "Write something first."

@@ -119,8 +119,12 @@ class Scene:
 
 def click(view: TranscriptView, action: Action) -> None:
     """Click the first target of that action; raises LookupError."""
-    QTest.mouseClick(view.viewport(), LEFT, pos=_find(view, action))
-    QTest.mouseMove(view.viewport(), QPoint(1, 1))
+    viewport, at = view.viewport(), _find(view, action)
+    QTest.mouseMove(
+        viewport, at
+    )  # a click alone moves no pointer, and one that is there does not move away
+    QTest.mouseClick(viewport, LEFT, pos=at)
+    QTest.mouseMove(viewport, QPoint(1, 1))
 
 
 def drag(view: TranscriptView, start: QPoint, end: QPoint) -> None:
@@ -167,11 +171,17 @@ _WRITING = replace(answer(0, ""), status=ItemStatus.STREAMING, figures=None)
 _FAILED = replace(
     answer(0, "Because each"),
     status=ItemStatus.FAILED,
-    problem=OutOfMemoryError("8.1 GB were needed and 6.0 GB are free.").problem,
+    problem=OutOfMemoryError(
+        "8.1 GB were needed and 6.0 GB are free.",
+        details="RuntimeError('[metal::malloc] 8697308161 bytes')\nin the runner",
+    ).problem,
     cut="Interrupted",
 )
 _READING = StateLine(
-    StateKind.MUST_READ, "Reading 4,096 of 12,431 tokens \u00b7 about 9 s left", 4096 / 12431
+    StateKind.REPLAYED,
+    "Reading 4,096 of 12,431 tokens \u00b7 about 9 s left",
+    4096 / 12431,
+    can_stop=True,
 )
 _INSTANT = StateLine(StateKind.INSTANT, "Restored 12,431 tokens in 6 ms, nothing re-read")
 _ANSWERED = replace(
@@ -211,7 +221,12 @@ SCENES: dict[str, Scene] = {
         _turn(_ANSWERED), is_dark=True, play=lambda view: click(view, Action.TOGGLE_THINKING)
     ),
     "failed": Scene(_turn(_FAILED)),
-    "failed-dark-narrow": Scene(_turn(_FAILED), width=360, is_dark=True),
+    "failed-dark-narrow": Scene(
+        _turn(_FAILED),
+        width=360,
+        is_dark=True,
+        play=lambda view: click(view, Action.TOGGLE_DETAILS),
+    ),
     "stopped-sharp": Scene(
         _turn(
             replace(answer(0, SHORT), status=ItemStatus.STOPPED, cut="Stopped", can_continue=True)

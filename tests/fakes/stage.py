@@ -18,8 +18,10 @@ from app.viewmodels.transcript import TranscriptItem
 from app.widgets.commands import CommandId
 from app.widgets.conversation_list import ConversationList
 from app.widgets.main_window import MainWindow
+from app.widgets.transcript_rows import Action
 from engine.types import ConversationId
 from tests.fakes.rig import FakeCatalog, Rig
+from tests.fakes.transcript_stage import find
 
 Key = Qt.Key
 CTRL = Qt.KeyboardModifier.ControlModifier
@@ -113,6 +115,12 @@ class Stage:
         action = self.window.commands[command]
         assert action.isEnabled(), command
         action.trigger()
+        self.settle()
+
+    def click(self, action: Action) -> None:
+        """The first target in the transcript that does this."""
+        view = self.pane.view
+        QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=find(view, action))
         self.settle()
 
     def click_row(self, title: str) -> None:

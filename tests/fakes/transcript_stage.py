@@ -66,17 +66,7 @@ class TranscriptStage:
         return self.view.viewport().grab(QRect(0, 0, WIDTH - 20, HEIGHT)).toImage()
 
     def find(self, action: Action, which: int = 0) -> QPoint:
-        """Return the middle of a visible target, counted from the top."""
-        found: list[QPoint] = []
-        for y in range(0, self.view.viewport().height(), GRID):
-            for x in range(0, self.view.viewport().width(), GRID):
-                target = self.view.target_at(QPointF(x, y))
-                is_new = all(abs(point.x() - x) + abs(point.y() - y) > 60 for point in found)
-                if target is not None and target.action is action and is_new:
-                    found.append(QPoint(x + GRID // 2, y + GRID // 2))
-                    if len(found) > which:
-                        return found[which]
-        raise LookupError(f"{len(found)} of {action} are visible")
+        return find(self.view, action, which)
 
     def has(self, action: Action) -> bool:
         try:
@@ -124,3 +114,17 @@ class TranscriptStage:
 
     def _open(self, url: QUrl) -> None:
         self.opened.append(url.toString())
+
+
+def find(view: TranscriptView, action: Action, which: int = 0) -> QPoint:
+    """Return the middle of a visible target, counted from the top."""
+    found: list[QPoint] = []
+    for y in range(0, view.viewport().height(), GRID):
+        for x in range(0, view.viewport().width(), GRID):
+            target = view.target_at(QPointF(x, y))
+            is_new = all(abs(point.x() - x) + abs(point.y() - y) > 60 for point in found)
+            if target is not None and target.action is action and is_new:
+                found.append(QPoint(x + GRID // 2, y + GRID // 2))
+                if len(found) > which:
+                    return found[which]
+    raise LookupError(f"{len(found)} of {action} are visible")

@@ -43,6 +43,10 @@ QUESTION = (
     "Why can the state of a linear-attention layer not be trimmed like a KV cache, and what do we"
     " store instead?"
 )
+NO_MEMORY = OutOfMemoryError(
+    "8.1 GB were needed and 6.0 GB are free.",
+    details="RuntimeError('[metal::malloc] Attempting to allocate 8697308161 bytes')",
+).problem
 THOUGHT = "A KV cache is a list of rows, one a token. A recurrent state is a running sum."
 ANSWER = """Because each token is folded into one fixed-size matrix. Removing a token would need the
 inverse of every update since, so we keep **snapshots** at message boundaries:
@@ -305,7 +309,7 @@ def failed(stage: Stage) -> None:
     stage.conversation()
     stage.say(FOLLOW_UP)
     stage.rig.engine.write("Three things happen")
-    stage.rig.engine.fail(OutOfMemoryError("8.1 GB were needed and 6.0 GB are free.").problem)
+    stage.rig.engine.fail(NO_MEMORY)
     stage.wait()
 
 

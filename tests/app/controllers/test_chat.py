@@ -339,11 +339,11 @@ def test_a_waiting_message_can_be_stopped(loading: Rig, qtbot: QtBot) -> None:
 
 
 def test_a_long_prompt_is_being_read_before_it_was_read(rig: Rig, qtbot: QtBot) -> None:
-    rig.engine.plan = PromptPlan(prompt_tokens=9000, restored=0, replayed=0, read=9000)
+    rig.engine.plan = PromptPlan(prompt_tokens=9000, restored=0, replayed=8000, read=1000)
     send(rig, qtbot, "Long")
-    qtbot.waitUntil(lambda: _phase(rig) == Reading(done=0, total=9000, eta_s=None))
+    qtbot.waitUntil(lambda: _phase(rig) == Reading(done=0, total=9000, replayed=8000, eta_s=None))
     rig.engine.prefill(4096, 9000, 9.0)
-    qtbot.waitUntil(lambda: _phase(rig) == Reading(done=4096, total=9000, eta_s=9.0))
+    qtbot.waitUntil(lambda: _phase(rig) == Reading(done=4096, total=9000, replayed=8000, eta_s=9.0))
     rig.engine.write("Done")
     qtbot.waitUntil(lambda: isinstance(_phase(rig), Planned))
     rig.engine.finish()

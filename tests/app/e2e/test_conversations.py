@@ -7,10 +7,12 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit
 
+from app.theme.tokens import Size
 from app.viewmodels.transcript import ItemStatus, Version
 from app.widgets.commands import CommandId
+from app.widgets.message_edit import MessageEdit
 from app.widgets.send_button import SendState
 from app.widgets.transcript_rows import Action
 from engine.errors import ContextFullError, OutOfMemoryError
@@ -69,6 +71,65 @@ def test_escape_stops_from_the_composer_and_from_the_transcript(stage: Stage) ->
         stage.settle()
         assert stage.items[-1].status is ItemStatus.STOPPED
         stage.edit.setFocus()
+
+
+def test_what_was_typed_in_an_editor_outlives_its_message(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.click(Action.EDIT)
+    QTest.keyClicks(editor(stage), " and more")
+    stage.run(CommandId.DELETE_LAST)
+    assert stage.texts == []
+    stage.run(CommandId.UNDO)
+    assert stage.texts == ["One", "1"]
+    stage.click(Action.EDIT)
+    assert editor(stage).toPlainText() == "One and more"
+    stage.run(CommandId.NEW_CHAT)
+    stage.click_row("One")
+    stage.click(Action.EDIT)
+    assert editor(stage).toPlainText() == "One and more"
+    stage.edit.setFocus()
+    QTest.keyClick(stage.edit, Key.Key_Escape)
+    stage.click(Action.EDIT)
+    assert editor(stage).toPlainText() == "One", "it was cancelled"
+
+
+def editor(stage: Stage) -> MessageEdit:
+    """The field in a message's place that is not about to go."""
+    fields = stage.pane.view.findChildren(MessageEdit)
+    return next(one for one in fields if one.isVisible())
+
+
+def test_a_notice_has_details_where_there_are_any(stage: Stage) -> None:
+    stage.engine.hold_start = True
+    notice, click = stage.pane.notice, Qt.MouseButton.LeftButton
+    for details in ("", "RuntimeError('[metal::malloc]')\nin the runner"):
+        stage.send("Hello")
+        stage.engine.fail(OutOfMemoryError("None was left.", details=details).problem)
+        stage.settle()
+        assert notice.isVisible()
+        assert notice.details == ""
+        assert notice.details_button.isVisible() == bool(details)
+        assert not notice.copy_button.isVisible()
+        stage.edit.clear()
+    QTest.mouseClick(notice.details_button, click)
+    assert notice.details == details
+    QTest.mouseClick(notice.copy_button, click)
+    assert QApplication.clipboard().text() == details
+    QTest.mouseClick(notice.details_button, click)
+    assert notice.details == ""
+
+
+def test_reading_is_stopped_at_the_end_of_its_line(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.engine.plan = PromptPlan(prompt_tokens=9000, restored=0, replayed=0, read=9000)
+    stage.send("Two")
+    stage.engine.prefill(4096, 9000, 9.0)
+    stage.settle()
+    line = stage.items[-1].state_line
+    assert line is not None
+    assert line.text == "Reading 4,096 of 9,000 tokens · about 9 s left"
+    stage.click(Action.STOP)
+    assert stage.items[-1].status is ItemStatus.STOPPED
 
 
 def test_a_stopped_answer_goes_on_where_it_was(stage: Stage) -> None:
@@ -209,7 +270,12 @@ def test_a_message_can_wait_for_the_answer_to_end(stage: Stage) -> None:
     stage.send("Two")
     stage.send("and three")
     assert stage.pane.queued.isVisible()
-    assert stage.pane.queued.text == "Next: Two and three"
+    assert stage.pane.queued.text == "Two and three"
+    bubble = stage.pane.queued.findChild(QLabel)
+    assert isinstance(bubble, QLabel)
+    assert bubble.width() < stage.pane.queued.width() / 2, "as wide as its text"
+    view, right = stage.pane.view, bubble.mapTo(stage.pane, bubble.rect().topRight()).x()
+    assert right + 1 == (view.width() + Size.COLUMN) // 2, "where bubbles end"
     assert stage.edit.toPlainText() == ""
     stage.type("half a thought")
     stage.answer("")

@@ -15,6 +15,13 @@ def test_milliseconds(value_ms: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("number", "rounded"), [(0, 0), (9, 9), (95, 95), (242, 240), (12_601, 13_000), (999, 1_000)]
+)
+def test_an_estimate_has_two_figures(number: int, rounded: int) -> None:
+    assert figures.about(number) == rounded
+
+
+@pytest.mark.parametrize(
     ("num_bytes", "text"),
     [(10, "1 KB"), (98_400_000, "98 MB"), (999_600_000, "1.0 GB"), (5_200_000_000, "5.2 GB")],
 )

@@ -46,5 +46,5 @@ def test_another_model_says_what_it_will_read() -> None:
     assert reading_note(conversation, loading) == ""
     assert reading_note(EMPTY, other) == ""
     assert reading_note(conversation, other) == (
-        "B will read this chat with your next message: about 242 tokens."
+        "B will read this chat with your next message: about 240 tokens."
     )

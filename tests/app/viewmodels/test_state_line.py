@@ -40,9 +40,9 @@ def planned(
         ),
         (
             planned(read=24, prefill_ms=210),
-            StateLine(StateKind.MUST_READ, "Read 24 tokens in 210 ms"),
+            StateLine(StateKind.READ, "Read 24 tokens in 210 ms"),
         ),
-        (planned(read=24), StateLine(StateKind.MUST_READ, "Read 24 tokens")),
+        (planned(read=24), StateLine(StateKind.READ, "Read 24 tokens")),
         (
             planned(restored=12_000, replayed=212, read=24, prefill_ms=1234),
             StateLine(StateKind.REPLAYED, "Replayed 212 tokens · read 24 in 1.2 s"),
@@ -52,16 +52,17 @@ def planned(
             StateLine(StateKind.REPLAYED, "Replayed 12,000 tokens · read 24 in 2 min"),
         ),
         (
-            Reading(done=4096, total=12_431, eta_s=9.2),
+            Reading(done=4096, total=12_431, replayed=3, eta_s=9.2),
             StateLine(
-                StateKind.MUST_READ,
+                StateKind.REPLAYED,
                 "Reading 4,096 of 12,431 tokens · about 9 s left",
                 4096 / 12_431,
+                can_stop=True,
             ),
         ),
         (
-            Reading(done=0, total=500, eta_s=None),
-            StateLine(StateKind.MUST_READ, "Reading 0 of 500 tokens", 0.0),
+            Reading(done=0, total=500, replayed=0, eta_s=None),
+            StateLine(StateKind.READ, "Reading 0 of 500 tokens", 0.0, can_stop=True),
         ),
         (Waiting(0), StateLine(StateKind.WAITING, "Waiting")),
         (Waiting(1), StateLine(StateKind.WAITING, "Waiting · 1 answer ahead")),
@@ -95,6 +96,7 @@ def test_nothing_re_read_is_said_only_when_nothing_was(
     line = state_line(planned(restored=restored, replayed=replayed, read=read))
     assert ("nothing re-read" in line.text) == (replayed == 0 and restored > 0)
     assert (line.kind is StateKind.INSTANT) == (replayed == 0 and restored > 0)
+    assert (line.kind is StateKind.REPLAYED) == (replayed > 0)
 
 
 @pytest.mark.parametrize(("restored", "replayed"), [(0, 0), (9, 0), (9, 5)])

@@ -110,9 +110,9 @@ def test_only_the_newest_answer_keeps_its_state_line(
 
     line = StateLine(StateKind.INSTANT, "Restored 12,431 tokens")
     one, two = (replace(answer(number, "x"), state_line=line) for number in (0, 1))
-    transcript.show([one])
+    transcript.show([question(0), one])
     assert num_state_lines() == 1
-    transcript.view.set_items([one, question(1), two])
+    transcript.view.set_items([question(0), one, question(1), two])
     assert num_state_lines() == 1
 
 

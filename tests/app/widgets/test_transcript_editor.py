@@ -3,15 +3,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QInputMethodEvent
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QGuiApplication, QImage, QInputMethodEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPlainTextEdit, QPushButton
 
 from app.theme.tokens import Size, Type
 from app.widgets.transcript_editor import MessageEditor
 from tests.fakes.transcript_samples import answer, conversation, question
-from tests.fakes.transcript_stage import LEFT, TranscriptStage
+from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage
 
 TEXT = "What is a matrix? " * 8
 
@@ -45,7 +45,68 @@ def test_the_editor_holds_the_text_and_is_as_high_as_it(editing: TranscriptStage
     assert field(editing).toPlainText() == TEXT.strip()
     num_lines = field(editing).document().firstBlock().layout().lineCount()
     assert num_lines > 1
-    assert field(editing).height() >= num_lines * Type.BODY.line
+    assert field(editing).height() == num_lines * Type.BODY.line
+
+
+@pytest.mark.parametrize("zoom", [0.8, 1.0, 2.0])
+@pytest.mark.parametrize("text", ["Hi", TEXT.strip(), "One\n\ttwo\n\n" + "three " * 30 + "end"])
+def test_the_text_stands_where_it_stood_in_the_bubble(
+    transcript: TranscriptStage, text: str, zoom: float
+) -> None:
+    view, item = transcript.view, question(0, text)
+    view.resize(WIDTH, 2 * HEIGHT)
+    view.set_zoom(zoom)
+    transcript.show([item, answer(0, "It is")])
+    before = transcript.picture()
+    view.update_item(replace(item, editing=True))
+    field(transcript).clearFocus()  # no caret
+    place = QRect(field(transcript).mapTo(view.viewport(), QPoint()), field(transcript).size())
+    stood, stands = inked(before, place), inked(transcript.picture(), place)
+    assert stood
+    assert len(stood ^ stands) < len(stood) / 5, "edges of glyphs fade into what lies behind them"
+
+
+def inked(image: QImage, place: QRect) -> set[tuple[int, int]]:
+    """The pixels of text, which is darker than all else."""
+    seen = place & image.rect()
+    return {
+        (x, y)
+        for y in range(seen.top(), seen.bottom() + 1)
+        for x in range(seen.left(), seen.right() + 1)
+        if image.pixelColor(x, y).value() < 110
+    }
+
+
+def test_typing_at_the_end_keeps_the_right_edge_and_all_lines_in_view(
+    transcript: TranscriptStage,
+) -> None:
+    transcript.show([question(0, "Hi"), answer(0, "It is")])
+    transcript.view.update_item(replace(question(0, "Hi"), editing=True))
+    right = editor(transcript).geometry().right()
+    QTest.keyClicks(field(transcript), " there, how are you doing today, and yesterday?" * 3)
+    QTest.keyClick(field(transcript), Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    assert editor(transcript).geometry().right() == right
+    assert field(transcript).verticalScrollBar().maximum() == 0
+    assert field(transcript).horizontalScrollBar().maximum() == 0
+
+
+def test_a_long_text_scrolls_in_its_editor(transcript: TranscriptStage) -> None:
+    text = "\n".join(f"Line {number}" for number in range(40))
+    transcript.show([question(0, text), answer(0, "It is")])
+    transcript.view.update_item(replace(question(0, text), editing=True))
+    bar = field(transcript).verticalScrollBar()
+    assert field(transcript).height() < HEIGHT
+    assert bar.value() == bar.maximum() > 0, "the cursor is at the end"
+    assert bar.isVisible()
+
+
+def test_a_message_out_of_sight_comes_into_view_with_its_editor(
+    transcript: TranscriptStage,
+) -> None:
+    items = conversation(3)
+    transcript.show(items)
+    transcript.view.update_item(replace(items[0], editing=True))
+    assert transcript.view.viewport().rect().contains(editor(transcript).geometry())
 
 
 def test_return_saves(editing: TranscriptStage) -> None:

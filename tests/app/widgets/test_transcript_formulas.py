@@ -143,11 +143,11 @@ def test_formulas_far_away_are_set_when_they_are_reached(transcript: TranscriptS
     items = [answer(number, f"so $\\frac{{x_{{{number}}}}}{{y}}$ is") for number in range(90)]
     view = transcript.view
     view.show_conversation(items)
-    view.verticalScrollBar().setValue(0)
+    view.jump_to_start()
     transcript.settle()
     slowly = transcript.picture()
     view.show_conversation(items)
-    view.verticalScrollBar().setValue(0)
+    view.jump_to_start()
     transcript.settle()
 
     assert transcript.picture() == slowly

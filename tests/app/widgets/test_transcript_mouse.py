@@ -179,7 +179,7 @@ def test_the_state_line_says_why_when_pointed_at(transcript: TranscriptStage) ->
         StateKind.INSTANT, "Restored 9 tokens", details=("Message 3 is new.", "<b> & 'so'")
     )
     old, new = (replace(answer(number, "x"), state_line=line) for number in (0, 1))
-    transcript.show([old, new])
+    transcript.show([question(0), old, question(1), new])
     viewport = transcript.view.viewport()
     for which in range(3):  # the older answer's figures, the line itself, the newest's figures
         point = transcript.find(Action.EXPLAIN, which)
@@ -194,7 +194,23 @@ def test_the_state_line_says_why_when_pointed_at(transcript: TranscriptStage) ->
     assert transcript.asked == []
 
 
+def test_an_answer_that_failed_shows_and_copies_its_details(transcript: TranscriptStage) -> None:
+    problem = replace(PROBLEM, details="RuntimeError\nin the runner")
+    failed = replace(answer(0, "x"), status=ItemStatus.FAILED, problem=problem)
+    transcript.show([question(0), failed])
+    assert not transcript.has(Action.COPY_DETAILS)
+    transcript.click(Action.TOGGLE_DETAILS)
+    transcript.click(Action.COPY_DETAILS)
+    assert transcript.clipboard() == problem.details
+    transcript.click(Action.TOGGLE_DETAILS)
+    assert not transcript.has(Action.COPY_DETAILS)
+    transcript.click(Action.RETRY)
+    assert transcript.asked == ["retry a0"]
+    transcript.show([question(0), replace(failed, problem=replace(problem, details=""))])
+    assert not transcript.has(Action.TOGGLE_DETAILS)
+
+
 def test_what_has_no_reasons_explains_nothing(transcript: TranscriptStage) -> None:
     waiting = StateLine(StateKind.WAITING, "Waiting")
-    transcript.show([replace(answer(0, "x"), state_line=waiting, figures=None)])
+    transcript.show([question(0), replace(answer(0, "x"), state_line=waiting, figures=None)])
     assert not transcript.has(Action.EXPLAIN)

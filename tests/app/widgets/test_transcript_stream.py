@@ -71,7 +71,7 @@ def test_updates_meanwhile_neither_lose_nor_double_text(transcript: TranscriptSt
     view = transcript.view
     transcript.show([question(0), STREAMING])
     view.append("a0", Channel.ANSWER, "one ")
-    line = StateLine(StateKind.MUST_READ, "Reading", 0.5)
+    line = StateLine(StateKind.REPLAYED, "Reading", 0.5)
     view.update_item(replace(STREAMING, text="one ", state_line=line))
     view.begin(replace(STREAMING, text="one "))
     view.append("a0", Channel.ANSWER, "two")
@@ -134,17 +134,17 @@ def test_the_caret_is_there_only_while_text_is_to_come(transcript: TranscriptSta
 
 def test_no_caret_before_the_prompt_is_read(transcript: TranscriptStage) -> None:
     waiting = replace(STREAMING, state_line=StateLine(StateKind.WAITING, "x"))
-    reading = replace(STREAMING, state_line=StateLine(StateKind.MUST_READ, "x", fraction=0.0))
+    reading = replace(STREAMING, state_line=StateLine(StateKind.READ, "x", fraction=0.0))
     restored = replace(STREAMING, state_line=StateLine(StateKind.INSTANT, "x"))
-    transcript.show([waiting])
-    without = below_state_line(transcript)
+    transcript.show([question(0), waiting])
+    without = placeholder(transcript)
     transcript.view.update_item(restored)
-    assert below_state_line(transcript) != without
+    assert placeholder(transcript) != without
     loading = replace(STREAMING, state_line=StateLine(StateKind.WAITING, "x", fraction=0.0))
     transcript.view.update_item(loading)
-    without = below_state_line(transcript)
+    without = placeholder(transcript)
     transcript.view.update_item(reading)
-    assert below_state_line(transcript) == without
+    assert placeholder(transcript) == without
 
 
 def test_thinking_counts_seconds_and_shows_its_last_line(transcript: TranscriptStage) -> None:
@@ -262,5 +262,6 @@ def row_of_text(stage: TranscriptStage) -> object:
     return stage.picture().copy(0, 24, 300, 24)
 
 
-def below_state_line(stage: TranscriptStage) -> object:
-    return stage.picture().copy(0, 50, 300, 40)
+def placeholder(stage: TranscriptStage) -> object:
+    """Where the first word of the answer to a question of one line will stand."""
+    return stage.picture().copy(0, 96, 300, 24)

@@ -1,0 +1,104 @@
+"""How far apart messages are; what stands in between moves nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtGui import QFontMetricsF
+from PySide6.QtTest import QTest
+
+from app.theme.palette import Theme
+from app.theme.tokens import Type
+from app.viewmodels.transcript import ItemStatus, StateKind, StateLine, TranscriptItem, Version
+from app.widgets.transcript_access import TranscriptCanvas
+from app.widgets.transcript_rows import Action
+from tests.fakes.transcript_samples import answer, question
+from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage
+
+COLUMN = 40  # where it begins
+INSTANT = StateLine(StateKind.INSTANT, "Restored 12,431 tokens in 6 ms, nothing re-read")
+READING = StateLine(StateKind.READ, "Reading 4,096 of 12,431 tokens", 0.3, can_stop=True)
+FAR = StateLine(StateKind.READ, "Reading 4,096 of 12,431 tokens " * 9, 0.3, can_stop=True)
+
+
+def turns(line: StateLine | None) -> list[TranscriptItem]:
+    """Two, of one line each; the letter is as high as a capital."""
+    return [
+        question(0, "H"),
+        answer(0, "H"),
+        question(1, "H"),
+        replace(answer(1, "H"), state_line=line),
+    ]
+
+
+def painted(stage: TranscriptStage, left: int, right: int) -> list[tuple[int, int]]:
+    """Where anything is painted in some columns: [top, bottom)."""
+    image = stage.view.viewport().grab().toImage()
+    blank = image.pixelColor(2, 2)
+    rows = [any(image.pixelColor(x, y) != blank for x in range(left, right)) for y in range(HEIGHT)]
+    edges = [y for y in range(1, HEIGHT) if rows[y] != rows[y - 1]]
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+@pytest.mark.parametrize("line", [None, INSTANT], ids=["plain", "with its state line"])
+def test_an_answer_is_24_below_its_question_and_the_next_one_40_below_that(
+    transcript: TranscriptStage, theme: Theme, line: StateLine | None
+) -> None:
+    transcript.show(turns(line))
+    metrics = QFontMetricsF(theme.fonts.font(Type.BODY))
+    slack = (Type.BODY.line - metrics.ascent() - metrics.descent()) / 2
+    above_letter = round(slack + metrics.ascent() - metrics.capHeight())  # in its line
+    bubbles = painted(transcript, WIDTH - COLUMN - 20, WIDTH - COLUMN - 16)  # where it is flat
+    letters = painted(transcript, COLUMN, COLUMN + 4)
+    first, second = bubbles[0], bubbles[-1]
+    assert letters[0][0] - above_letter - first[1] == 24
+    text_bottom = first[1] + 24 + Type.BODY.line + 8 + Type.SMALL.line  # of the footer
+    assert second[0] - text_bottom == 40
+
+
+@pytest.mark.parametrize("zoom", [0.8, 1.0, 2.0])
+def test_the_gap_is_as_high_with_the_line_as_without(
+    transcript: TranscriptStage, zoom: float
+) -> None:
+    view = transcript.view
+    view.set_zoom(zoom)
+    transcript.show(turns(None))
+    view.jump_to_start()
+    without = places(transcript)
+    for line in (INSTANT, READING, None):
+        view.update_item(turns(line)[-1])
+        assert places(transcript) == without
+    view.update_item(turns(INSTANT)[-1])
+    view.set_items([*turns(INSTANT), question(2, "H")])
+    view.jump_to_start()
+    assert places(transcript)[:4] == without, "sending takes the line away, and moves nothing"
+
+
+def test_the_line_leaves_the_questions_buttons_their_place(transcript: TranscriptStage) -> None:
+    asked = question(0, version=Version(2, 3))
+    transcript.show([asked, replace(answer(0, "x"), state_line=FAR)])
+    for action in (Action.STOP, Action.PREVIOUS_VERSION, Action.EDIT):
+        assert transcript.has(action)
+    assert transcript.find(Action.STOP).x() < transcript.find(Action.PREVIOUS_VERSION).x()
+
+
+def test_stop_at_the_end_of_the_line_stops_though_the_line_changes_under_the_mouse(
+    transcript: TranscriptStage,
+) -> None:
+    writing = replace(answer(0, ""), status=ItemStatus.STREAMING, state_line=READING)
+    transcript.show([question(0), writing])
+    viewport, stop = transcript.view.viewport(), transcript.find(Action.STOP)
+    QTest.mouseMove(viewport, stop)
+    QTest.mousePress(viewport, LEFT, pos=stop)
+    transcript.view.update_item(replace(writing, state_line=replace(READING, fraction=0.4)))
+    QTest.mouseRelease(viewport, LEFT, pos=stop)
+    assert transcript.asked == ["stop u0"]
+
+
+def places(stage: TranscriptStage) -> list[int]:
+    """Where each message is on the screen."""
+    canvas = stage.view.viewport()
+    assert isinstance(canvas, TranscriptCanvas)
+    assert canvas.reader is not None
+    return [canvas.reader.rect(number).top() for number in range(len(canvas.reader))]
