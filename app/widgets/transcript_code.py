@@ -14,7 +14,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainterPath, QPen
 from typing_extensions import override
 
-from app.theme.tokens import Radius, Space, Type
+from app.theme.tokens import Radius, Size, Space, Type
 from app.viewmodels.blocks import Block, CodeBlock
 from app.viewmodels.highlight import GrowingHighlighter, LinePieces, Piece, exact_pieces
 from app.viewmodels.lexers import Absent, LexerShelf
@@ -28,7 +28,6 @@ from app.widgets.transcript_sideways import SideScroll
 from app.words import transcript as words
 
 IDLE_S = 0.004
-_PAD_X = 14
 _TAB = "    "
 _MIN_COLUMNS = 8  # of wrapped lines, however narrow the block is
 
@@ -210,7 +209,7 @@ class CodeRow(Row):
 
     @property
     def _pad(self) -> int:
-        return self._look.px(_PAD_X)
+        return self._look.px(Size.CODE_PAD)
 
     @property
     def _left(self) -> int:

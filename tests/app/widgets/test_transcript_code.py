@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -222,3 +223,20 @@ def test_wrapped_code_does_not_scroll_sideways(transcript: TranscriptStage) -> N
 )
 def test_long_code_says_how_long_it_is(heading: Heading, says: str) -> None:
     assert str(heading) == says
+
+
+def test_buttons_stand_apart_evenly_and_end_where_the_code_may(
+    transcript: TranscriptStage,
+) -> None:
+    transcript.show([answer(0, LONG)])
+    picture = see(transcript)
+    ground = QColor(LIGHT.code_header)
+    ys = ys_of(picture, LIGHT.code_header)[4:-4]
+    first = transcript.find(Action.TOGGLE_WRAP).x()
+    inked = [x for x in range(first, 755) if any(picture.pixelColor(x, y) != ground for y in ys)]
+    gaps = [after - before for before, after in pairwise(inked) if after - before > 12]
+
+    assert len(gaps) == 2
+    assert abs(gaps[0] - gaps[1]) <= 2  # a glyph does not fill its advance
+    column_right = (800 + 720) // 2
+    assert 14 <= column_right - inked[-1] <= 16
