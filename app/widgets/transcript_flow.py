@@ -127,8 +127,13 @@ class TextFlow:
         self._layout = QTextLayout(shown, self._face.font)
         self._layout.setCacheEnabled(True)
 
-    def wrap(self, width: float | None, *, max_lines: int | None = None) -> None:
-        """Break the text into lines (one if width is None); there is at least one."""
+    def wrap(
+        self, width: float | None, *, max_lines: int | None = None, hanging: float = 0.0
+    ) -> None:
+        """Break the text into lines (one if width is None); there is at least one.
+
+        All lines but the first are narrower by what is hanging.
+        """
         option = QTextOption()
         mode = QTextOption.WrapMode
         option.setWrapMode(mode.NoWrap if width is None else mode.WrapAtWordBoundaryOrAnywhere)
@@ -136,7 +141,7 @@ class TextFlow:
         self._layout.setTextOption(option)
         self._layout.setFormats([*self._run_formats(), *self._inset_formats(width)])
         self._layout.beginLayout()
-        self._add_lines(max(1.0, width or 0.0), max_lines)
+        self._add_lines(max(1.0, width or 0.0), max_lines, hanging)
         self._layout.endLayout()
         last = self._bands[-1] if self._bands else _Band(0, self._face.line, 0)
         self.height = last.top + last.height
@@ -265,7 +270,7 @@ class TextFlow:
         above, below = max(0, above), max(0, below)
         return _Band(top, face.line + above + below, top + above + face.baseline)
 
-    def _add_lines(self, width: float, max_lines: int | None) -> None:
+    def _add_lines(self, width: float, max_lines: int | None, hanging: float) -> None:
         natural, top = 0.0, 0
         self.complete = False
         self._bands = []
@@ -274,7 +279,7 @@ class TextFlow:
             if not line.isValid():
                 self.complete = True
                 break
-            line.setLineWidth(width)
+            line.setLineWidth(width - hanging if self._bands else width)
             band = self._band(top, line)
             line.setPosition(QPointF(0, band.baseline - line.ascent()))
             self._bands.append(band)

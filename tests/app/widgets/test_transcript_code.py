@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QColor, QGuiApplication, QImage, QWheelEvent
+from PySide6.QtGui import QColor, QFontMetricsF, QGuiApplication, QImage, QWheelEvent
 from PySide6.QtTest import QTest
 
 from app.settings import Appearance
 from app.theme.palette import Theme
-from app.theme.tokens import LIGHT
+from app.theme.tokens import LIGHT, Type
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.transcript_code_header import Heading
 from app.widgets.transcript_rows import Action
@@ -136,6 +136,32 @@ def test_a_wrapped_block_is_copied_as_it_was_written(transcript: TranscriptStage
     assert copied in f"first\n{WORDS}\nlast"
     assert copied.startswith("first\nword0")
     assert copied.count(" ") > 10
+
+
+@pytest.mark.parametrize("letter", ["x", "ж"])
+def test_continued_lines_hang_two_columns_in_and_clicks_know_it(
+    transcript: TranscriptStage, theme: Theme, letter: str
+) -> None:
+    line = " ".join([f"    {letter * 9}", *[letter * 9] * 12])
+    transcript.show([answer(0, f"```\n{line}\n```")])
+    transcript.click(Action.TOGGLE_WRAP)
+    picture = see(transcript)
+    top = ys_of(picture, LIGHT.code_header)[0] - 1 + 32 + 12
+    ground = QColor(LIGHT.code_background)
+    column = QFontMetricsF(theme.fonts.font(Type.CODE)).averageCharWidth()
+    left = 40 + 14  # the column's and the code's
+
+    def starts_at(number: int) -> float:
+        """In columns: the first ink of a line."""
+        ys = range(top + number * 20, top + 20 + number * 20)
+        inked = (x for x in range(50, 700) if any(picture.pixelColor(x, y) != ground for y in ys))
+        return (next(inked) - left) / column
+
+    assert starts_at(0) == pytest.approx(4, abs=0.5)
+    assert starts_at(1) == pytest.approx(6, abs=0.5)
+    word = QPoint(round(left + 6 * column) + 3, top + 30)
+    transcript.drag(word - QPoint(3, 0), word + QPoint(round(9 * column) - 3, 0))
+    assert transcript.copied() == letter * 9
 
 
 def test_what_is_found_in_a_wrapped_line_is_seen(transcript: TranscriptStage) -> None:
