@@ -340,6 +340,11 @@ class AnswerLayout(MessageLayout):
     def source_text(self, ordinal: int) -> str:
         return self._body.text if ordinal >= BODY else normalized(self._thinking.text)
 
+    @property
+    @override
+    def _ground(self) -> str:
+        return self._kit.look.colors.canvas
+
     @override
     def _paint_background(self, paint: MessagePaint) -> None:
         """Answers lie on the canvas."""

@@ -139,6 +139,8 @@ class CodeRow(Row):
         painter.save()
         painter.setClipRect(QRectF(1, 0, self._width - 2, height), Qt.ClipOperation.IntersectClip)
         self._paint_lines(paint)
+        ground, below = self._look.colors.code_background, self._look.px(Space.M)
+        self._scroll.paint_edges(painter, ground, self._header.height, height - below)
         painter.restore()
         self._scroll.paint(painter, height)
         if not (self._colors.done or self._lines.is_cut):

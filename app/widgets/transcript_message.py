@@ -318,6 +318,11 @@ class MessageLayout(ABC):
     def _estimate_rest(self) -> int:
         """Return about how high the text is that is not parsed yet."""
 
+    @property
+    @abstractmethod
+    def _ground(self) -> str:
+        """The colour that the rows lie on."""
+
     @abstractmethod
     def _paint_background(self, paint: MessagePaint) -> None:
         """Paint what lies under the rows."""
@@ -358,6 +363,7 @@ class MessageLayout(ABC):
                 painter=paint.painter,
                 top=paint.top - y,
                 bottom=paint.bottom - y,
+                ground=self._ground,
                 selected=paint.selected_in(row, self._ordinal(number)) if has_text else None,
                 found=self._kit.hits.within(row) if has_text else (),
                 hovered=target_in(row, paint.hovered),

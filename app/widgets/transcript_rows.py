@@ -79,6 +79,7 @@ class Paint:
     painter: QPainter
     top: float  # the part of the row that is visible
     bottom: float
+    ground: str  # the colour that it lies on
     selected: Range | None = None
     found: Sequence[Range] = ()  # what the reader looks for
     hovered: Target | None = None

@@ -148,6 +148,7 @@ class TableRow(Row):
             at, length = QPointF(cell.x, cell.y), len(cell.flow.text)
             cell.flow.paint(painter, at, *paint.within(cell.start, length))
         painter.restore()
+        self._columns.scroll.paint_edges(painter, paint.ground, 0, height)
         self._columns.scroll.paint(painter, height + Space.S)
 
     @override

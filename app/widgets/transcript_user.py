@@ -251,13 +251,18 @@ class UserLayout(MessageLayout):
     def _paint_over(self, paint: MessagePaint, number: int) -> None:
         """Nothing lies over a bubble."""
 
+    @property
+    @override
+    def _ground(self) -> str:
+        return self._kit.look.colors.user_bubble
+
     @override
     def _paint_background(self, paint: MessagePaint) -> None:
         if not self._num_bubble:
             return
-        painter, colors = paint.painter, self._kit.look.colors
+        painter = paint.painter
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(colors.user_bubble))
+        painter.setBrush(QColor(self._ground))
         radius = self._kit.look.px(Radius.BUBBLE)
         painter.drawRoundedRect(self._bubble_rect(), radius, radius)
 

@@ -18,7 +18,7 @@ from app.widgets.transcript_code_header import Heading
 from app.widgets.transcript_rows import Action
 from engine.types import Channel
 from tests.fakes.transcript_samples import CODE, answer, conversation, question
-from tests.fakes.transcript_stage import LEFT, TranscriptStage
+from tests.fakes.transcript_stage import GRID, LEFT, TranscriptStage
 
 WORDS = " ".join(f"word{number}" for number in range(60))
 LONG = f"```\nfirst\n{WORDS}\nlast\n```"
@@ -266,3 +266,36 @@ def test_buttons_stand_apart_evenly_and_end_where_the_code_may(
     assert abs(gaps[0] - gaps[1]) <= 2  # a glyph does not fill its advance
     column_right = (800 + 720) // 2
     assert 14 <= column_right - inked[-1] <= 16
+
+
+BARS = "█" * 8  # full ink from edge to edge
+WIDE_TABLE = f"| {' | '.join([BARS] * 12)} |\n|{'-|' * 12}\n| {' | '.join([BARS] * 12)} |"
+
+
+@pytest.mark.parametrize("text", [f"```\n{BARS * 30}\n```", WIDE_TABLE], ids=["code", "table"])
+@pytest.mark.parametrize("appearance", [Appearance.LIGHT, Appearance.DARK])
+def test_what_goes_on_beyond_an_edge_fades_there(
+    transcript: TranscriptStage, theme: Theme, text: str, appearance: Appearance
+) -> None:
+    theme.set_appearance(appearance)
+    transcript.show([answer(0, text)])
+    end = transcript.find(Action.COPY_MESSAGE).y() - GRID
+
+    def strength(x: int) -> float:
+        """Of the strongest ink in the few pixels from x on: 1 as in the middle."""
+        picture = see(transcript)
+        ground = picture.pixelColor(5, 300).lightness()
+
+        def ink(first: int) -> int:
+            around = ((x, y) for x in range(first, first + 8) for y in range(60, end))
+            return max(abs(picture.pixelColor(x, y).lightness() - ground) for x, y in around)
+
+        return ink(x) / ink(390)
+
+    left, right = 56, 736  # as far inside as code begins
+    assert strength(left) > 0.8
+    assert strength(right + 16) < 0.4
+    for _ in range(10):
+        push_sideways(transcript, QPoint(400, 70))
+    assert strength(right) > 0.8
+    assert strength(left - 14) < 0.4
