@@ -353,7 +353,7 @@ class AnswerLayout(MessageLayout):
     def _paint_over(self, paint: MessagePaint, number: int) -> None:
         last_of_body = self._num_body and number == self._num_before + self._num_body - 1
         if last_of_body and self.is_writing:
-            paint_caret(paint.painter, self._kit.look, self.rows[number].end_rect())
+            paint_caret(paint.painter, self._kit.look, self.rows[number])
 
 
 def _set_gap(rows: Sequence[Row], gap: int) -> None:

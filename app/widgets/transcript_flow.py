@@ -27,6 +27,7 @@ from PySide6.QtGui import (
 
 from app.theme.tokens import Space, TextStyle
 from app.viewmodels.blocks import LINE_BREAK
+from app.viewmodels.direction import has_right_to_left, is_right_to_left
 from app.viewmodels.highlight import LinePieces
 from app.widgets.formula_shelf import Drawing
 from app.widgets.transcript_look import Look
@@ -121,6 +122,8 @@ class TextFlow:
         self._runs = runs
         self._insets = insets
         shown = _with_blanks(text, insets)
+        self.is_rtl = is_right_to_left(shown)  # and stands at the right
+        self._is_bidi = has_right_to_left(shown)
         self._units = _Units(shown)
         self._boxes: list[QRectF] = []
         self._bands: list[_Band] = []
@@ -135,6 +138,11 @@ class TextFlow:
         All lines but the first are narrower by what is hanging.
         """
         option = QTextOption()
+        if self.is_rtl and width is not None:
+            option.setTextDirection(Qt.LayoutDirection.RightToLeft)
+            option.setAlignment(Qt.AlignmentFlag.AlignRight)
+        else:
+            option.setTextDirection(Qt.LayoutDirection.LeftToRight)
         mode = QTextOption.WrapMode
         option.setWrapMode(mode.NoWrap if width is None else mode.WrapAtWordBoundaryOrAnywhere)
         option.setTabStopDistance(_TAB_CHARACTERS * self._face.average)
@@ -214,7 +222,8 @@ class TextFlow:
         if number < 0 or y >= self.height:
             return ""
         line = self._layout.lineAt(number)
-        if not 0 <= x <= line.naturalTextWidth():
+        text = line.naturalTextRect()
+        if not text.left() <= x <= text.right():
             return ""
         unit = line.xToCursor(x, QTextLine.CursorPosition.CursorOnCharacter)
         position = self._units.to_python(unit)
@@ -225,9 +234,9 @@ class TextFlow:
         count = self._layout.lineCount()
         if count == 0:
             return QPointF(0, 0)
-        width = self._layout.lineAt(count - 1).naturalTextWidth()
-        band = self._bands[-1]
-        return QPointF(width, band.baseline - self._face.baseline)
+        text, band = self._layout.lineAt(count - 1).naturalTextRect(), self._bands[-1]
+        x = text.left() if self.is_rtl else text.right()
+        return QPointF(x, band.baseline - self._face.baseline)
 
     def _band_at(self, y: float) -> int:
         """The line at a height, the last one below it, -1 above all."""
@@ -254,7 +263,7 @@ class TextFlow:
             unit = self._units.to_qt(inset.place.start)
             line = self._layout.lineForTextPosition(unit)
             if line.isValid():
-                corner = QPointF(_x(line, unit), self._bands[line.lineNumber()].baseline)
+                corner = QPointF(self._left_of(line, unit), self._bands[line.lineNumber()].baseline)
                 marked = selected is not None and _overlap(selected, inset.place)
                 ink = self._look.colors.on_accent if marked else self._ink
                 inset.drawing.paint(painter, at + corner, ink)
@@ -300,9 +309,25 @@ class TextFlow:
             left = max(first, line.textStart())
             right = min(last, line.textStart() + line.textLength())
             if left < right:
-                x, end_x = sorted((_x(line, left), _x(line, right)))
                 band = self._bands[number]
-                yield QRectF(x, band.top, max(end_x - x, Space.XS), band.height)
+                for x, end_x in self._extents(line, left, right):
+                    yield QRectF(x, band.top, max(end_x - x, Space.XS), band.height)
+
+    def _extents(self, line: QTextLine, first: int, last: int) -> list[tuple[float, float]]:
+        """From where to where the units [first, last) of a line stand: in pieces where ways of reading mix."""
+        if not self._is_bidi:
+            return [(_x(line, first), _x(line, last))]
+        rects = [run.boundingRect() for run in line.glyphRuns(first, last - first)]
+        extents: list[tuple[float, float]] = []
+        for left, right in sorted((rect.left(), rect.right()) for rect in rects):
+            if extents and left - extents[-1][1] < 1:
+                extents[-1] = (extents[-1][0], right)
+            else:
+                extents.append((left, right))
+        return extents or [(_x(line, first), _x(line, first))]
+
+    def _left_of(self, line: QTextLine, unit: int) -> float:
+        return self._extents(line, unit, unit + 1)[0][0]
 
     def _snapped(self, part: Range) -> Range:
         """A range with the whole of the pictures that it begins or ends in."""

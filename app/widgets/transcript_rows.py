@@ -102,6 +102,7 @@ class Row:
     source: Source | None = None  # where its text comes from, if all of it comes from there
     num_lines: int = 1  # of text, once measured
     natural_width: float = 0.0  # the width it needs, once measured
+    is_rtl: bool = False  # it stands at the right, once measured
 
     def estimate(self, width: int) -> int:
         """Return about how high the row is, without laying it out."""
@@ -222,6 +223,7 @@ class TextRow(Row):
         flow = self._laid_out(width)
         self.num_lines = flow.num_lines
         self.natural_width = flow.natural_width
+        self.is_rtl = flow.is_rtl
         return flow.height
 
     @override
@@ -300,10 +302,11 @@ class RuleRow(Row):
         paint.painter.fillRect(QRectF(0, y, self._width, 1), QColor(self._look.colors.hairline))
 
 
-def paint_caret(painter: QPainter, look: Look, end: QRectF) -> None:
-    """Paint the mark that text is still coming: 2 px after the last glyph."""
-    width, height = look.px(CARET_WIDTH), look.px(CARET_HEIGHT)
-    caret = QRectF(end.x() + Space.HAIR, end.center().y() - height / 2, width, height)
+def paint_caret(painter: QPainter, look: Look, row: Row) -> None:
+    """Paint the mark that text is still coming: 2 px after the last glyph of a row."""
+    width, height, end = look.px(CARET_WIDTH), look.px(CARET_HEIGHT), row.end_rect()
+    x = end.x() - Space.HAIR - width if row.is_rtl else end.x() + Space.HAIR
+    caret = QRectF(x, end.center().y() - height / 2, width, height)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(look.colors.text))
     painter.drawRoundedRect(caret, Space.HAIR, Space.HAIR)

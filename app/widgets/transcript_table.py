@@ -259,7 +259,10 @@ class TableRow(Row):
             flow = cell.flow(self._look.colors.text)
             flow.wrap(width)
             slack = max(0, int(width - flow.natural_width))
-            shift = {Align.LEFT: 0, Align.CENTER: slack // 2, Align.RIGHT: slack}[align]
+            if flow.is_rtl:
+                flow.wrap(width - slack)
+            start_side = slack if flow.is_rtl else 0
+            shift = {Align.LEFT: start_side, Align.CENTER: slack // 2, Align.RIGHT: slack}[align]
             yield _PlacedCell(flow, start, x + shift, y + self._pad_y)
             start += len(cell.text) + 1
             x += width + self._columns.pad

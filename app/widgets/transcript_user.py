@@ -207,7 +207,10 @@ class UserLayout(MessageLayout):
     def _row_left(self, number: int) -> int:
         if number >= self._num_bubble:
             return self.width - self._row_width(number)
-        return int(self._bubble_rect().left()) + self._kit.look.px(Space.L)
+        pad = self._kit.look.px(Space.L)
+        if self.rows[number].is_rtl:
+            return self.width - pad - self._max_width
+        return int(self._bubble_rect().left()) + pad
 
     @override
     def _row_width(self, number: int) -> int:
