@@ -22,7 +22,6 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 from typing_extensions import override
 
 from app.theme.palette import Theme
-from app.theme.tokens import Space
 from app.viewmodels.lexers import LexerShelf
 from app.viewmodels.markdown import make_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
@@ -37,7 +36,7 @@ from app.widgets.transcript_finding import Finding
 from app.widgets.transcript_flush import Delta, DeltaBuffer
 from app.widgets.transcript_hits import Hits
 from app.widgets.transcript_idle import IdleWork, ThinkingTick
-from app.widgets.transcript_jump import JumpButton
+from app.widgets.transcript_jump import JumpPlace
 from app.widgets.transcript_keys import Keys
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_marks import MarkedBar
@@ -114,7 +113,7 @@ class TranscriptView(QAbstractScrollArea):
             self.jump_to_latest,
         )
         self._mouse = MouseFilter(self._pointer, self)
-        self._jump = JumpButton(theme, canvas)
+        self._jump = JumpPlace(theme, canvas)
         self._editing = EditorPlace(self._stack, self.viewport())
         self._idle = IdleWork(self._stack, self)
         self._tick = ThinkingTick(self._stack, self)
@@ -269,8 +268,7 @@ class TranscriptView(QAbstractScrollArea):
 
     def _place_widgets(self) -> None:
         self._editing.place(self._placement.column_left, self._placement.top)
-        x = (self.width() - self._jump.width()) // 2
-        self._jump.move(x, self.viewport().height() - self._jump.height() - Space.S)
+        self._jump.place(self._placement.column_left, self._placement.column_width)
         self._jump.setVisible(self._placement.distance_to_end > 2 * NEAR_END)
 
     def _paint_end(self) -> None:
@@ -323,7 +321,7 @@ class TranscriptView(QAbstractScrollArea):
         self._clicks.folded.connect(self._reflow)
         self._pointer.changed.connect(self.viewport().update)
         self._pointer.selection_changed.connect(self.selection_changed)
-        self._jump.clicked.connect(self.jump_to_latest)
+        self._jump.button.clicked.connect(self.jump_to_latest)
         self._editing.submitted.connect(self.edit_submitted)
         self._editing.cancelled.connect(self.edit_cancelled)
         self._editing.height_changed.connect(self._reflow)

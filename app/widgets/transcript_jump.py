@@ -1,4 +1,4 @@
-"""The round button that leads to the end of the transcript. Main thread."""
+"""The round button that leads to the end of the transcript, and where it stands. Main thread."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
-from app.theme.tokens import Size
+from app.theme.tokens import Size, Space
 from app.words import transcript as words
 
 
@@ -38,3 +38,35 @@ class JumpButton(QAbstractButton):
         glyph.moveCenter(QRectF(self.rect()).center())
         self._theme.icons.paint(painter, Icon.CHEVRON_DOWN, colors.secondary, glyph)
         painter.end()
+
+
+class JumpPlace(QWidget):
+    """Beside the column; where there is no room, a strip below what is read: no word is half covered.
+
+    The strip is lower than what is left to read while it is shown.
+    """
+
+    def __init__(self, theme: Theme, canvas: QWidget) -> None:
+        super().__init__(canvas)
+        self._theme = theme
+        self._canvas = canvas
+        self._is_strip = False
+        self.button = JumpButton(theme, self)
+
+    def place(self, column_left: int, column_width: int) -> None:
+        """Stand where there is room."""
+        right, canvas = column_left + column_width, self._canvas.rect()
+        height = Size.CONTROL_LARGE + Space.S
+        middle = right + Space.M + Size.CONTROL_LARGE // 2
+        self._is_strip = middle + Size.CONTROL_LARGE // 2 > canvas.width()
+        if self._is_strip:
+            middle, left = column_left + column_width // 2, 0
+        else:
+            left = right
+        self.setGeometry(left, canvas.height() - height, canvas.width() - left, height)
+        self.button.move(middle - left - Size.CONTROL_LARGE // 2, Space.XS)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._is_strip:
+            QPainter(self).fillRect(event.rect(), QColor(self._theme.colors.canvas))
