@@ -151,8 +151,15 @@ class CodeRow(Row):
         self._shown.clear()
 
     @override
-    def hit(self, x: float, y: float) -> Hit | None:
-        return self._header.hit(self._heading, self._width, QPointF(x, y))
+    def hits(self) -> list[Hit]:
+        return self._header.hits(self._heading, self._width)
+
+    @property
+    @override
+    def group(self) -> str:
+        language = self._shelf.language(self._code.language)
+        name = self._code.language if isinstance(language, Absent) else language.name
+        return words.code_spoken(name, self._lines.num_hard)
 
     @override
     def toggle_wrap(self) -> None:

@@ -59,11 +59,9 @@ class CodeHeader:
     def height(self) -> int:
         return self._look.px(Size.CODE_HEADER)
 
-    def hit(self, heading: Heading, width: int, point: QPointF) -> Hit | None:
-        for button in self._buttons(heading, width):
-            if button.rect.contains(point):
-                return Hit(button.target, button.rect, button.tip)
-        return None
+    def hits(self, heading: Heading, width: int) -> list[Hit]:
+        buttons = reversed(self._buttons(heading, width))
+        return [Hit(one.target, one.rect, one.label, one.tip) for one in buttons]
 
     def paint(self, paint: Paint, heading: Heading, width: int) -> None:
         painter, pad = paint.painter, self._look.px(Size.CODE_PAD)

@@ -74,6 +74,15 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """Where a link leads, what it says, and where it begins."""
+
+    address: str
+    text: str
+    rect: QRectF  # of its first line
+
+
+@dataclass(frozen=True, slots=True)
 class Inset:
     """A picture in the place of some characters."""
 
@@ -216,18 +225,31 @@ class TextFlow:
         lines = map(self._layout.lineAt, range(self._layout.lineCount()))
         return [self._units.to_python(line.textStart()) for line in lines] or [0]
 
-    def link_at(self, x: float, y: float) -> str:
-        """Return the link below a point, or nothing."""
+    @property
+    def links(self) -> list[Link]:
+        """All links, in the order of reading. One may have several runs."""
+        links: list[list[Run]] = []
+        for run in self._runs:
+            before = links[-1][-1] if links else None
+            if before is not None and (before.link, before.end) == (run.link, run.start):
+                links[-1].append(run)
+            elif run.link:
+                links.append([run])
+        return [self._link(runs) for runs in links]
+
+    def link_at(self, x: float, y: float) -> Link | None:
+        """Return the link below a point."""
         number = self._band_at(y)
         if number < 0 or y >= self.height:
-            return ""
+            return None
         line = self._layout.lineAt(number)
         text = line.naturalTextRect()
         if not text.left() <= x <= text.right():
-            return ""
+            return None
         unit = line.xToCursor(x, QTextLine.CursorPosition.CursorOnCharacter)
         position = self._units.to_python(unit)
-        return next((run.link for run in self._runs if run.start <= position < run.end), "")
+        runs = [run for run in self._runs if run.link and run.start <= position < run.end]
+        return self._link(runs) if runs else None
 
     def end_point(self) -> QPointF:
         """Return where the last glyph ends, at the top of its line."""
@@ -237,6 +259,11 @@ class TextFlow:
         text, band = self._layout.lineAt(count - 1).naturalTextRect(), self._bands[-1]
         x = text.left() if self.is_rtl else text.right()
         return QPointF(x, band.baseline - self._face.baseline)
+
+    def _link(self, runs: Sequence[Run]) -> Link:
+        start, end = runs[0].start, runs[-1].end
+        rect = next(self._line_rects(start, end), QRectF())
+        return Link(runs[0].link, self.text[start:end], rect)
 
     def _band_at(self, y: float) -> int:
         """The line at a height, the last one below it, -1 above all."""

@@ -69,11 +69,18 @@ class FramedRow(Row):
         self.inner.release()
 
     @override
+    def hits(self) -> list[Hit]:
+        return [hit.translated(self._left, 0) for hit in self.inner.hits()]
+
+    @override
     def hit(self, x: float, y: float) -> Hit | None:
         hit = self.inner.hit(x - self._left, y)
-        if hit is None:
-            return None
-        return Hit(hit.target, hit.rect.translated(self._left, 0), hit.tip)
+        return None if hit is None else hit.translated(self._left, 0)
+
+    @property
+    @override
+    def group(self) -> str:
+        return self.inner.group
 
     @property
     @override

@@ -53,6 +53,11 @@ class JumpPlace(QWidget):
         self._is_strip = False
         self.button = JumpButton(theme, self)
 
+    @property
+    def covered(self) -> int:
+        """How much of the canvas nothing can be read on."""
+        return self.height() if self._is_strip and self.isVisible() else 0
+
     def place(self, column_left: int, column_width: int) -> None:
         """Stand where there is room."""
         right, canvas = column_left + column_width, self._canvas.rect()

@@ -61,14 +61,13 @@ class StateRow(Row):
         painter.drawRoundedRect(track, _BAR / 2, _BAR / 2)
 
     @override
-    def hit(self, x: float, y: float) -> Hit | None:
+    def hits(self) -> list[Hit]:
         if not self.line.details:
-            return None
+            return []
         face = self._look.face(Type.SMALL)
         width = min(self._width, QFontMetricsF(face.font).horizontalAdvance(self.line.text))
         rect = QRectF(0, 0, width, face.line)
-        tip = self.line.explained
-        return Hit(Target(Action.EXPLAIN), rect, tip) if rect.contains(x, y) else None
+        return [Hit(Target(Action.EXPLAIN), rect, tip=self.line.explained)]
 
     def _ink(self) -> str:
         colors = self._look.colors
@@ -129,9 +128,8 @@ class PillRow(Row):
         painter.drawText(QPointF(x, baseline), aside)
 
     @override
-    def hit(self, x: float, y: float) -> Hit | None:
-        pill = self._pill()
-        return Hit(self._target, pill) if pill.contains(x, y) else None
+    def hits(self) -> list[Hit]:
+        return [Hit(self._target, self._pill(), self.content.label)]
 
     def _pill(self) -> QRectF:
         look = self._look
@@ -164,8 +162,8 @@ class LinkRow(Row):
         painter.drawText(self._rect(), Qt.AlignmentFlag.AlignVCenter, self._label)
 
     @override
-    def hit(self, x: float, y: float) -> Hit | None:
-        return Hit(self._target, self._rect()) if self._rect().contains(x, y) else None
+    def hits(self) -> list[Hit]:
+        return [Hit(self._target, self._rect(), self._label)]
 
     def _rect(self) -> QRectF:
         return QRectF(0, 0, self.natural_width, self._look.px(Size.CONTROL_MINI))
@@ -199,9 +197,8 @@ class CutRow(Row):
         painter.drawText(QPointF(self._link_rect().left() + Space.S, baseline), self._link)
 
     @override
-    def hit(self, x: float, y: float) -> Hit | None:
-        rect = self._link_rect()
-        return Hit(_CONTINUE, rect) if self._link and rect.contains(x, y) else None
+    def hits(self) -> list[Hit]:
+        return [Hit(_CONTINUE, self._link_rect(), self._link)] if self._link else []
 
     def _icon(self) -> QRectF:
         size = self._look.px(14)
@@ -262,9 +259,8 @@ class ErrorRow(Row):
         self._paint_button(paint)
 
     @override
-    def hit(self, x: float, y: float) -> Hit | None:
-        rect = self._button()
-        return Hit(Target(Action.RETRY), rect, words.RETRY) if rect.contains(x, y) else None
+    def hits(self) -> list[Hit]:
+        return [Hit(Target(Action.RETRY), self._button(), words.RETRY, words.RETRY)]
 
     @property
     def _pad(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from app.theme.tokens import Space, TextStyle
 from app.viewmodels.blocks import LINE_BREAK, Block, Source, Span
-from app.widgets.transcript_flow import Range, TextFlow, all_within, within
+from app.widgets.transcript_flow import Link, Range, TextFlow, all_within, within
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_spans import SpanText
 from app.words import transcript as words
@@ -65,11 +65,15 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A target, where it is in its row, and what its tooltip says."""
+    """A target, where it is in its row, what it is called, and what its tooltip says."""
 
     target: Target
     rect: QRectF
+    name: str = ""
     tip: str = ""
+
+    def translated(self, x: float, y: float) -> Hit:
+        return replace(self, rect=self.rect.translated(x, y))
 
 
 @dataclass(slots=True)
@@ -118,8 +122,18 @@ class Row:
     def release(self) -> None:
         """Drop layouts."""
 
-    def hit(self, x: float, y: float) -> Hit | None:  # noqa: ARG002 - part of the interface
-        return None
+    def hits(self) -> Sequence[Hit]:
+        """What can be clicked in it, in the order of reading."""
+        return ()
+
+    def hit(self, x: float, y: float) -> Hit | None:
+        """What a click at a point acts on."""
+        return next((hit for hit in self.hits() if hit.rect.contains(x, y)), None)
+
+    @property
+    def group(self) -> str:
+        """What it is called as a whole, if its hits belong to it rather than to the text."""
+        return ""
 
     @property
     def is_waiting(self) -> bool:
@@ -237,10 +251,15 @@ class TextRow(Row):
         self._flow = None
 
     @override
+    def hits(self) -> Sequence[Hit]:
+        if not any(span.link for span in self._spans):
+            return ()
+        return [link_hit(link) for link in self._laid_out(self._width).links]
+
+    @override
     def hit(self, x: float, y: float) -> Hit | None:
-        flow = self._laid_out(self._width)
-        link = flow.link_at(x, y)
-        return Hit(Target(Action.OPEN_LINK, link), QRectF(), link) if link else None
+        link = self._laid_out(self._width).link_at(x, y)
+        return None if link is None else link_hit(link)
 
     @property
     @override
@@ -281,6 +300,11 @@ class TextRow(Row):
             self._flow.wrap(width, max_lines=self.max_lines)
             self._width = width
         return self._flow
+
+
+def link_hit(link: Link) -> Hit:
+    """What a click on a link acts on."""
+    return Hit(Target(Action.OPEN_LINK, link.address), link.rect, link.text, link.address)
 
 
 class RuleRow(Row):

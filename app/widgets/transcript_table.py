@@ -19,7 +19,7 @@ from app.viewmodels.typeset import Formula
 from app.widgets.formula_shelf import Awaited
 from app.widgets.transcript_flow import Range, TextFlow
 from app.widgets.transcript_look import Look
-from app.widgets.transcript_rows import Action, Hit, Paint, Row, Target
+from app.widgets.transcript_rows import Hit, Paint, Row, link_hit
 from app.widgets.transcript_sideways import SideScroll
 from app.widgets.transcript_spans import SpanText
 
@@ -166,11 +166,21 @@ class TableRow(Row):
         return self._columns.awaited.has_news or self._generation != self._columns.generation
 
     @override
+    def hits(self) -> list[Hit]:
+        if not any(span.link for row in self._rows for cell in row for span in cell.spans):
+            return []
+        return [
+            link_hit(link).translated(cell.x - self._columns.scroll.offset, cell.y)
+            for cell in self._laid_out()
+            for link in cell.flow.links
+        ]
+
+    @override
     def hit(self, x: float, y: float) -> Hit | None:
         x += self._columns.scroll.offset
         cell = self._cell_at(x, y)
-        link = "" if cell is None else cell.flow.link_at(x - cell.x, y - cell.y)
-        return Hit(Target(Action.OPEN_LINK, link), QRectF(), link) if link else None
+        link = None if cell is None else cell.flow.link_at(x - cell.x, y - cell.y)
+        return None if link is None else link_hit(link)
 
     @property
     @override
