@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QEnterEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QWidget
 from typing_extensions import override
 
@@ -22,7 +22,6 @@ class JumpButton(QAbstractButton):
         self.setFixedSize(Size.CONTROL_LARGE, Size.CONTROL_LARGE)
         self.setAccessibleName(words.JUMP)
         self.setToolTip(words.JUMP)
-        self.setCursor(Qt.CursorShape.ArrowCursor)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     @override
@@ -43,14 +42,17 @@ class JumpButton(QAbstractButton):
 class JumpPlace(QWidget):
     """Beside the column; where there is no room, a strip below what is read: no word is half covered.
 
-    The strip is lower than what is left to read while it is shown.
+    The strip is lower than what is left to read while it is shown. What it hides can't be clicked.
     """
+
+    entered = Signal()  # by the mouse, which the canvas is not told
 
     def __init__(self, theme: Theme, canvas: QWidget) -> None:
         super().__init__(canvas)
         self._theme = theme
         self._canvas = canvas
         self._is_strip = False
+        self.setCursor(Qt.CursorShape.ArrowCursor)
         self.button = JumpButton(theme, self)
 
     @property
@@ -70,6 +72,15 @@ class JumpPlace(QWidget):
             left = right
         self.setGeometry(left, canvas.height() - height, canvas.width() - left, height)
         self.button.move(middle - left - Size.CONTROL_LARGE // 2, Space.XS)
+
+    @override
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self.entered.emit()
+        super().enterEvent(event)
+
+    @override
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        event.accept()
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -159,6 +159,23 @@ def test_the_jump_button_covers_no_part_of_a_word(transcript: TranscriptStage, w
     assert beside == {LIGHT.canvas}
 
 
+def test_the_jump_button_s_strip_hides_what_is_below_it_from_the_mouse(
+    transcript: TranscriptStage,
+) -> None:
+    view = transcript.view
+    transcript.show([answer(0, "[link](https://example.org)\n\n" * 60)])
+    view.verticalScrollBar().setValue(0)
+    link = transcript.find(Action.OPEN_LINK)
+    window = view.window().windowHandle()
+    QTest.mouseMove(window, view.viewport().mapTo(view, link))
+    hovered = transcript.picture()
+    below = view.viewport().mapTo(view, QPoint(link.x(), HEIGHT - 25))
+    QTest.mouseMove(window, below)
+    QTest.mouseClick(window, LEFT, pos=below)
+    assert transcript.opened == []
+    assert transcript.picture() == hovered  # nothing is selected
+
+
 def test_nothing_jumps_while_the_rest_is_measured(transcript: TranscriptStage) -> None:
     view = transcript.view
     view.show_conversation(conversation(60, PARAGRAPH * 9))  # no code: colours come in idle time
