@@ -103,7 +103,8 @@ class Walk(QObject):
         if self.hit is not None and self._stop is not None:
             painter.setPen(QPen(QColor(look.colors.accent), Space.HAIR))
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            ring = self._on_canvas(self._stop.message, self.hit).adjusted(-1, -1, 1, 1)
+            ring = self._on_canvas(self._stop.message, self.hit)
+            ring.adjust(-Space.HAIR, -1, Space.HAIR, 1)
             painter.drawRoundedRect(ring, Radius.ROW, Radius.ROW)
 
     def _go(self, stop: _Stop | None) -> None:
