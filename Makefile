@@ -39,6 +39,7 @@ bench: setup
 	$(PY) -m tests.benchmarks.eviction
 	$(PY) -m tests.benchmarks.memory
 	$(QT) $(PY) -m tests.benchmarks.bench_window
+	$(QT) $(PY) -m tests.benchmarks.bench_switch
 	$(QT) $(PY) -m tests.benchmarks.bench_transcript
 	$(PY) -m tests.benchmarks.capture
 	$(PY) -m tests.benchmarks.decoding

@@ -173,12 +173,17 @@ def summary_of(conv: Conversation) -> ConversationSummary:
 
 def shown_path(conv: Conversation) -> tuple[Node, ...]:
     """The messages on show, first message first."""
+    nodes, children, shown = conv.nodes, conv.children, conv.shown
     path: list[Node] = []
     parent: NodeId | None = None
-    while versions_below := conv.children.get(parent):
-        parent = conv.shown.get(parent, versions_below[-1])
-        path.append(conv.nodes[parent])
+    while versions_below := children.get(parent):
+        parent = shown.get(parent, versions_below[-1])
+        path.append(nodes[parent])
     return tuple(path)
+
+
+def has_messages(conv: Conversation) -> bool:
+    return None in conv.children
 
 
 def path_to(conv: Conversation, node_id: NodeId) -> tuple[Node, ...]:

@@ -14,10 +14,13 @@ class HeightTree:
     """A sequence of non-negative integer heights with fast prefix sums."""
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
-        self._heights: list[int] = []
-        self._sums: list[int] = [0]  # _sums[i] covers the lowbit(i) heights that end before i
-        for height in heights:
-            self.append(height)
+        self._heights: list[int] = list(heights)
+        # _sums[i] covers the lowbit(i) heights that end before i.
+        self._sums: list[int] = [0, *self._heights]
+        for at in range(1, len(self._sums)):
+            above = at + (at & -at)
+            if above < len(self._sums):
+                self._sums[above] += self._sums[at]
 
     def __len__(self) -> int:
         return len(self._heights)

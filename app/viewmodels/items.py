@@ -1,9 +1,9 @@
-"""A conversation's visible branch as transcript items. Pure."""
+"""A conversation's visible branch as transcript items."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from app.conversation.actions import can_continue, is_at_limit
 from app.conversation.deletion import can_delete
@@ -26,8 +26,10 @@ from app.viewmodels.transcript import (
     Version,
 )
 from app.words import transcript as words, units
-from engine.types import FinishReason, ReplyTokens, Role
+from engine.types import ConversationId, FinishReason, ReplyTokens, Role
 
+KEPT = 5  # conversations
+_ONLY_VERSION = Version()
 _STATUS = {
     MessageStatus.COMPLETE: ItemStatus.COMPLETE,
     MessageStatus.STREAMING: ItemStatus.STREAMING,
@@ -36,52 +38,88 @@ _STATUS = {
 }
 
 
-def transcript_items(
-    conversation: Conversation, live: Mapping[NodeId, LiveReply], editing: NodeId | None = None
-) -> tuple[TranscriptItem, ...]:
-    """The messages on show; live has what is being written, editing is the message in an editor."""
+class TranscriptItems:
+    """Makes the items of conversations, and keeps those of the ones shown lately."""
+
+    def __init__(self) -> None:
+        self._made: dict[ConversationId, _Made] = {}
+
+    def of(
+        self,
+        conversation: Conversation,
+        live: Mapping[NodeId, LiveReply],
+        editing: NodeId | None = None,
+    ) -> tuple[TranscriptItem, ...]:
+        """The messages on show; live has what is being written, editing is the message in an editor."""
+        is_answering = any(node_id in conversation.nodes for node_id in live)
+        made = self._made.pop(conversation.conversation_id, None)
+        if made is None or not made.is_of(conversation, is_answering=is_answering):
+            made = _Made(
+                conversation,
+                is_answering,
+                _stored_items(conversation, is_answering=is_answering),
+            )
+        self._made[conversation.conversation_id] = made
+        if len(self._made) > KEPT:
+            del self._made[next(iter(self._made))]
+        items = list(made.items)
+        if items and (reply := live.get(NodeId(items[-1].key))) is not None:
+            items[-1] = _live_item(items[-1], reply)
+        if editing is not None:
+            items = [replace(one, editing=True) if one.key == editing else one for one in items]
+        return tuple(items)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """The items of a conversation's stored messages."""
+
+    conversation: Conversation
+    is_answering: bool
+    items: tuple[TranscriptItem, ...]
+
+    def is_of(self, other: Conversation, *, is_answering: bool) -> bool:
+        """Whether another value has the same items: a draft or a title changes none."""
+        mine = self.conversation
+        return (
+            mine.nodes is other.nodes
+            and mine.children is other.children
+            and mine.shown is other.shown
+            and self.is_answering == is_answering
+        )
+
+
+def _stored_items(conversation: Conversation, *, is_answering: bool) -> tuple[TranscriptItem, ...]:
     items: list[TranscriptItem] = []
     model_path: str | None = None
-    path = shown_path(conversation)
-    is_answering = any(node_id in conversation.nodes for node_id in live)
-    for node in path:
+    for node in shown_path(conversation):
         version = _version(conversation, node.node_id)
-        if node.role is Role.USER:
-            item = _user_item(node, version, editing=node.node_id == editing)
-        else:
-            item = _reply_item(node, version, live.get(node.node_id), model_path)
-            goes_on = not is_answering and can_continue(conversation, node.node_id)
-            item = replace(item, can_continue=goes_on)
-            model_path = node.generation.model_path if node.generation else model_path
         deletes = not is_answering and can_delete(conversation, node.node_id)
-        items.append(replace(item, can_delete=deletes))
+        if node.role is Role.USER:
+            items.append(_user_item(node, version, deletes=deletes))
+            continue
+        goes_on = not is_answering and can_continue(conversation, node.node_id)
+        items.append(_reply_item(node, version, model_path, goes_on=goes_on, deletes=deletes))
+        model_path = node.generation.model_path if node.generation else model_path
     return tuple(items)
 
 
 def _version(conversation: Conversation, node_id: NodeId) -> Version:
     siblings = versions(conversation, node_id)
+    if len(siblings) == 1:
+        return _ONLY_VERSION
     return Version(siblings.index(node_id) + 1, len(siblings))
 
 
-def _user_item(node: Node, version: Version, *, editing: bool) -> TranscriptItem:
+def _user_item(node: Node, version: Version, *, deletes: bool) -> TranscriptItem:
     return TranscriptItem(
-        key=node.node_id, role=Role.USER, text=node.content, version=version, editing=editing
+        key=node.node_id, role=Role.USER, text=node.content, version=version, can_delete=deletes
     )
 
 
 def _reply_item(
-    node: Node, version: Version, live: LiveReply | None, earlier_model: str | None
+    node: Node, version: Version, earlier_model: str | None, *, goes_on: bool, deletes: bool
 ) -> TranscriptItem:
-    if live is not None:
-        return TranscriptItem(
-            key=node.node_id,
-            role=Role.ASSISTANT,
-            text=live.content,
-            reasoning=live.reasoning,
-            status=ItemStatus.STREAMING,
-            version=version,
-            state_line=state_line(live.phase),
-        )
     return TranscriptItem(
         key=node.node_id,
         role=Role.ASSISTANT,
@@ -94,6 +132,20 @@ def _reply_item(
         state_line=_stored_line(node.generation),
         problem=node.problem,
         cut=_cut(node),
+        can_continue=goes_on,
+        can_delete=deletes,
+    )
+
+
+def _live_item(stored: TranscriptItem, live: LiveReply) -> TranscriptItem:
+    return TranscriptItem(
+        key=stored.key,
+        role=Role.ASSISTANT,
+        text=live.content,
+        reasoning=live.reasoning,
+        status=ItemStatus.STREAMING,
+        version=stored.version,
+        state_line=state_line(live.phase),
     )
 
 

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from app.controllers.core import Core
 from app.controllers.desk import join_texts
 from app.controllers.turns import Refusal
-from app.conversation.tree import Setup, shown_path
+from app.conversation.tree import Setup, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Space
 from app.viewmodels.notes import model_note, reading_note
@@ -231,7 +231,7 @@ class ChatPane(QWidget):
         """The empty chat's words, and the line below the composer."""
         library, models = self._core.library, self._core.models
         conversation = self._core.desk.get(self._shown)
-        empty = not shown_path(conversation)
+        empty = not has_messages(conversation)
         for part in (self._above, self._below, self.question):
             part.setVisible(empty)
         self.view.setVisible(not empty)

@@ -128,14 +128,17 @@ class TranscriptView(QAbstractScrollArea):
     # What the window calls.
 
     def show_conversation(
-        self, items: Sequence[TranscriptItem], position: ScrollPosition | None = None
+        self,
+        items: Sequence[TranscriptItem],
+        position: ScrollPosition | None = None,
+        *,
+        name: str = "",
     ) -> None:
-        """Show another conversation, at its end or where it was left."""
+        """Show another conversation, at its end or where it was left; one with a name is kept ready."""
         self._buffer.drop()
         self._pointer.select(None)
         self._walk.drop()
-        self._stack.set_items(())
-        self._stack.set_items(items)
+        self._stack.open(items, name)
         self._placement.open(position)
         self._show()
         self._placement.opened()

@@ -9,7 +9,7 @@ from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.turns import Turns
 from app.conversation.tree import NodeId
-from app.viewmodels.items import transcript_items
+from app.viewmodels.items import TranscriptItems
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
 from app.widgets.transcript import TranscriptView
 from app.widgets.transcript_rows import Action
@@ -33,6 +33,7 @@ class TranscriptBinding(QObject):
         self._turns = turns
         self._chat = chat
         self._shown: ConversationId | None = None
+        self._items_of = TranscriptItems().of
         self._items: dict[str, TranscriptItem] = {}
         self._editing: NodeId | None = None
         self._positions: dict[ConversationId, ScrollPosition] = {}
@@ -79,7 +80,8 @@ class TranscriptBinding(QObject):
         self._editing = None
         items = self._true_items(conversation_id)
         self._items = {item.key: item for item in items}
-        self._view.show_conversation(items, self._positions.get(conversation_id))
+        position = self._positions.get(conversation_id)
+        self._view.show_conversation(items, position, name=conversation_id)
         self._begin_streaming(items)
 
     def refresh(self, conversation_id: ConversationId) -> None:
@@ -156,7 +158,7 @@ class TranscriptBinding(QObject):
 
     def _true_items(self, conversation_id: ConversationId) -> tuple[TranscriptItem, ...]:
         conversation = self._desk.get(conversation_id)
-        return transcript_items(conversation, self._turns.live, self._editing)
+        return self._items_of(conversation, self._turns.live, self._editing)
 
     def _begin_streaming(self, items: tuple[TranscriptItem, ...]) -> None:
         for item in items:

@@ -264,7 +264,7 @@ def estimate_text(look: Look, text: str, width: int) -> int:
     """Return about how high a text is, without parsing it."""
     if not text:
         return 0
-    face = look.face(Type.BODY)
+    face = look.body
     per_line = max(1, int(width / face.average) - _CHARS_PER_LINE_GAP)
     num_lines = text.count("\n") * 2 // 3 + len(text) // per_line + 1
     return num_lines * face.line + text.count("\n\n") * look.px(Space.M)

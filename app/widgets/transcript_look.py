@@ -43,6 +43,7 @@ class Look:
         self._formats: dict[tuple[TextStyle, Mark, bool], QTextCharFormat] = {}
         self._ink_formats: dict[str, QTextCharFormat] = {}
         self._fades: dict[str, QBrush] = {}
+        self.body = self.face(Type.BODY)  # asked for by every message
 
     def px(self, length: float) -> int:
         """Scale a length of the tokens."""

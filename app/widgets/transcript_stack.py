@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from app.theme.tokens import Size, Space
 from app.viewmodels.heights import HeightTree
-from app.viewmodels.transcript import TranscriptItem
+from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.transcript_answer import AnswerLayout
 from app.widgets.transcript_body import Kit
 from app.widgets.transcript_message import MessageLayout
@@ -22,6 +22,7 @@ from engine.types import Role
 TOP_MARGIN = Space.XL
 BOTTOM_MARGIN = Space.XL
 KEPT = 30  # messages above and below that keep their rows
+KEPT_CONVERSATIONS = 5  # that come back as they were left
 MAX_ROUNDS = 20  # of settling; heights that change move others into view
 
 
@@ -37,6 +38,17 @@ class Anchor:
     offset: int
     place: Place | None = None
     at_actions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """A conversation as it was left."""
+
+    layouts: list[MessageLayout]
+    tree: HeightTree
+    index: dict[str, int]
+    live: set[MessageLayout]
+    width: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +73,8 @@ class MessageStack:
         self._width = 0
         self._index: dict[str, int] = {}
         self._live: set[MessageLayout] = set()  # that have rows
+        self._left: dict[str, _Left] = {}  # by name, the last left at the end
+        self._name = ""
         self._near = 0  # where advance() works from
         self._near_settled = 0  # messages nearer than this are settled
 
@@ -71,6 +85,19 @@ class MessageStack:
     def total(self) -> int:
         """The height of everything with its margins."""
         return self._tree.total + BOTTOM_MARGIN if self.layouts else 0
+
+    def open(self, items: Sequence[TranscriptItem], name: str) -> None:
+        """Show another conversation. One that has a name comes back as it was left."""
+        self._leave()
+        self._name = name
+        width = self._width
+        left = self._left.pop(name, None) or _Left([], HeightTree(), {}, set(), width)
+        self.layouts, self._tree, self._index = left.layouts, left.tree, left.index
+        self._live, self._width = left.live, left.width
+        self.resize(width)
+        self.remeasure()
+        if [layout.item for layout in self.layouts] != list(items):
+            self.set_items(items)
 
     def set_items(self, items: Sequence[TranscriptItem]) -> None:
         """Show these messages; layouts of messages that stay are kept."""
@@ -92,13 +119,18 @@ class MessageStack:
         self.touch()
 
     def resize(self, width: int) -> None:
+        """Take another width; what is out of sight keeps its height until it is measured anew."""
         if width != self._width:
+            is_first = self._width == 0
             self._width = width
             for layout in self.layouts:
                 layout.resize(width)
-            self._rebuild()
+            if is_first:
+                self._rebuild()
+            self.touch()
 
     def relook(self) -> None:
+        self._left.clear()
         for layout in self.layouts:
             layout.relook()
         self._rebuild()
@@ -142,9 +174,11 @@ class MessageStack:
         if self.layouts:
             yield from range(self.at(top), self.at(top + height) + 1)
 
-    def sync(self, index: int) -> None:
-        """Take over the height that a layout has now."""
-        self._tree.set(index, self._gap(index) + self.layouts[index].height)
+    def sync(self, index: int) -> bool:
+        """Take over the height that a layout has now; True if it is another."""
+        before, height = self._tree[index], self._gap(index) + self.layouts[index].height
+        self._tree.set(index, height)
+        return height != before
 
     def settle(self, wanted_top: Callable[[], int], height: int) -> None:
         """Make exact what is visible at the scroll value that is wanted, which may move by that."""
@@ -208,14 +242,24 @@ class MessageStack:
             is_idle=is_idle,
         )
 
+    def _leave(self) -> None:
+        """Keep what is shown for when it comes back."""
+        if self.layouts and self.layouts[-1].item.status is ItemStatus.STREAMING:
+            self.set_items([layout.item for layout in self.layouts[:-1]])  # it is written elsewhere
+        if self._name:
+            self._left[self._name] = _Left(
+                self.layouts, self._tree, self._index, self._live, self._width
+            )
+        if len(self._left) > KEPT_CONVERSATIONS:
+            del self._left[next(iter(self._left))]
+
     def _settle_between(self, top: int, height: int) -> bool:
         changed = False
         for index in self.visible(top, height):
             layout, y = self.layouts[index], self.top(index)
             self._live.add(layout)
-            if layout.settle(top - y, top + height - y):
-                self.sync(index)
-                changed = True
+            changed |= layout.settle(top - y, top + height - y)
+            changed |= self.sync(index)
         return changed
 
     def _release_far_from(self, near: int) -> None:
@@ -235,8 +279,8 @@ class MessageStack:
     def _rebuild(self) -> None:
         self.touch()
         self._index = {layout.item.key: at for at, layout in enumerate(self.layouts)}
-        for at, layout in enumerate(self.layouts):
-            layout.set_newest(newest=at == len(self.layouts) - 1)
+        for layout in self.layouts:
+            layout.set_newest(newest=layout is self.layouts[-1])
         self._tree = HeightTree(
             self._gap(at) + layout.height for at, layout in enumerate(self.layouts)
         )

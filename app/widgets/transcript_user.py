@@ -8,7 +8,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor
 from typing_extensions import override
 
-from app.theme.tokens import Radius, Size, Space, Type
+from app.theme.tokens import Radius, Size, Space
 from app.viewmodels.find import ROW_END
 from app.viewmodels.markdown import normalized
 from app.viewmodels.transcript import TranscriptItem
@@ -118,7 +118,7 @@ class UserLayout(MessageLayout):
     @override
     def estimate(self, width: int) -> int:
         look = self._kit.look
-        lines = FOLD_LINES * look.face(Type.BODY).line
+        lines = FOLD_LINES * look.body.line
         text = estimate_text(look, self._text[:_FOLD_TEXT], max(1, int(width * SHARE)))
         return min(text, lines) + look.px(2 * Space.M + Space.HAIR + Size.CONTROL)
 

@@ -26,15 +26,17 @@ from typing_extensions import override
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from app.main import switch_threads_often
+from app.main import search_less_garbage, switch_threads_often
 from app.settings import Appearance
 from app.theme.palette import Theme
+from app.theme.tokens import Size, Space
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.composer_edit import ComposerEdit
 from app.widgets.transcript import TranscriptView
 from engine.types import Channel, Role
 
 SIZE = (916, 640)
+NARROW = Size.COLUMN + 2 * Space.XL
 TICK_MS = 5
 NEW = "new"
 
@@ -179,7 +181,7 @@ def bench_settle(theme: Theme, num_messages: int) -> None:
     steps: list[float] = []
     for step in range(20):
         started = perf_counter()
-        view.resize(SIZE[0] - 10 * step, SIZE[1])
+        view.resize(NARROW - 10 * step, SIZE[1])  # every line wraps elsewhere
         view.viewport().repaint()
         steps.append(perf_counter() - started)
     report("settle", messages=num_messages, seconds=round(settled_s, 2), **gaps.figures())
@@ -358,6 +360,7 @@ def bench_answer(theme: Theme, text: str, *, in_browser: bool) -> float:
     window.show()
     window.activateWindow()
     edit.setFocus()
+    wait_ms(200)  # until it is active: others are painted less often
     item = TranscriptItem(key=NEW, role=Role.ASSISTANT, text="", status=ItemStatus.STREAMING)
     if isinstance(view, TimedView):
         view.set_items([TranscriptItem(key="ask", role=Role.USER, text="Write a lot."), item])
@@ -434,6 +437,7 @@ def main() -> None:
     switch_threads_often()
     app = QApplication([])
     theme = Theme(app, Appearance.LIGHT)
+    search_less_garbage()
     if args.only == "find":
         bench_find(theme, 4000)
         return

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from app.controllers.desk import join_texts
 from app.conversation.tree import Conversation, MessageStatus
 from app.settings import Settings
-from app.viewmodels.items import transcript_items
+from app.viewmodels.items import TranscriptItems
 from app.viewmodels.transcript import TranscriptItem
 from engine.types import ConversationId
 from tests.person.person import Person
@@ -125,7 +125,7 @@ def assert_nothing_lost(person: Person) -> None:
 def assert_window_is_true(person: Person) -> None:
     """The transcript shows what the store holds."""
     if person.current in person.listed:
-        stored = transcript_items(_load(person, person.current), person.core.turns.live, None)
+        stored = TranscriptItems().of(_load(person, person.current), person.core.turns.live, None)
         assert person.items == stored
         assert all(item.status is not MessageStatus.STREAMING for item in stored)
     view = person.pane.view

@@ -19,9 +19,10 @@ from app.conversation.tree import (
     fail_reply,
     finish_reply,
     new_conversation,
+    set_draft,
     show_version,
 )
-from app.viewmodels.items import transcript_items
+from app.viewmodels.items import TranscriptItems
 from app.viewmodels.live import LiveReply
 from app.viewmodels.state_line import Waiting
 from app.viewmodels.transcript import ItemStatus, ReplyFigures, StateKind, Version
@@ -84,7 +85,7 @@ def finished(
 
 
 def test_a_finished_answer_has_its_figures_and_its_state_line() -> None:
-    _user, reply = transcript_items(finished(send(EMPTY, 1), answer_start=100), {})
+    _user, reply = TranscriptItems().of(finished(send(EMPTY, 1), answer_start=100), {})
     assert reply.status is ItemStatus.COMPLETE
     assert (reply.text, reply.reasoning, reply.reasoning_s) == ("answer", "reason", 2.0)
     assert reply.figures == ReplyFigures(decode_tok_s=50.0, first_token_s=0.11, num_tokens=212)
@@ -94,7 +95,7 @@ def test_a_finished_answer_has_its_figures_and_its_state_line() -> None:
 
 def test_an_answer_without_tokens_claims_no_rate() -> None:
     usage = replace(USAGE, output_tokens=0, decode_tok_s=0.0)
-    _user, reply = transcript_items(finished(send(EMPTY, 1), usage), {})
+    _user, reply = TranscriptItems().of(finished(send(EMPTY, 1), usage), {})
     assert reply.figures == ReplyFigures(num_tokens=0)
     assert reply.reasoning_s is None
 
@@ -104,7 +105,9 @@ def test_the_model_is_named_where_it_changes() -> None:
     second = finished(send(first, 2))
     third = finished(send(second, 3, generation("/models/b", "B")))
     names = [
-        item.figures.model_name for item in transcript_items(third, {}) if item.figures is not None
+        item.figures.model_name
+        for item in TranscriptItems().of(third, {})
+        if item.figures is not None
     ]
     assert names == ["", "", "B"]
 
@@ -115,7 +118,7 @@ def test_a_streaming_answer_shows_what_has_arrived() -> None:
     live.append(Channel.REASONING, "hm", num_tokens=1, now=0.0)
     live.append(Channel.ANSWER, "so ", num_tokens=2, now=0.1)
     live.append(Channel.ANSWER, "far", num_tokens=3, now=0.2)
-    _user, reply = transcript_items(turn.conversation, {turn.reply_id: live})
+    _user, reply = TranscriptItems().of(turn.conversation, {turn.reply_id: live})
     assert (reply.status, reply.text, reply.reasoning) == (ItemStatus.STREAMING, "so far", "hm")
     assert reply.state_line is not None
     assert reply.state_line.text == "Waiting · 1 answer ahead"
@@ -124,11 +127,11 @@ def test_a_streaming_answer_shows_what_has_arrived() -> None:
 def test_versions_are_numbered() -> None:
     first = finished(send(EMPTY, 1))
     again = finished(plan_regenerate(first, NodeId("r1"), NodeId("r2"), now=2))
-    assert transcript_items(again, {})[1].version == Version(2, 2)
-    assert transcript_items(show_version(again, NodeId("r1")), {})[1].version == Version(1, 2)
+    assert TranscriptItems().of(again, {})[1].version == Version(2, 2)
+    assert TranscriptItems().of(show_version(again, NodeId("r1")), {})[1].version == Version(1, 2)
     ids = TurnIds(user=NodeId("u3"), reply=NodeId("r3"))
     edited = finished(plan_edit(again, NodeId("u1"), "other", ids, now=3))
-    user, reply = transcript_items(edited, {})
+    user, reply = TranscriptItems().of(edited, {})
     assert (user.version, reply.version) == (Version(2, 2), Version(1, 1))
 
 
@@ -136,13 +139,13 @@ def test_a_failed_answer_keeps_its_text_and_problem() -> None:
     turn = send(EMPTY, 1)
     problem = OutOfMemoryError("too much").problem
     failed = fail_reply(turn.conversation, turn.reply_id, problem, content="half", reasoning="")
-    _user, reply = transcript_items(failed, {})
+    _user, reply = TranscriptItems().of(failed, {})
     assert (reply.status, reply.text, reply.problem) == (ItemStatus.FAILED, "half", problem)
 
 
 def test_the_message_in_the_editor_is_marked() -> None:
     conversation = finished(send(EMPTY, 1))
-    user, reply = transcript_items(conversation, {}, NodeId("u1"))
+    user, reply = TranscriptItems().of(conversation, {}, NodeId("u1"))
     assert (user.editing, reply.editing) == (True, False)
 
 
@@ -166,7 +169,7 @@ def test_rate_needs_a_few_tokens_and_some_time() -> None:
 )
 def test_an_answer_says_why_it_was_cut_off(reason: FinishReason, max_tokens: int, cut: str) -> None:
     turn = send(EMPTY, 1, replace(generation(), max_tokens=max_tokens))
-    _user, reply = transcript_items(finished(turn, reason=reason), {})
+    _user, reply = TranscriptItems().of(finished(turn, reason=reason), {})
     assert reply.cut == cut
     assert reply.can_continue == cut.startswith(("Stopped", "Reached"))
 
@@ -177,5 +180,18 @@ def test_an_answer_that_goes_on_shows_what_it_says_already() -> None:
     again = plan_continue(stopped, turn.reply_id, now=2)
     live = LiveReply(Waiting(0), again.conversation.nodes[turn.reply_id])
     live.append(Channel.ANSWER, " more", num_tokens=1, now=0.0)
-    _user, reply = transcript_items(again.conversation, {turn.reply_id: live})
+    _user, reply = TranscriptItems().of(again.conversation, {turn.reply_id: live})
     assert (reply.status, reply.text) == (ItemStatus.STREAMING, "answer more")
+
+
+def test_items_are_made_once_for_each_value() -> None:
+    items = TranscriptItems()
+    turn = send(EMPTY, 1)
+    stored = finished(turn)
+    first = items.of(stored, {})
+    with_draft = items.of(set_draft(stored, "Next"), {})
+    assert all(one is other for one, other in zip(first, with_draft, strict=True))
+    ids = TurnIds(user=NodeId("u2"), reply=NodeId("r2"))
+    edited = plan_edit(stored, turn.user_id, "other", ids, now=2).conversation
+    assert [item.key for item in items.of(edited, {})] == ["u2", "r2"]
+    assert [item.key for item in items.of(stored, {})] == ["u1", "r1"]
