@@ -107,7 +107,7 @@ def _marks(ink: str, *backgrounds: str) -> tuple[Pair, ...]:
 
 MARK_PAIRS = (
     *_marks("accent", "canvas", "sidebar", "raised", "hover", "selected", "composer_chip"),
-    *_marks("accent", "user_bubble", "code_background"),
+    *_marks("accent", "user_bubble", "code_background", "code_header", "error.tint"),
     *_marks("border", "canvas", "raised", "hover", "user_bubble", "code_background", "error.tint"),
     *_marks("text", "canvas", "sidebar", "raised", "hover", "selected", "code_header"),
     *_marks("secondary", "canvas", "sidebar", "raised", "hover", "selected", "code_header"),

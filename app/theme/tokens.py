@@ -225,6 +225,7 @@ class Size:
     COLUMN = 720
     STATE_DOT = 7
     CODE_HEADER = 32
+    CODE_PAD = 14  # beside code, and at both ends of its header
     THINKING_PILL = 26
     STATE_CHIP = 22
     MESSAGE_GAP = 24

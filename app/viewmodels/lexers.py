@@ -53,6 +53,11 @@ class Language:
     needs_comment_end: bool
 
     @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.lexer.name
+
+    @property
     def suffix(self) -> str:
         """How its files' names end, with the dot; empty if that is not known."""
         patterns: list[str] = [pattern for pattern in self.lexer.filenames if pattern[:2] == "*."]

@@ -50,7 +50,7 @@ class ChatPane(QWidget):
         self._core = core
         self._shown = core.library.current
         self.view = TranscriptView(theme, self)
-        FocusRing(theme, self.view)
+        self.view.walked.connect(FocusRing(theme, self.view).setHidden)
         self.transcript = TranscriptBinding(self.view, core.desk, core.turns, core.chat, self)
         self.find_bar = FindBar(theme, self.view, self)
         self.question = Question(theme, self)

@@ -12,6 +12,7 @@ from time import monotonic, perf_counter
 from PySide6.QtCore import QPointF, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QDesktopServices,
+    QFocusEvent,
     QGuiApplication,
     QKeyEvent,
     QPainter,
@@ -22,12 +23,11 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 from typing_extensions import override
 
 from app.theme.palette import Theme
-from app.theme.tokens import Space
 from app.viewmodels.lexers import LexerShelf
 from app.viewmodels.markdown import make_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
 from app.widgets.formula_shelf import FormulaShelf
-from app.widgets.transcript_access import MessageReader, TranscriptCanvas
+from app.widgets.transcript_access import TranscriptCanvas
 from app.widgets.transcript_answer import AnswerLayout
 from app.widgets.transcript_body import Kit
 from app.widgets.transcript_clicks import Clicks
@@ -37,7 +37,7 @@ from app.widgets.transcript_finding import Finding
 from app.widgets.transcript_flush import Delta, DeltaBuffer
 from app.widgets.transcript_hits import Hits
 from app.widgets.transcript_idle import IdleWork, ThinkingTick
-from app.widgets.transcript_jump import JumpButton
+from app.widgets.transcript_jump import JumpPlace
 from app.widgets.transcript_keys import Keys
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_marks import MarkedBar
@@ -45,6 +45,7 @@ from app.widgets.transcript_mouse import MouseFilter
 from app.widgets.transcript_painting import TranscriptPainter
 from app.widgets.transcript_placement import Placement
 from app.widgets.transcript_pointer import Pointer
+from app.widgets.transcript_reader import MessageReader
 from app.widgets.transcript_rows import LayoutCache, Target
 from app.widgets.transcript_scroll import NEAR_END
 from app.widgets.transcript_selection import (
@@ -55,8 +56,12 @@ from app.widgets.transcript_selection import (
     selected_text,
 )
 from app.widgets.transcript_stack import MessageStack, TranscriptStatistics
+from app.widgets.transcript_walk import Walk
 from app.words import transcript as words
 from engine.types import Channel
+
+# Who comes back from there goes on where he was.
+KEEPING = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
 
 
 class TranscriptView(QAbstractScrollArea):
@@ -67,6 +72,7 @@ class TranscriptView(QAbstractScrollArea):
     edit_cancelled = Signal(str)
     save_requested = Signal(str, str)  # a file's name, text
     selection_changed = Signal(bool)
+    walked = Signal(bool)  # by keys: whether they are at something in the transcript
 
     def __init__(
         self,
@@ -79,7 +85,7 @@ class TranscriptView(QAbstractScrollArea):
         super().__init__(parent)
         self._theme = theme
         self._zoom = 1.0
-        canvas = TranscriptCanvas(self)
+        canvas = self._canvas = TranscriptCanvas(self)
         self.setViewport(canvas)
         bar = MarkedBar(theme, self)
         self.setVerticalScrollBar(bar)
@@ -97,14 +103,11 @@ class TranscriptView(QAbstractScrollArea):
             self._pointer,
             bar,
         )
-        self._painter = TranscriptPainter(self._stack, self._placement, self._pointer)
+        self._walk = Walk(self._stack, self._placement, self._pointer, self._seen_height)
+        self._painter = TranscriptPainter(self._stack, self._placement, self._pointer, self._walk)
         self._clicks = Clicks(self._stack, self._placement, self._pointer, open_url)
         canvas.reader = MessageReader(
-            self._stack,
-            self._placement,
-            canvas,
-            act=self._clicks.act,
-            reveal=self._reveal,
+            self._stack, self._placement, canvas, self._clicks, self._walk, self._reveal
         )
         self._keys = Keys(
             self._placement,
@@ -112,9 +115,10 @@ class TranscriptView(QAbstractScrollArea):
             self.select_all,
             self.jump_to_start,
             self.jump_to_latest,
+            self._walk,
         )
         self._mouse = MouseFilter(self._pointer, self)
-        self._jump = JumpButton(theme, canvas)
+        self._jump = JumpPlace(theme, canvas)
         self._editing = EditorPlace(self._stack, self.viewport())
         self._idle = IdleWork(self._stack, self)
         self._tick = ThinkingTick(self._stack, self)
@@ -133,6 +137,7 @@ class TranscriptView(QAbstractScrollArea):
         """Show another conversation, at its end or where it was left; one with a name is kept ready."""
         self._buffer.drop()
         self._pointer.select(None)
+        self._walk.drop()
         self._stack.open(items, name)
         self._placement.open(position)
         self._show()
@@ -271,6 +276,7 @@ class TranscriptView(QAbstractScrollArea):
         moved = self._placement.settle()
         self._place_widgets()
         self._pointer.refresh()
+        self._walk.refresh()
         self._tick.update()
         self.finding.touch()
         self._idle.start(self._stack.at(self._placement.top))
@@ -278,8 +284,7 @@ class TranscriptView(QAbstractScrollArea):
 
     def _place_widgets(self) -> None:
         self._editing.place(self._placement.column_left, self._placement.top)
-        x = (self.width() - self._jump.width()) // 2
-        self._jump.move(x, self.viewport().height() - self._jump.height() - Space.S)
+        self._jump.place(self._placement.column_left, self._placement.column_width)
         self._jump.setVisible(self._placement.distance_to_end > 2 * NEAR_END)
 
     def _paint_end(self) -> None:
@@ -304,6 +309,9 @@ class TranscriptView(QAbstractScrollArea):
             self._placement.update_bar()
             self._place_widgets()
             self.finding.touch()
+
+    def _seen_height(self) -> int:
+        return self.viewport().height() - self._jump.covered
 
     def _reveal(self, message: int) -> None:
         self._placement.reveal(Caret(message, FIRST_PLACE))
@@ -332,7 +340,10 @@ class TranscriptView(QAbstractScrollArea):
         self._clicks.folded.connect(self._reflow)
         self._pointer.changed.connect(self.viewport().update)
         self._pointer.selection_changed.connect(self.selection_changed)
-        self._jump.clicked.connect(self.jump_to_latest)
+        self._walk.moved.connect(self.walked)
+        self._walk.moved.connect(self._canvas.say_focus)
+        self._jump.entered.connect(self._pointer.leave)
+        self._jump.button.clicked.connect(self.jump_to_latest)
         self._editing.submitted.connect(self.edit_submitted)
         self._editing.cancelled.connect(self.edit_cancelled)
         self._editing.size_changed.connect(self._reflow)
@@ -376,3 +387,14 @@ class TranscriptView(QAbstractScrollArea):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not self._keys.press(event):
             super().keyPressEvent(event)
+
+    @override
+    def focusNextPrevChild(self, next: bool) -> bool:
+        inside = self.hasFocus() and self._walk.step(forward=next)
+        return inside or super().focusNextPrevChild(next)
+
+    @override
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        if event.reason() not in KEEPING:
+            self._walk.drop()
+        super().focusOutEvent(event)

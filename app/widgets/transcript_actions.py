@@ -101,12 +101,13 @@ class ActionsRow(Row):
                 painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, one.part.text)
 
     @override
-    def hit(self, x: float, y: float) -> Hit | None:
-        for one in self._placed:
-            target = _target(one.part)
-            if target is not None and one.rect.contains(x, y):
-                return Hit(target, one.rect, one.part.tip)
-        return None
+    def hits(self) -> list[Hit]:
+        targets = [(_target(one.part), one) for one in self._placed]
+        return [
+            Hit(target, one.rect, one.part.tip, one.part.tip)
+            for target, one in targets
+            if target is not None
+        ]
 
     def _paint_button(self, paint: Paint, button: Button, rect: QRectF) -> None:
         colors, painter = self._look.colors, paint.painter

@@ -338,6 +338,11 @@ class AnswerLayout(MessageLayout):
     def source_text(self, ordinal: int) -> str:
         return self._body.text if ordinal >= BODY else normalized(self._thinking.text)
 
+    @property
+    @override
+    def _ground(self) -> str:
+        return self._kit.look.colors.canvas
+
     @override
     def _paint_background(self, paint: MessagePaint) -> None:
         """Answers lie on the canvas."""
@@ -346,7 +351,7 @@ class AnswerLayout(MessageLayout):
     def _paint_over(self, paint: MessagePaint, number: int) -> None:
         last_of_body = self._num_body and number == self._num_before + self._num_body - 1
         if last_of_body and self.is_writing:
-            paint_caret(paint.painter, self._kit.look, self.rows[number].end_rect())
+            paint_caret(paint.painter, self._kit.look, self.rows[number])
 
 
 def _set_gap(rows: Sequence[Row], gap: int) -> None:

@@ -37,7 +37,7 @@ class Clicks(QObject):
         self._placement = placement
         self._pointer = pointer
         self._open_url = open_url
-        pointer.clicked.connect(self._on_clicked)
+        pointer.clicked.connect(self.carry_out)
 
     def act(self, message: int, action: Action) -> None:
         """What a screen reader wants done with a message."""
@@ -49,7 +49,8 @@ class Clicks(QObject):
         else:
             self.requested.emit(layout.item.key, action)
 
-    def _on_clicked(self, click: Click) -> None:
+    def carry_out(self, click: Click) -> None:
+        """Do what a click on a target does."""
         layout = self._stack.layouts[click.message]
         target = click.at.target
         match target.action:

@@ -7,6 +7,7 @@ lexing goes on in idle time or line by line while the block is written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 
@@ -14,11 +15,11 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainterPath, QPen
 from typing_extensions import override
 
-from app.theme.tokens import Radius, Space, Type
+from app.theme.tokens import Radius, Size, Space, Type
 from app.viewmodels.blocks import Block, CodeBlock
 from app.viewmodels.highlight import GrowingHighlighter, LinePieces, Piece, exact_pieces
 from app.viewmodels.lexers import Absent, LexerShelf
-from app.viewmodels.line_breaks import line_breaks
+from app.viewmodels.line_breaks import hanging, line_breaks
 from app.widgets.transcript_code_header import CodeHeader, Heading
 from app.widgets.transcript_code_lines import CodeLines, cut_overlong
 from app.widgets.transcript_flow import Range, TextFlow, piece_runs, within
@@ -28,7 +29,6 @@ from app.widgets.transcript_sideways import SideScroll
 from app.words import transcript as words
 
 IDLE_S = 0.004
-_PAD_X = 14
 _TAB = "    "
 _MIN_COLUMNS = 8  # of wrapped lines, however narrow the block is
 
@@ -85,6 +85,20 @@ class CodeColors:
         return self._exact[line] if line < len(self._exact) else ()
 
 
+@dataclass(frozen=True, slots=True)
+class _ShownLine:
+    """A line that is laid out, and how far from the left it begins."""
+
+    flow: TextFlow
+    indent: float
+
+    def position_at(self, x: float) -> int:
+        return self.flow.position_at(x - self.indent, 0)
+
+    def x_at(self, position: int) -> float:
+        return self.indent + self.flow.x_at(position)
+
+
 class CodeRow(Row):
     """One code block.
 
@@ -103,7 +117,7 @@ class CodeRow(Row):
         self._scroll = SideScroll(look)
         self._face = look.face(Type.CODE)
         self._metrics = QFontMetricsF(self._face.font)
-        self._flows: dict[int, TextFlow] = {}
+        self._shown: dict[int, _ShownLine] = {}
         self._width = 0
         self._text_width = 0.0
         self._take(block)
@@ -125,6 +139,8 @@ class CodeRow(Row):
         painter.save()
         painter.setClipRect(QRectF(1, 0, self._width - 2, height), Qt.ClipOperation.IntersectClip)
         self._paint_lines(paint)
+        ground, below = self._look.colors.code_background, self._look.px(Space.M)
+        self._scroll.paint_edges(painter, ground, self._header.height, height - below)
         painter.restore()
         self._scroll.paint(painter, height)
         if not (self._colors.done or self._lines.is_cut):
@@ -132,11 +148,18 @@ class CodeRow(Row):
 
     @override
     def release(self) -> None:
-        self._flows.clear()
+        self._shown.clear()
 
     @override
-    def hit(self, x: float, y: float) -> Hit | None:
-        return self._header.hit(self._heading, self._width, QPointF(x, y))
+    def hits(self) -> list[Hit]:
+        return self._header.hits(self._heading, self._width)
+
+    @property
+    @override
+    def group(self) -> str:
+        language = self._shelf.language(self._code.language)
+        name = self._code.language if isinstance(language, Absent) else language.name
+        return words.code_spoken(name, self._lines.num_hard)
 
     @override
     def toggle_wrap(self) -> None:
@@ -166,8 +189,7 @@ class CodeRow(Row):
             return 0
         if number >= len(self._lines):
             return len(self.text)
-        flow = self._flow(number)
-        return self._lines.starts[number] + flow.position_at(x - self._left, 0)
+        return self._lines.starts[number] + self._line(number).position_at(x - self._left)
 
     @override
     def line_top(self, position: int) -> int:
@@ -176,7 +198,8 @@ class CodeRow(Row):
     @override
     def end_rect(self) -> QRectF:
         last = len(self._lines) - 1
-        end = self._flow(last).end_point().x()
+        line = self._line(last)
+        end = line.x_at(len(line.flow.text))
         top = self._top + last * self._face.line
         return QRectF(self._left + end, top, 0, self._face.line)
 
@@ -193,15 +216,15 @@ class CodeRow(Row):
     def advance(self) -> Idle:
         progress = self._colors.advance(self._code)
         if progress is Idle.CHANGED:
-            self._flows.clear()
+            self._shown.clear()
         return progress
 
     @override
     def reveal(self, part: Range) -> None:
         number = self._lines.line_at(part.start)
-        flow, start = self._flow(number), self._lines.starts[number]
-        end = min(part.end - start, len(flow.text))
-        left, right = flow.x_at(part.start - start), flow.x_at(end)
+        line, start = self._line(number), self._lines.starts[number]
+        end = min(part.end - start, len(line.flow.text))
+        left, right = line.x_at(part.start - start), line.x_at(end)
         self._scroll.reveal(left, right + 2 * self._pad)
 
     @override
@@ -210,7 +233,7 @@ class CodeRow(Row):
 
     @property
     def _pad(self) -> int:
-        return self._look.px(_PAD_X)
+        return self._look.px(Size.CODE_PAD)
 
     @property
     def _left(self) -> int:
@@ -245,7 +268,7 @@ class CodeRow(Row):
         """The lines from the first on are new."""
         for number in range(first, len(self._lines)):
             self._text_width = max(self._text_width, self._advance_of(self._lines.line(number)))
-        self._flows = {number: flow for number, flow in self._flows.items() if number < first}
+        self._shown = {number: line for number, line in self._shown.items() if number < first}
 
     def _break(self, width: int) -> None:
         """Break lines as the reader wants them; how they fill the width follows from counting."""
@@ -265,7 +288,8 @@ class CodeRow(Row):
             return line_breaks(line, columns)
         # What is not ASCII may come from other fonts and be of any width.
         flow = TextFlow(self._look, Type.CODE, line, ink=self._look.colors.syntax.default)
-        flow.wrap(columns * self._face.average)
+        average = self._face.average
+        flow.wrap(columns * average, hanging=hanging(line, columns) * average)
         return flow.line_starts
 
     def _advance_of(self, line: str) -> float:
@@ -273,15 +297,22 @@ class CodeRow(Row):
             return (len(line) + line.count("\t") * (len(_TAB) - 1)) * self._face.average
         return self._metrics.horizontalAdvance(line.replace("\t", _TAB))
 
-    def _flow(self, number: int) -> TextFlow:
-        flow = self._flows.get(number)
-        if flow is None:
+    def _line(self, number: int) -> _ShownLine:
+        line = self._shown.get(number)
+        if line is None:
             ink = self._look.colors.syntax.default
             runs = piece_runs(self._look, self._pieces(number))
             flow = TextFlow(self._look, Type.CODE, self._lines.line(number), ink=ink, runs=runs)
             flow.wrap(None)
-            self._flows[number] = flow
-        return flow
+            line = self._shown[number] = _ShownLine(flow, self._indent_of(number))
+        return line
+
+    def _indent_of(self, number: int) -> float:
+        lines, start = self._lines, self._lines.starts[number]
+        hard = lines.hard_at(start)
+        if self._columns is None or start == lines.hard_start(hard):
+            return 0
+        return hanging(lines.hard_line(hard), self._columns) * self._face.average
 
     def _pieces(self, number: int) -> LinePieces:
         """The colours of a line as it is shown: a part of those of a line of the text."""
@@ -305,11 +336,12 @@ class CodeRow(Row):
         first = max(0, int((paint.top - self._top) // self._face.line))
         last = min(len(self._lines) - 1, int((paint.bottom - self._top) // self._face.line))
         for number in range(first, last + 1):
-            at = QPointF(self._left, self._top + number * self._face.line)
-            start, length = self._lines.starts[number], len(self._lines.line(number))
-            self._flow(number).paint(paint.painter, at, *paint.within(start, length))
-        for number in [number for number in self._flows if not first <= number <= last]:
-            del self._flows[number]
+            line = self._line(number)
+            at = QPointF(self._left + line.indent, self._top + number * self._face.line)
+            marks = paint.within(self._lines.starts[number], len(line.flow.text))
+            line.flow.paint(paint.painter, at, *marks)
+        for number in [number for number in self._shown if not first <= number <= last]:
+            del self._shown[number]
 
     def _paint_box(self, paint: Paint, height: int) -> None:
         colors, painter = self._look.colors, paint.painter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QFontMetricsF
 from typing_extensions import override
 
 from app.theme.icons import Icon
@@ -15,8 +15,8 @@ from app.widgets.transcript_rows import Action, Hit, Paint, Target
 from app.words import commands, transcript as words
 
 LONG_CODE = 20  # lines; longer blocks say how long
-_BUTTON = 84  # pixels
 _ICON = 15
+_GAP = Space.XL  # between buttons; half of it may be clicked
 _COPY = Target(Action.COPY_CODE)
 _SAVE = Target(Action.SAVE_CODE)
 _WRAP = Target(Action.TOGGLE_WRAP)
@@ -59,14 +59,12 @@ class CodeHeader:
     def height(self) -> int:
         return self._look.px(Size.CODE_HEADER)
 
-    def hit(self, heading: Heading, width: int, point: QPointF) -> Hit | None:
-        for button in self._buttons(heading, width):
-            if button.rect.contains(point):
-                return Hit(button.target, button.rect, button.tip)
-        return None
+    def hits(self, heading: Heading, width: int) -> list[Hit]:
+        buttons = reversed(self._buttons(heading, width))
+        return [Hit(one.target, one.rect, one.label, one.tip) for one in buttons]
 
     def paint(self, paint: Paint, heading: Heading, width: int) -> None:
-        painter, pad = paint.painter, self._look.px(Space.M + Space.HAIR)
+        painter, pad = paint.painter, self._look.px(Size.CODE_PAD)
         face = self._look.face(_LABEL)
         buttons = self._buttons(heading, width, copied=paint.confirmed == _COPY)
         painter.setFont(face.font)
@@ -79,36 +77,38 @@ class CodeHeader:
             self._paint_button(paint, button, baseline)
 
     def _buttons(self, heading: Heading, width: int, *, copied: bool = False) -> list[_Button]:
-        """From the right."""
+        """From the right. The others stay where they are while one says that it is done."""
         copy = (commands.COPIED, Icon.CHECK) if copied else (commands.COPY, Icon.COPY)
-        room = self._look.px(_BUTTON)
-        last = QRectF(width - room - 2, 2, room, self.height - 4)
-        buttons = [
-            _Button(_COPY, *copy, words.COPY_CODE, last),
-            _Button(_SAVE, words.SAVE, Icon.DOWNLOAD, words.SAVE_TIP, last.translated(-room, 0)),
-        ]
+        right = width - self._look.px(Size.CODE_PAD) + self._look.px(_GAP) / 2
+        buttons = [_Button(_COPY, *copy, words.COPY_CODE, self._rect(right, copy[0]))]
+        rect = self._rect(self._rect(right, commands.COPY).left(), words.SAVE)
+        buttons.append(_Button(_SAVE, words.SAVE, Icon.DOWNLOAD, words.SAVE_TIP, rect))
         if heading.wraps is not None:
             icon = Icon.CHECK if heading.wraps else Icon.WRAP
             tip = words.UNWRAP_TIP if heading.wraps else words.WRAP_TIP
-            rect = last.translated(-2 * room, 0)
+            rect = self._rect(rect.left(), words.WRAP)
             buttons.append(_Button(_WRAP, words.WRAP, icon, tip, rect, heading.wraps))
         return buttons
 
+    def _rect(self, right: float, label: str) -> QRectF:
+        """An icon and a label, with half of the gap at both ends."""
+        px = self._look.px
+        metrics = QFontMetricsF(self._look.face(_LABEL).font)
+        width = px(_ICON) + px(Space.XS) + metrics.horizontalAdvance(label) + px(_GAP)
+        return QRectF(right - width, 2, width, self.height - 4)
+
     def _paint_button(self, paint: Paint, button: _Button, baseline: float) -> None:
-        colors, painter = self._look.colors, paint.painter
+        colors, painter, px = self._look.colors, paint.painter, self._look.px
         is_lit = button.is_on or button.target in (paint.hovered, paint.confirmed)
         ink = colors.text if is_lit else colors.secondary
-        size, gap = self._look.px(_ICON), self._look.px(Space.M)
-        label = painter.fontMetrics().horizontalAdvance(button.label)
-        x = button.rect.right() - gap - label
-        icon = QRectF(x - size - Space.XS, (self.height - size) / 2, size, size)
+        size, beside = px(_ICON), px(_GAP) / 2
+        icon = QRectF(button.rect.left() + beside, (self.height - size) / 2, size, size)
         if button.is_on:
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(colors.selected))
-            chip = button.rect.adjusted(0, Space.HAIR, 0, -Space.HAIR)
-            chip.setLeft(icon.left() - Space.S)
-            chip.setRight(x + label + Space.S)
+            less = beside - px(Space.S)
+            chip = button.rect.adjusted(less, Space.HAIR, -less, -Space.HAIR)
             painter.drawRoundedRect(chip, Radius.ROW, Radius.ROW)
         painter.setPen(QColor(ink))
-        painter.drawText(QPointF(x, baseline), button.label)
+        painter.drawText(QPointF(icon.right() + px(Space.XS), baseline), button.label)
         self._look.icons.paint(painter, button.icon, ink, icon)

@@ -86,11 +86,9 @@ class ErrorRow(Row):
             self._details.paint(painter, QPointF(self._left, self._details_top))
 
     @override
-    def hit(self, x: float, y: float) -> Hit | None:
-        for target, rect in self._buttons.items():
-            if rect.contains(x, y):
-                return Hit(target, rect, self._labels[target])
-        return None
+    def hits(self) -> list[Hit]:
+        labels = self._labels
+        return [Hit(one, rect, labels[one], labels[one]) for one, rect in self._buttons.items()]
 
     @property
     def _pad(self) -> int:

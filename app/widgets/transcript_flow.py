@@ -27,6 +27,7 @@ from PySide6.QtGui import (
 
 from app.theme.tokens import Space, TextStyle
 from app.viewmodels.blocks import LINE_BREAK
+from app.viewmodels.direction import has_right_to_left, is_right_to_left
 from app.viewmodels.highlight import LinePieces
 from app.widgets.formula_shelf import Drawing
 from app.widgets.transcript_look import Look
@@ -69,6 +70,15 @@ class Run:
     format: QTextCharFormat
     link: str = ""
     boxed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where a link leads, what it says, and where it begins."""
+
+    address: str
+    text: str
+    rect: QRectF  # of its first line
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,22 +130,34 @@ class TextFlow:
         self._runs = runs
         self._insets = insets
         shown = _with_blanks(text, insets)
+        self.is_rtl = is_right_to_left(shown)  # and stands at the right
+        self._is_bidi = has_right_to_left(shown)
         self._units = _Units(shown)
         self._boxes: list[QRectF] = []
         self._bands: list[_Band] = []
         self._layout = QTextLayout(shown, self._face.font)
         self._layout.setCacheEnabled(True)
 
-    def wrap(self, width: float | None, *, max_lines: int | None = None) -> None:
-        """Break the text into lines (one if width is None); there is at least one."""
+    def wrap(
+        self, width: float | None, *, max_lines: int | None = None, hanging: float = 0.0
+    ) -> None:
+        """Break the text into lines (one if width is None); there is at least one.
+
+        All lines but the first are narrower by what is hanging.
+        """
         option = QTextOption()
+        if self.is_rtl and width is not None:
+            option.setTextDirection(Qt.LayoutDirection.RightToLeft)
+            option.setAlignment(Qt.AlignmentFlag.AlignRight)
+        else:
+            option.setTextDirection(Qt.LayoutDirection.LeftToRight)
         mode = QTextOption.WrapMode
         option.setWrapMode(mode.NoWrap if width is None else mode.WrapAtWordBoundaryOrAnywhere)
         option.setTabStopDistance(self._face.tab)
         self._layout.setTextOption(option)
         self._layout.setFormats([*self._run_formats(), *self._inset_formats(width)])
         self._layout.beginLayout()
-        self._add_lines(max(1.0, width or 0.0), max_lines)
+        self._add_lines(max(1.0, width or 0.0), max_lines, hanging)
         self._layout.endLayout()
         last = self._bands[-1] if self._bands else _Band(0, self._face.line, 0)
         self.height = last.top + last.height
@@ -202,26 +224,45 @@ class TextFlow:
         lines = map(self._layout.lineAt, range(self._layout.lineCount()))
         return [self._units.to_python(line.textStart()) for line in lines] or [0]
 
-    def link_at(self, x: float, y: float) -> str:
-        """Return the link below a point, or nothing."""
+    @property
+    def links(self) -> list[Link]:
+        """All links, in the order of reading. One may have several runs."""
+        links: list[list[Run]] = []
+        for run in self._runs:
+            before = links[-1][-1] if links else None
+            if before is not None and (before.link, before.end) == (run.link, run.start):
+                links[-1].append(run)
+            elif run.link:
+                links.append([run])
+        return [self._link(runs) for runs in links]
+
+    def link_at(self, x: float, y: float) -> Link | None:
+        """Return the link below a point."""
         number = self._band_at(y)
         if number < 0 or y >= self.height:
-            return ""
+            return None
         line = self._layout.lineAt(number)
-        if not 0 <= x <= line.naturalTextWidth():
-            return ""
+        text = line.naturalTextRect()
+        if not text.left() <= x <= text.right():
+            return None
         unit = line.xToCursor(x, QTextLine.CursorPosition.CursorOnCharacter)
         position = self._units.to_python(unit)
-        return next((run.link for run in self._runs if run.start <= position < run.end), "")
+        runs = [run for run in self._runs if run.link and run.start <= position < run.end]
+        return self._link(runs) if runs else None
 
     def end_point(self) -> QPointF:
         """Return where the last glyph ends, at the top of its line."""
         count = self._layout.lineCount()
         if count == 0:
             return QPointF(0, 0)
-        width = self._layout.lineAt(count - 1).naturalTextWidth()
-        band = self._bands[-1]
-        return QPointF(width, band.baseline - self._face.baseline)
+        text, band = self._layout.lineAt(count - 1).naturalTextRect(), self._bands[-1]
+        x = text.left() if self.is_rtl else text.right()
+        return QPointF(x, band.baseline - self._face.baseline)
+
+    def _link(self, runs: Sequence[Run]) -> Link:
+        start, end = runs[0].start, runs[-1].end
+        rect = next(self._line_rects(start, end), QRectF())
+        return Link(runs[0].link, self.text[start:end], rect)
 
     def _band_at(self, y: float) -> int:
         """The line at a height, the last one below it, -1 above all."""
@@ -248,7 +289,7 @@ class TextFlow:
             unit = self._units.to_qt(inset.place.start)
             line = self._layout.lineForTextPosition(unit)
             if line.isValid():
-                corner = QPointF(_x(line, unit), self._bands[line.lineNumber()].baseline)
+                corner = QPointF(self._left_of(line, unit), self._bands[line.lineNumber()].baseline)
                 marked = selected is not None and _overlap(selected, inset.place)
                 ink = self._look.colors.on_accent if marked else self._ink
                 inset.drawing.paint(painter, at + corner, ink)
@@ -264,7 +305,7 @@ class TextFlow:
         above, below = max(0, above), max(0, below)
         return _Band(top, face.line + above + below, top + above + face.baseline)
 
-    def _add_lines(self, width: float, max_lines: int | None) -> None:
+    def _add_lines(self, width: float, max_lines: int | None, hanging: float) -> None:
         natural, top = 0.0, 0
         self.complete = False
         self._bands = []
@@ -273,7 +314,7 @@ class TextFlow:
             if not line.isValid():
                 self.complete = True
                 break
-            line.setLineWidth(width)
+            line.setLineWidth(width - hanging if self._bands else width)
             band = self._band(top, line)
             line.setPosition(QPointF(0, band.baseline - line.ascent()))
             self._bands.append(band)
@@ -294,9 +335,25 @@ class TextFlow:
             left = max(first, line.textStart())
             right = min(last, line.textStart() + line.textLength())
             if left < right:
-                x, end_x = sorted((_x(line, left), _x(line, right)))
                 band = self._bands[number]
-                yield QRectF(x, band.top, max(end_x - x, Space.XS), band.height)
+                for x, end_x in self._extents(line, left, right):
+                    yield QRectF(x, band.top, max(end_x - x, Space.XS), band.height)
+
+    def _extents(self, line: QTextLine, first: int, last: int) -> list[tuple[float, float]]:
+        """From where to where the units [first, last) of a line stand: in pieces where ways of reading mix."""
+        if not self._is_bidi:
+            return [(_x(line, first), _x(line, last))]
+        rects = [run.boundingRect() for run in line.glyphRuns(first, last - first)]
+        extents: list[tuple[float, float]] = []
+        for left, right in sorted((rect.left(), rect.right()) for rect in rects):
+            if extents and left - extents[-1][1] < 1:
+                extents[-1] = (extents[-1][0], right)
+            else:
+                extents.append((left, right))
+        return extents or [(_x(line, first), _x(line, first))]
+
+    def _left_of(self, line: QTextLine, unit: int) -> float:
+        return self._extents(line, unit, unit + 1)[0][0]
 
     def _snapped(self, part: Range) -> Range:
         """A range with the whole of the pictures that it begins or ends in."""

@@ -61,6 +61,7 @@ class FormulaRow(Row):
             painter.fillRect(marked, QColor(self._look.colors.accent))
         drawing.paint(painter, QPointF(left, self._look.px(Space.S) + drawing.ascent), ink)
         painter.restore()
+        self._scroll.paint_edges(painter, paint.ground, 0, height)
         self._scroll.paint(painter, height)
 
     @override

@@ -18,6 +18,7 @@ _BULLET = 5
 _BOX = 15
 _QUOTE_INDENT = 19  # the bar and 16 px
 _ITEM_INDENT = 26
+_RTL_MARK = "\u200f"  # around a number with its point: sets it on the other side
 _ITEMS = frozenset({FrameKind.BULLET, FrameKind.NUMBER, FrameKind.TASK})
 
 
@@ -31,7 +32,7 @@ class FramedRow(Row):
         self._joined = joined
         self._indents = [look.px(_indent(frame)) for frame in frames]
         self._indent = sum(self._indents)
-        self._height = 0
+        self._width = self._height = 0
 
     @override
     def estimate(self, width: int) -> int:
@@ -39,7 +40,9 @@ class FramedRow(Row):
 
     @override
     def measure(self, width: int) -> int:
+        self._width = width
         self._height = self.inner.measure(max(1, width - self._indent))
+        self.is_rtl = self.inner.is_rtl
         self.num_lines = self.inner.num_lines
         self.natural_width = self._indent + self.inner.natural_width
         return self._height
@@ -50,25 +53,34 @@ class FramedRow(Row):
         for depth, frame in enumerate(self._frames):
             if frame.kind is FrameKind.QUOTE:
                 above = self.gap if depth < self._joined else 0
-                bar = QRectF(left, -above, self._look.px(_BAR), self._height + above)
+                thickness = self._look.px(_BAR)
+                x = self._width - left - thickness if self.is_rtl else left
+                bar = QRectF(x, -above, thickness, self._height + above)
                 paint.painter.fillRect(bar, QColor(self._look.colors.strong_line))
             left += self._indents[depth]
             if frame.opens:
                 self._paint_marker(paint.painter, frame, left, self._bullets_before(depth))
-        paint.painter.translate(self._indent, 0)
+        paint.painter.translate(self._left, 0)
         self.inner.paint(paint)
-        paint.painter.translate(-self._indent, 0)
+        paint.painter.translate(-self._left, 0)
 
     @override
     def release(self) -> None:
         self.inner.release()
 
     @override
+    def hits(self) -> list[Hit]:
+        return [hit.translated(self._left, 0) for hit in self.inner.hits()]
+
+    @override
     def hit(self, x: float, y: float) -> Hit | None:
-        hit = self.inner.hit(x - self._indent, y)
-        if hit is None:
-            return None
-        return Hit(hit.target, hit.rect.translated(self._indent, 0), hit.tip)
+        hit = self.inner.hit(x - self._left, y)
+        return None if hit is None else hit.translated(self._left, 0)
+
+    @property
+    @override
+    def group(self) -> str:
+        return self.inner.group
 
     @property
     @override
@@ -96,7 +108,7 @@ class FramedRow(Row):
 
     @override
     def position_at(self, x: float, y: float) -> int:
-        return self.inner.position_at(x - self._indent, y)
+        return self.inner.position_at(x - self._left, y)
 
     @override
     def line_top(self, position: int) -> int:
@@ -104,7 +116,7 @@ class FramedRow(Row):
 
     @override
     def end_rect(self) -> QRectF:
-        return self.inner.end_rect().translated(self._indent, 0)
+        return self.inner.end_rect().translated(self._left, 0)
 
     @override
     def update(self, block: Block) -> bool:
@@ -126,27 +138,35 @@ class FramedRow(Row):
     def scroll_sideways(self, pixels: int) -> bool:
         return self.inner.scroll_sideways(pixels)
 
+    @property
+    def _left(self) -> int:
+        """Where the row inside begins. What is read from the right has its frames there."""
+        return 0 if self.is_rtl else self._indent
+
+    def _beside(self, edge: int, distance: int, width: float) -> float:
+        """The x of a marker at a distance from its text, which begins at an edge."""
+        return self._width - edge + distance if self.is_rtl else edge - distance - width
+
     def _bullets_before(self, depth: int) -> int:
         return sum(frame.kind is FrameKind.BULLET for frame in self._frames[:depth])
 
-    def _paint_marker(self, painter: QPainter, frame: Frame, right: int, depth: int) -> None:
+    def _paint_marker(self, painter: QPainter, frame: Frame, edge: int, depth: int) -> None:
         face = self._look.face(Type.BODY)
         middle = face.baseline - face.font.pixelSize() * 0.27  # half the height of an x
         painter.setPen(QColor(self._look.colors.secondary))
         match frame.kind:
             case FrameKind.NUMBER:
                 painter.setFont(face.font)
-                label = f"{frame.number}."
+                mark = _RTL_MARK if self.is_rtl else ""
+                label = f"{mark}{frame.number}.{mark}"
                 width = painter.fontMetrics().horizontalAdvance(label)
-                painter.drawText(
-                    QPointF(right - self._look.px(Space.S) - width, face.baseline), label
-                )
+                x = self._beside(edge, self._look.px(Space.S), width)
+                painter.drawText(QPointF(x, face.baseline), label)
             case FrameKind.BULLET:
-                self._paint_bullet(
-                    painter, QPointF(right - self._look.px(_BULLET * 3), middle), depth
-                )
+                x = self._beside(edge, self._look.px(_BULLET * 3), 0)
+                self._paint_bullet(painter, QPointF(x, middle), depth)
             case FrameKind.TASK:
-                self._paint_box(painter, frame, right, middle)
+                self._paint_box(painter, frame, edge, middle)
             case FrameKind.QUOTE:
                 pass
 
@@ -158,9 +178,10 @@ class FramedRow(Row):
         painter.setBrush(Qt.BrushStyle.NoBrush if hollow else ink)
         painter.drawEllipse(center, radius, radius)
 
-    def _paint_box(self, painter: QPainter, frame: Frame, right: int, middle: float) -> None:
+    def _paint_box(self, painter: QPainter, frame: Frame, edge: int, middle: float) -> None:
         colors, size = self._look.colors, self._look.px(_BOX)
-        box = QRectF(right - self._look.px(Space.S) - size, middle - size / 2, size, size)
+        x = self._beside(edge, self._look.px(Space.S), size)
+        box = QRectF(x, middle - size / 2, size, size)
         radius = self._look.px(Space.XS)
         if frame.checked:
             painter.setPen(Qt.PenStyle.NoPen)

@@ -61,15 +61,14 @@ class StateRow(Row):
             self._paint_bar(paint, self._line.fraction)
 
     @override
-    def hit(self, x: float, y: float) -> Hit | None:
-        stop = self._stop_rect()
-        if self.can_stop and stop.contains(x, y):
-            return Hit(_STOP, stop)
-        said = QRectF(0, 0, self._metrics.horizontalAdvance(self._text), self._face.line)
-        has_more = self._line.details or self._text != self._line.text
-        if has_more and said.contains(x, y):
-            return Hit(Target(Action.EXPLAIN), said, self._line.explained)
-        return None
+    def hits(self) -> list[Hit]:
+        hits: list[Hit] = []
+        if self._line.details or self._text != self._line.text:
+            said = QRectF(0, 0, self._metrics.horizontalAdvance(self._text), self._face.line)
+            hits.append(Hit(Target(Action.EXPLAIN), said, tip=self._line.explained))
+        if self.can_stop:
+            hits.append(Hit(_STOP, self._stop_rect(), commands.STOP))
+        return hits
 
     def _stop_rect(self) -> QRectF:
         """Of the word, with as much room around it as it takes to hit it."""
@@ -151,8 +150,7 @@ class GapRow(Row):
             paint.painter.translate(0, -self._state_top)
 
     @override
-    def hit(self, x: float, y: float) -> Hit | None:
-        hit = None if self._state is None else self._state.hit(x, y - self._state_top)
-        if hit is not None:
-            return Hit(hit.target, hit.rect.translated(0, self._state_top), hit.tip)
-        return None if self._actions is None else self._actions.hit(x, y)
+    def hits(self) -> list[Hit]:
+        said = [] if self._state is None else self._state.hits()
+        buttons = [] if self._actions is None else self._actions.hits()
+        return [*(hit.translated(0, self._state_top) for hit in said), *buttons]

@@ -1,15 +1,15 @@
-"""The round button that leads to the end of the transcript. Main thread."""
+"""The round button that leads to the end of the transcript, and where it stands. Main thread."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QEnterEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QWidget
 from typing_extensions import override
 
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
-from app.theme.tokens import Size
+from app.theme.tokens import Size, Space
 from app.words import transcript as words
 
 
@@ -22,7 +22,6 @@ class JumpButton(QAbstractButton):
         self.setFixedSize(Size.CONTROL_LARGE, Size.CONTROL_LARGE)
         self.setAccessibleName(words.JUMP)
         self.setToolTip(words.JUMP)
-        self.setCursor(Qt.CursorShape.ArrowCursor)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     @override
@@ -38,3 +37,52 @@ class JumpButton(QAbstractButton):
         glyph.moveCenter(QRectF(self.rect()).center())
         self._theme.icons.paint(painter, Icon.CHEVRON_DOWN, colors.secondary, glyph)
         painter.end()
+
+
+class JumpPlace(QWidget):
+    """Beside the column; where there is no room, a strip below what is read: no word is half covered.
+
+    The strip is lower than what is left to read while it is shown. What it hides can't be clicked.
+    """
+
+    entered = Signal()  # by the mouse, which the canvas is not told
+
+    def __init__(self, theme: Theme, canvas: QWidget) -> None:
+        super().__init__(canvas)
+        self._theme = theme
+        self._canvas = canvas
+        self._is_strip = False
+        self.setCursor(Qt.CursorShape.ArrowCursor)
+        self.button = JumpButton(theme, self)
+
+    @property
+    def covered(self) -> int:
+        """How much of the canvas nothing can be read on."""
+        return self.height() if self._is_strip and self.isVisible() else 0
+
+    def place(self, column_left: int, column_width: int) -> None:
+        """Stand where there is room."""
+        right, canvas = column_left + column_width, self._canvas.rect()
+        height = Size.CONTROL_LARGE + Space.S
+        middle = right + Space.M + Size.CONTROL_LARGE // 2
+        self._is_strip = middle + Size.CONTROL_LARGE // 2 > canvas.width()
+        if self._is_strip:
+            middle, left = column_left + column_width // 2, 0
+        else:
+            left = right
+        self.setGeometry(left, canvas.height() - height, canvas.width() - left, height)
+        self.button.move(middle - left - Size.CONTROL_LARGE // 2, Space.XS)
+
+    @override
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self.entered.emit()
+        super().enterEvent(event)
+
+    @override
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        event.accept()
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._is_strip:
+            QPainter(self).fillRect(event.rect(), QColor(self._theme.colors.canvas))

@@ -9,7 +9,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 
 from app.widgets.transcript_placement import Placement
+from app.widgets.transcript_walk import Walk
 
+PRESSING = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
 UPWARDS = frozenset({Qt.Key.Key_Home, Qt.Key.Key_Up, Qt.Key.Key_PageUp})
 
 
@@ -22,6 +24,7 @@ class Keys:
     select_all: Callable[[], None]
     jump_to_start: Callable[[], None]
     jump_to_latest: Callable[[], None]
+    walk: Walk
 
     def press(self, event: QKeyEvent) -> bool:
         """Whether the key has done its work: it is the scroll area's if not."""
@@ -39,6 +42,10 @@ class Keys:
             self.jump_to_latest()
         elif key == Qt.Key.Key_Space:
             placement.scroll_page(-1 if back else 1)
+        elif key in PRESSING:
+            return self.walk.press()
+        elif key == Qt.Key.Key_Escape:
+            return self.walk.leave()
         else:
             return False
         return True

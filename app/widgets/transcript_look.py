@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QTextCharFormat
+from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QLinearGradient, QTextCharFormat
 
 from app.theme.palette import Theme
 from app.theme.tokens import Colors, Size, Space, TextStyle, Type
@@ -47,6 +47,7 @@ class Look:
         self._faces: dict[TextStyle, Face] = {}
         self._formats: dict[tuple[TextStyle, Mark, bool], QTextCharFormat] = {}
         self._ink_formats: dict[str, QTextCharFormat] = {}
+        self._fades: dict[str, QBrush] = {}
         self.body = self.face(Type.BODY)  # asked for by every message
 
     def px(self, length: float) -> int:
@@ -86,6 +87,22 @@ class Look:
         if made is None:
             made = self._ink_formats[color] = QTextCharFormat()
             made.setForeground(QColor(color))
+        return made
+
+    @property
+    def fade_width(self) -> int:
+        return self.px(Space.XXL)
+
+    def fade(self, ground: str) -> QBrush:
+        """Return what lets text end in its ground, from x = 0 to the width of a fade."""
+        made = self._fades.get(ground)
+        if made is None:
+            gradient = QLinearGradient(0, 0, self.fade_width, 0)
+            seen, unseen = QColor(ground), QColor(ground)
+            unseen.setAlpha(0)
+            gradient.setColorAt(0, unseen)
+            gradient.setColorAt(1, seen)
+            made = self._fades[ground] = QBrush(gradient)
         return made
 
     def code_format(self, ink: Ink) -> QTextCharFormat:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
-from PySide6.QtCore import QPointF
+from PySide6.QtCore import QPointF, QRectF, QSizeF
 
 from app.viewmodels.find import ROW_END, Searched, folded
 from app.viewmodels.transcript import TranscriptItem
@@ -22,7 +22,7 @@ from app.widgets.transcript_places import (
     MessagePaint,
     Place,
     Released,
-    RowTarget,
+    RowHits,
     target_in,
 )
 from app.widgets.transcript_rows import Action, Paint, Row
@@ -164,7 +164,17 @@ class MessageLayout(ABC):
         hit = row.hit(x - corner.x(), y - corner.y())
         if hit is None:
             return None
-        return MessageHit(RowTarget(row, hit.target), hit.rect.translated(corner), hit.tip)
+        return MessageHit.of(row, hit, corner)
+
+    def clickable(self) -> Iterator[RowHits]:
+        """Yield the rows that something can be clicked in, as far as rows are measured."""
+        for number, row in enumerate(self.rows):
+            found = row.hits() if row.width >= 0 else ()
+            hits = [hit for hit in found if hit.target.action is not Action.EXPLAIN]
+            if hits:
+                corner = self._corner(number)
+                rect = QRectF(corner, QSizeF(row.width, row.height))
+                yield RowHits(row, rect, [MessageHit.of(row, hit, corner) for hit in hits])
 
     def place_at(self, x: float, y: float) -> Place:
         """Return the text boundary nearest to a point."""
@@ -325,6 +335,11 @@ class MessageLayout(ABC):
     def _estimate_rest(self) -> int:
         """Return about how high the text is that is not parsed yet."""
 
+    @property
+    @abstractmethod
+    def _ground(self) -> str:
+        """The colour that the rows lie on."""
+
     @abstractmethod
     def _paint_background(self, paint: MessagePaint) -> None:
         """Paint what lies under the rows."""
@@ -365,6 +380,7 @@ class MessageLayout(ABC):
                 painter=paint.painter,
                 top=paint.top - y,
                 bottom=paint.bottom - y,
+                ground=self._ground,
                 selected=paint.selected_in(row, self._ordinal(number)) if has_text else None,
                 found=self._kit.hits.within(row) if has_text else (),
                 hovered=target_in(row, paint.hovered),

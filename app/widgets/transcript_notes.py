@@ -67,9 +67,8 @@ class PillRow(Row):
         painter.drawText(QPointF(x, baseline), aside)
 
     @override
-    def hit(self, x: float, y: float) -> Hit | None:
-        pill = self._pill()
-        return Hit(self._target, pill) if pill.contains(x, y) else None
+    def hits(self) -> list[Hit]:
+        return [Hit(self._target, self._pill(), self.content.label)]
 
     def _pill(self) -> QRectF:
         look = self._look
@@ -102,8 +101,8 @@ class LinkRow(Row):
         painter.drawText(self._rect(), Qt.AlignmentFlag.AlignVCenter, self._label)
 
     @override
-    def hit(self, x: float, y: float) -> Hit | None:
-        return Hit(self._target, self._rect()) if self._rect().contains(x, y) else None
+    def hits(self) -> list[Hit]:
+        return [Hit(self._target, self._rect(), self._label)]
 
     def _rect(self) -> QRectF:
         return QRectF(0, 0, self.natural_width, self._look.px(Size.CONTROL_MINI))
@@ -137,9 +136,8 @@ class CutRow(Row):
         painter.drawText(QPointF(self._link_rect().left() + Space.S, baseline), self._link)
 
     @override
-    def hit(self, x: float, y: float) -> Hit | None:
-        rect = self._link_rect()
-        return Hit(_CONTINUE, rect) if self._link and rect.contains(x, y) else None
+    def hits(self) -> list[Hit]:
+        return [Hit(_CONTINUE, self._link_rect(), self._link)] if self._link else []
 
     def _icon(self) -> QRectF:
         size = self._look.px(14)

@@ -11,15 +11,19 @@ from app.widgets.transcript_places import MessagePaint
 from app.widgets.transcript_pointer import Pointer
 from app.widgets.transcript_rows import Row
 from app.widgets.transcript_stack import MessageStack
+from app.widgets.transcript_walk import Walk
 
 
 class TranscriptPainter:
     """Paints a part of the viewport."""
 
-    def __init__(self, stack: MessageStack, placement: Placement, pointer: Pointer) -> None:
+    def __init__(
+        self, stack: MessageStack, placement: Placement, pointer: Pointer, walk: Walk
+    ) -> None:
         self._stack = stack
         self._placement = placement
         self._pointer = pointer
+        self._walk = walk
 
     def paint(
         self, painter: QPainter, area: QRect, look: Look, unfinished: dict[Row, None]
@@ -40,8 +44,9 @@ class TranscriptPainter:
                     selected=None if selection is None else selection.within(index),
                     hovered=pointer.hovered,
                     confirmed=pointer.confirmed,
-                    pointed_at=pointer.message == index,
+                    pointed_at=index in (pointer.message, self._walk.message),
                     unfinished=unfinished,
                 )
             )
             painter.translate(-left, -y)
+        self._walk.paint(painter, look)

@@ -95,11 +95,14 @@ class Placement:
             self._anchor = Anchor(self._stack.layouts[0].item.key, -self._stack.top(0))
 
     def reveal(self, caret: Caret) -> None:
-        """Bring a line of text into view, unless it is: a third from the top."""
+        """Bring a line of text into view, unless it is: a third from the top.
+
+        Something may lie over the last ones.
+        """
         key = self._stack.layouts[caret.message].item.key
         y = self._stack.y_of(Anchor(key, 0, caret.place))
         self.hold()
-        if y is not None and not self.top <= y <= self.top + self._height - LINE_STEP:
+        if y is not None and not self.top <= y <= self.top + self._height - 2 * LINE_STEP:
             self._anchor = Anchor(key, -self._height // 3, caret.place)
 
     def scrolled(self, before: int) -> None:

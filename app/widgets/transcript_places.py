@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QPainter
 
 from app.widgets.transcript_flow import Range
-from app.widgets.transcript_rows import Row, Target
+from app.widgets.transcript_rows import Hit, Row, Target
 
 BODY = 1_000_000  # added to the place of a row of the message proper; rows before are reasoning
 END = 2 * BODY
@@ -52,7 +52,23 @@ class MessageHit:
 
     at: RowTarget
     rect: QRectF
+    name: str
     tip: str
+    row_left: float
+
+    @classmethod
+    def of(cls, row: Row, hit: Hit, corner: QPointF) -> MessageHit:
+        at, rect = RowTarget(row, hit.target), hit.rect.translated(corner)
+        return cls(at, rect, hit.name, hit.tip, corner.x())
+
+
+@dataclass(frozen=True, slots=True)
+class RowHits:
+    """What can be clicked in a row that stands there."""
+
+    row: Row
+    rect: QRectF
+    hits: list[MessageHit]
 
 
 @dataclass(slots=True)

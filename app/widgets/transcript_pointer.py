@@ -34,6 +34,7 @@ class Pointer(QObject):
     """Turns mouse events into hover, clicks and a selection."""
 
     clicked = Signal(object)  # a Click
+    pressed = Signal()  # anywhere
     changed = Signal()  # paint again
     pointed = Signal()  # the mouse is over something that may have another cursor
     selection_changed = Signal(bool)  # whether there is one
@@ -68,6 +69,7 @@ class Pointer(QObject):
         return Qt.CursorShape.IBeamCursor if is_text else Qt.CursorShape.ArrowCursor
 
     def press(self, point: QPointF) -> None:
+        self.pressed.emit()
         self._move_to(point)
         spot = self._placement.spot_at(point)
         self._pressed = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from app.theme.tokens import Space, TextStyle
 from app.viewmodels.blocks import LINE_BREAK, Block, Source, Span
-from app.widgets.transcript_flow import Range, TextFlow, all_within, within
+from app.widgets.transcript_flow import Link, Range, TextFlow, all_within, within
 from app.widgets.transcript_look import Look
 from app.widgets.transcript_spans import SpanText
 from app.words import transcript as words
@@ -68,11 +68,15 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A target, where it is in its row, and what its tooltip says."""
+    """A target, where it is in its row, what it is called, and what its tooltip says."""
 
     target: Target
     rect: QRectF
+    name: str = ""
     tip: str = ""
+
+    def translated(self, x: float, y: float) -> Hit:
+        return replace(self, rect=self.rect.translated(x, y))
 
 
 @dataclass(slots=True)
@@ -82,6 +86,7 @@ class Paint:
     painter: QPainter
     top: float  # the part of the row that is visible
     bottom: float
+    ground: str  # the colour that it lies on
     selected: Range | None = None
     found: Sequence[Range] = ()  # what the reader looks for
     hovered: Target | None = None
@@ -104,6 +109,7 @@ class Row:
     source: Source | None = None  # where its text comes from, if all of it comes from there
     num_lines: int = 1  # of text, once measured
     natural_width: float = 0.0  # the width it needs, once measured
+    is_rtl: bool = False  # it stands at the right, once measured
 
     def estimate(self, width: int) -> int:
         """Return about how high the row is, without laying it out."""
@@ -119,8 +125,18 @@ class Row:
     def release(self) -> None:
         """Drop layouts."""
 
-    def hit(self, x: float, y: float) -> Hit | None:  # noqa: ARG002 - part of the interface
-        return None
+    def hits(self) -> Sequence[Hit]:
+        """What can be clicked in it, in the order of reading."""
+        return ()
+
+    def hit(self, x: float, y: float) -> Hit | None:
+        """What a click at a point acts on."""
+        return next((hit for hit in self.hits() if hit.rect.contains(x, y)), None)
+
+    @property
+    def group(self) -> str:
+        """What it is called as a whole, if its hits belong to it rather than to the text."""
+        return ""
 
     @property
     def is_waiting(self) -> bool:
@@ -224,6 +240,7 @@ class TextRow(Row):
         flow = self._laid_out(width)
         self.num_lines = flow.num_lines
         self.natural_width = flow.natural_width
+        self.is_rtl = flow.is_rtl
         return flow.height
 
     @override
@@ -237,10 +254,15 @@ class TextRow(Row):
         self._flow = None
 
     @override
+    def hits(self) -> Sequence[Hit]:
+        if not any(span.link for span in self._spans):
+            return ()
+        return [link_hit(link) for link in self._laid_out(self._width).links]
+
+    @override
     def hit(self, x: float, y: float) -> Hit | None:
-        flow = self._laid_out(self._width)
-        link = flow.link_at(x, y)
-        return Hit(Target(Action.OPEN_LINK, link), QRectF(), link) if link else None
+        link = self._laid_out(self._width).link_at(x, y)
+        return None if link is None else link_hit(link)
 
     @property
     @override
@@ -283,6 +305,11 @@ class TextRow(Row):
         return self._flow
 
 
+def link_hit(link: Link) -> Hit:
+    """What a click on a link acts on."""
+    return Hit(Target(Action.OPEN_LINK, link.address), link.rect, link.text, link.address)
+
+
 class RuleRow(Row):
     """A thematic break."""
 
@@ -302,10 +329,11 @@ class RuleRow(Row):
         paint.painter.fillRect(QRectF(0, y, self._width, 1), QColor(self._look.colors.hairline))
 
 
-def paint_caret(painter: QPainter, look: Look, end: QRectF) -> None:
-    """Paint the mark that text is still coming: 2 px after the last glyph."""
-    width, height = look.px(CARET_WIDTH), look.px(CARET_HEIGHT)
-    caret = QRectF(end.x() + Space.HAIR, end.center().y() - height / 2, width, height)
+def paint_caret(painter: QPainter, look: Look, row: Row) -> None:
+    """Paint the mark that text is still coming: 2 px after the last glyph of a row."""
+    width, height, end = look.px(CARET_WIDTH), look.px(CARET_HEIGHT), row.end_rect()
+    x = end.x() - Space.HAIR - width if row.is_rtl else end.x() + Space.HAIR
+    caret = QRectF(x, end.center().y() - height / 2, width, height)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(look.colors.text))
     painter.drawRoundedRect(caret, Space.HAIR, Space.HAIR)

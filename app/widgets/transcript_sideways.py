@@ -1,4 +1,4 @@
-"""Sideways scrolling inside a row, with a thin thumb. Main thread."""
+"""Sideways scrolling inside a row, with a thin thumb; what goes on beyond an edge fades there. Main thread."""
 
 from __future__ import annotations
 
@@ -38,6 +38,20 @@ class SideScroll:
         """Scroll the least that shows this part of the content, its left end if it is too wide."""
         self.scroll(max(0, ceil(right) - self.offset - self._view))
         self.scroll(min(0, int(left) - self.offset))
+
+    def paint_edges(self, painter: QPainter, ground: str, top: int, bottom: int) -> None:
+        """Let what lies on that ground fade where more of it is beyond the edge."""
+        look, area = self._look, QRectF(0, top, self._look.fade_width, bottom - top)
+        for is_more, x, direction in (
+            (self.offset > 0, look.fade_width, -1),
+            (self.offset < self._limit, self._view - look.fade_width, 1),
+        ):
+            if is_more:
+                painter.save()
+                painter.translate(x, 0)
+                painter.scale(direction, 1)
+                painter.fillRect(area, look.fade(ground))
+                painter.restore()
 
     def paint(self, painter: QPainter, bottom: int) -> None:
         """Paint the thumb above bottom if there is anything to scroll."""

@@ -19,7 +19,7 @@ from app.viewmodels.typeset import Formula
 from app.widgets.formula_shelf import Awaited
 from app.widgets.transcript_flow import Range, TextFlow
 from app.widgets.transcript_look import Look
-from app.widgets.transcript_rows import Action, Hit, Paint, Row, Target
+from app.widgets.transcript_rows import Hit, Paint, Row, link_hit
 from app.widgets.transcript_sideways import SideScroll
 from app.widgets.transcript_spans import SpanText
 
@@ -148,6 +148,7 @@ class TableRow(Row):
             at, length = QPointF(cell.x, cell.y), len(cell.flow.text)
             cell.flow.paint(painter, at, *paint.within(cell.start, length))
         painter.restore()
+        self._columns.scroll.paint_edges(painter, paint.ground, 0, height)
         self._columns.scroll.paint(painter, height + Space.S)
 
     @override
@@ -165,11 +166,21 @@ class TableRow(Row):
         return self._columns.awaited.has_news or self._generation != self._columns.generation
 
     @override
+    def hits(self) -> list[Hit]:
+        if not any(span.link for row in self._rows for cell in row for span in cell.spans):
+            return []
+        return [
+            link_hit(link).translated(cell.x - self._columns.scroll.offset, cell.y)
+            for cell in self._laid_out()
+            for link in cell.flow.links
+        ]
+
+    @override
     def hit(self, x: float, y: float) -> Hit | None:
         x += self._columns.scroll.offset
         cell = self._cell_at(x, y)
-        link = "" if cell is None else cell.flow.link_at(x - cell.x, y - cell.y)
-        return Hit(Target(Action.OPEN_LINK, link), QRectF(), link) if link else None
+        link = None if cell is None else cell.flow.link_at(x - cell.x, y - cell.y)
+        return None if link is None else link_hit(link)
 
     @property
     @override
@@ -258,7 +269,10 @@ class TableRow(Row):
             flow = cell.flow(self._look.colors.text)
             flow.wrap(width)
             slack = max(0, int(width - flow.natural_width))
-            shift = {Align.LEFT: 0, Align.CENTER: slack // 2, Align.RIGHT: slack}[align]
+            if flow.is_rtl:
+                flow.wrap(width - slack)
+            start_side = slack if flow.is_rtl else 0
+            shift = {Align.LEFT: start_side, Align.CENTER: slack // 2, Align.RIGHT: slack}[align]
             yield _PlacedCell(flow, start, x + shift, y + self._pad_y)
             start += len(cell.text) + 1
             x += width + self._columns.pad

@@ -224,7 +224,10 @@ class UserLayout(MessageLayout):
     def _row_left(self, number: int) -> int:
         if number >= self._num_bubble:
             return self.width - self._row_width(number)
-        return int(self._bubble_rect().left()) + self._kit.look.px(Space.L)
+        pad = self._kit.look.px(Space.L)
+        if self.rows[number].is_rtl:
+            return self.width - pad - self.text_width
+        return int(self._bubble_rect().left()) + pad
 
     @override
     def _row_width(self, number: int) -> int:
@@ -266,13 +269,18 @@ class UserLayout(MessageLayout):
     def _paint_over(self, paint: MessagePaint, number: int) -> None:
         """Nothing lies over a bubble."""
 
+    @property
+    @override
+    def _ground(self) -> str:
+        return self._kit.look.colors.user_bubble
+
     @override
     def _paint_background(self, paint: MessagePaint) -> None:
         if not self._num_bubble:
             return
-        painter, colors = paint.painter, self._kit.look.colors
+        painter = paint.painter
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(colors.user_bubble))
+        painter.setBrush(QColor(self._ground))
         radius = self._kit.look.px(Radius.BUBBLE)
         painter.drawRoundedRect(self._bubble_rect(), radius, radius)
 

@@ -56,7 +56,11 @@ def show_all_lines(count: int) -> str:
 
 
 def code_lines(count: int) -> str:
-    return f"{count:,} lines"
+    return "1 line" if count == 1 else f"{count:,} lines"
+
+
+def code_spoken(language: str, num_lines: int) -> str:
+    return f"{f'{language} code' if language else 'Code'}, {code_lines(num_lines)}"
 
 
 def code_file(suffix: str) -> str:

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
-from app.viewmodels.line_breaks import TAB, line_breaks
+from app.viewmodels.line_breaks import TAB, hanging, line_breaks
 
 
 def pieces(line: str, columns: int) -> list[str]:
@@ -20,8 +20,8 @@ def pieces(line: str, columns: int) -> list[str]:
         ("short", ["short"]),
         ("exactly 10", ["exactly 10"]),
         ("two words, or more", ["two words,", " or more"]),
-        ("return a_long_name", ["return ", "a_long_nam", "e"]),
-        ("        indented", ["        in", "dented"]),
+        ("return a_long_name", ["return ", "a_long_n", "ame"]),
+        ("        indented", ["        in", "dente", "d"]),
         ("[1,22,333,4444]", ["[1,22,333,", "4444]"]),
         ("\t\tx = 1", ["\t\tx ", "= 1"]),
     ],
@@ -36,4 +36,16 @@ def test_pieces_fill_no_more_columns_than_there_are(line: str, columns: int) -> 
 
     assert "".join(made) == line
     assert all(made) or not line
-    assert all(len(piece) == 1 or len(piece.expandtabs(TAB)) <= columns for piece in made)
+    room = columns - hanging(line, columns)
+    assert all(
+        len(piece) == 1 or len(piece.expandtabs(TAB)) <= (room if number else columns)
+        for number, piece in enumerate(made)
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [("", 2), ("x = 1", 2), ("    x", 6), ("\t  x", 8), ("\t" * 9 + "x", 20)],
+)
+def test_continued_lines_stand_further_in_than_they_began(line: str, wanted: int) -> None:
+    assert hanging(line, 40) == wanted

@@ -89,3 +89,59 @@ def test_every_control_has_a_name(transcript: TranscriptStage) -> None:
     names = {node.text(NAME) for node in controls}
     assert "" not in names
     assert names >= {"Edit message", "Save as new version", "Cancel", "Jump to latest"}
+
+
+def test_code_is_a_group_with_its_buttons(transcript: TranscriptStage) -> None:
+    python, long_line = "\n".join("x = 1" for _ in range(12)), "word " * 100
+    transcript.show(
+        [
+            answer(
+                0,
+                f"> ```python\n> {python.replace(chr(10), chr(10) + '> ')}\n> ```\n\n```\n{long_line}\n```",
+            )
+        ]
+    )
+    transcript.qtbot.waitUntil(
+        lambda: (
+            nodes(transcript, QAccessible.Role.Grouping)[0].text(NAME) == "Python code, 12 lines"
+        )
+    )
+    first, second = nodes(transcript, QAccessible.Role.Grouping)
+    assert second.text(NAME) == "Code, 1 line"
+    buttons = [first.child(number) for number in range(first.childCount())]
+    assert [button.text(NAME) for button in buttons] == ["Save…", "Copy"]
+    assert [button.text(QAccessible.Text.Description) for button in buttons] == [
+        "Save as a file",
+        "Copy code",
+    ]
+    assert [second.child(number).text(NAME) for number in range(3)] == ["Wrap", "Save…", "Copy"]
+    assert all(first.rect().contains(button.rect()) for button in buttons)
+    assert buttons[0].parent() is first
+    assert first.parent().role() is QAccessible.Role.ListItem
+    middle = buttons[1].rect().center()
+    assert first.childAt(middle.x(), middle.y()) is buttons[1]
+
+    buttons[1].actionInterface().doAction("Press")
+    assert transcript.clipboard() == python
+
+
+def test_links_are_found_and_opened(transcript: TranscriptStage) -> None:
+    transcript.show(
+        [
+            answer(
+                0,
+                "See [the *guide*](https://example.org/g).\n\n| [b](https://example.org/b) |\n|-|\n",
+            )
+        ]
+    )
+    first, second = nodes(transcript, QAccessible.Role.Link)
+    assert [first.text(NAME), second.text(NAME)] == ["the guide", "b"]
+    assert first.text(QAccessible.Text.Description) == "https://example.org/g"
+    for link in (first, second):
+        assert link.actionInterface().actionNames() == ["Press"]
+        link.actionInterface().doAction("Press")
+    assert transcript.opened == ["https://example.org/g", "https://example.org/b"]
+    transcript.show([])
+    assert not first.isValid()
+    assert first.text(NAME) == ""
+    assert first.actionInterface().actionNames() == []

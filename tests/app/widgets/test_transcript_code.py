@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QColor, QGuiApplication, QImage, QWheelEvent
+from PySide6.QtGui import QColor, QFontMetricsF, QGuiApplication, QImage, QWheelEvent
 from PySide6.QtTest import QTest
 
 from app.settings import Appearance
 from app.theme.palette import Theme
-from app.theme.tokens import LIGHT
+from app.theme.tokens import LIGHT, Type
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.transcript_code_header import Heading
 from app.widgets.transcript_rows import Action
 from engine.types import Channel
 from tests.fakes.transcript_samples import CODE, answer, conversation, question
-from tests.fakes.transcript_stage import LEFT, TranscriptStage
+from tests.fakes.transcript_stage import GRID, LEFT, TranscriptStage
 
 WORDS = " ".join(f"word{number}" for number in range(60))
 LONG = f"```\nfirst\n{WORDS}\nlast\n```"
@@ -137,6 +138,32 @@ def test_a_wrapped_block_is_copied_as_it_was_written(transcript: TranscriptStage
     assert copied.count(" ") > 10
 
 
+@pytest.mark.parametrize("letter", ["x", "ж"])
+def test_continued_lines_hang_two_columns_in_and_clicks_know_it(
+    transcript: TranscriptStage, theme: Theme, letter: str
+) -> None:
+    line = " ".join([f"    {letter * 9}", *[letter * 9] * 12])
+    transcript.show([answer(0, f"```\n{line}\n```")])
+    transcript.click(Action.TOGGLE_WRAP)
+    picture = see(transcript)
+    top = ys_of(picture, LIGHT.code_header)[0] - 1 + 32 + 12
+    ground = QColor(LIGHT.code_background)
+    column = QFontMetricsF(theme.fonts.font(Type.CODE)).averageCharWidth()
+    left = 40 + 14  # the column's and the code's
+
+    def starts_at(number: int) -> float:
+        """In columns: the first ink of a line."""
+        ys = range(top + number * 20, top + 20 + number * 20)
+        inked = (x for x in range(50, 700) if any(picture.pixelColor(x, y) != ground for y in ys))
+        return (next(inked) - left) / column
+
+    assert starts_at(0) == pytest.approx(4, abs=0.5)
+    assert starts_at(1) == pytest.approx(6, abs=0.5)
+    word = QPoint(round(left + 6 * column) + 3, top + 30)
+    transcript.drag(word - QPoint(3, 0), word + QPoint(round(9 * column) - 3, 0))
+    assert transcript.copied() == letter * 9
+
+
 def test_what_is_found_in_a_wrapped_line_is_seen(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, LONG)])
     transcript.click(Action.TOGGLE_WRAP)
@@ -222,3 +249,53 @@ def test_wrapped_code_does_not_scroll_sideways(transcript: TranscriptStage) -> N
 )
 def test_long_code_says_how_long_it_is(heading: Heading, says: str) -> None:
     assert str(heading) == says
+
+
+def test_buttons_stand_apart_evenly_and_end_where_the_code_may(
+    transcript: TranscriptStage,
+) -> None:
+    transcript.show([answer(0, LONG)])
+    picture = see(transcript)
+    ground = QColor(LIGHT.code_header)
+    ys = ys_of(picture, LIGHT.code_header)[4:-4]
+    first = transcript.find(Action.TOGGLE_WRAP).x()
+    inked = [x for x in range(first, 755) if any(picture.pixelColor(x, y) != ground for y in ys)]
+    gaps = [after - before for before, after in pairwise(inked) if after - before > 12]
+
+    assert len(gaps) == 2
+    assert abs(gaps[0] - gaps[1]) <= 2  # a glyph does not fill its advance
+    column_right = (800 + 720) // 2
+    assert 14 <= column_right - inked[-1] <= 16
+
+
+BARS = "█" * 8  # full ink from edge to edge
+WIDE_TABLE = f"| {' | '.join([BARS] * 12)} |\n|{'-|' * 12}\n| {' | '.join([BARS] * 12)} |"
+
+
+@pytest.mark.parametrize("text", [f"```\n{BARS * 30}\n```", WIDE_TABLE], ids=["code", "table"])
+@pytest.mark.parametrize("appearance", [Appearance.LIGHT, Appearance.DARK])
+def test_what_goes_on_beyond_an_edge_fades_there(
+    transcript: TranscriptStage, theme: Theme, text: str, appearance: Appearance
+) -> None:
+    theme.set_appearance(appearance)
+    transcript.show([answer(0, text)])
+    end = transcript.find(Action.COPY_MESSAGE).y() - GRID
+
+    def strength(x: int) -> float:
+        """Of the strongest ink in the few pixels from x on: 1 as in the middle."""
+        picture = see(transcript)
+        ground = picture.pixelColor(5, 300).lightness()
+
+        def ink(first: int) -> int:
+            around = ((x, y) for x in range(first, first + 8) for y in range(60, end))
+            return max(abs(picture.pixelColor(x, y).lightness() - ground) for x, y in around)
+
+        return ink(x) / ink(390)
+
+    left, right = 56, 736  # as far inside as code begins
+    assert strength(left) > 0.8
+    assert strength(right + 16) < 0.4
+    for _ in range(10):
+        push_sideways(transcript, QPoint(400, 70))
+    assert strength(right) > 0.8
+    assert strength(left - 14) < 0.4

@@ -47,6 +47,29 @@ def test_what_cannot_be_set_is_no_picture_or_one_that_is_bounded(latex: str) -> 
     assert picture is None or picture.width < 60
 
 
+@pytest.mark.parametrize(
+    "latex", [r"\nope", r"\nope{x}", r"\frac{\nope}{2}", r"\begin{cases} \nope \end{cases}"]
+)
+def test_a_command_that_is_not_known_is_no_picture(latex: str) -> None:
+    assert typeset(Formula(latex, display=True)) is None
+
+
+def test_a_text_may_name_a_command() -> None:
+    assert typeset(Formula(r"\text{see \nope}", display=False)) is not None
+
+
+@pytest.mark.parametrize("kind", ["cases", "pmatrix", "aligned", "array}{cc"])
+def test_rows_stand_apart_as_lines_do(kind: str) -> None:
+    def height(num_rows: int) -> float:
+        rows = r" \\ ".join(["a & b"] * num_rows)
+        end = kind.split("}", maxsplit=1)[0]
+        picture = typeset(Formula(rf"\begin{{{kind}}} {rows} \end{{{end}}}", display=True))
+        assert picture is not None
+        return picture.ascent + picture.descent
+
+    assert 1.2 <= height(5) - height(4) <= 1.6  # em; a line of text is 1.2
+
+
 def test_commands_that_double_a_formula_again_and_again_are_not_run() -> None:
     doubling = "".join(
         rf"\newcommand{{\{b}}}{{{{\{a}}}{{\{a}}}}}" for a, b in pairwise("abcdefghijklmn")

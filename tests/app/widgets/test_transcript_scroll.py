@@ -3,10 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QGuiApplication, QImage, QWheelEvent
 from PySide6.QtTest import QTest
 
+from app.theme.tokens import LIGHT
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem, Version
 from app.widgets.transcript import TranscriptView
 from app.widgets.transcript_jump import JumpButton
@@ -136,6 +137,43 @@ def test_the_jump_button_shows_away_from_the_end(writing: TranscriptStage) -> No
     QTest.mouseClick(button, LEFT)
     assert writing.top == writing.end
     assert not button.isVisible()
+
+
+@pytest.mark.parametrize("width", [376, 720, 820, 1100])
+def test_the_jump_button_covers_no_part_of_a_word(transcript: TranscriptStage, width: int) -> None:
+    view = transcript.view
+    transcript.show([answer(0, f"```\n{'█' * 200}\n```\n" * 30)])
+    view.resize(width, 400)
+    view.verticalScrollBar().setValue(0)
+    transcript.settle()
+    button = view.findChild(JumpButton)
+    assert isinstance(button, JumpButton)
+    picture = view.viewport().grab().toImage()
+    place = QRect(button.mapTo(view.viewport(), QPoint(0, 0)), button.size())
+    assert picture.rect().contains(place)
+    beside = {
+        picture.pixelColor(x, y).name().upper()
+        for y in range(place.top(), place.bottom())
+        for x in (place.left() - 1, place.right() + 1)
+    }
+    assert beside == {LIGHT.canvas}
+
+
+def test_the_jump_button_s_strip_hides_what_is_below_it_from_the_mouse(
+    transcript: TranscriptStage,
+) -> None:
+    view = transcript.view
+    transcript.show([answer(0, "[link](https://example.org)\n\n" * 60)])
+    view.verticalScrollBar().setValue(0)
+    link = transcript.find(Action.OPEN_LINK)
+    window = view.window().windowHandle()
+    QTest.mouseMove(window, view.viewport().mapTo(view, link))
+    hovered = transcript.picture()
+    below = view.viewport().mapTo(view, QPoint(link.x(), HEIGHT - 25))
+    QTest.mouseMove(window, below)
+    QTest.mouseClick(window, LEFT, pos=below)
+    assert transcript.opened == []
+    assert transcript.picture() == hovered  # nothing is selected
 
 
 def test_nothing_jumps_while_the_rest_is_measured(transcript: TranscriptStage) -> None:

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+
+from app.viewmodels.direction import has_right_to_left, is_right_to_left
+
+
+@pytest.mark.parametrize(
+    ("text", "has_some", "is_so"),
+    [
+        ("", False, False),
+        ("Plain", False, False),
+        ("Größe 中文 😀", False, False),
+        ("שלום world", True, True),
+        ("مرحبا", True, True),
+        ("42: «שלום»", True, True),  # digits and quotes have no direction
+        ("שָׁלוֹם", True, True),
+        ("English with שלום inside", True, False),
+        ("— 😀 𞤀", True, True),  # Adlam is far away
+    ],
+)
+def test_the_first_letter_decides(text: str, has_some: bool, is_so: bool) -> None:
+    assert has_right_to_left(text) is has_some
+    assert is_right_to_left(text) is is_so

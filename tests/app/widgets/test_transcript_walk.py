@@ -1,0 +1,182 @@
+"""The links and buttons of the transcript by keys alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QAccessible, QAccessibleInterface, QColor
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+
+from app.theme.palette import Theme
+from app.theme.tokens import LIGHT
+from app.widgets.transcript_access import install_accessibility
+from tests.fakes.transcript_samples import answer, conversation, question
+from tests.fakes.transcript_stage import LEFT, TranscriptStage
+
+Key = Qt.Key
+CODE = "```python\nprint('hi')\n```"
+LINKS = "[one](https://example.org/1) and [t**w**o](https://example.org/2)"
+
+
+class Window:
+    """The transcript between two other stops of Tab."""
+
+    def __init__(self, stage: TranscriptStage) -> None:
+        self.stage = stage
+        self.whole = QWidget()
+        stage.qtbot.addWidget(self.whole)
+        layout = QVBoxLayout(self.whole)
+        self.before, self.after = QPushButton("before"), QPushButton("after")
+        for part in (self.before, stage.view, self.after):
+            layout.addWidget(part)
+        self.whole.resize(800, 700)
+        self.whole.show()
+        self.whole.activateWindow()
+        self.before.setFocus()
+
+    def press(self, *keys: Key) -> None:
+        for key in keys:
+            focused = self.whole.focusWidget()
+            assert focused is not None
+            QTest.keyClick(focused, key)
+
+    def where(self) -> str:
+        """What has the focus: a widget, or what a screen reader calls the mark."""
+        if self.before.hasFocus() or self.after.hasFocus():
+            return "before" if self.before.hasFocus() else "after"
+        canvas = QAccessible.queryAccessibleInterface(self.stage.view.viewport())
+        found = [
+            node.text(QAccessible.Text.Name)
+            for message in range(canvas.childCount())
+            for part in children(canvas.child(message))
+            for node in (part, *children(part))
+            if node.state().focused
+        ]
+        assert len(found) < 2
+        return found[0] if found else "transcript"
+
+    def walk(self, key: Key = Key.Key_Tab) -> list[str]:
+        """Where a key leads, till it has left the transcript."""
+        found: list[str] = []
+        while not found or found[-1] not in ("before", "after"):
+            self.press(key)
+            found.append(self.where())
+        return found
+
+
+def children(node: QAccessibleInterface) -> list[QAccessibleInterface]:
+    return [node.child(number) for number in range(node.childCount())]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed() -> None:
+    install_accessibility()
+
+
+@pytest.fixture
+def window(transcript: TranscriptStage) -> Window:
+    return Window(transcript)
+
+
+def test_tab_leads_through_everything_in_the_order_of_reading(window: Window) -> None:
+    window.stage.show([question(0), answer(0, f"{LINKS}\n\n{CODE}\n\n- [three](x)")])
+    forth = window.walk()
+    assert forth == [
+        "transcript",
+        *("Edit", "Copy"),
+        *("one", "two", "Save…", "Copy", "three"),
+        *("Copy", "Regenerate"),
+        "after",
+    ]
+    window.press(Key.Key_Backtab)
+    assert window.walk(Key.Key_Backtab) == ["before"]
+    window.press(*[Key.Key_Tab] * 4)
+    assert window.where() == "one"
+    assert window.walk(Key.Key_Backtab) == ["Copy", "Edit", "transcript", "before"]
+
+
+def test_return_presses_what_is_marked(window: Window) -> None:
+    stage = window.stage
+    stage.show([answer(0, f"{LINKS}\n\n{CODE}")])
+    window.press(Key.Key_Tab, Key.Key_Tab, Key.Key_Tab, Key.Key_Return)
+    assert stage.opened == ["https://example.org/2"]
+    window.press(Key.Key_Tab, Key.Key_Return)
+    assert stage.asked == ["save code.py \"print('hi')\""]
+    window.press(Key.Key_Tab, Key.Key_Enter)
+    assert stage.clipboard() == "print('hi')"
+    assert window.where() == "Copy"
+    window.press(Key.Key_Tab, Key.Key_Tab, Key.Key_Return)
+    assert stage.asked[1:] == ["regenerate a0"]
+
+
+def test_the_mark_stays_on_what_folds(window: Window) -> None:
+    thought = replace(answer(0, LINKS), reasoning=f"Let me see [inside](x).\n\n{CODE}")
+    lines = "\n".join(str(number) for number in range(50))
+    window.stage.show([question(0, lines), thought])
+    window.stage.view.jump_to_latest()
+    window.press(Key.Key_Tab, Key.Key_Tab)
+    while window.where() != "Thought":
+        window.press(Key.Key_Tab)
+    window.press(Key.Key_Return, Key.Key_Tab)
+    assert window.where() == "inside"
+    window.press(Key.Key_Backtab, Key.Key_Return, Key.Key_Tab)
+    assert window.where() == "one"
+
+
+def test_escape_leaves_and_tab_goes_on_from_there(window: Window) -> None:
+    window.stage.show([answer(0, LINKS)])
+    window.press(Key.Key_Tab, Key.Key_Tab, Key.Key_Escape)
+    assert window.where() == "transcript"
+    window.press(Key.Key_Tab)
+    assert window.where() == "after"
+
+
+def test_only_what_is_seen_is_on_the_way(window: Window) -> None:
+    window.stage.show(conversation(30, CODE))
+    num_stops = len(window.walk())
+    window.stage.settle()
+    assert 5 < num_stops < 40
+    window.press(Key.Key_Backtab, Key.Key_Home, Key.Key_Tab)
+    assert window.where() == "Edit"
+
+
+def test_a_ring_in_the_accent_is_around_what_is_marked(window: Window, theme: Theme) -> None:
+    stage = window.stage
+
+    def ring() -> tuple[int, int]:
+        """How many pixels it has on and off the header of the code."""
+        picture = stage.view.viewport().grab().toImage()
+        accent = QColor(theme.colors.accent)
+        ys = [
+            y
+            for y in range(picture.height())
+            for x in range(picture.width())
+            if picture.pixelColor(x, y) == accent
+        ]
+        return sum(20 < y < 58 for y in ys), sum(not 20 < y < 58 for y in ys)
+
+    stage.show([answer(0, CODE)])
+    assert theme.colors.accent == LIGHT.accent
+    assert ring() == (0, 0)
+    window.press(Key.Key_Tab, Key.Key_Tab)
+    on, off = ring()
+    assert on > 2 * 60
+    assert off == 0
+    QTest.mouseClick(stage.view.viewport(), LEFT, pos=QPoint(5, 400))
+    assert ring() == (0, 0)
+
+
+def test_a_wide_table_scrolls_to_the_link_that_is_marked(window: Window) -> None:
+    cells = [f"[a link that is long {number}](x{number})" for number in range(12)]
+    window.stage.show([answer(0, f"| {' | '.join(cells)} |\n|{'-|' * 12}\n")])
+    column = window.stage.view.width() - 48
+    canvas = QAccessible.queryAccessibleInterface(window.stage.view.viewport())
+    window.press(Key.Key_Tab)
+    for link in children(canvas.child(0))[:12]:
+        window.press(Key.Key_Tab)
+        assert link.state().focused
+        left = window.stage.view.mapFromGlobal(link.rect().topLeft()).x()
+        assert 0 <= left < left + link.rect().width() <= column + 48
