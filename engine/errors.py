@@ -57,7 +57,7 @@ class UserFixableError(EngineError):
 class ModelFolderError(UserFixableError):
     """A model folder is missing, broken, incomplete or of an unknown architecture."""
 
-    title = "This model can't be loaded."
+    title = "This model can’t be loaded."
     advice = "Choose another model, or download this one again."
 
 
@@ -71,14 +71,14 @@ class UntrustedCodeError(UserFixableError):
 class TemplateError(UserFixableError):
     """The model's chat template raised, or cannot be used safely."""
 
-    title = "The model's chat template refused this conversation."
+    title = "The model’s chat template refused this conversation."
     advice = "Edit the message or the system prompt, or choose another model."
 
 
 class CannotContinueError(UserFixableError):
     """A reply can't go on with this model as what it is."""
 
-    title = "This answer can't go on."
+    title = "This answer can’t go on."
     advice = "Regenerate it instead."
 
 
@@ -86,36 +86,34 @@ class ContextFullError(UserFixableError):
     """The prompt does not fit the model's context."""
 
     title = "This conversation no longer fits the model."
-    advice = "Edit an earlier message to branch off a shorter conversation, or start a new chat."
+    advice = "Edit an earlier message, or go on in a new chat."
 
 
 class MemoryFullError(UserFixableError):
     """The prompt needs more memory than the machine has left beside the model."""
 
     title = "There is not enough memory to read this conversation."
-    advice = (
-        "Edit an earlier message to branch off a shorter conversation, or choose a smaller model."
-    )
+    advice = "Edit an earlier message, or choose a smaller model."
 
 
 class DiskError(UserFixableError):
     """A file could not be written."""
 
     title = "The disk could not be written."
-    advice = "Free some space or check the folder's permissions, then try again."
+    advice = "Free some space or check the folder’s permissions, then try again."
 
 
 class GgufError(UserFixableError):
     """A GGUF file cannot be imported."""
 
-    title = "This GGUF file can't be imported."
+    title = "This GGUF file can’t be imported."
     advice = "Choose a model folder in MLX format."
 
 
 class LibraryError(UserFixableError):
     """The libraries that the engine is built on are broken or missing."""
 
-    title = "The engine can't start."
+    title = "The engine can’t start."
     advice = "Install Rejoinder again (in a checkout: remove .venv, then make setup)."
 
 

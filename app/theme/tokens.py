@@ -228,7 +228,7 @@ class Size:
     CODE_PAD = 14  # beside code, and at both ends of its header
     THINKING_PILL = 26
     STATE_CHIP = 22
-    MESSAGE_GAP = 24
+    MESSAGE_GAP = 32  # room for a question's buttons and the state line, with air around them
     TURN_GAP = 40
     WINDOW_WIDTH = 1180
     WINDOW_HEIGHT = 780

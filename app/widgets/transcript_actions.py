@@ -58,18 +58,12 @@ class _Placed:
 
 
 class ActionsRow(Row):
-    """Buttons and small texts side by side. Keeps its height when nothing is shown.
+    """Buttons and small texts side by side. Keeps its height when nothing is shown."""
 
-    The first pixels may be covered: nothing is painted there, a click counts.
-    """
-
-    def __init__(
-        self, look: Look, parts: tuple[Button | Note, ...], side: Side, *, covered: int = 0
-    ) -> None:
+    def __init__(self, look: Look, parts: tuple[Button | Note, ...], side: Side) -> None:
         self._look = look
         self._parts = parts
         self._side = side
-        self._covered = covered
         self._placed: list[_Placed] = []
 
     @property
@@ -93,12 +87,11 @@ class ActionsRow(Row):
         painter = paint.painter
         painter.setFont(self._look.face(Type.SMALL).font)
         for one in self._placed:
-            rect = one.rect.adjusted(0, self._covered, 0, 0)
             if isinstance(one.part, Button):
-                self._paint_button(paint, one.part, rect)
+                self._paint_button(paint, one.part, one.rect)
             else:
                 painter.setPen(QColor(self._look.colors.tertiary))
-                painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, one.part.text)
+                painter.drawText(one.rect, Qt.AlignmentFlag.AlignCenter, one.part.text)
 
     @override
     def hits(self) -> list[Hit]:
@@ -154,9 +147,9 @@ def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
     return ActionsRow(look, parts, Side.LEFT)
 
 
-def user_actions(look: Look, item: TranscriptItem, covered: int) -> ActionsRow:
+def user_actions(look: Look, item: TranscriptItem) -> ActionsRow:
     """Return the row under a user's message."""
-    return ActionsRow(look, user_parts(item), Side.RIGHT, covered=covered)
+    return ActionsRow(look, user_parts(item), Side.RIGHT)
 
 
 def answer_parts(item: TranscriptItem) -> tuple[Button | Note, ...]:

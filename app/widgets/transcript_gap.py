@@ -104,7 +104,7 @@ class StateRow(Row):
 
 
 class GapRow(Row):
-    """Both, side by side. It begins inside what is above it: so its buttons can be hit.
+    """Both, side by side.
 
     It stays the same row while the line changes: a click that has begun on Stop is one.
     """
@@ -113,7 +113,7 @@ class GapRow(Row):
         self._look = look
         self._state: StateRow | None = None
         self._actions: ActionsRow | None = None
-        self._state_top = 0.0
+        self._state_top = self._actions_top = 0.0
         self._room = 0  # beside the buttons
 
     def show(self, actions: ActionsRow | None, line: StateLine | None) -> None:
@@ -121,36 +121,37 @@ class GapRow(Row):
         self._state = None if line is None else StateRow(self._look, line)
         self.width = -1  # it is to be measured
 
-    @staticmethod
-    def overlap(look: Look) -> int:
-        """By how much it begins inside."""
-        return look.px(Size.CONTROL) - look.px(Size.MESSAGE_GAP)
-
     @override
     def measure(self, width: int) -> int:
-        height, self._room = self._look.px(Size.CONTROL), width
+        height, self._room = self._look.px(Size.MESSAGE_GAP), width
         if self._actions is not None:
-            self._actions.measure(width)
+            self._actions_top = (height - self._actions.measure(width)) / 2
             self._room = int(self._actions.left) - self._look.px(Space.M)
         if self._state is not None:
-            line = self._state.measure(self._room)
-            self._state_top = height - (self._look.px(Size.MESSAGE_GAP) + line) / 2
+            self._state_top = (height - self._state.measure(self._room)) / 2
         return height
 
     @override
     def paint(self, paint: Paint) -> None:
         if self._actions is not None:
-            self._actions.paint(paint)
+            _paint_at(self._actions_top, self._actions, paint)
         if self._state is not None:
             # Stop stays where it is when the mouse comes and shows the buttons.
             alone = not paint.actions_shown and not self._state.can_stop
             self._state.measure(self.width if alone else self._room)
-            paint.painter.translate(0, self._state_top)
-            self._state.paint(paint)
-            paint.painter.translate(0, -self._state_top)
+            _paint_at(self._state_top, self._state, paint)
 
     @override
     def hits(self) -> list[Hit]:
         said = [] if self._state is None else self._state.hits()
         buttons = [] if self._actions is None else self._actions.hits()
-        return [*(hit.translated(0, self._state_top) for hit in said), *buttons]
+        return [
+            *(hit.translated(0, self._state_top) for hit in said),
+            *(hit.translated(0, self._actions_top) for hit in buttons),
+        ]
+
+
+def _paint_at(y: float, row: Row, paint: Paint) -> None:
+    paint.painter.translate(0, y)
+    row.paint(paint)
+    paint.painter.translate(0, -y)

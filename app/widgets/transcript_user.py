@@ -157,19 +157,18 @@ class UserLayout(MessageLayout):
     @override
     def _make_rows(self) -> RowsFrom:
         look = self._kit.look
-        overlap, below = GapRow.overlap(look), self._gap_row or GapRow(look)
-        self._gap_row = below
+        below = self._gap_row = self._gap_row or GapRow(look)
         if self.item.editing:
             self._num_text = self._num_bubble = 0
             below.show(None, self._line)
-            below.gap = -overlap
+            below.gap = 0
             return RowsFrom(0, [self._editor, below])
         texts = self._text_rows(self._text) if self._is_unfolded else self._folded_rows()
         self._num_text = texts.first + len(texts.rows)
         fold = self._fold_rows()
         self._num_bubble = self._num_text + len(fold)
-        below.show(user_actions(look, self.item, overlap), self._line)
-        below.gap = look.px(Space.M) - overlap
+        below.show(user_actions(look, self.item), self._line)
+        below.gap = look.px(Space.M)
         bubble = [*texts.rows, *fold]
         if texts.first == 0 and bubble:
             bubble[0].gap = look.px(Space.M)

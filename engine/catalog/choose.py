@@ -76,7 +76,7 @@ def suggest_download(memory_bytes: int) -> Suggestion:
         content = tomllib.loads(_MODELS_FILE.read_text(encoding="utf-8"))
         rows = [_parse(row) for row in content["suggestions"]]
     except (OSError, LookupError, TypeError, ValueError) as error:
-        raise BugError(f"{_MODELS_FILE} can't be used: {error}.") from error
+        raise BugError(f"{_MODELS_FILE} can’t be used: {error}.") from error
     suitable = [row for row in rows if row.from_bytes <= memory_bytes]
     return max(suitable, key=lambda row: row.from_bytes).suggestion
 

@@ -39,7 +39,7 @@ def find_card(path: Path, source: Source) -> ModelCard | None:
     except ModelFolderError as error:
         problem = error.problem
     except OSError as error:
-        problem = ModelFolderError(f"{path} can't be read: {error.strerror}.").problem
+        problem = ModelFolderError(f"{path} can’t be read: {error.strerror}.").problem
     return _make_card(path, source, ModelConfig(), _NO_WEIGHTS, problem)
 
 
@@ -74,7 +74,7 @@ def _find_problem(
 
 def _refuse_code(file_name: str, code: str) -> None:
     if code:
-        raise UntrustedCodeError(f"Its {file_name} asks for {code[:80]!r} from the model's folder.")
+        raise UntrustedCodeError(f"Its {file_name} asks for {code[:80]!r} from the model’s folder.")
 
 
 def _require_architecture(config: ModelConfig, module: str | None) -> None:
@@ -106,7 +106,7 @@ def _require_template(path: Path, tokenizer: TokenizerConfig, module: str | None
         and module not in installed_architectures().with_template
     ):
         raise ModelFolderError(
-            "It has no chat template, so it can't hold a conversation.",
+            "It has no chat template, so it can’t hold a conversation.",
             advice="Choose a model made for chat: its name often ends in Instruct or it.",
         )
 

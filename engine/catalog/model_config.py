@@ -103,7 +103,7 @@ def read_settings(path: Path) -> Settings:
     try:
         content: object = json.loads(path.read_bytes())
     except OSError as error:
-        raise ModelFolderError(f"{path.name} can't be read: {error.strerror}.") from error
+        raise ModelFolderError(f"{path.name} can’t be read: {error.strerror}.") from error
     except json.JSONDecodeError as error:
         raise ModelFolderError(
             f"{path.name} is broken: it is no JSON from line {error.lineno} on."

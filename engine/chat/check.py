@@ -87,7 +87,7 @@ def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Mes
         if index == len(replies):
             if _is_plain(tokenizer, prompt_ids[position:]):
                 return ""
-            fault = fault or "the last message's ids differ"
+            fault = fault or "the last message’s ids differ"
             continue
         further, reason = _ends_of(tokenizer, prompt_ids, position, replies[index])
         fault = fault or reason

@@ -206,5 +206,5 @@ def _shown_text(rendered: str, position: int, slot: _Slot, role: Role, following
 
 def _rewrites(message: int) -> TemplateError:
     return TemplateError(
-        f"It rewrites message {message + 1}, so what was typed can't be told from control text."
+        f"It rewrites message {message + 1}, so what was typed can’t be told from control text."
     )

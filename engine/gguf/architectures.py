@@ -136,7 +136,7 @@ def module_names(architecture: Architecture, num_layers: int, present: Set[str])
     optional = {f"{tensor}.weight" for tensor in architecture.optional}
     if missing := sorted(names.keys() - present - optional):
         raise GgufError(
-            f"It lacks {len(missing)} of the model's tensors, for example {missing[0]}."
+            f"It lacks {len(missing)} of the model’s tensors, for example {missing[0]}."
         )
     if unknown := sorted(present - names.keys()):
         raise GgufError(

@@ -187,7 +187,7 @@ def _write_rows(part: _Part, raw: NDArray[np.uint8], writer: WeightsWriter) -> R
 
 def _require_finite(values: NDArray[np.float16], tensor: Tensor) -> None:
     if not np.isfinite(values).all():
-        raise GgufError(f"The tensor {tensor.name} holds values that 16 bits can't.")
+        raise GgufError(f"The tensor {tensor.name} holds values that 16 bits can’t.")
 
 
 def _config_json(conversion: Conversion) -> str:

@@ -176,7 +176,7 @@ def _map(path: Path) -> mmap.mmap:
     except ValueError as error:
         raise GgufError(f"{path.name} is empty.") from error
     except OSError as error:
-        raise GgufError(f"{path} can't be read: {error.strerror}.") from error
+        raise GgufError(f"{path} can’t be read: {error.strerror}.") from error
 
 
 class _Cursor:
@@ -268,14 +268,14 @@ def _view(entry: _Entry, content: mmap.mmap, start: int, file_name: str) -> Tens
     if entry.kind_id not in BLOCKS:
         have = ", ".join(Kind)
         raise GgufError(
-            f"The tensor {entry.name} is quantised in a way that can't be imported "
+            f"The tensor {entry.name} is quantised in a way that can’t be imported "
             f"(type {entry.kind_id}); possible are {have}."
         )
     block = BLOCKS[entry.kind_id]
     columns, num_rows = entry.dimensions[0], math.prod(entry.dimensions[1:])
     if columns % block.num_values or columns * num_rows == 0:
         raise GgufError(
-            f"The tensor {entry.name} has a shape that {block.kind} can't have: {entry.dimensions}."
+            f"The tensor {entry.name} has a shape that {block.kind} can’t have: {entry.dimensions}."
         )
     row_bytes = columns // block.num_values * block.num_bytes
     end = start + entry.offset + num_rows * row_bytes

@@ -91,7 +91,7 @@ def load_model(
         layout = probe(adapter)
     except StateError as error:
         raise ModelFolderError(
-            f"{card.name} can't go on from what it has read as if it had just read it.",
+            f"{card.name} can’t go on from what it has read as if it had just read it.",
             advice=_ANOTHER_MODEL,
             details=str(error),
         ) from error
@@ -134,8 +134,8 @@ def _load_error(path: Path, error: Exception) -> EngineError:
             details=repr(error),
         )
     if "No Metal back-end" in str(error):
-        return ModelFolderError(f"{path.name} runs only on a Mac's GPU.", advice=_ANOTHER_MODEL)
-    return ModelFolderError(f"The files of {path.name} don't fit together.", details=repr(error))
+        return ModelFolderError(f"{path.name} runs only on a Mac’s GPU.", advice=_ANOTHER_MODEL)
+    return ModelFolderError(f"The files of {path.name} don’t fit together.", details=repr(error))
 
 
 def _load_tokenizer(path: Path, config: dict[str, Any]) -> TokenizerWrapper:

@@ -159,7 +159,7 @@ def test_ids_of_another_template_do_not_become_a_thought(open_tiny: OpenTiny) ->
     client.send(Submit(rest_of(QUESTION, stopped), time.perf_counter()))
     (failed,) = client.run_until_idle()
     assert isinstance(failed, RequestFailed)
-    assert failed.problem.title == "This answer can't go on."
+    assert failed.problem.title == "This answer can’t go on."
 
 
 def rest_of_text(begun: Message) -> Request:

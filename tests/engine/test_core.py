@@ -162,7 +162,7 @@ def test_a_prompt_that_does_not_fit_is_refused_with_the_numbers(open_tiny: OpenT
 
     assert isinstance(failed, RequestFailed)
     assert "32,768" in failed.problem.cause
-    assert "shorter" in failed.problem.advice
+    assert "new chat" in failed.problem.advice
 
 
 def test_a_template_that_raises_fails_one_request(tiny_model: TinyModel, tmp_path: Path) -> None:

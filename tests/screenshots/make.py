@@ -5,6 +5,7 @@ The engine is the fake one, so that every picture is the same each time; the res
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
@@ -38,6 +39,7 @@ from tests.fakes.rig import DEMO, FakeCatalog, Rig, card
 
 DAY = 24 * 3600.0
 MENU_PLACE = QPoint(64, 400)  # in the conversation
+SCREEN = {"name": "large", "width": 3840, "height": 2160, "dpr": 1}  # what pops up has to fit on it
 SIZES = {"normal": (1180, 780), "small": (640, 480), "large": (1600, 1000)}
 QUESTION = (
     "Why can the state of a linear-attention layer not be trimmed like a KV cache, and what do we"
@@ -499,7 +501,7 @@ def _below(anchor: QWidget, window: MainWindow) -> QPoint:
 
 
 def _paste(picture: QPixmap, popup: QWidget, place: QPoint) -> None:
-    """Put a popup into the picture; where Qt puts it depends on the screen, and the offscreen one is small."""
+    """Put a popup into the picture."""
     painter = QPainter(picture)
     painter.drawPixmap(place, popup.grab())
     if popup.windowType() is Qt.WindowType.Window:
@@ -517,13 +519,20 @@ def _end(rig: Rig, window: MainWindow) -> None:
     window.deleteLater()
 
 
+def _make_app() -> QApplication:
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        json.dump({"screens": [SCREEN]}, file)
+        file.flush()
+        os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={file.name}"
+        return QApplication(sys.argv[:1])
+
+
 def main(arguments: Sequence[str]) -> int:
     folder = Path(arguments[0])
     folder.mkdir(parents=True, exist_ok=True)
     wanted = arguments[1:] or list(SCENES)
-    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     os.environ.setdefault("QT_SCALE_FACTOR", "2")
-    app = QApplication(sys.argv[:1])
+    app = _make_app()
     for name in wanted:
         for size in SCENES[name].sizes:
             for appearance in (Appearance.LIGHT, Appearance.DARK):

@@ -37,7 +37,7 @@ def test_rows_say_what_is_loaded_and_what_is_broken() -> None:
     demo, tiny, broken = rows
     assert demo.sentence == STARTER_NOTE
     assert (tiny.state, tiny.fraction, tiny.source) == ("Loaded", None, "HF cache")
-    assert broken.sentence == "This model can't be loaded. model.safetensors is missing."
+    assert broken.sentence == "This model can’t be loaded. model.safetensors is missing."
     assert not broken.usable
 
 
@@ -51,7 +51,7 @@ def test_a_model_that_failed_says_why() -> None:
     problem = ModelFolderError("The weights are cut short.").problem
     status = ModelStatus(phase=ModelPhase.FAILED, path=str(card().path), problem=problem)
     (row,) = picker_rows((card(),), status)
-    assert row.sentence == "This model can't be loaded. The weights are cut short."
+    assert row.sentence == "This model can’t be loaded. The weights are cut short."
     assert (row.state, row.usable) == ("Not loaded", True)
 
 

@@ -33,7 +33,7 @@ def test_without_a_model_the_way_to_one() -> None:
 def test_a_model_that_failed_says_why() -> None:
     failed = ModelStatus(phase=ModelPhase.FAILED, path=str(card().path), problem=PROBLEM)
     assert model_note(failed, (card(),)) == (
-        "This model can't be loaded. It is not installed. Run `make starter`."
+        "This model can’t be loaded. It is not installed. Run `make starter`."
     )
 
 

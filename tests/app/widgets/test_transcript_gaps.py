@@ -42,7 +42,7 @@ def painted(stage: TranscriptStage, left: int, right: int) -> list[tuple[int, in
 
 
 @pytest.mark.parametrize("line", [None, INSTANT], ids=["plain", "with its state line"])
-def test_an_answer_is_24_below_its_question_and_the_next_one_40_below_that(
+def test_an_answer_is_32_below_its_question_and_the_next_one_40_below_that(
     transcript: TranscriptStage, theme: Theme, line: StateLine | None
 ) -> None:
     transcript.show(turns(line))
@@ -52,8 +52,8 @@ def test_an_answer_is_24_below_its_question_and_the_next_one_40_below_that(
     bubbles = painted(transcript, WIDTH - COLUMN - 20, WIDTH - COLUMN - 16)  # where it is flat
     letters = painted(transcript, COLUMN, COLUMN + 4)
     first, second = bubbles[0], bubbles[-1]
-    assert letters[0][0] - above_letter - first[1] == 24
-    text_bottom = first[1] + 24 + Type.BODY.line + 8 + Type.SMALL.line  # of the footer
+    assert letters[0][0] - above_letter - first[1] == 32
+    text_bottom = first[1] + 32 + Type.BODY.line + 8 + Type.SMALL.line  # of the footer
     assert second[0] - text_bottom == 40
 
 

@@ -264,4 +264,4 @@ def row_of_text(stage: TranscriptStage) -> object:
 
 def placeholder(stage: TranscriptStage) -> object:
     """Where the first word of the answer to a question of one line will stand."""
-    return stage.picture().copy(0, 96, 300, 24)
+    return stage.picture().copy(0, 104, 300, 24)

@@ -212,7 +212,7 @@ SPOILT: list[tuple[Spoil, str]] = [
     (cut("tokenizer.json", 3), "tokenizer.json is truncated."),
     (
         remove("tokenizer_config.json"),
-        "It has no chat template, so it can't hold a conversation.",
+        "It has no chat template, so it can’t hold a conversation.",
     ),
     (
         spoil_json("tokenizer_config.json", "{"),
@@ -259,22 +259,22 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path):
         (
             "config.json",
             {"model_type": "mine", "model_file": "model.py"},
-            "Its config.json asks for 'model.py' from the model's folder.",
+            "Its config.json asks for 'model.py' from the model’s folder.",
         ),
         (
             "config.json",
             {"model_type": "llama", "model_file": ["model.py"]},
-            "Its config.json asks for \"['model.py']\" from the model's folder.",
+            "Its config.json asks for \"['model.py']\" from the model’s folder.",
         ),
         (
             "tokenizer_config.json",
             {"auto_map": {"AutoTokenizer": ["tokenization_kimi.TikTokenTokenizer", None]}},
-            "Its tokenizer_config.json asks for 'tokenization_kimi.TikTokenTokenizer' from the model's folder.",
+            "Its tokenizer_config.json asks for 'tokenization_kimi.TikTokenTokenizer' from the model’s folder.",
         ),
         (
             "tokenizer_config.json",
             {"auto_map": [None, "fast.Tokenizer"], "chat_template": "x"},
-            "Its tokenizer_config.json asks for 'fast.Tokenizer' from the model's folder.",
+            "Its tokenizer_config.json asks for 'fast.Tokenizer' from the model’s folder.",
         ),
     ],
 )

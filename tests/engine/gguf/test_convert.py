@@ -167,7 +167,7 @@ def test_an_import_hears_about_every_byte_of_the_tensors(tmp_path: Path):
         (
             "llama.block_count",
             3,
-            "It lacks 9 of the model's tensors, for example blk.2.attn_k.weight.",
+            "It lacks 9 of the model’s tensors, for example blk.2.attn_k.weight.",
         ),
         (
             "llama.block_count",
@@ -216,7 +216,7 @@ def test_values_beyond_16_bits_are_told(tmp_path: Path, value: float):
     norm = plain_tensor("output_norm.weight", Kind.F32, np.full(256, value))
     tensors = [norm if tensor.name == norm.name else tensor for tensor in model.tensors]
     assert cause(replace(model, tensors=tensors), tmp_path) == (
-        "The tensor output_norm.weight holds values that 16 bits can't."
+        "The tensor output_norm.weight holds values that 16 bits can’t."
     )
 
 

@@ -105,7 +105,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, content: bytes, sentence: s
 
 
 def test_a_missing_file_is_told(tmp_path: Path):
-    assert cause(tmp_path / "none.gguf").endswith("can't be read: No such file or directory.")
+    assert cause(tmp_path / "none.gguf").endswith("can’t be read: No such file or directory.")
 
 
 def test_an_unknown_quantisation_is_told(tmp_path: Path):
@@ -113,7 +113,7 @@ def test_an_unknown_quantisation_is_told(tmp_path: Path):
     kind_at = content.index(b"w") + 1 + 4 + 8
     content[kind_at : kind_at + 4] = struct.pack("<I", 19)
     assert cause(write(tmp_path, bytes(content))).startswith(
-        "The tensor w is quantised in a way that can't be imported (type 19); possible are F32,"
+        "The tensor w is quantised in a way that can’t be imported (type 19); possible are F32,"
     )
 
 
@@ -130,7 +130,7 @@ def test_rows_that_are_no_whole_blocks_are_told(tmp_path: Path):
     content = bytearray(gguf_bytes({}, [tensor]))
     columns_at = content.index(b"w") + 1 + 4
     content[columns_at : columns_at + 8] = struct.pack("<Q", 31)
-    assert "has a shape that Q4_0 can't have" in cause(write(tmp_path, bytes(content)))
+    assert "has a shape that Q4_0 can’t have" in cause(write(tmp_path, bytes(content)))
 
 
 def test_nested_lists_are_refused(tmp_path: Path):

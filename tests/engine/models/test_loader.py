@@ -62,5 +62,5 @@ def test_a_broken_tokenizer_is_named(tiny_model: TinyModel, tmp_path: Path) -> N
 def test_a_model_for_a_gpu_alone_says_so(tmp_path: Path) -> None:
     folder = build_tiny("bitnet", tmp_path, Template.KEEPING, CONFIGS)
 
-    with pytest.raises(ModelFolderError, match="only on a Mac's GPU"):
+    with pytest.raises(ModelFolderError, match="only on a Mac’s GPU"):
         load_model(folder, no_progress)
