@@ -22,7 +22,7 @@ from app.store.lock import InstanceLock
 from app.theme.icons import app_icon
 from app.theme.palette import Theme
 from app.widgets.main_window import MainWindow
-from app.widgets.transcript_access import install_accessibility
+from app.widgets.transcript.access import install_accessibility
 from app.words import window as words
 from engine.config import EngineConfig
 from engine.engine import Engine

@@ -15,7 +15,7 @@ from app.conversation.tree import NodeId
 from app.theme.tokens import Millis
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.announcer import Announcer
-from app.widgets.transcript_binding import TranscriptBinding
+from app.widgets.transcript.binding import TranscriptBinding
 from app.words import transcript as words
 from engine.types import Channel, ConversationId
 

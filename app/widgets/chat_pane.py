@@ -25,8 +25,8 @@ from app.widgets.find_bar import FindBar
 from app.widgets.focus_ring import FocusRing
 from app.widgets.notice import Notice
 from app.widgets.queued_message import QueuedMessage
-from app.widgets.transcript import TranscriptView
-from app.widgets.transcript_binding import TranscriptBinding
+from app.widgets.transcript.binding import TranscriptBinding
+from app.widgets.transcript.view import TranscriptView
 from app.words import commands, composer as words
 from engine.errors import ContextFullError
 from engine.types import ConversationId, Problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QTextEdit
 
 from app.controllers.undo import UndoList
-from app.widgets.transcript import TranscriptView
+from app.widgets.transcript.view import TranscriptView
 
 
 class TextCommands:

@@ -16,7 +16,7 @@ from app.widgets.announcer import Announcer
 from app.widgets.commands import Actions, CommandId
 from app.widgets.fields import LineField
 from app.widgets.icon_button import IconButton
-from app.widgets.transcript import TranscriptView
+from app.widgets.transcript.view import TranscriptView
 from app.words import commands, window as words
 
 

@@ -1,4 +1,4 @@
-"""A card above the composer: what went wrong, why, and what to do; transcript_error.py paints the same card."""
+"""A card above the composer: what went wrong, why, and what to do; transcript/rows/error.py paints the same card."""
 
 from __future__ import annotations
 

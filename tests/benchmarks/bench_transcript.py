@@ -32,7 +32,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.composer_edit import ComposerEdit
-from app.widgets.transcript import TranscriptView
+from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel, Role
 
 SIZE = (916, 640)

@@ -9,7 +9,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
 from app.theme.palette import Theme
-from app.widgets.transcript import TranscriptView
+from app.widgets.transcript.view import TranscriptView
 from tests.conformance.scenes import Scene
 from tests.conformance.streamed_view import settle
 

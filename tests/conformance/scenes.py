@@ -19,8 +19,8 @@ from app.viewmodels.transcript import (
     TranscriptItem,
     Version,
 )
-from app.widgets.transcript import TranscriptView
-from app.widgets.transcript_rows import Action
+from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.view import TranscriptView
 from engine.errors import OutOfMemoryError
 from engine.types import Channel
 from tests.fakes.transcript_samples import answer, question

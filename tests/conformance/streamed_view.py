@@ -11,7 +11,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 
 from app.viewmodels.transcript import ItemStatus
-from app.widgets.transcript import TranscriptView
+from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel
 from tests.fakes.transcript_samples import answer, question
 

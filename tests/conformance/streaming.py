@@ -26,7 +26,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.settings import Appearance
 from app.theme.palette import Theme
-from app.widgets.transcript import TranscriptView
+from app.widgets.transcript.view import TranscriptView
 from tests.conformance.prefixes import check_pieces, check_prefixes
 from tests.conformance.streamed_view import PictureError, check_picture
 from tests.fakes.long_answers import NUM_ANSWERS, long_answer

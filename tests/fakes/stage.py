@@ -18,7 +18,7 @@ from app.viewmodels.transcript import TranscriptItem
 from app.widgets.commands import CommandId
 from app.widgets.conversation_list import ConversationList
 from app.widgets.main_window import MainWindow
-from app.widgets.transcript_rows import Action
+from app.widgets.transcript.rows.row import Action
 from engine.types import ConversationId
 from tests.fakes.rig import FakeCatalog, Rig
 from tests.fakes.transcript_stage import find

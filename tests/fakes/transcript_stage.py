@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from app.theme.palette import Theme
 from app.viewmodels.transcript import TranscriptItem
-from app.widgets.transcript import TranscriptView
-from app.widgets.transcript_rows import Action
+from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.view import TranscriptView
 
 WIDTH, HEIGHT = 800, 600
 LEFT = Qt.MouseButton.LeftButton

@@ -25,7 +25,7 @@ from app.widgets.chat_pane import ChatPane
 from app.widgets.commands import CommandId
 from app.widgets.composer_edit import ComposerEdit
 from app.widgets.main_window import MainWindow
-from app.widgets.transcript_rows import Action
+from app.widgets.transcript.rows.row import Action
 from engine.catalog.card import ModelCard
 from engine.types import ConversationId
 from tests.fakes.ask_store import PATIENCE_S, ask_store

@@ -31,8 +31,8 @@ from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
 from app.widgets.settings_window import SettingsWindow
-from app.widgets.transcript import TranscriptView
-from app.widgets.transcript_rows import Action
+from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.view import TranscriptView
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
 from engine.types import FinishReason, PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Rig, card

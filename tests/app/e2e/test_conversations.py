@@ -14,7 +14,7 @@ from app.viewmodels.transcript import ItemStatus, Version
 from app.widgets.commands import CommandId
 from app.widgets.message_edit import MessageEdit
 from app.widgets.send_button import SendState
-from app.widgets.transcript_rows import Action
+from app.widgets.transcript.rows.row import Action
 from engine.errors import ContextFullError, OutOfMemoryError
 from engine.types import PromptPlan
 from tests.app.conftest import MakeStage

@@ -16,7 +16,7 @@ from app.theme import palette
 from app.theme.contrast import PAINTED_PAIRS, Kind, Pair
 from app.widgets.main_window import MainWindow
 from app.widgets.settings_window import SettingsWindow
-from app.widgets.transcript_rows import Target
+from app.widgets.transcript.rows.row import Target
 from tests.fakes.paint_recorder import PaintRecorder, telling_colors
 from tests.screenshots.make import SCENES, Stage, staged
 

@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.commands import COMMANDS, Command, CommandId, key_sequences
 from app.widgets.settings_window import SettingsWindow
-from app.widgets.transcript_editor import MessageEditor
+from app.widgets.transcript.editor import MessageEditor
 from tests.fakes.stage import CTRL, Key, Stage
 
 # What the offscreen platform says of every popup, and QTest of keys that write nothing.

@@ -11,10 +11,10 @@ from PySide6.QtTest import QTest
 from app.theme.palette import Theme
 from app.viewmodels.blocks import Mark, Span
 from app.viewmodels.transcript import StateKind, StateLine
-from app.widgets.transcript_body import MAX_ROW_TEXT, split_spans
-from app.widgets.transcript_code_lines import CodeLines
-from app.widgets.transcript_rows import MAX_LAYOUTS
-from app.widgets.transcript_stack import KEPT
+from app.widgets.transcript.messages.body import MAX_ROW_TEXT, split_spans
+from app.widgets.transcript.rows.code_lines import CodeLines
+from app.widgets.transcript.rows.row import MAX_LAYOUTS
+from app.widgets.transcript.stack import KEPT
 from tests.fakes.transcript_samples import GUIDE, answer, conversation, question
 from tests.fakes.transcript_stage import HEIGHT, LEFT, TranscriptStage
 

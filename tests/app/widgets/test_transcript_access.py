@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtGui import QAccessible, QAccessibleInterface
 
 from app.viewmodels.transcript import ItemStatus, StateKind, StateLine, Version
-from app.widgets.transcript_access import install_accessibility
+from app.widgets.transcript.access import install_accessibility
 from engine.types import Problem
 from tests.fakes.transcript_samples import answer, conversation, question
 from tests.fakes.transcript_stage import HEIGHT, TranscriptStage

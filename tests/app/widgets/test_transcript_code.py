@@ -14,8 +14,8 @@ from app.settings import Appearance
 from app.theme.palette import Theme
 from app.theme.tokens import LIGHT, Type
 from app.viewmodels.transcript import ItemStatus
-from app.widgets.transcript_code_header import Heading
-from app.widgets.transcript_rows import Action
+from app.widgets.transcript.rows.code_header import Heading
+from app.widgets.transcript.rows.row import Action
 from engine.types import Channel
 from tests.fakes.transcript_samples import CODE, answer, conversation, question
 from tests.fakes.transcript_stage import GRID, LEFT, TranscriptStage

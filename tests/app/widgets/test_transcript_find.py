@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from app.theme.tokens import LIGHT
 from app.viewmodels.find import Found
 from app.viewmodels.transcript import ItemStatus
-from app.widgets.transcript_rows import Action
+from app.widgets.transcript.rows.row import Action
 from engine.types import Channel
 from tests.fakes.transcript_samples import CODE, GUIDE, answer, conversation, question
 from tests.fakes.transcript_stage import LEFT, TranscriptStage

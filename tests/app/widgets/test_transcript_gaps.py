@@ -11,8 +11,8 @@ from PySide6.QtTest import QTest
 from app.theme.palette import Theme
 from app.theme.tokens import Type
 from app.viewmodels.transcript import ItemStatus, StateKind, StateLine, TranscriptItem, Version
-from app.widgets.transcript_access import TranscriptCanvas
-from app.widgets.transcript_rows import Action
+from app.widgets.transcript.access import TranscriptCanvas
+from app.widgets.transcript.rows.row import Action
 from tests.fakes.transcript_samples import answer, question
 from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage
 

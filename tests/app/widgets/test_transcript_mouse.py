@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 
 from app.viewmodels.transcript import ItemStatus, StateKind, StateLine, Version
-from app.widgets.transcript_rows import Action
+from app.widgets.transcript.rows.row import Action
 from engine.types import Problem
 from tests.fakes.transcript_samples import CODE, answer, question
 from tests.fakes.transcript_stage import LEFT, TranscriptStage

@@ -9,10 +9,10 @@ from PySide6.QtTest import QTest
 
 from app.theme.tokens import LIGHT
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem, Version
-from app.widgets.transcript import TranscriptView
-from app.widgets.transcript_jump import JumpButton
-from app.widgets.transcript_rows import Action
-from app.widgets.transcript_scroll import Follow, Follower
+from app.widgets.transcript.jump import JumpButton
+from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.scroll import Follow, Follower
+from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel, Role
 from tests.fakes.long_answers import long_answer
 from tests.fakes.transcript_samples import GUIDE, answer, conversation, question

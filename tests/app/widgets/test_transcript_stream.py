@@ -13,8 +13,8 @@ from app.settings import Appearance
 from app.theme.palette import Theme
 from app.theme.tokens import Millis
 from app.viewmodels.transcript import ItemStatus, StateKind, StateLine, TranscriptItem
-from app.widgets.transcript_flush import Delta, DeltaBuffer
-from app.widgets.transcript_rows import Action
+from app.widgets.transcript.flush import Delta, DeltaBuffer
+from app.widgets.transcript.rows.row import Action
 from engine.types import Channel, Role
 from tests.fakes.transcript_samples import ANSWERS, CODE, GUIDE, answer, conversation, question
 from tests.fakes.transcript_stage import TranscriptStage

@@ -7,7 +7,7 @@ from PySide6.QtTest import QTest
 
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.commands import CommandId
-from app.widgets.transcript_rows import Action
+from app.widgets.transcript.rows.row import Action
 from tests.person.kinds.registry import kind
 from tests.person.person import CTRL, LEFT, SHIFT, Person
 

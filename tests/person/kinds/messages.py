@@ -8,8 +8,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 from app.widgets.commands import CommandId
-from app.widgets.transcript_editor import MessageEditor
-from app.widgets.transcript_rows import Action
+from app.widgets.transcript.editor import MessageEditor
+from app.widgets.transcript.rows.row import Action
 from tests.person.kinds.registry import kind
 from tests.person.person import CTRL, LEFT, Person
 

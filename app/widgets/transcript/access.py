@@ -1,0 +1,86 @@
+"""The transcript for screen readers: a list with one item for each message. Main thread.
+
+install_accessibility() is called once per process; interfaces are made when somebody asks.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAccessible, QAccessibleEvent, QAccessibleInterface
+from PySide6.QtWidgets import QAccessibleWidget, QWidget
+from typing_extensions import override
+
+from app.widgets.transcript.access_nodes import MessageInterface, Node
+from app.widgets.transcript.reader import MessageReader
+from app.words import transcript as words
+
+
+class TranscriptCanvas(QWidget):
+    """The viewport of the transcript: a class of its own, so that its interface is found."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.reader: MessageReader | None = None
+        self.interface: CanvasInterface | None = None  # one that Python drops would crash Qt
+
+    def say_focus(self) -> None:
+        """Keys have moved in the transcript: tell a screen reader where they are."""
+        if self.reader is None or not QAccessible.isActive():
+            return
+        canvas = QAccessible.queryAccessibleInterface(self)
+        message = self.reader.focused
+        item = None if message is None else canvas.child(message)
+        part = item.focused() if isinstance(item, Node) else None
+        event = QAccessible.Event.Focus
+        told = QAccessibleEvent(part or canvas.parent(), event)
+        QAccessible.updateAccessibility(told)
+
+
+class CanvasInterface(QAccessibleWidget):
+    """The list of messages, and what is really a widget on the canvas."""
+
+    def __init__(self, canvas: TranscriptCanvas, reader: MessageReader) -> None:
+        super().__init__(canvas, QAccessible.Role.List, words.MESSAGES)
+        self._canvas = canvas
+        self._reader = reader
+        self._items: list[MessageInterface] = []
+
+    @override
+    def childCount(self) -> int:
+        return len(self._reader) + super().childCount()
+
+    @override
+    def child(self, index: int) -> QAccessibleInterface:
+        count = len(self._reader)
+        if index >= count:
+            return super().child(index - count)
+        while len(self._items) <= index:
+            item = MessageInterface(self._canvas, self._reader, len(self._items))
+            QAccessible.registerAccessibleInterface(item)
+            self._items.append(item)
+        return self._items[index]
+
+    @override
+    def indexOfChild(self, child: QAccessibleInterface) -> int:
+        for index, item in enumerate(self._items):
+            if item is child:
+                return index
+        inner = super().indexOfChild(child)
+        return inner if inner < 0 else inner + len(self._reader)
+
+    @override
+    def childAt(self, x: int, y: int) -> QAccessibleInterface:
+        widget = super().childAt(x, y)
+        return widget or self.child(self._reader.at(x, y))
+
+
+def install_accessibility() -> None:
+    """Teach Qt about the transcript."""
+    QAccessible.installFactory(_make_interface)
+
+
+def _make_interface(_class_name: str, target: QObject) -> QAccessibleInterface | None:
+    if not isinstance(target, TranscriptCanvas) or target.reader is None:
+        return None
+    target.interface = CanvasInterface(target, target.reader)
+    return target.interface

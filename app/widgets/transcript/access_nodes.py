@@ -1,0 +1,316 @@
+"""Messages for screen readers, and the links, buttons and code in them. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, QPoint, QRect
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleActionInterface,
+    QAccessibleInterface,
+    QAccessibleTextInterface,
+    QWindow,
+)
+from PySide6.QtWidgets import QWidget
+from typing_extensions import override
+
+from app.widgets.transcript.reader import MessageReader, Part
+from app.widgets.transcript.rows.row import Action
+
+
+class MessageText(QAccessibleTextInterface):
+    """The text of a message, by characters, wherever the message is.
+
+    What is selected can't be told: PySide gives no way to implement selection(), so there is none.
+    """
+
+    def __init__(self, reader: MessageReader, index: int) -> None:
+        super().__init__()
+        self._reader = reader
+        self._index = index
+
+    @override
+    def characterCount(self) -> int:
+        return len(self._text)
+
+    @override
+    def text(self, startOffset: int, endOffset: int) -> str:
+        return self._text[max(0, startOffset) : max(0, endOffset)]
+
+    @override
+    def characterRect(self, offset: int) -> QRect:
+        return self._reader.rect(self._index) if self._text else QRect()
+
+    @override
+    def scrollToSubstring(self, startIndex: int, endIndex: int) -> None:
+        if self._text:
+            self._reader.reveal(self._index)
+
+    @override
+    def cursorPosition(self) -> int:
+        return 0
+
+    @override
+    def offsetAtPoint(self, point: QPoint) -> int:
+        return 0
+
+    @override
+    def selectionCount(self) -> int:
+        return 0
+
+    @override
+    def addSelection(self, startOffset: int, endOffset: int) -> None:
+        """Messages are selected by mouse."""
+
+    @override
+    def removeSelection(self, selectionIndex: int) -> None:
+        """There is none."""
+
+    @override
+    def setSelection(self, selectionIndex: int, startOffset: int, endOffset: int) -> None:
+        """There is none."""
+
+    @override
+    def setCursorPosition(self, position: int) -> None:
+        """Nothing is written here."""
+
+    @property
+    def _text(self) -> str:
+        """Nothing once the message is gone."""
+        return self._reader.text(self._index) if self._index < len(self._reader) else ""
+
+
+class MessageActions(QAccessibleActionInterface):
+    """The buttons of a message, which are painted, not widgets."""
+
+    def __init__(self, reader: MessageReader, index: int) -> None:
+        super().__init__()
+        self._reader = reader
+        self._index = index
+
+    @override
+    def actionNames(self) -> list[str]:
+        return list(self._actions)
+
+    @override
+    def doAction(self, actionName: str) -> None:
+        action = self._actions.get(actionName)
+        if action is not None:
+            self._reader.act(self._index, action)
+
+    @override
+    def keyBindingsForAction(self, actionName: str) -> list[str]:
+        return []
+
+    @property
+    def _actions(self) -> dict[str, Action]:
+        """Nothing once the message is gone."""
+        return self._reader.actions(self._index) if self._index < len(self._reader) else {}
+
+
+class Node(QAccessibleInterface):
+    """A message, or something in one. Nodes are kept: one that Python drops would crash Qt."""
+
+    def __init__(self, canvas: QWidget, reader: MessageReader, index: int) -> None:
+        super().__init__()
+        self._canvas = canvas
+        self._reader = reader
+        self._index = index
+        self._nodes: list[PartInterface] = []
+
+    def parts(self) -> Sequence[Part]:
+        """What is in it just now."""
+        raise NotImplementedError
+
+    def focused(self) -> Node | None:
+        """The one in it, or in one of these, that the keys are at."""
+        inner = [self.child(number) for number in range(self.childCount())]
+        return next((found for node in inner if (found := node.focused()) is not None), None)
+
+    @override
+    def object(self) -> QObject | None:  # pyright: ignore[reportIncompatibleMethodOverride] - may be None
+        return None
+
+    @override
+    def window(self) -> QWindow | None:  # pyright: ignore[reportIncompatibleMethodOverride] - may be None
+        return self._canvas.window().windowHandle()
+
+    @override
+    def childCount(self) -> int:
+        return len(self.parts())
+
+    @override
+    def child(self, index: int) -> PartInterface:
+        while len(self._nodes) <= index:
+            node = PartInterface(self._canvas, self._reader, self._index, self, len(self._nodes))
+            QAccessible.registerAccessibleInterface(node)
+            self._nodes.append(node)
+        return self._nodes[index]
+
+    @override
+    def indexOfChild(self, arg__1: QAccessibleInterface) -> int:
+        return next((at for at, node in enumerate(self._nodes) if node is arg__1), -1)
+
+    @override
+    def childAt(self, x: int, y: int) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride] - may be None
+        inner = [self.child(number) for number in range(self.childCount())]
+        return next((node for node in inner if node.rect().contains(x, y)), None)
+
+    @override
+    def setText(self, t: QAccessible.Text, text: str) -> None:
+        """Nothing is written here by screen readers."""
+
+
+class MessageInterface(Node):
+    """One message."""
+
+    def __init__(self, canvas: QWidget, reader: MessageReader, index: int) -> None:
+        super().__init__(canvas, reader, index)
+        self._parts: dict[QAccessible.InterfaceType, object] = {
+            QAccessible.InterfaceType.TextInterface: MessageText(reader, index),
+            QAccessible.InterfaceType.ActionInterface: MessageActions(reader, index),
+        }
+
+    @override
+    def interface_cast(self, arg__1: QAccessible.InterfaceType) -> object:  # pyright: ignore[reportIncompatibleMethodOverride] - shiboken makes the pointer of it
+        return self._parts.get(arg__1)
+
+    @override
+    def isValid(self) -> bool:
+        return self._index < len(self._reader)
+
+    @override
+    def parent(self) -> QAccessibleInterface:
+        return QAccessible.queryAccessibleInterface(self._canvas)
+
+    @override
+    def role(self) -> QAccessible.Role:
+        return QAccessible.Role.ListItem
+
+    @override
+    def state(self) -> QAccessible.State:
+        state = QAccessible.State()
+        state.readOnly = True
+        state.multiLine = True
+        state.offscreen = not self.rect().intersects(self._reader.shown)
+        return state
+
+    @override
+    def rect(self) -> QRect:
+        return self._reader.rect(self._index) if self.isValid() else QRect()
+
+    @override
+    def text(self, t: QAccessible.Text) -> str:
+        if not self.isValid():
+            return ""
+        if t is QAccessible.Text.Name:
+            return self._reader.name(self._index)
+        if t is QAccessible.Text.Value:
+            return self._reader.text(self._index)
+        if t is QAccessible.Text.Description:
+            return self._reader.description(self._index)
+        return ""
+
+    @override
+    def parts(self) -> Sequence[Part]:
+        return self._reader.parts(self._index) if self.isValid() else ()
+
+
+class PartInterface(Node):
+    """A link, a button, or code with its buttons."""
+
+    def __init__(
+        self, canvas: QWidget, reader: MessageReader, index: int, above: Node, number: int
+    ) -> None:
+        super().__init__(canvas, reader, index)
+        self._above = above
+        self._number = number
+        self._press = PartPress(self)
+
+    @property
+    def part(self) -> Part | None:
+        """None once it is gone."""
+        parts = self._above.parts()
+        return parts[self._number] if self._number < len(parts) else None
+
+    def press(self) -> None:
+        part = self.part
+        if part is not None and part.hit is not None:
+            self._reader.press(self._index, part.hit)
+
+    @override
+    def parts(self) -> Sequence[Part]:
+        part = self.part
+        return () if part is None else part.inner
+
+    @override
+    def focused(self) -> Node | None:
+        part = self.part
+        if part is not None and self._reader.is_focused(self._index, part):
+            return self
+        return super().focused()
+
+    @override
+    def interface_cast(self, arg__1: QAccessible.InterfaceType) -> object:  # pyright: ignore[reportIncompatibleMethodOverride] - shiboken makes the pointer of it
+        return self._press if arg__1 is QAccessible.InterfaceType.ActionInterface else None
+
+    @override
+    def isValid(self) -> bool:
+        return self.part is not None
+
+    @override
+    def parent(self) -> QAccessibleInterface:
+        return self._above
+
+    @override
+    def role(self) -> QAccessible.Role:
+        part = self.part
+        if part is None or part.hit is None:
+            return QAccessible.Role.Grouping
+        is_link = part.hit.at.target.action is Action.OPEN_LINK
+        return QAccessible.Role.Link if is_link else QAccessible.Role.Button
+
+    @override
+    def state(self) -> QAccessible.State:
+        state, part = QAccessible.State(), self.part
+        state.offscreen = not self.rect().intersects(self._reader.shown)
+        state.focusable = part is not None and part.hit is not None
+        state.focused = part is not None and self._reader.is_focused(self._index, part)
+        return state
+
+    @override
+    def rect(self) -> QRect:
+        part = self.part
+        return QRect() if part is None else self._reader.rect(self._index, part.rect)
+
+    @override
+    def text(self, t: QAccessible.Text) -> str:
+        part = self.part
+        if part is not None and t is QAccessible.Text.Name:
+            return part.name
+        if part is not None and part.hit is not None and t is QAccessible.Text.Description:
+            return part.hit.tip
+        return ""
+
+
+class PartPress(QAccessibleActionInterface):
+    """Presses a link or a button."""
+
+    def __init__(self, part: PartInterface) -> None:
+        super().__init__()
+        self._part = part
+
+    @override
+    def actionNames(self) -> list[str]:
+        part = self._part.part
+        return [] if part is None or part.hit is None else [self.pressAction()]
+
+    @override
+    def doAction(self, actionName: str) -> None:
+        if actionName == self.pressAction():
+            self._part.press()
+
+    @override
+    def keyBindingsForAction(self, actionName: str) -> list[str]:
+        return []

@@ -1,0 +1,239 @@
+"""Keeps the transcript view true to one conversation, and hands its wishes to the chat controller."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
+
+from app.controllers.chat import ChatController
+from app.controllers.desk import Desk
+from app.controllers.turns import Turns
+from app.conversation.tree import NodeId
+from app.viewmodels.items import TranscriptItems
+from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
+from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.view import TranscriptView
+from engine.types import Channel, ConversationId, Role
+
+
+class TranscriptBinding(QObject):
+    """Compares what is shown with what is true and tells the view the least that makes them equal."""
+
+    def __init__(
+        self,
+        view: TranscriptView,
+        desk: Desk,
+        turns: Turns,
+        chat: ChatController,
+        parent: QObject,
+    ) -> None:
+        super().__init__(parent)
+        self._view = view
+        self._desk = desk
+        self._turns = turns
+        self._chat = chat
+        self._shown: ConversationId | None = None
+        self._items_of = TranscriptItems().of
+        self._items: dict[str, TranscriptItem] = {}
+        self._editing: NodeId | None = None
+        self._positions: dict[ConversationId, ScrollPosition] = {}
+        self._connect()
+
+    @property
+    def items(self) -> tuple[TranscriptItem, ...]:
+        return tuple(self._items.values())
+
+    @property
+    def has_messages(self) -> bool:
+        return bool(self._items)
+
+    @property
+    def can_continue(self) -> bool:
+        """Whether the last answer was cut off."""
+        return bool(self._items) and self.items[-1].can_continue
+
+    def has_neighbour(self, step: int) -> bool:
+        """Whether the last message with several versions has one before (-1) or after (1) this one."""
+        fork = self._last_fork
+        return fork is not None and 1 <= fork.version.number + step <= fork.version.count
+
+    @property
+    def is_editing(self) -> bool:
+        """Whether a message stands in its editor."""
+        return self._editing is not None
+
+    @property
+    def position(self) -> ScrollPosition | None:
+        """Where the conversation on show is being read; None at nothing to read."""
+        return self._view.scroll_position()
+
+    def leave_at(self, conversation_id: ConversationId, position: ScrollPosition) -> None:
+        """It was left there: that is where it is shown next."""
+        self._positions[conversation_id] = position
+
+    def show(self, conversation_id: ConversationId) -> None:
+        """Show another conversation where it was left."""
+        position = self._view.scroll_position()
+        if self._shown is not None and position is not None:
+            self._positions[self._shown] = position
+        self._shown = conversation_id
+        self._editing = None
+        items = self._true_items(conversation_id)
+        self._items = {item.key: item for item in items}
+        position = self._positions.get(conversation_id)
+        self._view.show_conversation(items, position, name=conversation_id)
+        self._begin_streaming(items)
+
+    def refresh(self, conversation_id: ConversationId) -> None:
+        """The conversation has changed; another than the one on show is none of our business."""
+        if conversation_id != self._shown:
+            return
+        before = self._items
+        items = self._true_items(conversation_id)
+        self._items = {item.key: item for item in items}
+        if self._editing not in self._items:
+            self._editing = None  # it was deleted
+        if list(before) != list(self._items):
+            self._view.set_items(items)
+            self._begin_streaming(items)
+            return
+        for item in items:
+            if item != before[item.key]:
+                self._update(before[item.key], item)
+
+    def edit_last(self) -> None:
+        """Open the last message of the person in its editor."""
+        if (last := self._last(Role.USER)) is not None:
+            self._edit(last.key)
+
+    def end_editing(self) -> None:
+        """Close the editor; the message stays as it was."""
+        self._view.cancel_edit()
+
+    def regenerate_last(self) -> None:
+        if (last := self._last(Role.ASSISTANT)) is not None:
+            self._regenerate(last.key)
+
+    @property
+    def can_delete(self) -> bool:
+        """Whether the last message of the person can go."""
+        last = self._last(Role.USER)
+        return last is not None and last.can_delete
+
+    def copy_last(self) -> None:
+        """Copy the last answer."""
+        if (last := self._last(Role.ASSISTANT)) is not None:
+            QGuiApplication.clipboard().setText(self._view.text_of(last.key))
+
+    def delete_last(self) -> None:
+        """Take out the last message of the person, with its answer."""
+        if (last := self._last(Role.USER)) is not None:
+            self._delete(last.key)
+
+    def continue_last(self) -> None:
+        if self.can_continue:
+            self._continue(self.items[-1].key)
+
+    def show_last_neighbour(self, step: int) -> None:
+        """Another version of the last message that has several."""
+        if (fork := self._last_fork) is not None:
+            self._show_neighbour(fork.key, step)
+
+    @property
+    def _last_fork(self) -> TranscriptItem | None:
+        return next((item for item in reversed(self.items) if item.version.count > 1), None)
+
+    def _last(self, role: Role) -> TranscriptItem | None:
+        """The last message of one side."""
+        return next((item for item in reversed(self.items) if item.role is role), None)
+
+    def _connect(self) -> None:
+        view = self._view
+        view.requested.connect(self._on_requested)
+        view.edit_submitted.connect(self._submit_edit)
+        view.edit_cancelled.connect(self._close_editor)
+        self._desk.changed.connect(self.refresh)
+        self._turns.text_arrived.connect(self._on_text_arrived)
+        self._turns.line_changed.connect(self._on_line_changed)
+
+    def _true_items(self, conversation_id: ConversationId) -> tuple[TranscriptItem, ...]:
+        conversation = self._desk.get(conversation_id)
+        return self._items_of(conversation, self._turns.live, self._editing)
+
+    def _begin_streaming(self, items: tuple[TranscriptItem, ...]) -> None:
+        for item in items:
+            if item.status is ItemStatus.STREAMING:
+                self._view.begin(item)
+
+    def _update(self, before: TranscriptItem, item: TranscriptItem) -> None:
+        ended = before.status is ItemStatus.STREAMING and item.status is not ItemStatus.STREAMING
+        if ended:
+            self._view.finish(item)
+        else:
+            self._view.update_item(item)
+
+    def _on_text_arrived(self, node_id: NodeId, channel: Channel, text: str) -> None:
+        if node_id in self._items:
+            self._view.append(node_id, channel, text)
+
+    def _on_line_changed(self, node_id: NodeId) -> None:
+        if node_id in self._items and self._shown is not None:
+            self.refresh(self._shown)
+
+    def _on_requested(self, key: str, action: Action) -> None:
+        match action:
+            case Action.EDIT:
+                self._edit(key)
+            case Action.REGENERATE | Action.RETRY:
+                self._regenerate(key)
+            case Action.CONTINUE:
+                self._continue(key)
+            case Action.STOP:
+                self._stop()
+            case Action.DELETE:
+                self._delete(key)
+            case Action.PREVIOUS_VERSION:
+                self._show_neighbour(key, -1)
+            case Action.NEXT_VERSION:
+                self._show_neighbour(key, 1)
+            case _:
+                raise ValueError(action)
+
+    def _edit(self, key: str) -> None:
+        if self._shown is None or self._turns.live_in(self._shown) is not None:
+            return
+        self._close_editor(self._editing)
+        self._editing = NodeId(key)
+        self.refresh(self._shown)
+
+    def _submit_edit(self, key: str, text: str) -> None:
+        if self._shown is None:
+            return
+        editing, self._editing = self._editing, None
+        if not self._chat.edit(self._shown, NodeId(key), text):
+            self._editing = editing  # refused: the text stays in the editor
+
+    def _close_editor(self, key: str | None) -> None:
+        if key is not None and key == self._editing and self._shown is not None:
+            self._editing = None
+            self.refresh(self._shown)
+
+    def _regenerate(self, key: str) -> None:
+        if self._shown is not None:
+            self._chat.regenerate(self._shown, NodeId(key))
+
+    def _continue(self, key: str) -> None:
+        if self._shown is not None:
+            self._chat.resume(self._shown, NodeId(key))
+
+    def _stop(self) -> None:
+        if self._shown is not None:
+            self._chat.stop(self._shown)
+
+    def _delete(self, key: str) -> None:
+        if self._shown is not None:
+            self._chat.delete(self._shown, NodeId(key))
+
+    def _show_neighbour(self, key: str, step: int) -> None:
+        if self._shown is not None:
+            self._chat.show_neighbour(self._shown, NodeId(key), step)

@@ -1,0 +1,103 @@
+"""What a click on a target in the transcript does. Main thread.
+
+Copying, saving, links and folding are the view's own; everything else is asked of a controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QUrl, Signal
+from PySide6.QtGui import QGuiApplication
+
+from app.widgets.transcript.placement import Placement
+from app.widgets.transcript.pointer import Click, Pointer
+from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.stack import MessageStack
+
+LINK_SCHEMES = frozenset({"http", "https", "mailto"})
+
+
+class Clicks(QObject):
+    """Belongs to the pointer, whose clicks it carries out."""
+
+    requested = Signal(str, object)  # of a message: an Action that is not the view's own
+    save_requested = Signal(str, str)  # a file's name, text
+    folded = Signal()  # rows have other heights: lay out again
+
+    def __init__(
+        self,
+        stack: MessageStack,
+        placement: Placement,
+        pointer: Pointer,
+        open_url: Callable[[QUrl], object],
+    ) -> None:
+        super().__init__(pointer)
+        self._stack = stack
+        self._placement = placement
+        self._pointer = pointer
+        self._open_url = open_url
+        pointer.clicked.connect(self.carry_out)
+
+    def act(self, message: int, action: Action) -> None:
+        """What a screen reader wants done with a message."""
+        layout = self._stack.layouts[message]
+        if action is Action.COPY_MESSAGE:
+            _copy(layout.text)
+        elif action is Action.COPY_DETAILS:
+            _copy(layout.details)
+        else:
+            self.requested.emit(layout.item.key, action)
+
+    def carry_out(self, click: Click) -> None:
+        """Do what a click on a target does."""
+        layout = self._stack.layouts[click.message]
+        target = click.at.target
+        match target.action:
+            case Action.COPY_MESSAGE:
+                self._copy(layout.text, click)
+            case Action.COPY_CODE:
+                self._copy(click.at.row.text, click)
+            case Action.COPY_DETAILS:
+                self._copy(layout.details, click)
+            case Action.SAVE_CODE:
+                self.save_requested.emit(click.at.row.file_name, click.at.row.text)
+            case Action.OPEN_LINK:
+                self._open_link(target.link)
+            case Action.TOGGLE_THINKING | Action.TOGGLE_FOLD | Action.TOGGLE_DETAILS:
+                self._toggle(click)
+            case Action.TOGGLE_WRAP:
+                self._wrap(click)
+            case Action.EXPLAIN:
+                pass  # hovering shows it
+            case asked:
+                self.requested.emit(layout.item.key, asked)
+
+    def _copy(self, text: str, click: Click) -> None:
+        _copy(text)
+        self._pointer.confirm(click.at)
+
+    def _open_link(self, link: str) -> None:
+        url = QUrl(link)
+        if url.scheme().lower() in LINK_SCHEMES:
+            self._open_url(url)
+
+    def _wrap(self, click: Click) -> None:
+        """Wrap lines or not. The header is clicked: all that changes is below it."""
+        self._placement.hold()
+        click.at.row.toggle_wrap()
+        self._stack.remeasure()
+        self.folded.emit()
+
+    def _toggle(self, click: Click) -> None:
+        """Fold or unfold; what was clicked stays where it is."""
+        layout = self._stack.layouts[click.message]
+        self._placement.hold()
+        self._pointer.select(None)
+        layout.toggle(click.at.target.action)
+        self._stack.touch()
+        self.folded.emit()
+
+
+def _copy(text: str) -> None:
+    QGuiApplication.clipboard().setText(text)

@@ -1,0 +1,109 @@
+"""Puts the editor over the message that is being edited, and takes it away. Main thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from app.widgets.transcript.editor import MessageEditor
+from app.widgets.transcript.messages.user import UserLayout
+from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.stack import MessageStack
+
+
+class EditorPlace(QObject):
+    """At most one editor, a child of the viewport.
+
+    What was typed when its message went out of view, deleted or on another branch or in another
+    conversation, is there when that is edited again.
+    """
+
+    submitted = Signal(str, str)
+    cancelled = Signal(str)
+    size_changed = Signal()
+
+    def __init__(self, stack: MessageStack, viewport: QWidget) -> None:
+        super().__init__(viewport)
+        self._stack = stack
+        self._viewport = viewport
+        self.return_sends = True
+        self._key = ""
+        self._editor: MessageEditor | None = None
+        self._typed: dict[str, str] = {}
+
+    @property
+    def editor(self) -> MessageEditor | None:
+        return self._editor
+
+    def sync(self, look: Look) -> int | None:
+        """Open or close the editor as the items say; the message whose editor is opened now, if any."""
+        edited = next((layout for layout in self._stack.layouts if layout.item.editing), None)
+        key = "" if edited is None else edited.item.key
+        if key == self._key:
+            return None
+        self._close()
+        if not isinstance(edited, UserLayout):
+            return None
+        self._open(edited, look)
+        return self._stack.index_of(key)
+
+    def cancel(self) -> None:
+        """Close the editor; what was typed is not wanted."""
+        key = self._key
+        self.cancelled.emit(key)
+        self._typed.pop(key, None)
+
+    def set_look(self, look: Look) -> None:
+        if self._editor is not None:
+            self._editor.set_look(look)
+
+    def place(self, left: int, scroll: int) -> None:
+        """Put the editor where its message is."""
+        index = self._stack.index_of(self._key)
+        if index is None or self._editor is None:
+            return
+        layout = self._stack.layouts[index]
+        if not isinstance(layout, UserLayout):
+            return
+        self._editor.set_room(layout.text_width)
+        rect = layout.editor_rect
+        if rect is not None:
+            y = self._stack.top(index) - scroll
+            self._editor.setGeometry(rect.translated(left, y).toRect())
+
+    def _open(self, layout: UserLayout, look: Look) -> None:
+        self._key = layout.item.key
+        text = self._typed.pop(self._key, layout.item.text)
+        editor = MessageEditor(look, text, self._viewport)
+        editor.set_return_sends(self.return_sends)
+        editor.submitted.connect(self._on_submitted)
+        editor.cancelled.connect(self.cancel)
+        editor.size_changed.connect(self._reserve)
+        self._editor = editor
+        editor.set_room(layout.text_width)
+        self._reserve()
+        editor.show()
+        editor.setFocus()
+
+    def _close(self) -> None:
+        if self._editor is not None:
+            self._typed[self._key] = self._editor.text
+            self._editor.hide()
+            self._editor.deleteLater()
+        self._editor = None
+        self._key = ""
+
+    def _reserve(self) -> None:
+        index = self._stack.index_of(self._key)
+        if index is None or self._editor is None:
+            return
+        layout = self._stack.layouts[index]
+        if isinstance(layout, UserLayout):
+            layout.set_editor_size(self._editor.sizeHint())
+            self._stack.touch()
+            self.size_changed.emit()
+
+    def _on_submitted(self, text: str) -> None:
+        key = self._key
+        self.submitted.emit(key, text)
+        self._typed.pop(key, None)

@@ -1,0 +1,185 @@
+"""The editor that takes the place of a user's message. Main thread.
+
+Its text stands where the bubble has it, line by line, and grows to the left as the bubble will.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QTextBlock,
+    QTextCursor,
+)
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from typing_extensions import override
+
+from app.theme.tokens import Radius, Size, Space, Type
+from app.widgets.message_edit import MessageEdit
+from app.widgets.transcript.rows.look import Look
+from app.words import dialogs, transcript as words
+
+MAX_LINES = 14
+_BORDER = 2
+
+
+class EditorText(MessageEdit):
+    """The text field; says when its width has changed."""
+
+    resized = Signal()
+
+    @override
+    def resizeEvent(self, e: QResizeEvent) -> None:
+        super().resizeEvent(e)
+        self.resized.emit()
+
+
+class MessageEditor(QWidget):
+    """A text field with Save and Cancel in the look of a bubble."""
+
+    submitted = Signal(str)
+    cancelled = Signal()
+    size_changed = Signal()  # sizeHint is another
+
+    def __init__(self, look: Look, text: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._look = look
+        self._room = 0  # for a line of text
+        self._num_lines = 0
+        self._longest = 0  # the width of the longest line
+        self._text = EditorText(words.EDIT_FIELD, Type.BODY.line, self)
+        self._buttons = QWidget(self)
+        self._save = QPushButton(words.SAVE_VERSION, self._buttons)
+        self._cancel = QPushButton(dialogs.CANCEL, self._buttons)
+        self._build()
+        self._connect()
+        self._text.setPlainText(text)
+        self._text.moveCursor(QTextCursor.MoveOperation.End)
+        self.set_look(look)
+        self.setFocusProxy(self._text)
+
+    @property
+    def text(self) -> str:
+        return self._text.toPlainText()
+
+    def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
+        self._text.return_sends = return_sends
+
+    def set_look(self, look: Look) -> None:
+        """Take another theme or zoom."""
+        self._look = look
+        face, lines = look.face(Type.BODY), self._text.lines
+        lines.line_height, lines.baseline = face.line, face.baseline
+        self._text.setFont(face.font)
+        self._text.setStyleSheet(f"font-size: {look.px(Type.BODY.size)}px;")
+        self._text.setTabStopDistance(face.tab)
+        self._fit()
+        self.update()
+
+    def set_room(self, room: int) -> None:
+        """Wrap lines as the bubble does, which may be as wide as that."""
+        if room != self._room:
+            self._room = room
+            self._place()
+            self._fit()
+
+    @override
+    def sizeHint(self) -> QSize:
+        look = self._look
+        around = 2 * look.px(Space.L)
+        buttons = self._buttons.sizeHint().width() + 2 * Space.M
+        width = max(self._longest + around, min(buttons, self._room + around))
+        text = self._num_lines * self._text.lines.line_height
+        return QSize(width, look.px(Space.M) + text + Space.S + Size.CONTROL + Space.M)
+
+    def _build(self) -> None:
+        self._text.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._save.setProperty("kind", "primary")
+        buttons = QHBoxLayout(self._buttons)
+        buttons.setContentsMargins(0, 0, 0, 0)
+        buttons.setSpacing(Space.S)
+        buttons.addWidget(self._cancel)
+        buttons.addWidget(self._save)
+
+    def _connect(self) -> None:
+        self._save.clicked.connect(self._submit)
+        self._cancel.clicked.connect(self.cancelled)
+        self._text.submitted.connect(self._submit)
+        self._text.cancelled.connect(self.cancelled)
+        self._text.textChanged.connect(self._on_text_changed)
+        self._text.resized.connect(self._fit)
+
+    def _submit(self) -> None:
+        if self.text.strip():
+            self.submitted.emit(self.text)
+
+    def _on_text_changed(self) -> None:
+        self._save.setEnabled(bool(self.text.strip()))
+        self._fit()
+
+    def _fit(self) -> None:
+        """Be as large as the text, within limits."""
+        widths = list(self._line_widths())
+        scrolls = len(widths) > MAX_LINES
+        longest = self._room if scrolls else min(self._room, int(max(widths)) + 1)
+        num_lines = min(len(widths), MAX_LINES)
+        policy = Qt.ScrollBarPolicy
+        self._text.setVerticalScrollBarPolicy(
+            policy.ScrollBarAlwaysOn if scrolls else policy.ScrollBarAlwaysOff
+        )
+        if (longest, num_lines) != (self._longest, self._num_lines):
+            self._longest, self._num_lines = longest, num_lines
+            self._place()
+            self.size_changed.emit()
+
+    def _line_widths(self) -> Iterator[float]:
+        """Of each line on the screen; of a text that scrolls, of as many as show that."""
+        block: QTextBlock = self._text.document().begin()
+        num_lines = 0
+        while block.isValid() and num_lines <= MAX_LINES:
+            self._text.lines.blockBoundingRect(block)
+            lines = block.layout()
+            num_lines += lines.lineCount()
+            yield from (lines.lineAt(at).naturalTextWidth() for at in range(lines.lineCount()))
+            block = block.next()
+
+    def _place(self) -> None:
+        """Have the text where the bubble has it. It is as wide as it may get, and cut off at the edge."""
+        look, text = self._look, self._text
+        left = self.width() - look.px(Space.L) - self._longest
+        scrolls = text.verticalScrollBarPolicy() is Qt.ScrollBarPolicy.ScrollBarAlwaysOn
+        beside = text.verticalScrollBar().sizeHint().width() if scrolls else 0
+        height = self._num_lines * self._text.lines.line_height
+        text.setGeometry(left, look.px(Space.M), self._room + beside, height)
+        buttons = self._buttons.sizeHint()
+        left = self.width() - Space.M - buttons.width()
+        top = look.px(Space.M) + height + Space.S
+        self._buttons.setGeometry(QRect(QPoint(left, top), buttons))
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place()
+
+    @override
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._text.setFocus(Qt.FocusReason.MouseFocusReason)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        look, half = self._look, _BORDER / 2
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(look.colors.accent), _BORDER))
+        painter.setBrush(QColor(look.colors.canvas))
+        rect = QRectF(self.rect()).adjusted(half, half, -half, -half)
+        radius = look.px(Radius.BUBBLE)
+        painter.drawRoundedRect(rect, radius, radius)
+        painter.end()

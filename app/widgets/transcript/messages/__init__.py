@@ -1,0 +1,1 @@
+"""One message: what a person wrote, or an answer."""

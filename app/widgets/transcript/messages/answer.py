@@ -1,0 +1,359 @@
+"""An answer: state line, thinking, Markdown, how it ended, its footer. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from typing_extensions import override
+
+from app.theme.icons import Icon
+from app.theme.tokens import Size, Space, Type
+from app.viewmodels.markdown import normalized
+from app.viewmodels.transcript import ItemStatus, StateKind, TranscriptItem
+from app.widgets.transcript.messages.body import Kit, MarkdownRows, RowsFrom, Tone, estimate_text
+from app.widgets.transcript.messages.message import MessageLayout
+from app.widgets.transcript.messages.places import BODY, MessagePaint
+from app.widgets.transcript.rows.actions import answer_actions, no_actions
+from app.widgets.transcript.rows.error import ErrorRow
+from app.widgets.transcript.rows.notes import CutRow, PillContent, PillRow
+from app.widgets.transcript.rows.row import Action, Row, Target, TextRow, paint_caret
+from app.words import transcript as words, units
+from engine.types import Channel
+
+_THINKING = Target(Action.TOGGLE_THINKING)
+_PREVIEW_LEN = 300  # characters of the last line of thought
+
+
+class Thinking:
+    """The reasoning of an answer: how long it took, whether it is open, its rows."""
+
+    def __init__(self, kit: Kit, item: TranscriptItem, clock: Callable[[], float]) -> None:
+        self.text = item.reasoning
+        self.is_open = False
+        self._kit = kit
+        self._wrapped: set[int] = set()
+        self._clock = clock
+        is_running = item.reasoning and item.status is ItemStatus.STREAMING
+        self._started: float | None = clock() if is_running else None
+        self._ended: float | None = None
+        self._rows: MarkdownRows | None = None
+        self._shown: list[Row] = []
+        self._pill: PillRow | None = None
+
+    def append(self, text: str) -> None:
+        if self._started is None:
+            self._started = self._clock()
+        self.text += text
+        if self._rows is not None:
+            self._rows.append(text)
+
+    def end(self) -> None:
+        """The answer proper has begun, or everything is over."""
+        if self._ended is None:
+            self._ended = self._clock()
+        if self._rows is not None:
+            self._rows.close()
+
+    def resume(self) -> None:
+        """The answer goes on, in its thoughts perhaps."""
+        self._started = self._ended = None
+        self._rows = self._load() if self.is_open else None
+
+    def replace_text(self, text: str) -> None:
+        """Show what the reasoning finally was."""
+        if text != self.text:
+            self.text = text
+            self._rows = self._load() if self.is_open else None
+
+    def toggle(self) -> None:
+        self.is_open = not self.is_open
+        if self.is_open and self._rows is None:
+            self._rows = self._load()
+
+    def rebuild(self) -> None:
+        self._pill = None
+        if self._rows is not None:
+            self._rows.rebuild()
+
+    @property
+    def num_unparsed(self) -> int:
+        if not self.is_open or self._rows is None or self._rows.is_fed:
+            return 0
+        return max(1, self._rows.num_unfed)
+
+    def feed(self) -> None:
+        if self._rows is not None:
+            self._rows.feed()
+
+    def rows(self) -> list[Row]:
+        """Return all rows; unchanged ones are the same objects."""
+        if not self.is_open or self._rows is None:
+            return []
+        changed = self._rows.take_rows()
+        self._shown[changed.first :] = changed.rows
+        return self._shown
+
+    def pill(self, item: TranscriptItem, *, running: bool) -> PillRow:
+        icon = Icon.CHEVRON_DOWN_SMALL if self.is_open else Icon.CHEVRON_RIGHT_SMALL
+        aside = self._last_line() if running and not self.is_open else ""
+        label = self._label(item, running=running)
+        content = PillContent(label, icon, aside)
+        if self._pill is None or self._pill.content != content:
+            self._pill = PillRow(self._kit.look, _THINKING, content)
+        return self._pill
+
+    def _load(self) -> MarkdownRows:
+        rows = MarkdownRows(self._kit, self._wrapped, Tone.REASONING)
+        rows.append(self.text)
+        if self._ended is not None:
+            rows.close()
+        return rows
+
+    def _label(self, item: TranscriptItem, *, running: bool) -> str:
+        started = self._started
+        if running:
+            spent = 0.0 if started is None else self._clock() - started
+            return words.thinking_for(units.seconds(int(spent))) if spent >= 1 else words.THINKING
+        spent_s = item.reasoning_s
+        if spent_s is None and started is not None and self._ended is not None:
+            spent_s = self._ended - started
+        if spent_s is None:
+            return words.THOUGHT
+        return words.thought_for(units.seconds(f"{spent_s:.1f}"))
+
+    def _last_line(self) -> str:
+        end = self.text[-_PREVIEW_LEN:].rstrip()
+        return end[end.rfind("\n") + 1 :].strip()
+
+
+class AnswerLayout(MessageLayout):
+    """The rows of an answer, kept in step while it is written."""
+
+    space_below = (Size.CONTROL - Type.SMALL.line) // 2  # under the footer's text
+
+    def __init__(self, kit: Kit, item: TranscriptItem, clock: Callable[[], float]) -> None:
+        super().__init__(kit, item)
+        self._thinking = Thinking(kit, item, clock)
+        if item.status is not ItemStatus.STREAMING:
+            self._thinking.end()
+        self._wrapped: set[int] = set()
+        self._body = self._load(item)
+        self._empty: TextRow | None = None
+        self._details_open = False  # of what went wrong
+        self._num_head = 0  # rows above the reasoning: its pill
+        self._num_before = 0  # rows above the body
+        self._num_body = 0
+
+    @property
+    def is_streaming(self) -> bool:
+        return self.item.status is ItemStatus.STREAMING
+
+    @property
+    @override
+    def text(self) -> str:
+        return self._body.text
+
+    @override
+    def show_all(self) -> None:
+        """All of an answer's text is shown always."""
+
+    @property
+    @override
+    def can_release(self) -> bool:
+        return not self.is_streaming and not self._thinking.is_open
+
+    @override
+    def _forget_text(self) -> None:
+        self._body = self._load(self.item)
+
+    @property
+    def is_thinking(self) -> bool:
+        """Whether reasoning arrives and the answer has not begun."""
+        return self.is_streaming and bool(self._thinking.text) and self._body.is_empty
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether the answer proper is being written, or about to be."""
+        if not self.is_streaming or self.is_thinking:
+            return False
+        line = self.item.state_line
+        waits = line is not None and (line.kind is StateKind.WAITING or line.fraction is not None)
+        return not (waits and self._body.is_empty)
+
+    def append(self, channel: Channel, text: str) -> None:
+        """Take a piece of the answer that is being written."""
+        if channel is Channel.REASONING:
+            self._thinking.append(text)
+        else:
+            self._thinking.end()
+            self._body.append(text)
+        self._dirty = True
+
+    def tick(self) -> None:
+        """Time has passed while the model thinks."""
+        self._dirty = True
+
+    @override
+    def toggle(self, action: Action) -> None:
+        if action is Action.TOGGLE_DETAILS:
+            self._details_open = not self._details_open
+        else:
+            self._thinking.toggle()
+        self._dirty = True
+
+    @override
+    def update(self, item: TranscriptItem) -> None:
+        """Show other values. The text of an answer that goes on comes by append alone."""
+        if item.status is ItemStatus.STREAMING and self.is_streaming:
+            item = replace(item, text=self.item.text, reasoning=self.item.reasoning)
+        else:
+            self._take_text(item)
+        super().update(item)
+
+    @override
+    def relook(self) -> None:
+        self._body.rebuild()
+        self._thinking.rebuild()
+        self._empty = None
+        super().relook()
+
+    @override
+    def estimate(self, width: int) -> int:
+        pill = self._kit.look.px(Size.THINKING_PILL + Space.L) if self._thinking.text else 0
+        footer = self._kit.look.px(Size.CONTROL + Space.HAIR)
+        return pill + estimate_text(self._kit.look, self.item.text, width) + footer
+
+    def _load(self, item: TranscriptItem) -> MarkdownRows:
+        body = MarkdownRows(self._kit, self._wrapped)
+        body.append(item.text)
+        if item.status is not ItemStatus.STREAMING:
+            body.close()
+        return body
+
+    def _take_text(self, item: TranscriptItem) -> None:
+        """Show the text of an item whose answer ends, starts again or was never streamed."""
+        self._thinking.replace_text(item.reasoning)
+        is_open = item.status is ItemStatus.STREAMING
+        if is_open:
+            self._thinking.resume()
+        if item.text or not is_open:
+            self._thinking.end()
+        if is_open or normalized(item.text) != self._body.text:
+            self._body = self._load(item)
+        else:
+            self._body.close()
+
+    @override
+    def _make_rows(self) -> RowsFrom:
+        look = self._kit.look
+        head, num_before = self._head_rows(), self._num_before
+        self._num_head = len(head)
+        reasoning = self._thinking.rows()
+        _set_gap(reasoning, look.px(Space.M))
+        before = [*head, *reasoning]
+        changed = self._body.take_rows()
+        kept = self.rows[num_before : num_before + changed.first]
+        self._num_body = len(kept) + len(changed.rows)
+        if not self._num_body:
+            changed = RowsFrom(0, self._placeholder())
+            self._num_body = len(changed.rows)
+        self._num_before = len(before)
+        rows = [*changed.rows, *self._tail_rows()]
+        if kept and before == self.rows[:num_before]:
+            return RowsFrom(num_before + changed.first, rows)
+        body = [*kept, *rows]
+        body[0].gap = look.px(Space.L) if head else 0
+        return RowsFrom(0, [*before, *body])
+
+    def _head_rows(self) -> list[Row]:
+        if not self._thinking.text:
+            return []
+        return [self._thinking.pill(self.item, running=self.is_thinking)]
+
+    def _placeholder(self) -> list[Row]:
+        """Return the row that the caret stands in before the first word."""
+        if not self.is_streaming or self.is_thinking:
+            return []
+        if self._empty is None:
+            look = self._kit.look
+            self._empty = TextRow(look, Type.BODY, (), look.colors.text)
+        return [self._empty]
+
+    def _tail_rows(self) -> list[Row]:
+        look, item = self._kit.look, self.item
+        rows: list[Row] = []
+        if item.cut:
+            rows.append(CutRow(look, item.cut, can_continue=item.can_continue))
+        if item.problem is not None:
+            rows.append(ErrorRow(look, item.problem, is_open=self._details_open))
+        for row in rows:
+            row.gap = look.px(Space.M)
+        footer = no_actions(look) if self.is_streaming else answer_actions(look, item)
+        footer.gap = look.px(Space.HAIR)  # what is seen of it begins lower
+        return [*rows, footer]
+
+    @override
+    def _row_left(self, number: int) -> int:
+        return 0
+
+    @override
+    def _row_width(self, number: int) -> int:
+        return self.width
+
+    @override
+    def _ordinal(self, number: int) -> int:
+        if number < self._num_before:
+            return number - self._num_head
+        return BODY + number - self._num_before
+
+    @override
+    def _has_text(self, number: int) -> bool:
+        return self._num_head <= number < self._num_before + self._num_body
+
+    @override
+    def _number(self, ordinal: int) -> int:
+        if ordinal < BODY:
+            return self._num_head + ordinal
+        return self._num_before + ordinal - BODY
+
+    @override
+    def _num_unparsed(self) -> int:
+        body = 0 if self._body.is_fed else max(1, self._body.num_unfed)
+        return body + self._thinking.num_unparsed
+
+    @override
+    def _parse_more(self) -> None:
+        if self._thinking.num_unparsed:
+            self._thinking.feed()
+        else:
+            self._body.feed()
+        self._dirty = True
+
+    @override
+    def _estimate_rest(self) -> int:
+        return self._body.estimate_rest(max(1, self.width))
+
+    @override
+    def source_text(self, ordinal: int) -> str:
+        return self._body.text if ordinal >= BODY else normalized(self._thinking.text)
+
+    @property
+    @override
+    def _ground(self) -> str:
+        return self._kit.look.colors.canvas
+
+    @override
+    def _paint_background(self, paint: MessagePaint) -> None:
+        """Answers lie on the canvas."""
+
+    @override
+    def _paint_over(self, paint: MessagePaint, number: int) -> None:
+        last_of_body = self._num_body and number == self._num_before + self._num_body - 1
+        if last_of_body and self.is_writing:
+            paint_caret(paint.painter, self._kit.look, self.rows[number])
+
+
+def _set_gap(rows: Sequence[Row], gap: int) -> None:
+    if rows:
+        rows[0].gap = gap

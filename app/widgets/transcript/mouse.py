@@ -1,0 +1,81 @@
+"""Brings the viewport's mouse events to the pointer. Main thread."""
+
+from __future__ import annotations
+
+from html import escape
+
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QHelpEvent, QMouseEvent, QWheelEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QToolTip
+from typing_extensions import override
+
+from app.widgets.transcript.pointer import Pointer
+from app.widgets.transcript.rows.sideways import wheel_pixels
+
+# A tooltip guesses whether it is HTML. Told so, it shows every text as it is.
+_TIP = "<p style='white-space:pre-wrap'>{}</p>"
+
+
+class MouseFilter(QObject):
+    """An event filter on the viewport."""
+
+    def __init__(self, pointer: Pointer, area: QAbstractScrollArea) -> None:
+        super().__init__(area)
+        self._pointer = pointer
+        self._area = area
+        pointer.pointed.connect(self._set_cursor)
+        area.viewport().setMouseTracking(True)
+        area.viewport().installEventFilter(self)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QMouseEvent):
+            return self._mouse(event)
+        if isinstance(event, QWheelEvent):
+            # Sent on, it scrolls the view.
+            return self._pointer.wheel(event.position(), wheel_pixels(event))
+        if isinstance(event, QHelpEvent):
+            self._show_tip(event)
+            return True
+        if event.type() is QEvent.Type.Leave:
+            self._pointer.leave()
+        return False
+
+    def _set_cursor(self) -> None:
+        shape = self._pointer.shape
+        if self._area.viewport().cursor().shape() is not shape:
+            self._area.viewport().setCursor(shape)
+
+    def _show_tip(self, event: QHelpEvent) -> None:
+        hit = self._pointer.hit
+        tip = "" if hit is None or not hit.tip else _TIP.format(escape(hit.tip))
+        QToolTip.showText(event.globalPos(), tip, self._area)
+
+    def _mouse(self, event: QMouseEvent) -> bool:
+        left, point = Qt.MouseButton.LeftButton, event.position()
+        if event.type() is QEvent.Type.MouseMove:
+            if event.buttons() & left:
+                self._pointer.drag(point)
+            else:
+                self._pointer.hover(point)
+            return True
+        if event.button() is not left:
+            return False
+        match event.type():
+            case QEvent.Type.MouseButtonPress:
+                self._press(event)
+            case QEvent.Type.MouseButtonRelease:
+                self._pointer.release(point)
+            case QEvent.Type.MouseButtonDblClick:
+                self._press(event)
+                self._pointer.select_word(point)
+            case _:
+                pass
+        return True
+
+    def _press(self, event: QMouseEvent) -> None:
+        self._area.setFocus(Qt.FocusReason.MouseFocusReason)
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._pointer.extend(event.position())
+        else:
+            self._pointer.press(event.position())

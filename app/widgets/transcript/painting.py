@@ -1,0 +1,52 @@
+"""Paints the visible messages. Main thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRect
+from PySide6.QtGui import QColor, QPainter
+
+from app.widgets.transcript.messages.places import MessagePaint
+from app.widgets.transcript.placement import Placement
+from app.widgets.transcript.pointer import Pointer
+from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.row import Row
+from app.widgets.transcript.stack import MessageStack
+from app.widgets.transcript.walk import Walk
+
+
+class TranscriptPainter:
+    """Paints a part of the viewport."""
+
+    def __init__(
+        self, stack: MessageStack, placement: Placement, pointer: Pointer, walk: Walk
+    ) -> None:
+        self._stack = stack
+        self._placement = placement
+        self._pointer = pointer
+        self._walk = walk
+
+    def paint(
+        self, painter: QPainter, area: QRect, look: Look, unfinished: dict[Row, None]
+    ) -> None:
+        """Paint area; rows that want idle time are added to unfinished."""
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillRect(area, QColor(look.colors.canvas))
+        pointer, left, scroll = self._pointer, self._placement.column_left, self._placement.top
+        selection = pointer.selection
+        for index in self._stack.visible(area.top() + scroll, area.height()):
+            y = self._stack.top(index) - scroll
+            painter.translate(left, y)
+            self._stack.layouts[index].paint(
+                MessagePaint(
+                    painter=painter,
+                    top=area.top() - y,
+                    bottom=area.bottom() + 1 - y,
+                    selected=None if selection is None else selection.within(index),
+                    hovered=pointer.hovered,
+                    confirmed=pointer.confirmed,
+                    pointed_at=index in (pointer.message, self._walk.message),
+                    unfinished=unfinished,
+                )
+            )
+            painter.translate(-left, -y)
+        self._walk.paint(painter, look)

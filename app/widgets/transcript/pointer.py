@@ -1,0 +1,218 @@
+"""The mouse over the transcript: what it points at, clicks on and selects. Main thread.
+
+Holds the selection and the hover state; the view paints them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, QPoint, QPointF, Qt, QTimer, Signal
+
+from app.theme.tokens import Millis
+from app.widgets.transcript.messages.places import MessageHit, Place, RowTarget, Spot
+from app.widgets.transcript.placement import Placement
+from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.selection import Caret, Selection
+from app.widgets.transcript.stack import MessageStack
+
+_AUTO_SCROLL_MS = 30
+_AUTO_SCROLL_SHARE = 0.3  # of the distance outside the view, scrolled per step
+_DRAG = 4  # pixels that make a press a selection
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """A target in a message that was clicked."""
+
+    message: int
+    at: RowTarget
+
+
+class Pointer(QObject):
+    """Turns mouse events into hover, clicks and a selection."""
+
+    clicked = Signal(object)  # a Click
+    pressed = Signal()  # anywhere
+    changed = Signal()  # paint again
+    pointed = Signal()  # the mouse is over something that may have another cursor
+    selection_changed = Signal(bool)  # whether there is one
+
+    def __init__(self, stack: MessageStack, placement: Placement, parent: QObject) -> None:
+        super().__init__(parent)
+        self.hit: MessageHit | None = None
+        self.message: int | None = None  # below the mouse
+        self.confirmed: RowTarget | None = None  # says "Copied" for a moment
+        self.selection: Selection | None = None
+        self._stack = stack
+        self._placement = placement
+        self._point = QPointF()
+        self._pressed: Click | None = None
+        self._press_point: QPointF | None = None
+        self._dragging = False
+        self._confirm_timer = _timer(self, Millis.COPIED, self._end_confirmation)
+        self._auto_scroll = _timer(self, _AUTO_SCROLL_MS, self._scroll_on)
+
+    @property
+    def hovered(self) -> RowTarget | None:
+        return None if self.hit is None else self.hit.at
+
+    @property
+    def shape(self) -> Qt.CursorShape:
+        """The cursor for what is below the mouse."""
+        if self.hit is not None:
+            is_link = self.hit.at.target.action is Action.OPEN_LINK
+            return Qt.CursorShape.PointingHandCursor if is_link else Qt.CursorShape.ArrowCursor
+        spot = self._placement.spot_at(self._point)
+        is_text = spot is not None and self._stack.layouts[spot.message].has_text_at(spot.y)
+        return Qt.CursorShape.IBeamCursor if is_text else Qt.CursorShape.ArrowCursor
+
+    def press(self, point: QPointF) -> None:
+        self.pressed.emit()
+        self._move_to(point)
+        spot = self._placement.spot_at(point)
+        self._pressed = None
+        self._dragging = False
+        self._press_point = point
+        if spot is None:
+            self.select(None)
+            return
+        if self.hit is not None:
+            self._pressed = Click(spot.message, self.hit.at)
+            if self.hit.at.target.action is not Action.OPEN_LINK:
+                self._press_point = None
+                return
+        caret = self._caret(spot)
+        self.select(Selection(caret, caret))
+
+    def extend(self, point: QPointF) -> None:
+        """Select from where the selection began to here."""
+        spot = self._placement.spot_at(point)
+        if spot is not None and self.selection is not None:
+            self.select(Selection(self.selection.anchor, self._caret(spot)))
+
+    def drag(self, point: QPointF) -> None:
+        """The mouse moves with its button down."""
+        self._point = point
+        if self._press_point is None or self.selection is None:
+            return
+        if not self._dragging and (point - self._press_point).manhattanLength() < _DRAG:
+            return
+        self._dragging = True
+        self.extend(point)
+        if self._placement.distance_outside(point):
+            if not self._auto_scroll.isActive():
+                self._auto_scroll.start()
+        else:
+            self._auto_scroll.stop()
+
+    def release(self, point: QPointF) -> None:
+        self._auto_scroll.stop()
+        self._press_point = None
+        self._move_to(point)
+        pressed, self._pressed = self._pressed, None
+        if self._dragging or pressed is None or pressed.at != self.hovered:
+            return
+        self.clicked.emit(pressed)
+
+    def select_word(self, point: QPointF) -> None:
+        """Select the word below a double click."""
+        spot = self._placement.spot_at(point)
+        if spot is None or self.hit is not None:
+            return
+        place = self._caret(spot).place
+        row = self._stack.layouts[spot.message].text_row(place.row)
+        if row is None:
+            return
+        start = end = place.offset
+        while start > 0 and _is_word(row.text[start - 1]):
+            start -= 1
+        while end < len(row.text) and _is_word(row.text[end]):
+            end += 1
+        self.select(
+            Selection(
+                Caret(spot.message, Place(place.row, start)),
+                Caret(spot.message, Place(place.row, end)),
+            )
+        )
+
+    def hover(self, point: QPointF) -> None:
+        """The mouse moves with no button down."""
+        self._move_to(point)
+
+    def wheel(self, point: QPointF, moved: QPoint) -> bool:
+        """Scroll what is below a point sideways, by pixels; False if it scrolls up or down."""
+        if abs(moved.x()) > abs(moved.y()) and self._scroll_row(point, -moved.x()):
+            self.changed.emit()
+            return True
+        if moved.y() > 0:
+            self._placement.hold()
+        return False
+
+    def refresh(self) -> None:
+        """What is below the mouse may have moved."""
+        if self.message is not None:
+            self._move_to(self._point)
+
+    def leave(self) -> None:
+        self.hit = None
+        self.message = None
+        self.changed.emit()
+
+    def select(self, selection: Selection | None) -> None:
+        had = self.selection is not None and not self.selection.is_empty
+        self.selection = selection
+        has = selection is not None and not selection.is_empty
+        if had != has:
+            self.selection_changed.emit(has)
+        if had or has:
+            self.changed.emit()
+
+    def confirm(self, at: RowTarget) -> None:
+        """Let a target say that it is done."""
+        self.confirmed = at
+        self._confirm_timer.start()
+        self.changed.emit()
+
+    def _move_to(self, point: QPointF) -> None:
+        self._point = point
+        spot = self._placement.spot_at(point)
+        message = None if spot is None else spot.message
+        hit = None if spot is None else self._stack.layouts[spot.message].hit(spot.x, spot.y)
+        changed = (message, hit) != (self.message, self.hit)
+        self.message, self.hit = message, hit
+        if changed:
+            self.changed.emit()
+        self.pointed.emit()
+
+    def _scroll_row(self, point: QPointF, pixels: int) -> bool:
+        spot = self._placement.spot_at(point)
+        row = None if spot is None else self._stack.layouts[spot.message].row_at(spot.y)
+        return row is not None and row.scroll_sideways(pixels)
+
+    def _caret(self, spot: Spot) -> Caret:
+        layout = self._stack.layouts[spot.message]
+        place = layout.place_at(spot.x, spot.y)
+        return Caret(spot.message, place)
+
+    def _end_confirmation(self) -> None:
+        self._confirm_timer.stop()
+        self.confirmed = None
+        self.changed.emit()
+
+    def _scroll_on(self) -> None:
+        outside = self._placement.distance_outside(self._point)
+        self._placement.scroll_by(round(outside * _AUTO_SCROLL_SHARE))
+        self.extend(self._point)
+
+
+def _timer(parent: QObject, interval: int, slot: Callable[[], None]) -> QTimer:
+    timer = QTimer(parent)
+    timer.setInterval(interval)
+    timer.timeout.connect(slot)
+    return timer
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"

@@ -1,0 +1,141 @@
+"""What a screen reader is told of the messages of a transcript, and what it wants done. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPoint, QRect, QRectF, QSize
+from PySide6.QtWidgets import QWidget
+
+from app.viewmodels.transcript import ItemStatus, TranscriptItem
+from app.widgets.transcript.clicks import Clicks
+from app.widgets.transcript.messages.places import MessageHit
+from app.widgets.transcript.placement import Placement
+from app.widgets.transcript.pointer import Click
+from app.widgets.transcript.rows.actions import Button, answer_parts, user_parts
+from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.stack import MessageStack
+from app.widgets.transcript.walk import Walk
+from app.words import commands, problems, transcript as words
+from engine.types import Role
+
+_SPEAKERS = {Role.USER: words.YOU, Role.ASSISTANT: words.ASSISTANT, Role.SYSTEM: words.SYSTEM}
+_STATUS_WORDS = {
+    ItemStatus.STREAMING: words.BEING_WRITTEN,
+    ItemStatus.STOPPED: words.WAS_STOPPED,
+    ItemStatus.FAILED: words.HAS_FAILED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is found by itself in a message: a link, a button, or code with its buttons."""
+
+    name: str
+    rect: QRectF  # in the message
+    hit: MessageHit | None = None
+    inner: tuple[Part, ...] = ()
+
+
+class MessageReader:
+    """Says what a screen reader says, and where it is on the screen; does what it wants done."""
+
+    def __init__(
+        self,
+        stack: MessageStack,
+        placement: Placement,
+        viewport: QWidget,
+        clicks: Clicks,
+        walk: Walk,
+        reveal: Callable[[int], object],
+    ) -> None:
+        self.reveal = reveal
+        self._clicks = clicks
+        self._walk = walk
+        self._stack = stack
+        self._placement = placement
+        self._viewport = viewport
+
+    def __len__(self) -> int:
+        return len(self._stack)
+
+    def name(self, index: int) -> str:
+        item = self._stack.layouts[index].item
+        parts = [_SPEAKERS[item.role], words.message_spoken(number=index + 1, count=len(self))]
+        if item.version.count > 1:
+            parts.append(words.version_spoken(number=item.version.number, count=item.version.count))
+        if item.status is not ItemStatus.COMPLETE:
+            parts.append(_STATUS_WORDS[item.status])
+        return ", ".join(parts)
+
+    def text(self, index: int) -> str:
+        layout = self._stack.layouts[index]
+        problem = "" if layout.item.problem is None else str(layout.item.problem)
+        return "\n".join(part for part in (layout.text, problem) if part)
+
+    def description(self, index: int) -> str:
+        """The text, and where the context of an answer came from."""
+        line = self._stack.layouts[index].item.state_line
+        return "\n".join(part for part in (self.text(index), line and line.explained) if part)
+
+    def actions(self, index: int) -> dict[str, Action]:
+        """What can be done with a message, by the words that its buttons say."""
+        return _actions(self._stack.layouts[index].item)
+
+    def act(self, index: int, action: Action) -> None:
+        self._clicks.act(index, action)
+
+    def parts(self, index: int) -> list[Part]:
+        """What is in a message, as far as that has been laid out: what is in view, and near it."""
+        parts: list[Part] = []
+        for row in self._stack.layouts[index].clickable():
+            inner = tuple(Part(hit.name, hit.rect, hit) for hit in row.hits)
+            group = row.row.group
+            parts += [Part(group, row.rect, inner=inner)] if group else inner
+        return parts
+
+    def press(self, index: int, hit: MessageHit) -> None:
+        self._clicks.carry_out(Click(index, hit.at))
+
+    @property
+    def focused(self) -> int | None:
+        """The message in which keys are at a part."""
+        return self._walk.message
+
+    def is_focused(self, index: int, part: Part) -> bool:
+        return part.hit is not None and (self._walk.message, self._walk.hit) == (index, part.hit)
+
+    def rect(self, index: int, inner: QRectF | None = None) -> QRect:
+        """Where a message, or something in it, is on the screen."""
+        layout = self._stack.layouts[index]
+        rect = QRect(QPoint(0, 0), QSize(layout.width, layout.height))
+        y = self._stack.top(index) - self._placement.top
+        corner = self._viewport.mapToGlobal(QPoint(self._placement.column_left, y))
+        return (rect if inner is None else inner.toRect()).translated(corner)
+
+    @property
+    def shown(self) -> QRect:
+        """The part of the screen that messages are seen in."""
+        return QRect(self._viewport.mapToGlobal(QPoint(0, 0)), self._viewport.size())
+
+    def at(self, x: int, y: int) -> int:
+        local = self._viewport.mapFromGlobal(QPoint(x, y))
+        return self._stack.at(local.y() + self._placement.top)
+
+
+def _actions(item: TranscriptItem) -> dict[str, Action]:
+    if item.status is ItemStatus.STREAMING:
+        return {commands.STOP: Action.STOP}
+    if item.editing:
+        return {}
+    parts = user_parts(item) if item.role is Role.USER else answer_parts(item)
+    buttons = (part for part in parts if isinstance(part, Button) and part.enabled)
+    actions = {button.tip: button.action for button in buttons}
+    if item.can_continue:
+        actions[commands.CONTINUE] = Action.CONTINUE
+    if item.problem is not None:
+        actions[words.RETRY] = Action.RETRY
+        if item.problem.details:
+            actions[problems.COPY_DETAILS] = Action.COPY_DETAILS
+    return actions

@@ -1,0 +1,1 @@
+"""What a message is made of: text, code, tables, formulas, buttons, notes."""

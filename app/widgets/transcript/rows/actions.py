@@ -1,0 +1,207 @@
+"""The row of small buttons under a message: versions, copy, regenerate or edit, then figures.
+
+Main thread. Painted, not widgets: a chat has thousands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF
+from typing_extensions import override
+
+from app.theme.icons import Icon
+from app.theme.tokens import Radius, Size, Space, Type
+from app.viewmodels.transcript import ReplyFigures, TranscriptItem, Version
+from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.row import Action, Hit, Paint, Row, Target
+from app.words import commands, transcript as words, units
+
+_GLYPH = 16
+_BUTTON = Size.CONTROL
+
+
+class Side(Enum):
+    """Which edge of the column the buttons start at."""
+
+    LEFT = auto()
+    RIGHT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """One icon that does something."""
+
+    action: Action
+    icon: Icon
+    tip: str
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A small text, and what is said of it when asked."""
+
+    text: str
+    tip: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A button or a text, and its place."""
+
+    part: Button | Note
+    rect: QRectF
+
+
+class ActionsRow(Row):
+    """Buttons and small texts side by side. Keeps its height when nothing is shown."""
+
+    def __init__(self, look: Look, parts: tuple[Button | Note, ...], side: Side) -> None:
+        self._look = look
+        self._parts = parts
+        self._side = side
+        self._placed: list[_Placed] = []
+
+    @property
+    def left(self) -> float:
+        """Where the first one begins, once measured."""
+        return self._placed[0].rect.left() if self._placed else 0.0
+
+    @override
+    def measure(self, width: int) -> int:
+        placed = list(self._place())
+        inset = self._look.px((_BUTTON - _GLYPH) / 2)  # glyphs stand at the edge, not hit areas
+        used = placed[-1].rect.right() if placed else 0
+        shift = -inset if self._side is Side.LEFT else width - used + inset
+        self._placed = [_Placed(one.part, one.rect.translated(shift, 0)) for one in placed]
+        return self._look.px(_BUTTON)
+
+    @override
+    def paint(self, paint: Paint) -> None:
+        if not paint.actions_shown:
+            return
+        painter = paint.painter
+        painter.setFont(self._look.face(Type.SMALL).font)
+        for one in self._placed:
+            if isinstance(one.part, Button):
+                self._paint_button(paint, one.part, one.rect)
+            else:
+                painter.setPen(QColor(self._look.colors.tertiary))
+                painter.drawText(one.rect, Qt.AlignmentFlag.AlignCenter, one.part.text)
+
+    @override
+    def hits(self) -> list[Hit]:
+        targets = [(_target(one.part), one) for one in self._placed]
+        return [
+            Hit(target, one.rect, one.part.tip, one.part.tip)
+            for target, one in targets
+            if target is not None
+        ]
+
+    def _paint_button(self, paint: Paint, button: Button, rect: QRectF) -> None:
+        colors, painter = self._look.colors, paint.painter
+        target = Target(button.action)
+        ink = colors.tertiary
+        if paint.hovered == target:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(colors.hover))
+            painter.drawRoundedRect(rect, Radius.BUTTON, Radius.BUTTON)
+            ink = colors.text
+        if not button.enabled:
+            ink = colors.disabled
+        size = self._look.px(_GLYPH)
+        glyph = QRectF(0, 0, size, size)
+        glyph.moveCenter(rect.center())
+        icon = Icon.CHECK if paint.confirmed == target else button.icon
+        self._look.icons.paint(painter, icon, ink, glyph)
+
+    def _place(self) -> Iterator[_Placed]:
+        metrics = QFontMetricsF(self._look.face(Type.SMALL).font)
+        height = self._look.px(_BUTTON)
+        x: float = 0
+        for part in self._parts:
+            if isinstance(part, Button):
+                width: float = height
+            else:
+                width = metrics.horizontalAdvance(part.text) + self._look.px(Space.S)
+            yield _Placed(part, QRectF(x, 0, width, height))
+            x += width
+
+
+def _target(part: Button | Note) -> Target | None:
+    if isinstance(part, Note):
+        return Target(Action.EXPLAIN) if part.tip else None
+    return Target(part.action) if part.enabled else None
+
+
+def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
+    """Return the footer of a finished answer."""
+    parts = answer_parts(item)
+    if item.figures is not None:
+        tip = "" if item.state_line is None else item.state_line.explained
+        parts = (*parts, Note(figures_text(item.figures), tip))
+    return ActionsRow(look, parts, Side.LEFT)
+
+
+def user_actions(look: Look, item: TranscriptItem) -> ActionsRow:
+    """Return the row under a user's message."""
+    return ActionsRow(look, user_parts(item), Side.RIGHT)
+
+
+def answer_parts(item: TranscriptItem) -> tuple[Button | Note, ...]:
+    """Return what can be done with a finished answer."""
+    return (
+        *version_parts(item.version),
+        Button(Action.COPY_MESSAGE, Icon.COPY, commands.COPY),
+        Button(Action.REGENERATE, Icon.REGENERATE, commands.REGENERATE),
+        *([_deleting(item, words.DELETE_VERSION)] if item.version.count > 1 else ()),
+    )
+
+
+def user_parts(item: TranscriptItem) -> tuple[Button | Note, ...]:
+    """Return what can be done with a user's message."""
+    return (
+        *version_parts(item.version),
+        Button(Action.EDIT, Icon.EDIT, words.EDIT),
+        Button(Action.COPY_MESSAGE, Icon.COPY, commands.COPY),
+        _deleting(item, words.DELETE_FROM_HERE),
+    )
+
+
+def _deleting(item: TranscriptItem, tip: str) -> Button:
+    """Grey while an answer is written: nothing beside it moves."""
+    return Button(Action.DELETE, Icon.TRASH, tip, item.can_delete)
+
+
+def no_actions(look: Look) -> ActionsRow:
+    """Return an empty row that keeps the place of one."""
+    return ActionsRow(look, (), Side.LEFT)
+
+
+def version_parts(version: Version) -> tuple[Button | Note, ...]:
+    """Return the switch between versions; nothing if there is one."""
+    number, count = version.number, version.count
+    if count < 2:
+        return ()
+    back = Button(Action.PREVIOUS_VERSION, Icon.CHEVRON_LEFT, commands.PREVIOUS_VERSION, number > 1)
+    on = Button(Action.NEXT_VERSION, Icon.CHEVRON_RIGHT, commands.NEXT_VERSION, number < count)
+    return (back, Note(f"{number} / {count}"), on)
+
+
+def figures_text(reply: ReplyFigures) -> str:
+    """Return what is known of a reply: speed, first token, count, and the model if it changed."""
+    parts: list[str] = [reply.model_name] if reply.model_name else []
+    if reply.decode_tok_s is not None:
+        digits = 0 if reply.decode_tok_s >= 10 else 1
+        parts.append(units.tokens_per_second(f"{reply.decode_tok_s:.{digits}f}"))
+    if reply.first_token_s is not None:
+        digits = 1 if reply.first_token_s >= 1 else 2
+        time = units.seconds(f"{reply.first_token_s:.{digits}f}")
+        parts.append(words.first_token(time))
+    if reply.num_tokens is not None:
+        parts.append(units.tokens(reply.num_tokens))
+    return " · ".join(parts)

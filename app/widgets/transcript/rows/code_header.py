@@ -1,0 +1,114 @@
+"""The strip above a block of code: its language, how long it is, Wrap, Save and Copy. Main thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF
+from typing_extensions import override
+
+from app.theme.icons import Icon
+from app.theme.tokens import Radius, Size, Space, TextStyle, Type
+from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.row import Action, Hit, Paint, Target
+from app.words import commands, transcript as words
+
+LONG_CODE = 20  # lines; longer blocks say how long
+_ICON = 15
+_GAP = Space.XL  # between buttons; half of it may be clicked
+_COPY = Target(Action.COPY_CODE)
+_SAVE = Target(Action.SAVE_CODE)
+_WRAP = Target(Action.TOGGLE_WRAP)
+_LABEL = TextStyle(Type.SMALL.size, Type.SMALL.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What there is to say of a block. wraps is None where no line is too wide."""
+
+    language: str
+    num_lines: int
+    wraps: bool | None
+
+    @override
+    def __str__(self) -> str:
+        length = words.code_lines(self.num_lines) if self.num_lines > LONG_CODE else ""
+        return " · ".join(part for part in (self.language, length) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class _Button:
+    """A word with an icon in the header, and where they may be clicked."""
+
+    target: Target
+    label: str
+    icon: Icon
+    tip: str
+    rect: QRectF
+    is_on: bool = False
+
+
+class CodeHeader:
+    """Paints and hits the header of blocks that are as wide as width."""
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+
+    @property
+    def height(self) -> int:
+        return self._look.px(Size.CODE_HEADER)
+
+    def hits(self, heading: Heading, width: int) -> list[Hit]:
+        buttons = reversed(self._buttons(heading, width))
+        return [Hit(one.target, one.rect, one.label, one.tip) for one in buttons]
+
+    def paint(self, paint: Paint, heading: Heading, width: int) -> None:
+        painter, pad = paint.painter, self._look.px(Size.CODE_PAD)
+        face = self._look.face(_LABEL)
+        buttons = self._buttons(heading, width, copied=paint.confirmed == _COPY)
+        painter.setFont(face.font)
+        painter.setPen(QColor(self._look.colors.secondary))
+        room = int(max(0, buttons[-1].rect.left() - pad))
+        says = painter.fontMetrics().elidedText(str(heading), Qt.TextElideMode.ElideRight, room)
+        baseline = (self.height - face.line) / 2 + face.baseline
+        painter.drawText(QPointF(pad, baseline), says)
+        for button in buttons:
+            self._paint_button(paint, button, baseline)
+
+    def _buttons(self, heading: Heading, width: int, *, copied: bool = False) -> list[_Button]:
+        """From the right. The others stay where they are while one says that it is done."""
+        copy = (commands.COPIED, Icon.CHECK) if copied else (commands.COPY, Icon.COPY)
+        right = width - self._look.px(Size.CODE_PAD) + self._look.px(_GAP) / 2
+        buttons = [_Button(_COPY, *copy, words.COPY_CODE, self._rect(right, copy[0]))]
+        rect = self._rect(self._rect(right, commands.COPY).left(), words.SAVE)
+        buttons.append(_Button(_SAVE, words.SAVE, Icon.DOWNLOAD, words.SAVE_TIP, rect))
+        if heading.wraps is not None:
+            icon = Icon.CHECK if heading.wraps else Icon.WRAP
+            tip = words.UNWRAP_TIP if heading.wraps else words.WRAP_TIP
+            rect = self._rect(rect.left(), words.WRAP)
+            buttons.append(_Button(_WRAP, words.WRAP, icon, tip, rect, heading.wraps))
+        return buttons
+
+    def _rect(self, right: float, label: str) -> QRectF:
+        """An icon and a label, with half of the gap at both ends."""
+        px = self._look.px
+        metrics = QFontMetricsF(self._look.face(_LABEL).font)
+        width = px(_ICON) + px(Space.XS) + metrics.horizontalAdvance(label) + px(_GAP)
+        return QRectF(right - width, 2, width, self.height - 4)
+
+    def _paint_button(self, paint: Paint, button: _Button, baseline: float) -> None:
+        colors, painter, px = self._look.colors, paint.painter, self._look.px
+        is_lit = button.is_on or button.target in (paint.hovered, paint.confirmed)
+        ink = colors.text if is_lit else colors.secondary
+        size, beside = px(_ICON), px(_GAP) / 2
+        icon = QRectF(button.rect.left() + beside, (self.height - size) / 2, size, size)
+        if button.is_on:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(colors.selected))
+            less = beside - px(Space.S)
+            chip = button.rect.adjusted(less, Space.HAIR, -less, -Space.HAIR)
+            painter.drawRoundedRect(chip, Radius.ROW, Radius.ROW)
+        painter.setPen(QColor(ink))
+        painter.drawText(QPointF(icon.right() + px(Space.XS), baseline), button.label)
+        self._look.icons.paint(painter, button.icon, ink, icon)

@@ -1,0 +1,407 @@
+"""Wrapped text: lay out, paint, hit-test, select. Main thread.
+
+Lines are of one height; one that holds a tall picture is as much higher. The one user of
+QTextLayout. Text is plain to Qt: looks come from formats alone. Positions are Python's; Qt's UTF-16
+positions do not leave this module.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import cast
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QPainter,
+    QTextCharFormat,
+    QTextLayout,
+    QTextLine,
+    QTextOption,
+)
+
+from app.theme.tokens import Space, TextStyle
+from app.viewmodels.blocks import LINE_BREAK
+from app.viewmodels.direction import has_right_to_left, is_right_to_left
+from app.viewmodels.highlight import LinePieces
+from app.widgets.transcript.rows.formula_shelf import Drawing
+from app.widgets.transcript.rows.look import Look
+
+_BOX_RADIUS = 4
+_BOX_PAD = 2
+_LAST_OF_PLANE = "\uffff"
+# What stands where a picture is painted: a space as wide as that and what has no width. No line ends there.
+_BLANK = "\u00a0"
+_NOTHING = "\u2060"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Characters [start, end)."""
+
+    start: int
+    end: int
+
+
+def within(part: Range, start: int, length: int) -> Range | None:
+    """What of a range lies in the characters from start on, counted from there."""
+    first, last = max(0, part.start - start), min(length, part.end - start)
+    return Range(first, last) if first < last else None
+
+
+def all_within(parts: Sequence[Range], start: int, length: int) -> list[Range]:
+    """What of each does, where something does. They are in order and do not overlap."""
+    first = bisect_right(parts, start, key=lambda part: part.end)
+    last = bisect_left(parts, start + length, key=lambda part: part.start)
+    return [inner for part in parts[first:last] if (inner := within(part, start, length))]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Characters [start, end) that look different, lead somewhere or lie on a box."""
+
+    start: int
+    end: int
+    format: QTextCharFormat
+    link: str = ""
+    boxed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where a link leads, what it says, and where it begins."""
+
+    address: str
+    text: str
+    rect: QRectF  # of its first line
+
+
+@dataclass(frozen=True, slots=True)
+class Inset:
+    """A picture in the place of some characters."""
+
+    place: Range
+    drawing: Drawing
+
+
+@dataclass(frozen=True, slots=True)
+class _Band:
+    """Where a line stands."""
+
+    top: int
+    height: int
+    baseline: float  # below the flow's top
+
+
+def piece_runs(look: Look, pieces: LinePieces) -> list[Run]:
+    """Return the runs of a line of code."""
+    return [
+        Run(piece.start, piece.start + piece.length, look.code_format(piece.ink))
+        for piece in pieces
+    ]
+
+
+class TextFlow:
+    """Text in one style and one colour, with runs that differ, wrapped to a width."""
+
+    def __init__(
+        self,
+        look: Look,
+        style: TextStyle,
+        text: str,
+        *,
+        ink: str,
+        runs: Sequence[Run] = (),
+        insets: Sequence[Inset] = (),
+    ) -> None:
+        self.text = text
+        self.height: int = 0
+        self.natural_width: float = 0.0
+        self.num_lines: int = 0
+        self.complete = True  # False if lines were cut off
+        self._look = look
+        self._face = look.face(style)
+        self._ink = ink
+        self._runs = runs
+        self._insets = insets
+        shown = _with_blanks(text, insets)
+        self.is_rtl = is_right_to_left(shown)  # and stands at the right
+        self._is_bidi = has_right_to_left(shown)
+        self._units = _Units(shown)
+        self._boxes: list[QRectF] = []
+        self._bands: list[_Band] = []
+        self._layout = QTextLayout(shown, self._face.font)
+        self._layout.setCacheEnabled(True)
+
+    def wrap(
+        self, width: float | None, *, max_lines: int | None = None, hanging: float = 0.0
+    ) -> None:
+        """Break the text into lines (one if width is None); there is at least one.
+
+        All lines but the first are narrower by what is hanging.
+        """
+        option = QTextOption()
+        if self.is_rtl and width is not None:
+            option.setTextDirection(Qt.LayoutDirection.RightToLeft)
+            option.setAlignment(Qt.AlignmentFlag.AlignRight)
+        else:
+            option.setTextDirection(Qt.LayoutDirection.LeftToRight)
+        mode = QTextOption.WrapMode
+        option.setWrapMode(mode.NoWrap if width is None else mode.WrapAtWordBoundaryOrAnywhere)
+        option.setTabStopDistance(self._face.tab)
+        self._layout.setTextOption(option)
+        self._layout.setFormats([*self._run_formats(), *self._inset_formats(width)])
+        self._layout.beginLayout()
+        self._add_lines(max(1.0, width or 0.0), max_lines, hanging)
+        self._layout.endLayout()
+        last = self._bands[-1] if self._bands else _Band(0, self._face.line, 0)
+        self.height = last.top + last.height
+        self._boxes = [
+            box for run in self._runs if run.boxed for box in self._line_rects(run.start, run.end)
+        ]
+
+    def paint(
+        self,
+        painter: QPainter,
+        at: QPointF,
+        selected: Range | None = None,
+        found: Sequence[Range] = (),
+    ) -> None:
+        """Paint it with its top left at a point; what is found is underlined."""
+        colors = self._look.colors
+        for part in found:
+            for rect in self._line_rects(part.start, part.end):
+                line = rect.translated(at).adjusted(0, rect.height() - Space.HAIR, 0, 0)
+                painter.fillRect(line, QColor(colors.must_read.ink))
+        for box in self._boxes:
+            inset = max(1.0, (box.height() - self._face.font.pixelSize() * 1.4) / 2)
+            shape = box.translated(at).adjusted(-_BOX_PAD, inset, _BOX_PAD, -inset)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(colors.inline_code))
+            painter.drawRoundedRect(shape, _BOX_RADIUS, _BOX_RADIUS)
+        painter.setPen(QColor(self._ink))
+        if selected is None:
+            self._layout.draw(painter, at)
+            self._paint_insets(painter, at, None)
+            return
+        for rect in self._line_rects(selected.start, selected.end):
+            painter.fillRect(rect.translated(at), QColor(colors.accent))
+        inverse = self._look.ink_format(colors.on_accent)
+        self._layout.draw(painter, at, [self._qt_range(selected.start, selected.end, inverse)])
+        self._paint_insets(painter, at, selected)
+
+    def position_at(self, x: float, y: float) -> int:
+        """Return the character boundary that is nearest."""
+        count = self._layout.lineCount()
+        if count == 0:
+            return 0
+        line = self._layout.lineAt(max(0, self._band_at(y)))
+        at = self._units.to_python(line.xToCursor(x))
+        position = self._snapped(Range(at, at)).end
+        end = self._units.to_python(line.textStart() + line.textLength())
+        at_break = position == end and self.text[end - 1 : end] == LINE_BREAK
+        return position - 1 if at_break else position
+
+    def line_top(self, position: int) -> int:
+        """Return the y of the line that holds a character boundary."""
+        line = self._layout.lineForTextPosition(self._units.to_qt(min(position, len(self.text))))
+        return self._bands[line.lineNumber()].top if line.isValid() else 0
+
+    def x_at(self, position: int) -> float:
+        """Return the x of a character boundary in its line."""
+        unit = self._units.to_qt(position)
+        line = self._layout.lineForTextPosition(unit)
+        return _x(line, unit) if line.isValid() else 0.0
+
+    @property
+    def line_starts(self) -> list[int]:
+        """The position that each line begins at."""
+        lines = map(self._layout.lineAt, range(self._layout.lineCount()))
+        return [self._units.to_python(line.textStart()) for line in lines] or [0]
+
+    @property
+    def links(self) -> list[Link]:
+        """All links, in the order of reading. One may have several runs."""
+        links: list[list[Run]] = []
+        for run in self._runs:
+            before = links[-1][-1] if links else None
+            if before is not None and (before.link, before.end) == (run.link, run.start):
+                links[-1].append(run)
+            elif run.link:
+                links.append([run])
+        return [self._link(runs) for runs in links]
+
+    def link_at(self, x: float, y: float) -> Link | None:
+        """Return the link below a point."""
+        number = self._band_at(y)
+        if number < 0 or y >= self.height:
+            return None
+        line = self._layout.lineAt(number)
+        text = line.naturalTextRect()
+        if not text.left() <= x <= text.right():
+            return None
+        unit = line.xToCursor(x, QTextLine.CursorPosition.CursorOnCharacter)
+        position = self._units.to_python(unit)
+        runs = [run for run in self._runs if run.link and run.start <= position < run.end]
+        return self._link(runs) if runs else None
+
+    def end_point(self) -> QPointF:
+        """Return where the last glyph ends, at the top of its line."""
+        count = self._layout.lineCount()
+        if count == 0:
+            return QPointF(0, 0)
+        text, band = self._layout.lineAt(count - 1).naturalTextRect(), self._bands[-1]
+        x = text.left() if self.is_rtl else text.right()
+        return QPointF(x, band.baseline - self._face.baseline)
+
+    def _link(self, runs: Sequence[Run]) -> Link:
+        start, end = runs[0].start, runs[-1].end
+        rect = next(self._line_rects(start, end), QRectF())
+        return Link(runs[0].link, self.text[start:end], rect)
+
+    def _band_at(self, y: float) -> int:
+        """The line at a height, the last one below it, -1 above all."""
+        return bisect_right(self._bands, y, key=lambda band: band.top) - 1
+
+    def _run_formats(self) -> list[QTextLayout.FormatRange]:
+        return [self._qt_range(run.start, run.end, run.format) for run in self._runs]
+
+    def _inset_formats(self, width: float | None) -> Iterator[QTextLayout.FormatRange]:
+        """Formats that make the character of each inset as wide as its picture."""
+        for inset in self._insets:
+            if width is not None:
+                inset.drawing.fit(width)
+            font = QFont(self._face.font)
+            blank = QFontMetricsF(font).horizontalAdvance(_BLANK)
+            spacing = QFont.SpacingType.AbsoluteSpacing
+            font.setLetterSpacing(spacing, inset.drawing.width - blank)
+            wide = QTextCharFormat()
+            wide.setFont(font)
+            yield self._qt_range(inset.place.start, inset.place.start + 1, wide)
+
+    def _paint_insets(self, painter: QPainter, at: QPointF, selected: Range | None) -> None:
+        for inset in self._insets:
+            unit = self._units.to_qt(inset.place.start)
+            line = self._layout.lineForTextPosition(unit)
+            if line.isValid():
+                corner = QPointF(self._left_of(line, unit), self._bands[line.lineNumber()].baseline)
+                marked = selected is not None and _overlap(selected, inset.place)
+                ink = self._look.colors.on_accent if marked else self._ink
+                inset.drawing.paint(painter, at + corner, ink)
+
+    def _band(self, top: int, line: QTextLine) -> _Band:
+        """Where a line stands that begins at top: as high as its pictures are."""
+        face = self._face
+        first = self._units.to_python(line.textStart())
+        end = self._units.to_python(line.textStart() + line.textLength())
+        drawings = [inset.drawing for inset in self._insets if first <= inset.place.start < end]
+        above = max((ceil(d.ascent - face.baseline) for d in drawings), default=0)
+        below = max((ceil(d.descent - face.line + face.baseline) for d in drawings), default=0)
+        above, below = max(0, above), max(0, below)
+        return _Band(top, face.line + above + below, top + above + face.baseline)
+
+    def _add_lines(self, width: float, max_lines: int | None, hanging: float) -> None:
+        natural, top = 0.0, 0
+        self.complete = False
+        self._bands = []
+        while len(self._bands) != max_lines:
+            line = self._layout.createLine()
+            if not line.isValid():
+                self.complete = True
+                break
+            line.setLineWidth(width - hanging if self._bands else width)
+            band = self._band(top, line)
+            line.setPosition(QPointF(0, band.baseline - line.ascent()))
+            self._bands.append(band)
+            natural = max(natural, line.naturalTextWidth())
+            top += band.height
+        self.num_lines = max(1, len(self._bands))
+        self.natural_width = natural
+
+    def _line_rects(self, start: int, end: int) -> Iterator[QRectF]:
+        """Yield one rectangle for each line that the characters [start, end) touch."""
+        part = self._snapped(Range(start, end))
+        first, last = self._units.to_qt(part.start), self._units.to_qt(part.end)
+        at = self._layout.lineForTextPosition(first)
+        for number in range(at.lineNumber() if at.isValid() else 0, self._layout.lineCount()):
+            line = self._layout.lineAt(number)
+            if line.textStart() >= last:
+                return
+            left = max(first, line.textStart())
+            right = min(last, line.textStart() + line.textLength())
+            if left < right:
+                band = self._bands[number]
+                for x, end_x in self._extents(line, left, right):
+                    yield QRectF(x, band.top, max(end_x - x, Space.XS), band.height)
+
+    def _extents(self, line: QTextLine, first: int, last: int) -> list[tuple[float, float]]:
+        """From where to where the units [first, last) of a line stand: in pieces where ways of reading mix."""
+        if not self._is_bidi:
+            return [(_x(line, first), _x(line, last))]
+        rects = [run.boundingRect() for run in line.glyphRuns(first, last - first)]
+        extents: list[tuple[float, float]] = []
+        for left, right in sorted((rect.left(), rect.right()) for rect in rects):
+            if extents and left - extents[-1][1] < 1:
+                extents[-1] = (extents[-1][0], right)
+            else:
+                extents.append((left, right))
+        return extents or [(_x(line, first), _x(line, first))]
+
+    def _left_of(self, line: QTextLine, unit: int) -> float:
+        return self._extents(line, unit, unit + 1)[0][0]
+
+    def _snapped(self, part: Range) -> Range:
+        """A range with the whole of the pictures that it begins or ends in."""
+        start, end = part.start, part.end
+        for inset in self._insets:
+            start = inset.place.start if inset.place.start < start < inset.place.end else start
+            end = inset.place.end if inset.place.start < end < inset.place.end else end
+        return Range(start, end)
+
+    def _qt_range(
+        self, start: int, end: int, text_format: QTextCharFormat
+    ) -> QTextLayout.FormatRange:
+        made = QTextLayout.FormatRange()
+        made.start = self._units.to_qt(start)
+        made.length = self._units.to_qt(end) - made.start
+        made.format = text_format
+        return made
+
+
+def _with_blanks(text: str, insets: Sequence[Inset]) -> str:
+    """The text with nothing to be seen where pictures will be painted, as long as it was."""
+    for inset in insets:
+        start, end = inset.place.start, inset.place.end
+        text = f"{text[:start]}{_BLANK}{_NOTHING * (end - start - 1)}{text[end:]}"
+    return text
+
+
+def _overlap(one: Range, other: Range) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+class _Units:
+    """Positions in a Python string and in Qt's UTF-16, where emoji take two units."""
+
+    def __init__(self, text: str) -> None:
+        self._wide = (
+            []
+            if text.isascii()
+            else [at for at, character in enumerate(text) if character > _LAST_OF_PLANE]
+        )
+        self._wide_units = [at + number for number, at in enumerate(self._wide)]
+
+    def to_qt(self, position: int) -> int:
+        return position + bisect_left(self._wide, position)
+
+    def to_python(self, unit: int) -> int:
+        return unit - bisect_left(self._wide_units, unit)
+
+
+def _x(line: QTextLine, position: int) -> float:
+    return cast("tuple[float, int]", line.cursorToX(position))[0]

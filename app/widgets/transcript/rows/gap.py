@@ -1,0 +1,157 @@
+"""What stands between a question and its answer: where the context came from, the question's buttons.
+
+Main thread. The gap is as high with them as without: whatever comes and goes there moves nothing.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF
+from typing_extensions import override
+
+from app.theme.tokens import Size, Space, Type
+from app.viewmodels.transcript import StateKind, StateLine
+from app.widgets.transcript.rows.actions import ActionsRow
+from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.row import Action, Hit, Paint, Row, Target
+from app.words import commands
+
+_BAR = 3
+_BAR_WIDTH = 240
+_DOT = " · "
+_STOP = Target(Action.STOP)
+
+
+class StateRow(Row):
+    """What was done with the conversation's state, or what the answer waits for."""
+
+    def __init__(self, look: Look, line: StateLine) -> None:
+        self.can_stop = line.can_stop
+        self._look = look
+        self._line = line
+        self._face = look.face(Type.SMALL)
+        self._metrics = QFontMetricsF(self._face.font)
+        self._text = line.text
+        self._width = 0
+
+    @override
+    def measure(self, width: int) -> int:
+        """Stop is seen however little room there is."""
+        stop = f"{_DOT}{commands.STOP}" if self.can_stop else ""
+        room = width - self._metrics.horizontalAdvance(stop)
+        self._text = self._metrics.elidedText(self._line.text, Qt.TextElideMode.ElideRight, room)
+        self._width = width
+        return self._face.line
+
+    @override
+    def paint(self, paint: Paint) -> None:
+        painter = paint.painter
+        painter.setFont(self._face.font)
+        painter.setPen(QColor(self._ink()))
+        text = f"{self._text}{_DOT}" if self.can_stop else self._text
+        painter.drawText(QPointF(0, self._face.baseline), text)
+        if self.can_stop:
+            font = QFont(self._face.font)
+            font.setUnderline(paint.hovered == _STOP)
+            painter.setFont(font)
+            painter.setPen(QColor(self._look.colors.link))
+            stop = QPointF(self._stop_rect().left() + Space.S, self._face.baseline)
+            painter.drawText(stop, commands.STOP)
+        if self._line.fraction is not None:
+            self._paint_bar(paint, self._line.fraction)
+
+    @override
+    def hits(self) -> list[Hit]:
+        hits: list[Hit] = []
+        if self._line.details or self._text != self._line.text:
+            said = QRectF(0, 0, self._metrics.horizontalAdvance(self._text), self._face.line)
+            hits.append(Hit(Target(Action.EXPLAIN), said, tip=self._line.explained))
+        if self.can_stop:
+            hits.append(Hit(_STOP, self._stop_rect(), commands.STOP))
+        return hits
+
+    def _stop_rect(self) -> QRectF:
+        """Of the word, with as much room around it as it takes to hit it."""
+        left = self._metrics.horizontalAdvance(f"{self._text}{_DOT}")
+        height = self._look.px(Size.CONTROL)
+        top = (self._face.line - height) / 2
+        width = self._metrics.horizontalAdvance(commands.STOP)
+        return QRectF(left, top, width, height).adjusted(-Space.S, 0, Space.S, 0)
+
+    def _paint_bar(self, paint: Paint, fraction: float) -> None:
+        painter, width = paint.painter, min(self._width, self._look.px(_BAR_WIDTH))
+        track = QRectF(0, self._face.line, width, _BAR)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(self._look.colors.strong_line))
+        painter.drawRoundedRect(track, _BAR / 2, _BAR / 2)
+        track.setWidth(max(_BAR, track.width() * min(1.0, fraction)))
+        painter.setBrush(QColor(self._ink()))
+        painter.drawRoundedRect(track, _BAR / 2, _BAR / 2)
+
+    def _ink(self) -> str:
+        colors = self._look.colors
+        match self._line.kind:
+            case StateKind.WAITING:
+                return colors.secondary
+            case StateKind.READ:
+                return colors.tertiary
+            case StateKind.INSTANT:
+                return colors.instant.ink
+            case StateKind.ON_DISK:
+                return colors.on_disk.ink
+            case StateKind.REPLAYED:
+                return colors.must_read.ink
+
+
+class GapRow(Row):
+    """Both, side by side.
+
+    It stays the same row while the line changes: a click that has begun on Stop is one.
+    """
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        self._state: StateRow | None = None
+        self._actions: ActionsRow | None = None
+        self._state_top = self._actions_top = 0.0
+        self._room = 0  # beside the buttons
+
+    def show(self, actions: ActionsRow | None, line: StateLine | None) -> None:
+        self._actions = actions
+        self._state = None if line is None else StateRow(self._look, line)
+        self.width = -1  # it is to be measured
+
+    @override
+    def measure(self, width: int) -> int:
+        height, self._room = self._look.px(Size.MESSAGE_GAP), width
+        if self._actions is not None:
+            self._actions_top = (height - self._actions.measure(width)) / 2
+            self._room = int(self._actions.left) - self._look.px(Space.M)
+        if self._state is not None:
+            self._state_top = (height - self._state.measure(self._room)) / 2
+        return height
+
+    @override
+    def paint(self, paint: Paint) -> None:
+        if self._actions is not None:
+            _paint_at(self._actions_top, self._actions, paint)
+        if self._state is not None:
+            # Stop stays where it is when the mouse comes and shows the buttons.
+            alone = not paint.actions_shown and not self._state.can_stop
+            self._state.measure(self.width if alone else self._room)
+            _paint_at(self._state_top, self._state, paint)
+
+    @override
+    def hits(self) -> list[Hit]:
+        said = [] if self._state is None else self._state.hits()
+        buttons = [] if self._actions is None else self._actions.hits()
+        return [
+            *(hit.translated(0, self._state_top) for hit in said),
+            *(hit.translated(0, self._actions_top) for hit in buttons),
+        ]
+
+
+def _paint_at(y: float, row: Row, paint: Paint) -> None:
+    paint.painter.translate(0, y)
+    row.paint(paint)
+    paint.painter.translate(0, -y)

@@ -1,0 +1,135 @@
+"""What the transcript is laid out and painted with: faces, formats, pictures, lengths at one zoom.
+
+One Look is good for one theme state and one zoom; layouts made with it are dropped when it changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QLinearGradient, QTextCharFormat
+
+from app.theme.palette import Theme
+from app.theme.tokens import Colors, Size, Space, TextStyle, Type
+from app.viewmodels.blocks import Mark
+from app.viewmodels.highlight import Ink
+from app.widgets.transcript.rows.formula_shelf import FormulaShelf
+
+_BOLD = 600
+_CODE_SCALE = 0.9  # monospaced faces look larger than the text around them
+_HEADINGS = (Type.H1, Type.H2, Type.H3)
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """A font and where its lines stand."""
+
+    font: QFont
+    line: int  # height of a line
+    baseline: float  # below the top of a line
+    average: float  # width of a usual character
+
+    @property
+    def tab(self) -> float:
+        """How far apart tab stops are: four usual characters."""
+        return 4 * self.average
+
+
+class Look:
+    """Theme and zoom, resolved. Main thread."""
+
+    def __init__(self, theme: Theme, formulas: FormulaShelf, zoom: float = 1.0) -> None:
+        self.formulas = formulas
+        self.colors: Colors = theme.colors
+        self.icons = theme.icons
+        self.zoom = zoom
+        self._fonts = theme.fonts
+        self._faces: dict[TextStyle, Face] = {}
+        self._formats: dict[tuple[TextStyle, Mark, bool], QTextCharFormat] = {}
+        self._ink_formats: dict[str, QTextCharFormat] = {}
+        self._fades: dict[str, QBrush] = {}
+        self.body = self.face(Type.BODY)  # asked for by every message
+
+    def px(self, length: float) -> int:
+        """Scale a length of the tokens."""
+        return round(length * self.zoom)
+
+    def column(self, view_width: int) -> int:
+        """Return the width of the reading column in a view."""
+        return max(1, min(self.px(Size.COLUMN), view_width - 2 * Space.XL))
+
+    def face(self, style: TextStyle) -> Face:
+        face = self._faces.get(style)
+        if face is None:
+            font = self._fonts.font(style, zoom=self.zoom)
+            metrics = QFontMetricsF(font)
+            line = self.px(style.line)
+            slack = line - metrics.ascent() - metrics.descent()
+            face = Face(font, line, slack / 2 + metrics.ascent(), metrics.averageCharWidth())
+            self._faces[style] = face
+        return face
+
+    def heading(self, level: int) -> TextStyle:
+        """Return the style of a text block; level 0 is body text."""
+        return Type.BODY if level == 0 else _HEADINGS[min(level, len(_HEADINGS)) - 1]
+
+    def span_format(self, style: TextStyle, marks: Mark, *, link: bool) -> QTextCharFormat:
+        """Return how a span differs from the text around it."""
+        key = (style, marks, link)
+        made = self._formats.get(key)
+        if made is None:
+            made = self._formats[key] = self._make_format(style, marks, link=link)
+        return made
+
+    def ink_format(self, color: str) -> QTextCharFormat:
+        """Return the format of text in another colour."""
+        made = self._ink_formats.get(color)
+        if made is None:
+            made = self._ink_formats[color] = QTextCharFormat()
+            made.setForeground(QColor(color))
+        return made
+
+    @property
+    def fade_width(self) -> int:
+        return self.px(Space.XXL)
+
+    def fade(self, ground: str) -> QBrush:
+        """Return what lets text end in its ground, from x = 0 to the width of a fade."""
+        made = self._fades.get(ground)
+        if made is None:
+            gradient = QLinearGradient(0, 0, self.fade_width, 0)
+            seen, unseen = QColor(ground), QColor(ground)
+            unseen.setAlpha(0)
+            gradient.setColorAt(0, unseen)
+            gradient.setColorAt(1, seen)
+            made = self._fades[ground] = QBrush(gradient)
+        return made
+
+    def code_format(self, ink: Ink) -> QTextCharFormat:
+        syntax = self.colors.syntax
+        inks = {
+            Ink.KEYWORD: syntax.keyword,
+            Ink.STRING: syntax.string,
+            Ink.NUMBER: syntax.number,
+            Ink.FUNCTION: syntax.function,
+            Ink.TYPE: syntax.type,
+            Ink.COMMENT: syntax.comment,
+        }
+        return self.ink_format(inks[ink])
+
+    def _make_format(self, style: TextStyle, marks: Mark, *, link: bool) -> QTextCharFormat:
+        font = QFont(self.face(style).font)
+        if Mark.BOLD in marks:
+            font.setWeight(QFont.Weight(_BOLD))
+        if Mark.ITALIC in marks:
+            font.setItalic(True)
+        if Mark.CODE in marks:
+            font.setFamily(self._fonts.code)
+            font.setPixelSize(max(1, round(style.size * self.zoom * _CODE_SCALE)))
+        made = QTextCharFormat()
+        made.setFont(font)
+        made.setFontStrikeOut(Mark.STRIKE in marks)
+        if link:
+            made.setForeground(QColor(self.colors.link))
+            made.setFontUnderline(True)
+        return made

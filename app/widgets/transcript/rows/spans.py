@@ -1,0 +1,78 @@
+"""Spans as they are laid out: text, the looks of its runs, and formulas as pictures. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from app.theme.tokens import TextStyle
+from app.viewmodels.blocks import LINE_BREAK, Mark, Span
+from app.viewmodels.typeset import Formula
+from app.widgets.transcript.rows.flow import Inset, Range, Run, TextFlow
+from app.widgets.transcript.rows.formula_shelf import Awaited, Drawing
+from app.widgets.transcript.rows.look import Look
+
+
+class SpanText:
+    """A paragraph's text in one style, ready to be laid out.
+
+    A formula's text is its LaTeX, so that positions stay when its picture comes; till then, and where
+    it can't be set, it is shown as code.
+    """
+
+    def __init__(self, look: Look, style: TextStyle, spans: Iterable[Span]) -> None:
+        self.text = ""
+        self._look = look
+        self._style = style
+        self._runs: list[Run] = []
+        self._insets: list[Inset] = []
+        self._formulas: list[tuple[Range, Formula]] = []
+        self._awaited = Awaited(look.formulas)
+        for span in spans:
+            self._add(span)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a picture is still to come."""
+        return bool(self._awaited)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a picture has come since: make another."""
+        return self._awaited.has_news
+
+    def ask_again(self) -> None:
+        """It is being looked at: what it waits for comes before the rest."""
+        self._awaited.ask_again()
+
+    def flow(self, ink: str) -> TextFlow:
+        return TextFlow(
+            self._look, self._style, self.text, ink=ink, runs=self._runs, insets=self._insets
+        )
+
+    def source(self, part: Range) -> str:
+        """Part of the text, as people write it."""
+        pieces: list[str] = []
+        start = part.start
+        for place, formula in self._formulas:
+            if part.start <= place.start and place.end <= part.end:
+                dollars = "$$" if formula.display else "$"
+                pieces += [self.text[start : place.start], dollars, formula.latex, dollars]
+                start = place.end
+        return "".join([*pieces, self.text[start : part.end]]).replace(LINE_BREAK, "\n")
+
+    def _add(self, span: Span) -> None:
+        start = len(self.text)
+        self.text += span.text
+        place = Range(start, len(self.text))
+        marks = span.marks
+        if Mark.FORMULA in marks:
+            formula = Formula.of(span)
+            self._formulas.append((place, formula))
+            engraving = self._awaited.find(formula)
+            marks = Mark.CODE if engraving is None else Mark.NONE
+            if engraving is not None:
+                drawing = Drawing(engraving, self._style.size * self._look.zoom)
+                self._insets.append(Inset(place, drawing))
+        if marks or span.link:
+            made = self._look.span_format(self._style, marks, link=bool(span.link))
+            self._runs.append(Run(place.start, place.end, made, span.link, Mark.CODE in marks))

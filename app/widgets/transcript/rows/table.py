@@ -1,0 +1,287 @@
+"""Tables of the transcript: common column widths, one row of the transcript for some table rows.
+
+Main thread. Columns are as wide as their text; when all do not fit, long cells wrap, and what is
+still too wide scrolls sideways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF
+from typing_extensions import override
+
+from app.theme.tokens import Space, TextStyle, Type
+from app.viewmodels.blocks import Align, Cell, Mark, TableBlock
+from app.viewmodels.typeset import Formula
+from app.widgets.transcript.rows.flow import Range, TextFlow
+from app.widgets.transcript.rows.formula_shelf import Awaited
+from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.row import Hit, Paint, Row, link_hit
+from app.widgets.transcript.rows.sideways import SideScroll
+from app.widgets.transcript.rows.spans import SpanText
+
+ROWS_AT_ONCE = 20
+_WIDTH_ROWS = 200  # rows that decide the column widths
+_WIDTH_TEXT = 200  # characters of a cell that do
+_CAPS = (480, 320, 240, 160)  # pixels of a column, the first at which all columns fit
+_SLACK = 1.04  # bold and code are a little wider than the text that was measured
+_HEADER = TextStyle(Type.BODY.size, Type.BODY.line, 600)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacedCell:
+    """A cell's text, where it starts in the row's text and in the row."""
+
+    flow: TextFlow
+    start: int
+    x: int
+    y: int
+
+
+class TableColumns:
+    """What the rows of one table share: widths and the sideways position."""
+
+    def __init__(self, look: Look, block: TableBlock) -> None:
+        self.look = look
+        self.aligns = block.aligns
+        self.scroll = SideScroll(look)
+        self.widths: list[int] = []
+        self.generation = 0  # counts the times that formulas have come
+        self._formulas = [
+            Formula.of(span)
+            for row in block.rows
+            for cell in row
+            for span in cell.spans
+            if Mark.FORMULA in span.marks
+        ]
+        self._block = block
+        self._natural: list[int] = []
+        self.awaited = Awaited(look.formulas, self._formulas)
+
+    @property
+    def pad(self) -> int:
+        return self.look.px(Space.L)
+
+    @property
+    def total(self) -> int:
+        return sum(self.widths) + self.pad * max(0, len(self.widths) - 1)
+
+    def renew(self) -> None:
+        """Columns become as wide as what has come."""
+        self.awaited = Awaited(self.look.formulas, self._formulas)
+        self._natural = []
+        self.generation += 1
+
+    def fit(self, width: int) -> None:
+        """Choose the column widths for a table width."""
+        self._natural = self._natural or [
+            self._natural_width(column) for column in range(len(self.aligns))
+        ]
+        for cap in _CAPS:
+            self.widths = [min(natural, self.look.px(cap)) for natural in self._natural]
+            if self.total <= width:
+                break
+        self.scroll.fit(self.total, width)
+
+    def _natural_width(self, column: int) -> int:
+        cells = (row[column] for row in self._block.rows[:_WIDTH_ROWS])
+        return 1 + round(max(self._cell_width(cell) for cell in cells) * _SLACK)
+
+    def _cell_width(self, cell: Cell) -> float:
+        if any(Mark.FORMULA in span.marks for span in cell.spans):
+            flow = SpanText(self.look, _HEADER, cell.spans).flow(self.look.colors.text)
+            flow.wrap(None)
+            return flow.natural_width
+        metrics = QFontMetricsF(self.look.face(_HEADER).font)
+        return metrics.horizontalAdvance(cell.text[:_WIDTH_TEXT])
+
+
+class TableRow(Row):
+    """Some rows of a table; the first ones with the header."""
+
+    def __init__(
+        self, columns: TableColumns, rows: tuple[tuple[Cell, ...], ...], first: int
+    ) -> None:
+        self._columns = columns
+        self._look = columns.look
+        self._rows = rows
+        self._first = first  # the index of rows[0] in the table
+        self._text = "\n".join("\t".join(cell.text for cell in row) for row in rows)
+        self._generation = columns.generation
+        self._cells: list[_PlacedCell] = []
+        self._lines: list[int] = []  # y of the hairline below each row
+        self._width = 0
+
+    @override
+    def estimate(self, width: int) -> int:
+        return len(self._rows) * (self._look.face(Type.BODY).line + self._look.px(Space.M))
+
+    @override
+    def measure(self, width: int) -> int:
+        if self._columns.awaited.has_news:
+            self._columns.renew()
+        if self._generation != self._columns.generation:
+            self._generation = self._columns.generation
+            self._cells = []
+        self._lay_out(width)
+        self.natural_width = self._columns.total
+        self.num_lines = len(self._rows)
+        return self._lines[-1] + 1
+
+    @override
+    def paint(self, paint: Paint) -> None:
+        self._lay_out(self._width)
+        height = self._lines[-1] + 1
+        self._columns.awaited.ask_again()
+        colors, painter = self._look.colors, paint.painter
+        painter.save()
+        painter.setClipRect(QRectF(0, 0, self._width, height), Qt.ClipOperation.IntersectClip)
+        painter.translate(-self._columns.scroll.offset, 0)
+        for number, y in enumerate(self._lines):
+            strong = self._first == 0 and number == 0
+            color = colors.strong_line if strong else colors.hairline
+            painter.fillRect(QRectF(0, y, max(self._columns.total, 0), 1), QColor(color))
+        for cell in self._cells:
+            at, length = QPointF(cell.x, cell.y), len(cell.flow.text)
+            cell.flow.paint(painter, at, *paint.within(cell.start, length))
+        painter.restore()
+        self._columns.scroll.paint_edges(painter, paint.ground, 0, height)
+        self._columns.scroll.paint(painter, height + Space.S)
+
+    @override
+    def release(self) -> None:
+        self._cells = []
+
+    @property
+    @override
+    def is_waiting(self) -> bool:
+        return bool(self._columns.awaited)
+
+    @property
+    @override
+    def is_stale(self) -> bool:
+        return self._columns.awaited.has_news or self._generation != self._columns.generation
+
+    @override
+    def hits(self) -> list[Hit]:
+        if not any(span.link for row in self._rows for cell in row for span in cell.spans):
+            return []
+        return [
+            link_hit(link).translated(cell.x - self._columns.scroll.offset, cell.y)
+            for cell in self._laid_out()
+            for link in cell.flow.links
+        ]
+
+    @override
+    def hit(self, x: float, y: float) -> Hit | None:
+        x += self._columns.scroll.offset
+        cell = self._cell_at(x, y)
+        link = None if cell is None else cell.flow.link_at(x - cell.x, y - cell.y)
+        return None if link is None else link_hit(link)
+
+    @property
+    @override
+    def text(self) -> str:
+        return self._text
+
+    @override
+    def copied(self, part: Range) -> str:
+        pieces: list[str] = []
+        start = 0
+        for row in self._rows:
+            for number, cell in enumerate(row):
+                end = start + len(cell.text)
+                if start < part.end and part.start <= end:
+                    first, last = max(part.start - start, 0), min(part.end, end) - start
+                    content = SpanText(self._look, Type.BODY, cell.spans)
+                    pieces.append(content.source(Range(first, last)))
+                if part.start <= end < part.end:
+                    pieces.append("\n" if number + 1 == len(row) else "\t")
+                start = end + 1
+        return "".join(pieces)
+
+    @override
+    def position_at(self, x: float, y: float) -> int:
+        x += self._columns.scroll.offset
+        cell = self._cell_at(x, y)
+        return 0 if cell is None else cell.start + cell.flow.position_at(x - cell.x, y - cell.y)
+
+    @override
+    def line_top(self, position: int) -> int:
+        starts = [cell for cell in self._laid_out() if cell.start <= position]
+        return starts[-1].y if starts else 0
+
+    @override
+    def reveal(self, part: Range) -> None:
+        cell = [cell for cell in self._laid_out() if cell.start <= part.start][-1]
+        first, last = part.start - cell.start, min(part.end - cell.start, len(cell.flow.text))
+        self._columns.scroll.reveal(cell.x + cell.flow.x_at(first), cell.x + cell.flow.x_at(last))
+
+    @override
+    def scroll_sideways(self, pixels: int) -> bool:
+        return self._columns.scroll.scroll(pixels)
+
+    def _lay_out(self, width: int) -> None:
+        if not self._cells or width != self._width:
+            self._width = width
+            self._columns.fit(width)
+            self._place()
+
+    def _laid_out(self) -> list[_PlacedCell]:
+        self._lay_out(self._width)
+        return self._cells
+
+    def _cell_at(self, x: float, y: float) -> _PlacedCell | None:
+        """Return the last cell that starts left of and above a point, or the first."""
+        cells = self._laid_out()
+        before = [cell for cell in cells if cell.y <= y + self._pad_y and cell.x <= x]
+        if not before:
+            return cells[0] if cells else None
+        last_y = max(cell.y for cell in before)
+        return [cell for cell in before if cell.y == last_y][-1]
+
+    @property
+    def _pad_y(self) -> int:
+        return self._look.px(Space.M) // 2
+
+    def _place(self) -> None:
+        self._cells, self._lines = [], []
+        start = 0
+        y = 0
+        for number, row in enumerate(self._rows):
+            style = _HEADER if self._first == 0 and number == 0 else Type.BODY
+            contents = [SpanText(self._look, style, cell.spans) for cell in row]
+            cells = list(self._place_row(contents, start, y))
+            self._cells += cells
+            start = cells[-1].start + len(cells[-1].flow.text) + 1
+            y += self._height_of(cells)
+            self._lines.append(y - 1)
+
+    def _height_of(self, cells: list[_PlacedCell]) -> int:
+        return max(cell.flow.height for cell in cells) + 2 * self._pad_y
+
+    def _place_row(self, row: list[SpanText], start: int, y: int) -> Iterator[_PlacedCell]:
+        x = 0
+        for cell, width, align in zip(row, self._columns.widths, self._columns.aligns, strict=True):
+            flow = cell.flow(self._look.colors.text)
+            flow.wrap(width)
+            slack = max(0, int(width - flow.natural_width))
+            if flow.is_rtl:
+                flow.wrap(width - slack)
+            start_side = slack if flow.is_rtl else 0
+            shift = {Align.LEFT: start_side, Align.CENTER: slack // 2, Align.RIGHT: slack}[align]
+            yield _PlacedCell(flow, start, x + shift, y + self._pad_y)
+            start += len(cell.text) + 1
+            x += width + self._columns.pad
+
+
+def table_rows(look: Look, block: TableBlock) -> list[TableRow]:
+    """Return the transcript rows of a table."""
+    columns = TableColumns(look, block)
+    return [
+        TableRow(columns, block.rows[first : first + ROWS_AT_ONCE], first)
+        for first in range(0, len(block.rows), ROWS_AT_ONCE)
+    ]

@@ -1,0 +1,112 @@
+"""What is selected across messages, and its text. Main thread.
+
+Blocks that are selected whole give their Markdown source, parts of blocks the text that is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.widgets.transcript.messages.message import MessageLayout
+from app.widgets.transcript.messages.places import END, Place, PlaceRange
+from app.widgets.transcript.rows.flow import Range
+from app.widgets.transcript.rows.row import Row
+
+FIRST_PLACE = Place(0, 0)
+LAST_PLACE = Place(END, 0)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Caret:
+    """A character boundary in the transcript."""
+
+    message: int
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """From where the mouse went down to where it is."""
+
+    anchor: Caret
+    focus: Caret
+
+    @property
+    def is_empty(self) -> bool:
+        return self.anchor == self.focus
+
+    @property
+    def start(self) -> Caret:
+        return min(self.anchor, self.focus)
+
+    @property
+    def end(self) -> Caret:
+        return max(self.anchor, self.focus)
+
+    def within(self, message: int) -> PlaceRange | None:
+        """Return what of a message is selected."""
+        if not self.start.message <= message <= self.end.message:
+            return None
+        start = self.start.place if message == self.start.message else FIRST_PLACE
+        end = self.end.place if message == self.end.message else LAST_PLACE
+        return PlaceRange(start, end)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fragment:
+    """A selected part of one row."""
+
+    part: Range
+    ordinal: int
+    row: Row
+    whole: bool
+
+
+def selected_text(messages: Sequence[MessageLayout], selection: Selection) -> str:
+    """Return the text to copy."""
+    texts: list[str] = []
+    for number in range(selection.start.message, selection.end.message + 1):
+        within = selection.within(number)
+        assert within is not None
+        if within == PlaceRange(FIRST_PLACE, LAST_PLACE):
+            texts.append(messages[number].item.text)
+        else:
+            texts.append(_text_within(messages[number], within))
+    return "\n\n".join(text for text in texts if text)
+
+
+def _text_within(message: MessageLayout, within: PlaceRange) -> str:
+    pieces: list[str] = []
+    before: _Fragment | None = None
+    for fragment in _fragments(message, within):
+        if before is not None:
+            pieces.append(_separator(message, before, fragment))
+        source = fragment.row.source
+        if fragment.whole and source is not None:
+            pieces.append(message.source_text(fragment.ordinal)[source.start : source.end])
+        else:
+            pieces.append(fragment.row.copied(fragment.part))
+        before = fragment
+    return "".join(pieces)
+
+
+def _fragments(message: MessageLayout, within: PlaceRange) -> list[_Fragment]:
+    message.prepare()
+    fragments: list[_Fragment] = []
+    for ordinal, row in message.rows_between(within.start, within.end):
+        start = within.start.offset if ordinal == within.start.row else 0
+        end = within.end.offset if ordinal == within.end.row else len(row.text)
+        whole = start == 0 and end == len(row.text)
+        if start < end or whole:
+            fragments.append(_Fragment(Range(start, end), ordinal, row, whole))
+    return fragments
+
+
+def _separator(message: MessageLayout, before: _Fragment, after: _Fragment) -> str:
+    """Return the line ends between two rows, as many as the source has."""
+    first, second = before.row.source, after.row.source
+    if first is None or second is None:
+        return "\n"
+    between = message.source_text(after.ordinal)[first.end : second.start]
+    return "\n" * max(1, between.count("\n"))

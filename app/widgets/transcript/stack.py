@@ -1,0 +1,303 @@
+"""All messages of the visible branch on top of each other. Main thread.
+
+Knows where each message is, makes exact what is visible, and finds lines again after anything
+above them has changed its height. Heights of messages never seen are estimates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from app.theme.tokens import Size, Space
+from app.viewmodels.heights import HeightTree
+from app.viewmodels.transcript import ItemStatus, TranscriptItem
+from app.widgets.transcript.messages.answer import AnswerLayout
+from app.widgets.transcript.messages.body import Kit
+from app.widgets.transcript.messages.message import MessageLayout
+from app.widgets.transcript.messages.places import Place
+from app.widgets.transcript.messages.user import UserLayout
+from engine.types import Role
+
+TOP_MARGIN = Space.XL
+BOTTOM_MARGIN = Space.XL
+KEPT = 30  # messages above and below that keep their rows
+KEPT_CONVERSATIONS = 5  # that come back as they were left
+MAX_ROUNDS = 20  # of settling; heights that change move others into view
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """Something that shall stay where it is on the screen.
+
+    A line of text if place is given, else the buttons or the top of a message; offset is how far
+    the top of the view is below it.
+    """
+
+    key: str
+    offset: int
+    place: Place | None = None
+    at_actions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """A conversation as it was left."""
+
+    layouts: list[MessageLayout]
+    tree: HeightTree
+    index: dict[str, int]
+    live: set[MessageLayout]
+    width: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptStatistics:
+    """How much is laid out, and whether idle work goes on."""
+
+    num_messages: int
+    num_settled: int  # whose heights are exact
+    num_parsed: int  # that have rows
+    num_layouts: int
+    is_idle: bool
+
+
+class MessageStack:
+    """The layouts of all messages, and a tree of their heights."""
+
+    def __init__(self, kit: Kit, clock: Callable[[], float]) -> None:
+        self.layouts: list[MessageLayout] = []
+        self._kit = kit
+        self._clock = clock
+        self._tree = HeightTree()
+        self._width = 0
+        self._index: dict[str, int] = {}
+        self._live: set[MessageLayout] = set()  # that have rows
+        self._left: dict[str, _Left] = {}  # by name, the last left at the end
+        self._name = ""
+        self._near = 0  # where advance() works from
+        self._near_settled = 0  # messages nearer than this are settled
+
+    def __len__(self) -> int:
+        return len(self.layouts)
+
+    @property
+    def total(self) -> int:
+        """The height of everything with its margins."""
+        return self._tree.total + BOTTOM_MARGIN if self.layouts else 0
+
+    def open(self, items: Sequence[TranscriptItem], name: str) -> None:
+        """Show another conversation. One that has a name comes back as it was left."""
+        self._leave()
+        self._name = name
+        width = self._width
+        left = self._left.pop(name, None) or _Left([], HeightTree(), {}, set(), width)
+        self.layouts, self._tree, self._index = left.layouts, left.tree, left.index
+        self._live, self._width = left.live, left.width
+        self.resize(width)
+        self.remeasure()
+        if [layout.item for layout in self.layouts] != list(items):
+            self.set_items(items)
+
+    def set_items(self, items: Sequence[TranscriptItem]) -> None:
+        """Show these messages; layouts of messages that stay are kept."""
+        known = {layout.item.key: layout for layout in self.layouts}
+        self.layouts = []
+        for item in items:
+            layout = known.get(item.key)
+            if layout is None:
+                layout = self._make_layout(item)
+            else:
+                layout.update(item)
+            layout.resize(self._width)
+            self.layouts.append(layout)
+        self._rebuild()
+
+    def update(self, index: int, item: TranscriptItem) -> None:
+        """Show other values of one message."""
+        self.layouts[index].update(item)
+        if index:
+            self._show_line(index - 1)
+        self.touch()
+
+    def resize(self, width: int) -> None:
+        """Take another width; what is out of sight keeps its height until it is measured anew."""
+        if width != self._width:
+            is_first = self._width == 0
+            self._width = width
+            for layout in self.layouts:
+                layout.resize(width)
+            if is_first:
+                self._rebuild()
+            self.touch()
+
+    def relook(self) -> None:
+        self._left.clear()
+        for layout in self.layouts:
+            layout.relook()
+        self._rebuild()
+
+    def remeasure(self) -> bool:
+        """Pictures have come. False if nothing waited for them."""
+        changed = [layout for layout in self._live if layout.remeasure()]
+        self.touch()
+        return bool(changed)
+
+    def open_whole(self, index: int) -> MessageLayout:
+        """A message with rows of all its text, nothing folded."""
+        layout = self.layouts[index]
+        self._live.add(layout)
+        layout.show_all()
+        layout.prepare()
+        self.sync(index)
+        self.touch()
+        return layout
+
+    def index_of(self, key: str) -> int | None:
+        return self._index.get(key)
+
+    def find(self, key: str) -> MessageLayout | None:
+        index = self._index.get(key)
+        return None if index is None else self.layouts[index]
+
+    def top(self, index: int) -> int:
+        """Return the y of a message, without the gap above it."""
+        return self._tree.top(index) + self._gap(index)
+
+    def tops(self) -> list[int]:
+        """The y of every message, with the gap above it, and of the end; in one go."""
+        return self._tree.tops()
+
+    def at(self, y: float) -> int:
+        """Return the message nearest to a height."""
+        return self._tree.find(int(max(0, y)))
+
+    def visible(self, top: int, height: int) -> Iterator[int]:
+        if self.layouts:
+            yield from range(self.at(top), self.at(top + height) + 1)
+
+    def sync(self, index: int) -> bool:
+        """Take over the height that a layout has now; True if it is another."""
+        before, height = self._tree[index], self._gap(index) + self.layouts[index].height
+        self._tree.set(index, height)
+        return height != before
+
+    def settle(self, wanted_top: Callable[[], int], height: int) -> None:
+        """Make exact what is visible at the scroll value that is wanted, which may move by that."""
+        for _ in range(MAX_ROUNDS):
+            if not self._settle_between(wanted_top(), height):
+                break
+        if self.layouts:
+            self._release_far_from(self.at(wanted_top()))
+
+    def advance(self, near: int) -> int | None:
+        """Work on the unsettled message nearest to an index and return its own, if there is one."""
+        if near != self._near:
+            self._near, self._near_settled = near, 0
+        for distance in range(self._near_settled, max(near, len(self.layouts) - near) + 1):
+            for index in {near + distance, near - distance}:
+                if 0 <= index < len(self.layouts) and not self.layouts[index].is_settled:
+                    self._live.add(self.layouts[index])
+                    self.layouts[index].advance()
+                    self.sync(index)
+                    self._near_settled = distance
+                    if distance > KEPT:
+                        self._release_far_from(near)
+                    return index
+        return None
+
+    def touch(self) -> None:
+        """Say that a layout has changed: it may have to be settled again."""
+        self._near_settled = 0
+
+    def anchor_at(self, y: int) -> Anchor | None:
+        """Return what is at the top of the view."""
+        if not self.layouts:
+            return None
+        index = self.at(y)
+        layout, top = self.layouts[index], self.top(index)
+        line = layout.line_at(y - top)
+        if line is None:
+            return Anchor(layout.item.key, y - top)
+        return Anchor(layout.item.key, y - top - line.y, line.place)
+
+    def y_of(self, anchor: Anchor) -> int | None:
+        """Return where the top of the view must be, None if the message is gone."""
+        index = self._index.get(anchor.key)
+        if index is None:
+            return None
+        layout, top = self.layouts[index], self.top(index)
+        if anchor.at_actions:
+            return top + layout.actions_top + anchor.offset
+        if anchor.place is None:
+            return top + anchor.offset
+        line = layout.line_top(anchor.place)
+        self.sync(index)
+        return top + anchor.offset if line is None else top + line + anchor.offset
+
+    def statistics(self, *, is_idle: bool) -> TranscriptStatistics:
+        return TranscriptStatistics(
+            num_messages=len(self.layouts),
+            num_settled=sum(layout.is_settled for layout in self.layouts),
+            num_parsed=sum(bool(layout.rows) for layout in self.layouts),
+            num_layouts=len(self._kit.cache),
+            is_idle=is_idle,
+        )
+
+    def _leave(self) -> None:
+        """Keep what is shown for when it comes back."""
+        if self.layouts and self.layouts[-1].item.status is ItemStatus.STREAMING:
+            self.set_items([layout.item for layout in self.layouts[:-1]])  # it is written elsewhere
+        if self._name:
+            self._left[self._name] = _Left(
+                self.layouts, self._tree, self._index, self._live, self._width
+            )
+        if len(self._left) > KEPT_CONVERSATIONS:
+            del self._left[next(iter(self._left))]
+
+    def _settle_between(self, top: int, height: int) -> bool:
+        changed = False
+        for index in self.visible(top, height):
+            layout, y = self.layouts[index], self.top(index)
+            self._live.add(layout)
+            changed |= layout.settle(top - y, top + height - y)
+            changed |= self.sync(index)
+        return changed
+
+    def _release_far_from(self, near: int) -> None:
+        """Keep what was made for messages near an index only: memory stays small."""
+        for layout in list(self._live):
+            index = self._index.get(layout.item.key)
+            if index is None or abs(index - near) > KEPT:
+                layout.release()
+                if index is None or not layout.rows:
+                    self._live.discard(layout)
+
+    def _make_layout(self, item: TranscriptItem) -> MessageLayout:
+        if item.role is Role.USER:
+            return UserLayout(self._kit, item)
+        return AnswerLayout(self._kit, item, self._clock)
+
+    def _rebuild(self) -> None:
+        self.touch()
+        self._index = {layout.item.key: at for at, layout in enumerate(self.layouts)}
+        for at, layout in enumerate(self.layouts):
+            layout.set_newest(newest=layout is self.layouts[-1])
+            self._show_line(at)
+        self._tree = HeightTree(
+            self._gap(at) + layout.height for at, layout in enumerate(self.layouts)
+        )
+
+    def _gap(self, index: int) -> int:
+        if index == 0:
+            return TOP_MARGIN
+        is_turn = self.layouts[index].item.role is Role.USER
+        wanted = Size.TURN_GAP if is_turn else Size.MESSAGE_GAP
+        return self._kit.look.px(wanted - self.layouts[index - 1].space_below)
+
+    def _show_line(self, index: int) -> None:
+        """The newest answer's state line stands in the gap above it, which is its question's."""
+        layout, newest = self.layouts[index], self.layouts[-1]
+        if isinstance(layout, UserLayout):
+            is_asked = index == len(self.layouts) - 2
+            layout.set_line(newest.item.state_line if is_asked else None)

@@ -1,0 +1,400 @@
+"""The transcript: all messages of the visible branch, painted. Main thread.
+
+Only what is visible is laid out. Follows the end without fighting the reader, selects across
+messages, and asks for what only a controller can do through signals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import monotonic, perf_counter
+
+from PySide6.QtCore import QPointF, Qt, QUrl, Signal
+from PySide6.QtGui import (
+    QDesktopServices,
+    QFocusEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
+from typing_extensions import override
+
+from app.theme.palette import Theme
+from app.viewmodels.lexers import LexerShelf
+from app.viewmodels.markdown import make_parser
+from app.viewmodels.transcript import ScrollPosition, TranscriptItem
+from app.widgets.transcript.access import TranscriptCanvas
+from app.widgets.transcript.clicks import Clicks
+from app.widgets.transcript.editing import EditorPlace
+from app.widgets.transcript.find import Finder
+from app.widgets.transcript.finding import Finding
+from app.widgets.transcript.flush import Delta, DeltaBuffer
+from app.widgets.transcript.idle import IdleWork, ThinkingTick
+from app.widgets.transcript.jump import JumpPlace
+from app.widgets.transcript.keys import Keys
+from app.widgets.transcript.marks import MarkedBar
+from app.widgets.transcript.messages.answer import AnswerLayout
+from app.widgets.transcript.messages.body import Kit
+from app.widgets.transcript.mouse import MouseFilter
+from app.widgets.transcript.painting import TranscriptPainter
+from app.widgets.transcript.placement import Placement
+from app.widgets.transcript.pointer import Pointer
+from app.widgets.transcript.reader import MessageReader
+from app.widgets.transcript.rows.formula_shelf import FormulaShelf
+from app.widgets.transcript.rows.hits import Hits
+from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.row import LayoutCache, Target
+from app.widgets.transcript.scroll import NEAR_END
+from app.widgets.transcript.selection import (
+    FIRST_PLACE,
+    LAST_PLACE,
+    Caret,
+    Selection,
+    selected_text,
+)
+from app.widgets.transcript.stack import MessageStack, TranscriptStatistics
+from app.widgets.transcript.walk import Walk
+from app.words import transcript as words
+from engine.types import Channel
+
+# Who comes back from there goes on where he was.
+KEEPING = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
+
+
+class TranscriptView(QAbstractScrollArea):
+    """Shows TranscriptItems. See scroll.py for when it follows the end."""
+
+    requested = Signal(str, object)  # of a message: an Action that is not the view's own
+    edit_submitted = Signal(str, str)
+    edit_cancelled = Signal(str)
+    save_requested = Signal(str, str)  # a file's name, text
+    selection_changed = Signal(bool)
+    walked = Signal(bool)  # by keys: whether they are at something in the transcript
+
+    def __init__(
+        self,
+        theme: Theme,
+        parent: QWidget | None = None,
+        *,
+        clock: Callable[[], float] = monotonic,
+        open_url: Callable[[QUrl], object] = QDesktopServices.openUrl,
+    ) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._zoom = 1.0
+        canvas = self._canvas = TranscriptCanvas(self)
+        self.setViewport(canvas)
+        bar = MarkedBar(theme, self)
+        self.setVerticalScrollBar(bar)
+        self._formulas = FormulaShelf(self)
+        look = Look(theme, self._formulas)
+        self._kit = Kit(look, LexerShelf(), LayoutCache(), make_parser(), Hits())
+        self._stack = MessageStack(self._kit, clock)
+        self._placement = Placement(self, self._stack, self._kit)
+        self._buffer = DeltaBuffer(self)
+        self._pointer = Pointer(self._stack, self._placement, self)
+        self.finding = Finding(
+            self._stack,
+            Finder(self._stack, self._kit.hits),
+            self._placement,
+            self._pointer,
+            bar,
+        )
+        self._walk = Walk(self._stack, self._placement, self._pointer, self._seen_height)
+        self._painter = TranscriptPainter(self._stack, self._placement, self._pointer, self._walk)
+        self._clicks = Clicks(self._stack, self._placement, self._pointer, open_url)
+        canvas.reader = MessageReader(
+            self._stack, self._placement, canvas, self._clicks, self._walk, self._reveal
+        )
+        self._keys = Keys(
+            self._placement,
+            self.copy_selection,
+            self.select_all,
+            self.jump_to_start,
+            self.jump_to_latest,
+            self._walk,
+        )
+        self._mouse = MouseFilter(self._pointer, self)
+        self._jump = JumpPlace(theme, canvas)
+        self._editing = EditorPlace(self._stack, self.viewport())
+        self._idle = IdleWork(self._stack, self)
+        self._tick = ThinkingTick(self._stack, self)
+        self._build()
+        self._connect()
+
+    # What the window calls.
+
+    def show_conversation(
+        self,
+        items: Sequence[TranscriptItem],
+        position: ScrollPosition | None = None,
+        *,
+        name: str = "",
+    ) -> None:
+        """Show another conversation, at its end or where it was left; one with a name is kept ready."""
+        self._buffer.drop()
+        self._pointer.select(None)
+        self._walk.drop()
+        self._stack.open(items, name)
+        self._placement.open(position)
+        self._show()
+        self._placement.opened()
+
+    def set_items(self, items: Sequence[TranscriptItem]) -> None:
+        """Show another path or more messages of the same conversation."""
+        self.flush()
+        if [item.key for item in items] != [layout.item.key for layout in self._stack.layouts]:
+            self._pointer.select(None)
+        self._placement.replace(items)
+        self._show()
+
+    def update_item(self, item: TranscriptItem) -> None:
+        """Show other values of one message."""
+        index = self._stack.index_of(item.key)
+        if index is not None:
+            self._stack.update(index, item)
+            self._show()
+
+    def begin(self, item: TranscriptItem) -> None:
+        """An answer starts to be written."""
+        if self._stack.index_of(item.key) is not None:
+            self.update_item(item)
+        else:
+            self.set_items([*(layout.item for layout in self._stack.layouts), item])
+
+    def append(self, key: str, channel: Channel, delta: str) -> None:
+        """Add text to an answer that is being written; it shows with the next frame."""
+        self._buffer.add(Delta(key, channel, delta))
+
+    def finish(self, item: TranscriptItem) -> None:
+        """An answer is complete, stopped or failed."""
+        self.flush()
+        self.update_item(item)
+
+    def flush(self) -> None:
+        """Show the text that has arrived, not waiting for the next frame."""
+        started = perf_counter()
+        changed = False
+        for delta in self._buffer.take():
+            layout = self._stack.find(delta.key)
+            if isinstance(layout, AnswerLayout):
+                layout.append(delta.channel, delta.text)
+                changed = True
+        if changed:
+            self._stack.touch()
+            self._shift()
+            self._paint_end()
+            self._buffer.spent(perf_counter() - started)
+
+    def scroll_position(self) -> ScrollPosition | None:
+        """Return where the reader is; None if there is nothing to read."""
+        return self._placement.position()
+
+    def jump_to_start(self) -> None:
+        """Go to the very beginning and stay there."""
+        self._placement.to_start()
+        self._reflow()
+
+    def jump_to_latest(self) -> None:
+        """Go to the end, and follow it until the reader scrolls up."""
+        self._placement.jump()
+        self._reflow()
+
+    def set_zoom(self, zoom: float) -> None:
+        """Scale everything in the transcript, 0.8 to 2.0."""
+        if zoom != self._zoom:
+            self._zoom = zoom
+            self._relook()
+
+    def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
+        """Whether Return ends the editing of a message, or Ctrl with it."""
+        self._editing.return_sends = return_sends
+
+    def cancel_edit(self) -> None:
+        """End the editing of a message, as Esc in its editor does."""
+        self._editing.cancel()
+
+    def has_selection(self) -> bool:
+        selection = self._pointer.selection
+        return selection is not None and not selection.is_empty
+
+    def copy_selection(self) -> None:
+        """Copy what is selected; do nothing if nothing is."""
+        selection = self._pointer.selection
+        if selection is not None and not selection.is_empty:
+            QGuiApplication.clipboard().setText(selected_text(self._stack.layouts, selection))
+
+    def select_all(self) -> None:
+        if len(self._stack):
+            last = Caret(len(self._stack) - 1, LAST_PLACE)
+            self._pointer.select(Selection(Caret(0, FIRST_PLACE), last))
+
+    def text_of(self, key: str) -> str:
+        """Return the text of a message as far as it is shown."""
+        layout = self._stack.find(key)
+        return "" if layout is None else layout.text
+
+    def target_at(self, point: QPointF) -> Target | None:
+        """Return what a click at a point of the viewport acts on."""
+        spot = self._placement.spot_at(point)
+        hit = None if spot is None else self._stack.layouts[spot.message].hit(spot.x, spot.y)
+        return None if hit is None else hit.at.target
+
+    def statistics(self) -> TranscriptStatistics:
+        """Return how much is laid out; for tests and benchmarks."""
+        is_idle = not self._idle.is_active and self._formulas.is_idle
+        return self._stack.statistics(is_idle=is_idle)
+
+    # Keeping the picture true.
+
+    def _show(self) -> None:
+        """The items have changed."""
+        edited = self._editing.sync(self._kit.look)
+        if edited is not None:  # it stays where it was, unless that can't be seen
+            self._placement.reveal(Caret(edited, FIRST_PLACE))
+        self._reflow()
+
+    def _reflow(self) -> None:
+        """Make what is visible exact, keep it where it is, and paint everything."""
+        self._stack.resize(self._placement.column_width)
+        self._settle()
+        self.viewport().update()
+
+    def _shift(self) -> None:
+        """Settle where what was visible can only have moved: move its pixels."""
+        moved, viewport = self._settle(), self.viewport()
+        if moved is None or not viewport.devicePixelRatio().is_integer():
+            viewport.update()
+        elif moved:
+            viewport.scroll(0, moved)
+            self._place_widgets()  # they have moved too
+
+    def _settle(self) -> int | None:
+        moved = self._placement.settle()
+        self._place_widgets()
+        self._pointer.refresh()
+        self._walk.refresh()
+        self._tick.update()
+        self.finding.touch()
+        self._idle.start(self._stack.at(self._placement.top))
+        return moved
+
+    def _place_widgets(self) -> None:
+        self._editing.place(self._placement.column_left, self._placement.top)
+        self._jump.place(self._placement.column_left, self._placement.column_width)
+        self._jump.setVisible(self._placement.distance_to_end > 2 * NEAR_END)
+
+    def _paint_end(self) -> None:
+        """Paint what of the last message has changed."""
+        y, viewport = self._changed_from(len(self._stack) - 1), self.viewport()
+        viewport.update(0, y, viewport.width(), viewport.height() - y)
+
+    def _changed_from(self, index: int) -> int:
+        """Return the y in the viewport from which on a message has to be painted again."""
+        height = self.viewport().height()
+        changed = self._stack.layouts[index].take_changed_top()
+        if changed is None:
+            return height
+        return max(0, min(height, self._stack.top(index) + changed - self._placement.top))
+
+    def _on_measured(self, first: int, last: int) -> None:
+        height = self.viewport().height()
+        visible = self._stack.visible(self._placement.top, height)
+        if any(self._changed_from(index) < height for index in visible if first <= index <= last):
+            self._reflow()
+        else:
+            self._placement.update_bar()
+            self._place_widgets()
+            self.finding.touch()
+
+    def _seen_height(self) -> int:
+        return self.viewport().height() - self._jump.covered
+
+    def _reveal(self, message: int) -> None:
+        self._placement.reveal(Caret(message, FIRST_PLACE))
+        self._reflow()
+
+    def _on_formulas(self) -> None:
+        if self._stack.remeasure():
+            self._reflow()
+
+    # Set-up.
+
+    def _build(self) -> None:
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(words.TRANSCRIPT)
+        self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self._jump.hide()
+
+    def _connect(self) -> None:
+        self._theme.changed.connect(self._relook)
+        self._buffer.due.connect(self.flush)
+        self.finding.chosen.connect(self._reflow)
+        self._clicks.requested.connect(self.requested)
+        self._clicks.save_requested.connect(self.save_requested)
+        self._clicks.folded.connect(self._reflow)
+        self._pointer.changed.connect(self.viewport().update)
+        self._pointer.selection_changed.connect(self.selection_changed)
+        self._walk.moved.connect(self.walked)
+        self._walk.moved.connect(self._canvas.say_focus)
+        self._jump.entered.connect(self._pointer.leave)
+        self._jump.button.clicked.connect(self.jump_to_latest)
+        self._editing.submitted.connect(self.edit_submitted)
+        self._editing.cancelled.connect(self.edit_cancelled)
+        self._editing.size_changed.connect(self._reflow)
+        self._idle.measured.connect(self._on_measured)
+        self._idle.colored.connect(self.viewport().update)
+        self._tick.ticked.connect(self._reflow)
+        self._formulas.arrived.connect(self._on_formulas)
+        self.destroyed.connect(self._kit.shelf.close)
+        self.destroyed.connect(self._formulas.close)
+
+    def _relook(self) -> None:
+        self._kit.look = Look(self._theme, self._formulas, self._zoom)
+        self._kit.cache.clear()
+        self._idle.unfinished.clear()
+        self._stack.relook()
+        self._editing.set_look(self._kit.look)
+        self._reflow()
+
+    # Qt.
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self.viewport())
+        self._painter.paint(painter, event.rect(), self._kit.look, self._idle.unfinished)
+        painter.end()
+        if self._idle.unfinished:
+            self._idle.start(self._stack.at(self._placement.top))
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._reflow()
+
+    @override
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        if not self._placement.moving:
+            self._placement.scrolled(self._placement.top + dy)
+            self._shift()
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not self._keys.press(event):
+            super().keyPressEvent(event)
+
+    @override
+    def focusNextPrevChild(self, next: bool) -> bool:
+        inside = self.hasFocus() and self._walk.step(forward=next)
+        return inside or super().focusNextPrevChild(next)
+
+    @override
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        if event.reason() not in KEEPING:
+            self._walk.drop()
+        super().focusOutEvent(event)
