@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
+from app.bridge.garbage import GarbageSearch
 from app.bridge.quit_signals import QuitSignals
 from app.bridge.reports import catch_unexpected, log_qt_messages, start_log
 from app.controllers.core import Core, Seams
@@ -30,9 +30,6 @@ from engine.errors import EngineError
 
 log = logging.getLogger(__name__)
 
-# New objects between two searches for garbage. A long conversation is many objects and no garbage:
-# Python's own 700 searched fifty times while one was opened.
-GC_THRESHOLD = 50_000
 # Seconds after which a busy thread lets another one run. A frame asks for the interpreter at every call into
 # Qt, and with Python's own 5 ms each could wait as long for the thread that sets formulas or writes tokens:
 # the longest gap of the main thread in an answer with formulas was 127 ms, with this it is 39.
@@ -51,12 +48,6 @@ def open_window(*, data_dir: Path | None, model: Path | None) -> int:
         return 1
 
 
-def search_less_garbage() -> None:
-    """What is there at the start stays to the end, so no search need look at it again."""
-    gc.freeze()
-    gc.set_threshold(GC_THRESHOLD)
-
-
 def switch_threads_often() -> None:
     """The main thread need not wait long for the others."""
     sys.setswitchinterval(SWITCH_S)
@@ -66,6 +57,7 @@ def _run(paths: Paths, loaded: LoadedSettings, model: Path | None) -> int:
     log_qt_messages()
     switch_threads_often()
     app = QApplication(sys.argv[:1])
+    garbage = GarbageSearch(app)
     app.setApplicationName(words.APP_NAME)
     app.setApplicationDisplayName(words.APP_NAME)
     app.setQuitOnLastWindowClosed(sys.platform != "darwin")
@@ -86,7 +78,7 @@ def _run(paths: Paths, loaded: LoadedSettings, model: Path | None) -> int:
     )
     window = MainWindow(theme, core, origin)
     catch_unexpected(window.say_problem)
-    window.painted.connect(search_less_garbage)
+    window.painted.connect(garbage.spare_all)
     window.painted.connect(core.start)
     window.painted.connect(lambda: log.info("the window is open"))
     core.open()
@@ -99,6 +91,7 @@ def _run(paths: Paths, loaded: LoadedSettings, model: Path | None) -> int:
     status = app.exec()
     end(window, core)
     signals.close()
+    garbage.close()
     return status
 
 

@@ -5,7 +5,6 @@ Everything here runs on the engine thread, the only one that touches mlx.
 
 from __future__ import annotations
 
-import gc
 import logging
 import math
 import time
@@ -75,7 +74,6 @@ def run_core(
     try:
         EngineCore(config, commands, emit).run()
     finally:
-        _free_memory()
         # Streams are per thread: ending the thread without this aborts the process at its exit.
         mx.clear_streams()
 
@@ -396,7 +394,7 @@ class EngineCore:
             log.warning("out of memory: trying again without cached conversations")
             self._retried.add(request_id)
             self.cache.evict_all()
-            _free_memory()
+            mx.clear_cache()
             self._waiting.insert(0, submit)
         else:
             self._fail(request_id, problem_of(error))
@@ -467,20 +465,16 @@ class EngineCore:
         self._idler.pause()
         self.model = self._runner = self._idler.worker = None
         self._records.clear()
-        _free_memory()
+        mx.clear_cache()
 
     def _drop_cache(self) -> None:
         if self.cache is not None:
             self._idler.clear()
+            self.cache.evict_all()  # nodes know their parents: dropped whole, they would wait for a collection
         self.cache = None
         self._history.forget_model()
-        _free_memory()
+        mx.clear_cache()
 
     def _close(self) -> None:
         self._unload()
         self._drop_cache()
-
-
-def _free_memory() -> None:
-    gc.collect()
-    mx.clear_cache()

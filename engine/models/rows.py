@@ -93,12 +93,12 @@ class MergedRows:
         self._num_rows = len(rows)
         self._attentions: list[_RowAttention] = []
         self._states: list[_MergedStates] = []
+        self._standing = _Standing()
         self._caches = [self._merged(layer) for layer in zip(*rows, strict=True)]
-        self.offset: int | mx.array = 0
 
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
         # What depends on lengths alone is found once, for all layers.
-        self.offset = self._find_offset()
+        self._standing.offset = self._find_offset()
         for states in self._states:
             states.before = list(states.merged.cache)
         for attention in self._attentions:
@@ -139,24 +139,32 @@ class MergedRows:
             parts = zip(*(layer.caches for layer in leaves), strict=True)
             return CacheList(*map(self._merged, parts))
         if hasattr(first, "update_and_fetch"):
-            self._attentions.append(_RowAttention(self, leaves))
+            self._attentions.append(_RowAttention(self._standing, leaves))
             return self._attentions[-1]
         self._states.append(_MergedStates(leaves))
         return self._states[-1].merged
 
 
+class _Standing:
+    """Where the rows' next tokens stand: (B,), or one number for all.
+
+    Apart from the group: layers that knew it would keep it, and its arrays, until a collection.
+    """
+
+    offset: int | mx.array = 0
+
+
 class _RowAttention:
     """The K/V caches of one layer, a row each, where the model looks for one."""
 
-    def __init__(self, group: MergedRows, leaves: Sequence[Any]) -> None:
-        self._group = group
+    def __init__(self, standing: _Standing, leaves: Sequence[Any]) -> None:
+        self._standing = standing
         self.leaves = leaves
         self.before: list[int] = []
 
     @property
     def offset(self) -> int | mx.array:
-        """Where the rows' next tokens stand: (B,), or one number for all."""
-        return self._group.offset
+        return self._standing.offset
 
     def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[Rows, Rows]:
         """Keys and values (B, H, 1, D)."""

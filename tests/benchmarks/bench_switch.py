@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QApplication
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from app.bridge.garbage import GarbageSearch
 from app.conversation.tree import (
     Conversation,
     Generation,
@@ -32,7 +33,7 @@ from app.conversation.tree import (
     add_nodes,
     new_conversation,
 )
-from app.main import search_less_garbage, switch_threads_often
+from app.main import switch_threads_often
 from app.settings import Appearance
 from app.theme.palette import Theme
 from app.widgets.main_window import MainWindow
@@ -93,7 +94,8 @@ class Stage:
         self.rig.library.start(None)
         theme = Theme(QApplication.instance(), Appearance.LIGHT)  # pyright: ignore[reportArgumentType] (the one there is)
         self.window = MainWindow(theme, self.rig.core, self.rig.origin)
-        self.window.painted.connect(search_less_garbage)  # as the app does
+        self._garbage = GarbageSearch(self.window)
+        self.window.painted.connect(self._garbage.spare_all)  # as the app does
         self.window.show()
         wait_ms(500)
 
@@ -112,6 +114,7 @@ class Stage:
 
     def close(self) -> None:
         self.window.close()
+        self._garbage.close()
         self.rig.close()
 
 

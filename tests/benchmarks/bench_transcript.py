@@ -26,7 +26,8 @@ from typing_extensions import override
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from app.main import search_less_garbage, switch_threads_often
+from app.bridge.garbage import GarbageSearch
+from app.main import switch_threads_often
 from app.settings import Appearance
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
@@ -437,7 +438,7 @@ def main() -> None:
     switch_threads_often()
     app = QApplication([])
     theme = Theme(app, Appearance.LIGHT)
-    search_less_garbage()
+    GarbageSearch(app).spare_all()  # as the app does
     if args.only == "find":
         bench_find(theme, 4000)
         return

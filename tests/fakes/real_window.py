@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from app.bridge.garbage import GarbageSearch
 from app.controllers.core import Core, Seams
 from app.controllers.models import Catalog
 from app.controllers.origin import SystemOrigin
@@ -55,6 +56,7 @@ def open_real_window(
     """On the settings and conversations that an earlier window left in the folder."""
     app = QApplication.instance()
     assert isinstance(app, QApplication)
+    garbage = GarbageSearch(app)
     origin = SystemOrigin()
     config = EngineConfig(use_openblas=False)
     settings_path = data_dir / "settings.json"
@@ -80,5 +82,6 @@ def open_real_window(
         yield RealWindow(core, window)
     finally:
         end(window, core)
+        garbage.close()
         window.deleteLater()
         theme.deleteLater()

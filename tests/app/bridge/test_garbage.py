@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Iterator
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.bridge.garbage import YOUNG, GarbageSearch
+
+
+class Cycle:
+    def __init__(self) -> None:
+        self.me = self
+
+
+@pytest.fixture
+def search(qtbot: QtBot) -> Iterator[GarbageSearch]:
+    search = GarbageSearch()
+    yield search
+    search.close()
+
+
+def make_garbage(destroyed_on: list[str]) -> None:
+    """Some, and so many objects after it that Python would look for it at once."""
+    cycle = Cycle()
+    weakref.finalize(cycle, lambda: destroyed_on.append(threading.current_thread().name))
+    del cycle
+    many_objects()
+
+
+def many_objects() -> list[Cycle]:
+    return [Cycle() for _ in range(2 * YOUNG)]
+
+
+def test_what_another_thread_leaves_is_destroyed_on_the_main_thread(
+    search: GarbageSearch, qtbot: QtBot
+) -> None:
+    destroyed_on: list[str] = []
+    thread = threading.Thread(target=make_garbage, args=(destroyed_on,))
+    thread.start()
+    thread.join()
+    assert destroyed_on == []
+    alive = many_objects()  # else as many would be gone as came
+    qtbot.waitUntil(lambda: bool(destroyed_on))
+    assert destroyed_on == [threading.main_thread().name]
+    assert alive
+
+
+def test_python_searches_again_after_it(qtbot: QtBot) -> None:
+    search = GarbageSearch()
+    assert not gc.isenabled()
+    search.close()
+    assert gc.isenabled()
