@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -34,8 +36,13 @@ class LocalModels:
         return choose.best_card(cards, self._memory_bytes, weigh)
 
     def suggestion(self) -> str:
-        """A command that downloads a model that fits this machine."""
-        return choose.suggest_download(self._memory_bytes).command
+        """A command for a terminal that downloads a model that fits this machine."""
+        command = choose.suggest_download(self._memory_bytes).command
+        program, _, rest = command.partition(" ")
+        beside = Path(sys.executable).with_name(program)
+        if shutil.which(program) is None and beside.exists():
+            return f"{shlex.quote(str(beside))} {rest}"
+        return command
 
     def make_starter(self, progress: Callable[[float], None]) -> Path:
         """The starter model's folder, imported if need be."""

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from PySide6.QtCore import QObject, Signal
 
-class UndoList:
+
+class UndoList(QObject):
     """Actions that are undone by calling what they left here. Each is undone once."""
 
-    def __init__(self) -> None:
+    undone = Signal(object)  # what add() returned
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
         self._entries: list[Callable[[], object]] = []
 
     def add(self, undo: Callable[[], object]) -> Callable[[], object]:
@@ -17,14 +22,16 @@ class UndoList:
         Returns:
             What undoes this very action, whatever was done since.
         """
-        self._entries.append(undo)
-        return lambda: self._undo(undo)
+
+        def undo_this() -> None:
+            if undo_this in self._entries:
+                self._entries.remove(undo_this)
+                undo()
+                self.undone.emit(undo_this)
+
+        self._entries.append(undo_this)
+        return undo_this
 
     def undo_newest(self) -> None:
         if self._entries:
-            self._entries.pop()()
-
-    def _undo(self, undo: Callable[[], object]) -> None:
-        if undo in self._entries:
-            self._entries.remove(undo)
-            undo()
+            self._entries[-1]()

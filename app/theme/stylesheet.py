@@ -159,7 +159,7 @@ QMenu::item {{
 QMenu::indicator {{ width: {Space.L}px; height: {Space.L}px; image: none; }}
 QMenu::item:selected {{ color: {colors.text}; background: {colors.selected}; }}
 QMenu::item:disabled {{ color: {colors.tertiary}; background: transparent; }}
-QMenu::separator {{ height: 1px; background: {colors.hairline}; margin: {Space.XS}px {Space.S}px; }}
+QMenu::separator {{ height: 1px; background: {colors.strong_line}; margin: {Space.XS}px {Space.S}px; }}
 """
 
 

@@ -108,6 +108,6 @@ def _planned(phase: Planned) -> StateLine:
     if plan.restored > 0:
         speed = figures.milliseconds(phase.restore_ms)
         text = words.restored(tokens=units.tokens(plan.restored), time=speed)
-        return StateLine(StateKind.INSTANT, text, details=why)
+        return StateLine(StateKind.INSTANT, text, details=why, short=words.NOTHING_REREAD)
     text = words.read(tokens=units.tokens(plan.read), time=time)
     return StateLine(StateKind.READ, text, details=why)

@@ -43,6 +43,7 @@ class StateLine:
     fraction: float | None = None
     details: tuple[str, ...] = ()
     can_stop: bool = False  # Stop stands at its end
+    short: str = ""  # what is said where there is no room for the text
 
     @property
     def explained(self) -> str:

@@ -122,6 +122,7 @@ class ChatPane(QWidget):
         composer.setup_changed.connect(self._set_setup)
         composer.refused.connect(self.said)
         self.find_bar.left.connect(composer.edit.setFocus)
+        self.view.typed.connect(composer.type)
         self.queued.withdrawn.connect(self._withdraw)
         self.model_note.choose_requested.connect(self.choose_model_requested)
         self.recent.chosen.connect(core.library.select)

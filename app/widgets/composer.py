@@ -48,6 +48,11 @@ class Composer(QWidget):
     def set_text(self, text: str) -> None:
         self.edit.set_text(text)
 
+    def type(self, text: str) -> None:
+        """What was typed elsewhere is written on here."""
+        self.edit.setFocus()
+        self.edit.insertPlainText(text)
+
     def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
         """Whether Return sends, or Ctrl with it."""
         self.edit.return_sends = return_sends
@@ -117,8 +122,11 @@ class Composer(QWidget):
     def _refresh(self) -> None:
         if self._answering:
             self.button.set_state(SendState.STOP, enabled=True)
-        else:
-            self.button.set_state(SendState.SEND, enabled=self._has_text())
+            return
+        can_send = self._has_text()
+        if not can_send and self.button.hasFocus():
+            self.edit.setFocus()  # else whatever comes next in the window would have it
+        self.button.set_state(SendState.SEND, enabled=can_send)
 
     def _has_text(self) -> bool:
         """Whether there is anything but white space, without copying the text."""

@@ -22,6 +22,7 @@ class PaneToast(Toast):
         self._pane = pane
         self._window = window
         pane.said.connect(self.say)
+        core.undo.undone.connect(self.withdraw)
         core.exports.saved.connect(self._on_saved)
         core.chat.deleted.connect(self._on_deleted)
         core.presets.replaced.connect(self._on_preset_replaced)

@@ -33,6 +33,7 @@ class SendButton(QAbstractButton):
         self._theme = theme
         self.setFixedSize(self.sizeHint())
         self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # who clicks goes on writing
         theme.changed.connect(self.update)
         self._send_key = send_key(return_sends=True)
         self.set_state(SendState.SEND, enabled=False)

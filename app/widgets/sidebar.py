@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.controllers.core import Core
 from app.controllers.origin import Origin
-from app.controllers.turns import Turns
 from app.conversation.tree import ConversationSummary
 from app.theme.icons import Icon
 from app.theme.palette import Theme
@@ -50,7 +49,7 @@ class Sidebar(QWidget):
         self.footer = SidebarFooter(self)
         self.toast = Toast(self)
         self._build(theme, actions)
-        self._connect(core.turns, actions)
+        self._connect(core, actions)
         self._refresh_list()
         self._refresh_footer()
 
@@ -79,15 +78,16 @@ class Sidebar(QWidget):
         layout.addLayout(toast_box)
         layout.addWidget(self.footer)
 
-    def _connect(self, turns: Turns, actions: Actions) -> None:
+    def _connect(self, core: Core, actions: Actions) -> None:
         self.list.chosen.connect(self._library.select)
         self.list.delete_requested.connect(self._library.delete)
         self.list.keep_ready_requested.connect(self._library.keep_ready)
         self._rows.rename_requested.connect(self._library.rename)
         self._library.list_changed.connect(self._refresh_list)
         self._library.deleted.connect(self._on_deleted)
-        turns.activity_changed.connect(self._on_activity_changed)
-        turns.rate_changed.connect(self._on_activity_changed)
+        core.undo.undone.connect(self.toast.withdraw)
+        core.turns.activity_changed.connect(self._on_activity_changed)
+        core.turns.rate_changed.connect(self._on_activity_changed)
         self._models.status_changed.connect(self._refresh_footer)
         self._models.cards_changed.connect(self._refresh_footer)
         self._idle.note_changed.connect(self._refresh_footer)

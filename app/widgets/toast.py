@@ -49,6 +49,11 @@ class Toast(QFrame):
         self._button.show()
         self._present(text)
 
+    def withdraw(self, act: Callable[[], object]) -> None:
+        """What it offers has been done."""
+        if act is self._act:
+            self.dismiss()
+
     def dismiss(self) -> None:
         self._timer.stop()
         self.hide()

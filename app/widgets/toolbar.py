@@ -87,7 +87,7 @@ class Toolbar(QWidget):
     def _build(self) -> None:
         self.title_button.setObjectName("titleButton")
         self.title_button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
-        self.title_button.setMinimumWidth(0)
+        self.title_button.setMinimumWidth(1)  # its words' width would push the sidebar
         self.title_field.setObjectName("titleField")
         self.title_field.setAccessibleName(words.TITLE_FIELD)
         self.title_field.setMaxLength(200)

@@ -12,7 +12,7 @@ MODELS: Final = "Models"
 
 THEME: Final = "Theme"
 TEXT_SIZE: Final = "Text size"
-CONTRAST_NOTE: Final = "Stronger lines, darker secondary text"
+CONTRAST_NOTE: Final = "Stronger lines, clearer secondary text"
 
 SEND_WITH: Final = "Send with"
 READ_AHEAD_NOTE: Final = "The open chat and long drafts are read before you send; not on battery"

@@ -34,6 +34,9 @@ def read(*, tokens: str, time: str) -> str:
     return f"Read {tokens}{_in(time)}"
 
 
+NOTHING_REREAD: Final = "Nothing re-read"
+
+
 def restored(*, tokens: str, time: str) -> str:
     return f"Restored {tokens} in {time}, nothing re-read"
 

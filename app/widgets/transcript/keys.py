@@ -12,7 +12,14 @@ from app.widgets.transcript.placement import Placement
 from app.widgets.transcript.walk import Walk
 
 PRESSING = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
+_SHIFTED = Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier
 UPWARDS = frozenset({Qt.Key.Key_Home, Qt.Key.Key_Up, Qt.Key.Key_PageUp})
+
+
+def is_typing(event: QKeyEvent) -> bool:
+    """Whether the key writes something."""
+    text = event.text()
+    return bool(text) and text.isprintable() and not event.modifiers() & ~_SHIFTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,10 +64,12 @@ class Placement:
             self._follower.released()
             self._anchor = Anchor(position.key, position.offset)
 
-    def opened(self) -> None:
-        """The first settling is done: who was left at the end follows it again."""
-        if self.distance_to_end < NEAR_END:
+    def opened(self) -> bool:
+        """The first settling is done: who was left at the end follows it again. True if so."""
+        is_near = self.distance_to_end < NEAR_END
+        if is_near:
             self._follower.sent()
+        return is_near
 
     def replace(self, items: Sequence[TranscriptItem]) -> None:
         """Other items take the place of the ones in the stack."""

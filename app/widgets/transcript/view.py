@@ -34,7 +34,7 @@ from app.widgets.transcript.finding import Finding
 from app.widgets.transcript.flush import Delta, DeltaBuffer
 from app.widgets.transcript.idle import IdleWork, ThinkingTick
 from app.widgets.transcript.jump import JumpPlace
-from app.widgets.transcript.keys import Keys
+from app.widgets.transcript.keys import Keys, is_typing
 from app.widgets.transcript.marks import MarkedBar
 from app.widgets.transcript.messages.answer import AnswerLayout
 from app.widgets.transcript.messages.body import Kit
@@ -72,6 +72,7 @@ class TranscriptView(QAbstractScrollArea):
     edit_cancelled = Signal(str)
     save_requested = Signal(str, str)  # a file's name, text
     selection_changed = Signal(bool)
+    typed = Signal(str)  # letters, for which there is another place
     walked = Signal(bool)  # by keys: whether they are at something in the transcript
 
     def __init__(
@@ -141,7 +142,8 @@ class TranscriptView(QAbstractScrollArea):
         self._stack.open(items, name)
         self._placement.open(position)
         self._show()
-        self._placement.opened()
+        if self._placement.opened():
+            self._reflow()
 
     def set_items(self, items: Sequence[TranscriptItem]) -> None:
         """Show another path or more messages of the same conversation."""
@@ -385,7 +387,11 @@ class TranscriptView(QAbstractScrollArea):
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if not self._keys.press(event):
+        if self._keys.press(event):
+            return
+        if is_typing(event):
+            self.typed.emit(event.text())
+        else:
             super().keyPressEvent(event)
 
     @override

@@ -84,7 +84,7 @@ def planned(
     ],
 )
 def test_each_phase_has_its_words(phase: Phase, line: StateLine) -> None:
-    assert state_line(phase) == line
+    assert replace(state_line(phase), short="") == line
 
 
 @pytest.mark.parametrize("restored", [0, 1, 500])

@@ -102,3 +102,13 @@ def places(stage: TranscriptStage) -> list[int]:
     assert isinstance(canvas, TranscriptCanvas)
     assert canvas.reader is not None
     return [canvas.reader.rect(number).top() for number in range(len(canvas.reader))]
+
+
+def test_where_there_is_no_room_the_line_says_what_matters(transcript: TranscriptStage) -> None:
+    """Its question's buttons are shown beside it."""
+    line = replace(INSTANT, text=f"{INSTANT.text} " * 3, short="Nothing re-read")
+    asked = replace(question(1, "H"), version=Version(2, 2))
+    transcript.show([asked, replace(answer(1, "H"), state_line=line)])
+    said_at_length = transcript.picture()
+    transcript.show([asked, replace(answer(1, "H"), state_line=replace(line, text=line.short))])
+    assert transcript.picture() == said_at_length

@@ -17,7 +17,6 @@ from app.widgets.transcript.rows.row import Action, Hit, Paint, Row, Target
 from app.words import commands
 
 _BAR = 3
-_BAR_WIDTH = 240
 _DOT = " · "
 _STOP = Target(Action.STOP)
 
@@ -39,7 +38,9 @@ class StateRow(Row):
         """Stop is seen however little room there is."""
         stop = f"{_DOT}{commands.STOP}" if self.can_stop else ""
         room = width - self._metrics.horizontalAdvance(stop)
-        self._text = self._metrics.elidedText(self._line.text, Qt.TextElideMode.ElideRight, room)
+        fits = self._metrics.horizontalAdvance(self._line.text) <= room
+        text = self._line.text if fits or not self._line.short else self._line.short
+        self._text = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
         self._width = width
         return self._face.line
 
@@ -79,8 +80,8 @@ class StateRow(Row):
         return QRectF(left, top, width, height).adjusted(-Space.S, 0, Space.S, 0)
 
     def _paint_bar(self, paint: Paint, fraction: float) -> None:
-        painter, width = paint.painter, min(self._width, self._look.px(_BAR_WIDTH))
-        track = QRectF(0, self._face.line, width, _BAR)
+        painter, width = paint.painter, self._metrics.horizontalAdvance(self._text)
+        track = QRectF(0, self._face.line + Space.HAIR, width, _BAR)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(self._look.colors.strong_line))
         painter.drawRoundedRect(track, _BAR / 2, _BAR / 2)
