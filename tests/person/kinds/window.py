@@ -62,7 +62,7 @@ def change_contrast(person: Person) -> bool:
 @kind("resize the window")
 def resize(person: Person) -> bool:
     room = person.window.screen().availableSize()
-    width = person.random.randint(640, room.width())
+    width = person.random.randint(640, room.width() - FRAME)
     height = person.random.randint(480, room.height() - FRAME)
     person.window.resize(width, height)
     person.settle()
