@@ -61,6 +61,7 @@ class ChatPane(QWidget):
         self.composer = Composer(theme, self)
         self._above = QWidget(self)
         self._layout = QVBoxLayout(self)
+        self._reading_note = ""
         self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._build()
         self._connect()
@@ -106,7 +107,7 @@ class ChatPane(QWidget):
     def _connect(self) -> None:
         core, composer = self._core, self.composer
         core.library.current_changed.connect(self._show_current)
-        core.library.list_changed.connect(self._refresh_chat)
+        core.library.list_changed.connect(self._on_list_changed)
         core.desk.changed.connect(self._on_changed)
         core.turns.activity_changed.connect(self._on_activity_changed)
         core.chat.refused.connect(self._on_refused)
@@ -160,6 +161,10 @@ class ChatPane(QWidget):
     def _on_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._shown:
             self._refresh_chat()
+
+    def _on_list_changed(self) -> None:
+        self._refresh_setup()  # presets begin an empty chat anew
+        self._refresh_recent()
 
     def _refresh_chat(self) -> None:
         self._refresh_setup()
@@ -230,7 +235,7 @@ class ChatPane(QWidget):
 
     def _refresh_words(self) -> None:
         """The empty chat's words, and the line below the composer."""
-        library, models = self._core.library, self._core.models
+        models = self._core.models
         conversation = self._core.desk.get(self._shown)
         empty = not has_messages(conversation)
         for part in (self._above, self.question, self.recent):
@@ -238,10 +243,16 @@ class ChatPane(QWidget):
         self.view.setVisible(not empty)
         note = model_note(models.status, models.cards) if empty else ""
         self.model_note.show_text(note)
-        others = [one for one in library.summaries if one.conversation_id != self._shown]
+        self._reading_note = reading_note(conversation, models.status)
+        self._refresh_recent()
+
+    def _refresh_recent(self) -> None:
+        """What follows from which chats there are."""
+        summaries, empty = self._core.library.summaries, not self.recent.isHidden()
+        others = [one for one in summaries if one.conversation_id != self._shown]
         self.recent.show_recent(others if empty else ())
-        privacy = PRIVACY if len(library.summaries) <= PRIVACY_CHATS and not note else ""
-        self.composer.set_caption(reading_note(conversation, models.status) or privacy)
+        is_new = len(summaries) <= PRIVACY_CHATS and self.model_note.isHidden()
+        self.composer.set_caption(self._reading_note or (PRIVACY if is_new else ""))
 
     def _place_composer(self) -> None:
         """In an empty chat its middle stands at a part of the window's height."""

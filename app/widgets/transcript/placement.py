@@ -65,11 +65,11 @@ class Placement:
             self._anchor = Anchor(position.key, position.offset)
 
     def opened(self) -> bool:
-        """The first settling is done: who was left at the end follows it again. True if so."""
-        is_near = self.distance_to_end < NEAR_END
-        if is_near:
+        """The first settling is done: who was left at the end follows it again. True if it is ahead."""
+        distance = self.distance_to_end
+        if distance < NEAR_END:
             self._follower.sent()
-        return is_near
+        return 0 < distance < NEAR_END
 
     def replace(self, items: Sequence[TranscriptItem]) -> None:
         """Other items take the place of the ones in the stack."""
