@@ -174,6 +174,7 @@ class Type:
     CODE = TextStyle(13, 20, 400, mono=True)
     TITLE = TextStyle(15, 18, 600)
     LOG = TextStyle(12, 16, 400, mono=True)
+    LABEL = TextStyle(13, 18, 500)
     CARD = TextStyle(13, 20)
     CARD_TITLE = TextStyle(13, 18, 600)
     REASONING = TextStyle(14, 22)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import islice
 
 from PySide6.QtCore import QEvent, QMimeData, Qt, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QKeyEvent,
     QResizeEvent,
-    QTextBlock,
     QTextCursor,
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -51,7 +50,8 @@ class ComposerEdit(MessageEdit):
 
     def _fit(self) -> None:
         """Grow with the text."""
-        num_lines = min(MAX_LINES, sum(self._line_counts()))
+        paragraphs = islice(self.lines.paragraphs(), MAX_LINES)
+        num_lines = min(MAX_LINES, sum(max(1, one.lineCount()) for one in paragraphs))
         height = num_lines * self.lines.line_height
         if height != self.height():
             self.setFixedHeight(height)
@@ -59,16 +59,6 @@ class ComposerEdit(MessageEdit):
         self.setVerticalScrollBarPolicy(
             policy.ScrollBarAsNeeded if num_lines == MAX_LINES else policy.ScrollBarAlwaysOff
         )
-
-    def _line_counts(self) -> Iterator[int]:
-        """Lines on screen of each paragraph; only as many paragraphs as matter are looked at."""
-        block: QTextBlock = self.document().begin()
-        for _ in range(MAX_LINES):
-            if not block.isValid():
-                return
-            self.lines.blockBoundingRect(block)  # lays the paragraph out
-            yield max(1, block.layout().lineCount())
-            block = block.next()
 
     @override
     def keyPressEvent(self, e: QKeyEvent) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QTextBlock, QTextDocument
+from PySide6.QtGui import QTextBlock, QTextDocument, QTextLayout
 from PySide6.QtWidgets import QLabel, QPlainTextDocumentLayout, QWidget
 from typing_extensions import override
 
@@ -37,6 +38,14 @@ class EvenLines(QPlainTextDocumentLayout):
             line.setPosition(place)
         rect.setHeight(count * self.line_height + below)
         return rect
+
+    def paragraphs(self) -> Iterator[QTextLayout]:
+        """Each laid out, from the first on; those that nobody asks for cost nothing."""
+        block = self.document().begin()
+        while block.isValid():
+            self.blockBoundingRect(block)
+            yield block.layout()
+            block = block.next()
 
 
 class Sentences(QLabel):

@@ -34,9 +34,8 @@ class ModelDelegate(QStyledItemDelegate):
         inner = rect.adjusted(Space.M, _PADDING, -Space.M, -_PADDING)
         end = self._paint_end(painter, inner, row, marked=marked)
         top = QRect(inner.left(), inner.top(), end - inner.left(), Type.UI.line)
-        name_style = TextStyle(Type.UI.size, Type.UI.line, 500)
         self._text(
-            painter, top, row.name, name_style, colors.text if row.usable else colors.tertiary
+            painter, top, row.name, Type.LABEL, colors.text if row.usable else colors.tertiary
         )
         second = top.translated(0, Type.UI.line + Space.HAIR)
         second.setHeight(Type.SMALL.line)

@@ -11,7 +11,6 @@ reading it from end to start.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -38,7 +37,7 @@ from app.settings import Appearance
 from app.theme.palette import Theme
 from app.widgets.main_window import MainWindow
 from engine.types import ConversationId, FinishReason, PromptPlan, Role, SamplingParams, Usage
-from tests.benchmarks.bench_transcript import conversation, ms, quantile, wait_ms
+from tests.benchmarks.bench_transcript import conversation, ms, quantile, report, wait_ms
 from tests.fakes.rig import NOON, Rig
 
 SIZES = (20, 200, 1000, 4000)
@@ -134,7 +133,7 @@ def bench_switch(folder: Path, sizes: list[int]) -> None:
             stage.switch(HOME)
         for name, spent in (("first", first), ("again", again)):
             report(
-                "switch",
+                "window.switch",
                 messages=size,
                 shown=name,
                 median_ms=ms(quantile(spent, 0.5)),
@@ -160,18 +159,13 @@ def bench_memory(folder: Path, size: int) -> None:
         wait_ms(0)
     read = process.memory_info().rss
     report(
-        "memory",
+        "window.memory",
         messages=size,
         characters=sum(len(item.text) for item in conversation(size)),
         opened_mb=round((opened - before) / 1e6, 1),
         read_through_mb=round((read - before) / 1e6, 1),
     )
     stage.close()
-
-
-def report(name: str, **figures: object) -> None:
-    sys.stdout.write(json.dumps({"benchmark": f"window.{name}", **figures}) + "\n")
-    sys.stdout.flush()
 
 
 def main() -> None:

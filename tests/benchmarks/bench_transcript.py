@@ -166,7 +166,12 @@ def bench_open(theme: Theme, num_messages: int) -> None:
         spent.append(perf_counter() - started)
         view.close()
         view.deleteLater()
-    report("open", messages=num_messages, median_ms=ms(quantile(spent, 0.5)), max_ms=ms(max(spent)))
+    report(
+        "transcript.open",
+        messages=num_messages,
+        median_ms=ms(quantile(spent, 0.5)),
+        max_ms=ms(max(spent)),
+    )
 
 
 def bench_settle(theme: Theme, num_messages: int) -> None:
@@ -185,8 +190,15 @@ def bench_settle(theme: Theme, num_messages: int) -> None:
         view.resize(NARROW - 10 * step, SIZE[1])  # every line wraps elsewhere
         view.viewport().repaint()
         steps.append(perf_counter() - started)
-    report("settle", messages=num_messages, seconds=round(settled_s, 2), **gaps.figures())
-    report("resize", messages=num_messages, p50_ms=ms(quantile(steps, 0.5)), max_ms=ms(max(steps)))
+    report(
+        "transcript.settle", messages=num_messages, seconds=round(settled_s, 2), **gaps.figures()
+    )
+    report(
+        "transcript.resize",
+        messages=num_messages,
+        p50_ms=ms(quantile(steps, 0.5)),
+        max_ms=ms(max(steps)),
+    )
     view.close()
     view.deleteLater()
 
@@ -202,7 +214,9 @@ def bench_scroll(theme: Theme, num_messages: int) -> None:
         wait_ms(0)
         steps.append(perf_counter() - started)
     p50, p95 = ms(quantile(steps, 0.5)), ms(quantile(steps, 0.95))
-    report("scroll", messages=num_messages, p50_ms=p50, p95_ms=p95, max_ms=ms(max(steps)))
+    report(
+        "transcript.scroll", messages=num_messages, p50_ms=p50, p95_ms=p95, max_ms=ms(max(steps))
+    )
     view.close()
     view.deleteLater()
 
@@ -223,7 +237,7 @@ def bench_find(theme: Theme, num_messages: int) -> None:
             view.finding.go(1)
             stepped = perf_counter()
             report(
-                "find",
+                "transcript.find",
                 messages=num_messages,
                 settled=settled,
                 word=word,
@@ -294,7 +308,7 @@ def bench_stream(theme: Theme, text: str, *, tokens_per_s: float, follow: bool) 
         lambda: view.finish(replace(item, text=text, status=ItemStatus.COMPLETE)),
     )
     report(
-        "stream",
+        "transcript.stream",
         follow=follow,
         tokens=source.num_tokens,
         seconds=round(perf_counter() - started, 1),
@@ -395,7 +409,7 @@ def bench_answer(theme: Theme, text: str, *, in_browser: bool) -> float:
             "complete": view.text_of(NEW) == text,
         }
     report(
-        "answer",
+        "transcript.answer",
         browser=in_browser,
         tokens=source.num_tokens,
         active=window.isActiveWindow(),
@@ -412,7 +426,7 @@ def bench_answer(theme: Theme, text: str, *, in_browser: bool) -> float:
 def bench_answers(theme: Theme, text: str) -> None:
     ours = bench_answer(theme, text, in_browser=False)
     theirs = bench_answer(theme, text, in_browser=True)
-    report("answer", browser_to_ours_gap_p95=round(theirs / ours, 2))
+    report("transcript.answer", browser_to_ours_gap_p95=round(theirs / ours, 2))
 
 
 def ms(seconds: float) -> float:
@@ -425,7 +439,7 @@ def quantile(values: list[float], share: float) -> float:
 
 
 def report(name: str, **figures: object) -> None:
-    sys.stdout.write(json.dumps({"benchmark": f"transcript.{name}", **figures}) + "\n")
+    sys.stdout.write(json.dumps({"benchmark": name, **figures}) + "\n")
     sys.stdout.flush()
 
 

@@ -15,7 +15,6 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
     QResizeEvent,
-    QTextBlock,
     QTextCursor,
 )
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
@@ -141,14 +140,13 @@ class MessageEditor(QWidget):
 
     def _line_widths(self) -> Iterator[float]:
         """Of each line on the screen; of a text that scrolls, of as many as show that."""
-        block: QTextBlock = self._text.document().begin()
         num_lines = 0
-        while block.isValid() and num_lines <= MAX_LINES:
-            self._text.lines.blockBoundingRect(block)
-            lines = block.layout()
-            num_lines += lines.lineCount()
-            yield from (lines.lineAt(at).naturalTextWidth() for at in range(lines.lineCount()))
-            block = block.next()
+        for paragraph in self._text.lines.paragraphs():
+            num_lines += paragraph.lineCount()
+            lines = map(paragraph.lineAt, range(paragraph.lineCount()))
+            yield from (line.naturalTextWidth() for line in lines)
+            if num_lines > MAX_LINES:
+                return
 
     def _place(self) -> None:
         """Have the text where the bubble has it. It is as wide as it may get, and cut off at the edge."""

@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPen
 from typing_extensions import override
 
 from app.theme.icons import Icon
-from app.theme.tokens import Radius, Size, Space, TextStyle, Type
+from app.theme.tokens import Radius, Size, Space, Type
 from app.viewmodels.blocks import LINE_BREAK
 from app.widgets.transcript.rows.flow import TextFlow
 from app.widgets.transcript.rows.look import Look
@@ -19,7 +19,6 @@ _ICON = 16
 _RETRY = Target(Action.RETRY)
 _DETAILS = Target(Action.TOGGLE_DETAILS)
 _COPY = Target(Action.COPY_DETAILS)
-_LABEL = TextStyle(Type.UI.size, Type.UI.line, 500)
 
 
 class ErrorRow(Row):
@@ -101,7 +100,7 @@ class ErrorRow(Row):
     def _place_buttons(self, y: float) -> dict[Target, QRectF]:
         """Side by side; before Details there is room for its chevron."""
         look, x, placed = self._look, float(self._left), dict[Target, QRectF]()
-        metrics = QFontMetricsF(look.face(_LABEL).font)
+        metrics = QFontMetricsF(look.face(Type.LABEL).font)
         for target, label in self._labels.items():
             chevron = look.px(_ICON) if target == _DETAILS else 0
             width = metrics.horizontalAdvance(label) + 2 * look.px(Space.M) + chevron
@@ -113,7 +112,7 @@ class ErrorRow(Row):
         """Retry has an outline and is filled below the mouse; the others are underlined."""
         look, painter, error = self._look, paint.painter, self._look.colors.error
         hovered, ink = paint.hovered == target, error.ink
-        font = QFont(look.face(_LABEL).font)
+        font = QFont(look.face(Type.LABEL).font)
         if target == _RETRY:
             painter.setPen(QPen(QColor(error.ink), 1))
             painter.setBrush(QColor(error.ink if hovered else error.tint))
