@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -29,6 +30,13 @@ class _Held:
     text: str
 
 
+class _Waiter(NamedTuple):
+    """Somebody for whom a conversation is read."""
+
+    on_ready: Callable[[Conversation], None]
+    on_error: Callable[[Exception], None]
+
+
 class Desk(QObject):
     """Open conversations by id, least recently used first."""
 
@@ -41,7 +49,9 @@ class Desk(QObject):
         self._open: dict[ConversationId, Conversation] = {}
         self._held: dict[ConversationId, _Held] = {}
         self._queued: dict[ConversationId, str] = {}
+        self._reading: dict[ConversationId, list[_Waiter]] = {}
         self.shown: ConversationId | None = None  # stays in memory, too
+        self._expected: ConversationId | None = None  # and this
         self._pinned: set[ConversationId] = set()
         self._unsaved: set[ConversationId] = set()
         self._retry = QTimer(self, singleShot=True, interval=RETRY_MS)
@@ -70,9 +80,13 @@ class Desk(QObject):
             self.add(self._open[conversation_id])
             on_ready(self._open[conversation_id])
         else:
-            self._store.load(
-                conversation_id, lambda loaded: self._on_loaded(loaded, on_ready), on_error
-            )
+            self._read(conversation_id).append(_Waiter(on_ready, on_error))
+
+    def expect(self, conversation_id: ConversationId) -> None:
+        """Read a conversation that may be opened next. It takes nobody's place: the next one has its own."""
+        self._expected = conversation_id
+        if conversation_id not in self._open:
+            self._read(conversation_id)
 
     def put(self, conversation: Conversation) -> None:
         """Replace the value and save it."""
@@ -161,20 +175,34 @@ class Desk(QObject):
             draft=join_texts(held.text, value.draft),
         )
 
+    def _read(self, conversation_id: ConversationId) -> list[_Waiter]:
+        """Have it read, once, and return who waits for that."""
+        if conversation_id not in self._reading:
+            self._reading[conversation_id] = []
+            self._store.load(
+                conversation_id,
+                self._on_loaded,
+                lambda error: self._on_unreadable(conversation_id, error),
+            )
+        return self._reading[conversation_id]
+
     def _trim(self) -> None:
-        spare = [
-            conversation_id
-            for conversation_id in self._open
-            if conversation_id not in {*self._pinned, *self._unsaved, *self._queued, self.shown}
-        ]
+        kept = {*self._pinned, *self._unsaved, *self._queued, self.shown, self._expected}
+        spare = [conversation_id for conversation_id in self._open if conversation_id not in kept]
         for conversation_id in spare[:-KEPT]:
             del self._open[conversation_id]
             self._store.release(conversation_id)
 
-    def _on_loaded(self, loaded: Conversation, on_ready: Callable[[Conversation], None]) -> None:
-        conversation = self._open.get(loaded.conversation_id, loaded)
-        self.add(conversation)
-        on_ready(conversation)
+    def _on_loaded(self, loaded: Conversation) -> None:
+        waiting = self._reading.pop(loaded.conversation_id)
+        self._open = {loaded.conversation_id: loaded, **self._open}
+        for waiter in waiting:
+            self.open(loaded.conversation_id, waiter.on_ready, waiter.on_error)
+        self._trim()
+
+    def _on_unreadable(self, conversation_id: ConversationId, error: Exception) -> None:
+        for waiter in self._reading.pop(conversation_id):
+            waiter.on_error(error)
 
     def _on_save_failed(self, conversation_id: ConversationId, error: Exception) -> None:
         self._unsaved.add(conversation_id)

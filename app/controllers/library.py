@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
@@ -82,7 +83,7 @@ class LibraryController(QObject):
         """Read the list, then open the conversation that was on show last."""
 
         def on_summaries(summaries: tuple[ConversationSummary, ...]) -> None:
-            self._on_reread(summaries)
+            self._on_summaries(summaries)
             is_untouched = self._is_blank(self._desk.get(self.current))
             if last is not None and last in self._summaries and is_untouched:
                 self.select(last)
@@ -110,26 +111,16 @@ class LibraryController(QObject):
         if conversation_id != self.current:
             self._desk.open(conversation_id, self._on_opened, self._on_open_failed)
 
+    def expect(self, conversation_id: ConversationId) -> None:
+        """Read a conversation that may be selected next."""
+        self._desk.expect(conversation_id)
+
     def rename(self, conversation_id: ConversationId, title: str) -> None:
-        if conversation_id in self._desk:
-            self._desk.put(set_title(self._desk.get(conversation_id), title))
-            return
-        self._store.run(
-            lambda store: store.rename(conversation_id, title),
-            lambda _none: self._reread(),
-            self._on_failed,
-        )
+        self._change(conversation_id, lambda conversation: set_title(conversation, title))
 
     def keep_ready(self, conversation_id: ConversationId, keep: bool) -> None:  # noqa: FBT001 (the value)
         """Keep a conversation's state when others make room, or no longer."""
-        if conversation_id in self._desk:
-            self._desk.put(replace(self._desk.get(conversation_id), keep_ready=keep))
-            return
-        self._store.run(
-            lambda store: store.set_keep_ready(conversation_id, keep),
-            lambda _none: self._on_kept(conversation_id, keep),
-            self._on_failed,
-        )
+        self._change(conversation_id, lambda conversation: replace(conversation, keep_ready=keep))
 
     def delete(self, conversation_id: ConversationId) -> None:
         """Take a conversation off the list; undoing brings it back."""
@@ -185,16 +176,17 @@ class LibraryController(QObject):
     def _remember_current(self) -> None:
         self.selected.emit(self.current if self.current in self._summaries else None)
 
-    def _on_kept(self, conversation_id: ConversationId, keep: bool) -> None:  # noqa: FBT001 (the value)
-        if conversation_id in self._summaries:
-            summary = self._summaries[conversation_id]
-            self._summaries[conversation_id] = replace(summary, keep_ready=keep)
-            self.list_changed.emit()
+    def _change(
+        self, conversation_id: ConversationId, change: Callable[[Conversation], Conversation]
+    ) -> None:
+        """Change a conversation, which may have to be read for that."""
+        self._desk.open(
+            conversation_id,
+            lambda conversation: self._desk.put(change(conversation)),
+            self._on_failed,
+        )
 
-    def _reread(self) -> None:
-        self._store.run(lambda store: store.summaries(), self._on_reread, self._on_failed)
-
-    def _on_reread(self, summaries: tuple[ConversationSummary, ...]) -> None:
+    def _on_summaries(self, summaries: tuple[ConversationSummary, ...]) -> None:
         """What changed here while the store was read is newer than what it read."""
         for summary in summaries:
             conversation_id = summary.conversation_id

@@ -15,7 +15,6 @@ from app.conversation.tree import (
     Node,
     NodeId,
     add_nodes,
-    set_title,
 )
 from app.store import statements
 from app.store.conversation_rows import (
@@ -112,18 +111,6 @@ class ConversationStore:
     def save_text(self, reply_id: NodeId, *, content: str, reasoning: str) -> None:
         """Write all that a streaming reply says so far; a reply that has ended stays as it is."""
         self._database.run(statements.SAVE_TEXT, (content, reasoning, reply_id))
-
-    def save_draft(self, conversation_id: ConversationId, draft: str) -> None:
-        self._database.run(statements.SET_DRAFT, (draft, conversation_id))
-
-    def rename(self, conversation_id: ConversationId, title: str) -> None:
-        """set_title for a conversation that is not in memory."""
-        conv = self.load(conversation_id)
-        self.save(set_title(conv, title), since=conv)
-
-    def set_keep_ready(self, conversation_id: ConversationId, keep_ready: bool) -> None:  # noqa: FBT001 (the value)
-        """Write it for a conversation that is not in memory."""
-        self._database.run(statements.SET_KEEP_READY, (keep_ready, conversation_id))
 
     def delete(self, conversation_id: ConversationId, *, now: float) -> None:
         """Take a conversation out of the list; for 30 days restore brings it back."""

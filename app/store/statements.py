@@ -30,8 +30,6 @@ SELECT_SUMMARIES = _select(
 # ever goes back to NULL.
 _CHANGES = _assign("{0} = coalesce(?, {0})", ConversationRow._fields[1:])
 UPDATE_CONVERSATION = f"UPDATE conversations SET {_CHANGES} WHERE conversation_id = ?"  # noqa: S608 - only constants
-SET_DRAFT = "UPDATE conversations SET draft = ? WHERE conversation_id = ?"
-SET_KEEP_READY = "UPDATE conversations SET keep_ready = ? WHERE conversation_id = ?"
 SET_DELETED_AT = "UPDATE conversations SET deleted_at = ? WHERE conversation_id = ?"
 PURGE = "DELETE FROM conversations WHERE deleted_at <= ?"
 

@@ -17,11 +17,10 @@ from app.conversation.tree import (
     versions,
 )
 from app.viewmodels.live import LiveReply
-from app.viewmodels.state_line import Planned, state_line
+from app.viewmodels.state_line import Phase, Planned
 from app.viewmodels.transcript import (
     ItemStatus,
     ReplyFigures,
-    StateLine,
     TranscriptItem,
     Version,
 )
@@ -129,7 +128,7 @@ def _reply_item(
         status=_STATUS[node.status],
         version=version,
         figures=_figures(node, earlier_model),
-        state_line=_stored_line(node.generation),
+        phase=_stored_phase(node.generation),
         problem=node.problem,
         cut=_cut(node),
         can_continue=goes_on,
@@ -145,7 +144,7 @@ def _live_item(stored: TranscriptItem, live: LiveReply) -> TranscriptItem:
         reasoning=live.reasoning,
         status=ItemStatus.STREAMING,
         version=stored.version,
-        state_line=state_line(live.phase),
+        phase=live.phase,
     )
 
 
@@ -179,13 +178,11 @@ def _figures(reply: Node, earlier_model: str | None) -> ReplyFigures | None:
     )
 
 
-def _stored_line(generation: Generation | None) -> StateLine | None:
+def _stored_phase(generation: Generation | None) -> Phase | None:
     if generation is None or generation.usage is None:
         return None
     usage = generation.usage
-    return state_line(
-        Planned(plan=usage.plan, restore_ms=usage.restore_ms, prefill_ms=usage.prefill_ms)
-    )
+    return Planned(plan=usage.plan, restore_ms=usage.restore_ms, prefill_ms=usage.prefill_ms)
 
 
 def _reasoning_s(generation: Generation | None, reply: ReplyTokens | None) -> float | None:

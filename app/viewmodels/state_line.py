@@ -6,11 +6,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from app.viewmodels import figures
-from app.viewmodels.transcript import StateKind, StateLine
 from app.words import state as words, units
 from engine.types import PromptPlan
+
+
+class StateKind(StrEnum):
+    """What was done with the conversation's state before the answer; decides the colour.
+
+    WAITING says nothing about the state: a model loads, other answers come first. READ is what any
+    message needs, its own tokens; only what was known before is REPLAYED.
+    """
+
+    WAITING = "waiting"
+    READ = "read"
+    INSTANT = "instant"
+    ON_DISK = "on_disk"
+    REPLAYED = "replayed"
+
+
+@dataclass(frozen=True, slots=True)
+class StateLine:
+    """One line above an answer. fraction, 0 to 1, adds a progress bar; details are sentences."""
+
+    kind: StateKind
+    text: str
+    fraction: float | None = None
+    details: tuple[str, ...] = ()
+    can_stop: bool = False  # Stop stands at its end
+    short: str = ""  # what is said where there is no room for the text
+
+    @property
+    def explained(self) -> str:
+        """All that can be said, a sentence a line."""
+        return "\n".join((self.text, *self.details))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +129,16 @@ def _reading(phase: Reading) -> StateLine:
 
 def _planned(phase: Planned) -> StateLine:
     plan = phase.plan
-    why = tuple(reason.text for reason in plan.reasons)
+    why = tuple([reason.text for reason in plan.reasons])
+    if plan.restored > 0 and plan.replayed == 0:
+        speed = figures.milliseconds(phase.restore_ms)
+        text = words.restored(tokens=units.tokens(plan.restored), time=speed)
+        return StateLine(StateKind.INSTANT, text, details=why, short=words.NOTHING_REREAD)
     time = "" if phase.prefill_ms is None else figures.milliseconds(phase.prefill_ms)
     if plan.replayed > 0:
         text = words.replayed(
             tokens=units.tokens(plan.replayed), read_too=figures.count(plan.read), time=time
         )
         return StateLine(StateKind.REPLAYED, text, details=why)
-    if plan.restored > 0:
-        speed = figures.milliseconds(phase.restore_ms)
-        text = words.restored(tokens=units.tokens(plan.restored), time=speed)
-        return StateLine(StateKind.INSTANT, text, details=why, short=words.NOTHING_REREAD)
     text = words.read(tokens=units.tokens(plan.read), time=time)
     return StateLine(StateKind.READ, text, details=why)

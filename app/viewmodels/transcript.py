@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.viewmodels.state_line import Phase, StateLine, state_line
 from engine.types import Problem, Role
 
 
@@ -18,37 +19,6 @@ class ItemStatus(StrEnum):
     COMPLETE = "complete"
     STOPPED = "stopped"
     FAILED = "failed"
-
-
-class StateKind(StrEnum):
-    """What was done with the conversation's state before the answer; decides the colour.
-
-    WAITING says nothing about the state: a model loads, other answers come first. READ is what any
-    message needs, its own tokens; only what was known before is REPLAYED.
-    """
-
-    WAITING = "waiting"
-    READ = "read"
-    INSTANT = "instant"
-    ON_DISK = "on_disk"
-    REPLAYED = "replayed"
-
-
-@dataclass(frozen=True, slots=True)
-class StateLine:
-    """One line above an answer. fraction, 0 to 1, adds a progress bar; details are sentences."""
-
-    kind: StateKind
-    text: str
-    fraction: float | None = None
-    details: tuple[str, ...] = ()
-    can_stop: bool = False  # Stop stands at its end
-    short: str = ""  # what is said where there is no room for the text
-
-    @property
-    def explained(self) -> str:
-        """All that can be said, a sentence a line."""
-        return "\n".join((self.text, *self.details))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +51,17 @@ class TranscriptItem:
     status: ItemStatus = ItemStatus.COMPLETE
     version: Version = Version()
     figures: ReplyFigures | None = None
-    state_line: StateLine | None = None
+    phase: Phase | None = None  # of an answer: what is done for it, or was
     problem: Problem | None = None
     cut: str = ""  # why the answer ends before its end
     can_continue: bool = False
     can_delete: bool = False
     editing: bool = False
+
+    @property
+    def state_line(self) -> StateLine | None:
+        """Worded when it is asked for: of most answers it never is."""
+        return None if self.phase is None else state_line(self.phase)
 
 
 @dataclass(frozen=True, slots=True)

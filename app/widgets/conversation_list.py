@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPoint, QRect, QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
+from PySide6.QtCore import QModelIndex, QPoint, QRect, QSignalBlocker, Qt, QTimer, Signal
+from PySide6.QtGui import QContextMenuEvent, QCursor, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 from typing_extensions import override
 
@@ -14,11 +14,14 @@ from app.widgets.menu import Menu, pop_up
 from app.words import commands, window as words
 from engine.types import ConversationId
 
+REST_MS = 30  # who only passes by is gone by then; nobody clicks that soon
+
 
 class ConversationList(QListView):
     """Shows a ConversationsModel."""
 
     chosen = Signal(object)  # ConversationId
+    pointed_at = Signal(object)  # ConversationId: the pointer rests on it
     delete_requested = Signal(object)  # ConversationId
     keep_ready_requested = Signal(object, bool)  # ConversationId, whether
 
@@ -30,6 +33,9 @@ class ConversationList(QListView):
         self.setItemDelegate(delegate)
         self.setAccessibleName(words.CHATS)
         self.setMouseTracking(True)
+        self._rest = QTimer(self, singleShot=True, interval=REST_MS)
+        self._rest.timeout.connect(self._on_rest)
+        self.entered.connect(self._on_entered)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         trigger = QAbstractItemView.EditTrigger
@@ -67,6 +73,15 @@ class ConversationList(QListView):
 
     def _on_menu_requested(self, index: QModelIndex, rect: QRect) -> None:
         self._show_menu(index, self.viewport().mapToGlobal(rect.bottomLeft()))
+
+    def _on_entered(self, _index: QModelIndex) -> None:
+        self._rest.start()
+
+    def _on_rest(self) -> None:
+        index = self.indexAt(self.viewport().mapFromGlobal(QCursor.pos()))
+        row = self._rows.row_at(index) if index.isValid() else None
+        if isinstance(row, ConversationRow):
+            self.pointed_at.emit(row.conversation_id)
 
     def _on_current_changed(self, current: QModelIndex) -> None:
         row = self._rows.row_at(current) if current.isValid() else None

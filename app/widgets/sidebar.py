@@ -80,6 +80,7 @@ class Sidebar(QWidget):
 
     def _connect(self, core: Core, actions: Actions) -> None:
         self.list.chosen.connect(self._library.select)
+        self.list.pointed_at.connect(self._library.expect)
         self.list.delete_requested.connect(self._library.delete)
         self.list.keep_ready_requested.connect(self._library.keep_ready)
         self._rows.rename_requested.connect(self._library.rename)

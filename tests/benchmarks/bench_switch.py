@@ -3,7 +3,8 @@
     QT_QPA_PLATFORM=offscreen QT_SCALE_FACTOR=2 python tests/benchmarks/bench_switch.py [MESSAGES ...]
 
 The engine is the fake one; store, controllers and window are real. Each time is from the choice in the
-list to the end of the painting. first: read from the store and never shown; again: shown before.
+list to the end of the painting. first: never shown, read from the store after the choice; pointed at:
+the pointer has rested on it, as before a click; again: shown before.
 Memory is what the process grew by, each chat in a process of its own: opened at its end, and after
 reading it from end to start.
 """
@@ -41,7 +42,7 @@ from tests.benchmarks.bench_transcript import conversation, ms, quantile, report
 from tests.fakes.rig import NOON, Rig
 
 SIZES = (20, 200, 1000, 4000)
-ROUNDS = 15
+ROUNDS = 8
 GENERATION = Generation(
     model_path="/models/Tiny-9B-4bit",
     model_name="Tiny-9B-4bit",
@@ -98,6 +99,11 @@ class Stage:
         self.window.show()
         wait_ms(500)
 
+    def rest_on(self, name: str) -> None:
+        self.rig.library.expect(ConversationId(name))
+        while ConversationId(name) not in self.rig.desk:
+            wait_ms(5)
+
     def switch(self, name: str) -> float:
         """Show a chat; the seconds until it is painted."""
         loop = QEventLoop()
@@ -118,20 +124,24 @@ class Stage:
 
 
 def bench_switch(folder: Path, sizes: list[int]) -> None:
-    chats = [stored_chat(f"{size}-{number}", size) for size in sizes for number in range(ROUNDS)]
+    chats = [
+        stored_chat(f"{size}-{number}", size) for size in sizes for number in range(2 * ROUNDS)
+    ]
     stage = Stage(folder, [stored_chat(HOME, 20), *chats])
     stage.switch(HOME)
     for size in sizes:
-        first: list[float] = []
-        again: list[float] = []
-        for number in range(ROUNDS):
-            first.append(stage.switch(f"{size}-{number}"))
+        spent_s: dict[str, list[float]] = {"first": [], "pointed at": [], "again": []}
+        for number in range(2 * ROUNDS):
+            name = f"{size}-{number}"
+            if number % 2:
+                stage.rest_on(name)
+            spent_s["pointed at" if number % 2 else "first"].append(stage.switch(name))
             wait_ms(50)
             stage.switch(HOME)
             wait_ms(50)
-            again.append(stage.switch(f"{size}-{number}"))
+            spent_s["again"].append(stage.switch(name))
             stage.switch(HOME)
-        for name, spent in (("first", first), ("again", again)):
+        for name, spent in spent_s.items():
             report(
                 "window.switch",
                 messages=size,

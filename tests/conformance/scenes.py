@@ -14,8 +14,6 @@ from PySide6.QtTest import QTest
 from app.settings import Appearance
 from app.viewmodels.transcript import (
     ItemStatus,
-    StateKind,
-    StateLine,
     TranscriptItem,
     Version,
 )
@@ -23,7 +21,7 @@ from app.widgets.transcript.rows.row import Action
 from app.widgets.transcript.view import TranscriptView
 from engine.errors import OutOfMemoryError
 from engine.types import Channel
-from tests.fakes.transcript_samples import answer, question
+from tests.fakes.transcript_samples import READING, answer, question, restored
 
 GRID = 6  # pixels; every target is larger
 LEFT = Qt.MouseButton.LeftButton
@@ -177,15 +175,8 @@ _FAILED = replace(
     ).problem,
     cut="Interrupted",
 )
-_READING = StateLine(
-    StateKind.REPLAYED,
-    "Reading 4,096 of 12,431 tokens \u00b7 about 9 s left",
-    4096 / 12431,
-    can_stop=True,
-)
-_INSTANT = StateLine(StateKind.INSTANT, "Restored 12,431 tokens in 6 ms, nothing re-read")
 _ANSWERED = replace(
-    answer(0, SHORT, version=Version(2, 3)), reasoning=THOUGHT, reasoning_s=4.1, state_line=_INSTANT
+    answer(0, SHORT, version=Version(2, 3)), reasoning=THOUGHT, reasoning_s=4.1, phase=restored()
 )
 
 SCENES: dict[str, Scene] = {
@@ -233,7 +224,9 @@ SCENES: dict[str, Scene] = {
         ),
         is_sharp=True,
     ),
-    "reading-dark": Scene(_turn(replace(_WRITING, state_line=_READING)), is_dark=True),
+    "reading-dark": Scene(
+        _turn(replace(_WRITING, phase=replace(READING, replayed=9, eta_s=9.0))), is_dark=True
+    ),
     "question-long": Scene(_turn(answer(0, "Yes."), "\n".join(f"Line {n}" for n in range(1, 31)))),
     "question-edited": Scene(
         (replace(question(0, "What is a matrix? " * 5), editing=True), answer(0, SHORT))

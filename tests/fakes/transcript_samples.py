@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from app.viewmodels.state_line import Planned, Reading
 from app.viewmodels.transcript import ReplyFigures, TranscriptItem, Version
-from engine.types import Role
+from engine.types import PromptPlan, Reason, ReasonKind, Role
 
 CODE = """```python
 def restore(chat, node):
@@ -124,6 +125,19 @@ ANSWERS = {
 
 
 ONLY = Version()
+READING = Reading(done=4_096, total=12_431, replayed=0, eta_s=None)
+
+
+def restored(num_tokens: int = 12_431, *reasons: str) -> Planned:
+    """The state of an answer of which nothing was read again."""
+    why = tuple(
+        Reason(kind=ReasonKind.NEW_MESSAGE, num_tokens=24, at=num_tokens, text=text)
+        for text in reasons
+    )
+    plan = PromptPlan(
+        prompt_tokens=num_tokens + 24, restored=num_tokens, replayed=0, read=24, reasons=why
+    )
+    return Planned(plan=plan, restore_ms=6.0)
 
 
 def question(number: int, text: str = "", *, version: Version = ONLY) -> TranscriptItem:

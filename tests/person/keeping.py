@@ -54,7 +54,7 @@ def _unsent(person: Person) -> str:
 
 def _lasting(item: TranscriptItem) -> TranscriptItem:
     """What is said of the way that an answer came is not kept; nor is an editor that stands open."""
-    return replace(item, state_line=None, figures=None, reasoning_s=None, editing=False)
+    return replace(item, phase=None, figures=None, reasoning_s=None, editing=False)
 
 
 def relaunch(person: Person) -> None:

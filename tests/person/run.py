@@ -73,7 +73,7 @@ def run_person(
 def _choose(random: Random, done: Counter[str]) -> str:
     """What was done least is the likeliest."""
     names = list(KINDS)
-    return random.choices(names, [1 / (1 + done[name]) for name in names])[0]
+    return random.choices(names, [1 / (1 + done[name]) ** 3 for name in names])[0]
 
 
 def _prepare(person: Person) -> None:

@@ -37,15 +37,17 @@ class EditorPlace(QObject):
 
     def sync(self, look: Look) -> int | None:
         """Open or close the editor as the items say; the message whose editor is opened now, if any."""
-        edited = next((layout for layout in self._stack.layouts if layout.item.editing), None)
-        key = "" if edited is None else edited.item.key
+        edited = next((item for item in self._stack.items if item.editing), None)
+        key = "" if edited is None else edited.key
         if key == self._key:
             return None
         self._close()
-        if not isinstance(edited, UserLayout):
+        index = self._stack.index_of(key)
+        layout = None if index is None else self._stack.layouts[index]
+        if not isinstance(layout, UserLayout):
             return None
-        self._open(edited, look)
-        return self._stack.index_of(key)
+        self._open(layout, look)
+        return index
 
     def cancel(self) -> None:
         """Close the editor; what was typed is not wanted."""

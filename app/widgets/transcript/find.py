@@ -69,7 +69,7 @@ class Finder:
         one = self._choose(step)
         if one is None:
             return Found()
-        self._key, self._nth = self._stack.layouts[one.message].item.key, one.nth
+        self._key, self._nth = self._stack.items[one.message].key, one.nth
         if step:
             self._near = one.message
         self.selection = self._selection_of(one)

@@ -73,7 +73,7 @@ class Placement:
 
     def replace(self, items: Sequence[TranscriptItem]) -> None:
         """Other items take the place of the ones in the stack."""
-        before = [layout.item for layout in self._stack.layouts]
+        before = self._stack.items
         switch = self._version_switch(items)
         self._stack.set_items(items)
         if _was_sent(before, items):
@@ -94,14 +94,14 @@ class Placement:
         """The reader wants to see the beginning, however high what is above turns out to be."""
         self.hold()
         if len(self._stack):
-            self._anchor = Anchor(self._stack.layouts[0].item.key, -self._stack.top(0))
+            self._anchor = Anchor(self._stack.items[0].key, -self._stack.top(0))
 
     def reveal(self, caret: Caret) -> None:
         """Bring a line of text into view, unless it is: a third from the top.
 
         Something may lie over the last ones.
         """
-        key = self._stack.layouts[caret.message].item.key
+        key = self._stack.items[caret.message].key
         y = self._stack.y_of(Anchor(key, 0, caret.place))
         self.hold()
         if y is not None and not self.top <= y <= self.top + self._height - 2 * LINE_STEP:
@@ -122,7 +122,7 @@ class Placement:
         if not len(self._stack):
             return None
         index = self._stack.at(self.top)
-        key = self._stack.layouts[index].item.key
+        key = self._stack.items[index].key
         return ScrollPosition(key, self.top - self._stack.top(index))
 
     def scroll_by(self, pixels: int) -> None:
@@ -185,16 +185,16 @@ class Placement:
     def _answer_top(self) -> int | None:
         """Return the scroll value that shows the answer being written from its first line."""
         last = len(self._stack) - 1
-        if last < 0 or self._stack.layouts[last].item.status is not ItemStatus.STREAMING:
+        if last < 0 or self._stack.items[last].status is not ItemStatus.STREAMING:
             return None
         return self._stack.top(last) - self._kit.look.px(Size.MESSAGE_GAP)
 
     def _version_switch(self, items: Sequence[TranscriptItem]) -> Anchor | None:
         """Return where the version switch is, if the first message that differs shows one."""
-        for index, (layout, item) in enumerate(zip(self._stack.layouts, items, strict=False)):
-            if layout.item.key != item.key:
-                y = self._stack.top(index) + layout.actions_top - self.top
-                is_visible = layout.item.version.count > 1 and 0 <= y < self._height
+        for index, (shown, item) in enumerate(zip(self._stack.items, items, strict=False)):
+            if shown.key != item.key:
+                y = self._stack.top(index) + self._stack.layouts[index].actions_top - self.top
+                is_visible = shown.version.count > 1 and 0 <= y < self._height
                 return Anchor(item.key, -y, at_actions=True) if is_visible else None
         return None
 

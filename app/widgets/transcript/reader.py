@@ -61,7 +61,7 @@ class MessageReader:
         return len(self._stack)
 
     def name(self, index: int) -> str:
-        item = self._stack.layouts[index].item
+        item = self._stack.items[index]
         parts = [_SPEAKERS[item.role], words.message_spoken(number=index + 1, count=len(self))]
         if item.version.count > 1:
             parts.append(words.version_spoken(number=item.version.number, count=item.version.count))
@@ -76,12 +76,12 @@ class MessageReader:
 
     def description(self, index: int) -> str:
         """The text, and where the context of an answer came from."""
-        line = self._stack.layouts[index].item.state_line
+        line = self._stack.items[index].state_line
         return "\n".join(part for part in (self.text(index), line and line.explained) if part)
 
     def actions(self, index: int) -> dict[str, Action]:
         """What can be done with a message, by the words that its buttons say."""
-        return _actions(self._stack.layouts[index].item)
+        return _actions(self._stack.items[index])
 
     def act(self, index: int, action: Action) -> None:
         self._clicks.act(index, action)

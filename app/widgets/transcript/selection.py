@@ -5,9 +5,9 @@ Blocks that are selected whole give their Markdown source, parts of blocks the t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.widgets.transcript.messages.layouts import MessageLayouts
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import END, Place, PlaceRange
 from app.widgets.transcript.rows.flow import Range
@@ -63,14 +63,14 @@ class _Fragment:
     whole: bool
 
 
-def selected_text(messages: Sequence[MessageLayout], selection: Selection) -> str:
+def selected_text(messages: MessageLayouts, selection: Selection) -> str:
     """Return the text to copy."""
     texts: list[str] = []
     for number in range(selection.start.message, selection.end.message + 1):
         within = selection.within(number)
         assert within is not None
         if within == PlaceRange(FIRST_PLACE, LAST_PLACE):
-            texts.append(messages[number].item.text)
+            texts.append(messages.items[number].text)
         else:
             texts.append(_text_within(messages[number], within))
     return "\n\n".join(text for text in texts if text)

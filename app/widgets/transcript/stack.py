@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from app.theme.tokens import Size, Space
 from app.viewmodels.heights import HeightTree
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
-from app.widgets.transcript.messages.answer import AnswerLayout
 from app.widgets.transcript.messages.body import Kit
+from app.widgets.transcript.messages.layouts import MessageLayouts
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import Place
 from app.widgets.transcript.messages.user import UserLayout
@@ -44,11 +44,10 @@ class Anchor:
 class _Left:
     """A conversation as it was left."""
 
-    layouts: list[MessageLayout]
+    layouts: MessageLayouts
     tree: HeightTree
     index: dict[str, int]
     live: set[MessageLayout]
-    width: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +64,10 @@ class TranscriptStatistics:
 class MessageStack:
     """The layouts of all messages, and a tree of their heights."""
 
-    def __init__(self, kit: Kit, clock: Callable[[], float]) -> None:
-        self.layouts: list[MessageLayout] = []
+    def __init__(self, kit: Kit) -> None:
+        self.layouts = MessageLayouts(kit, 0)
         self._kit = kit
-        self._clock = clock
         self._tree = HeightTree()
-        self._width = 0
         self._index: dict[str, int] = {}
         self._live: set[MessageLayout] = set()  # that have rows
         self._left: dict[str, _Left] = {}  # by name, the last left at the end
@@ -82,6 +79,11 @@ class MessageStack:
         return len(self.layouts)
 
     @property
+    def items(self) -> list[TranscriptItem]:
+        """The messages as they are shown; read only."""
+        return self.layouts.items
+
+    @property
     def total(self) -> int:
         """The height of everything with its margins."""
         return self._tree.total + BOTTOM_MARGIN if self.layouts else 0
@@ -90,50 +92,42 @@ class MessageStack:
         """Show another conversation. One that has a name comes back as it was left."""
         self._leave()
         self._name = name
-        width = self._width
-        left = self._left.pop(name, None) or _Left([], HeightTree(), {}, set(), width)
+        width = self.layouts.width
+        new = _Left(MessageLayouts(self._kit, width), HeightTree(), {}, set())
+        left = self._left.pop(name, new)
         self.layouts, self._tree, self._index = left.layouts, left.tree, left.index
-        self._live, self._width = left.live, left.width
+        self._live = left.live
         self.resize(width)
         self.remeasure()
-        if [layout.item for layout in self.layouts] != list(items):
+        if self.items != list(items):
             self.set_items(items)
 
     def set_items(self, items: Sequence[TranscriptItem]) -> None:
         """Show these messages; layouts of messages that stay are kept."""
-        known = {layout.item.key: layout for layout in self.layouts}
-        self.layouts = []
-        for item in items:
-            layout = known.get(item.key)
-            if layout is None:
-                layout = self._make_layout(item)
-            else:
-                layout.update(item)
-            layout.resize(self._width)
-            self.layouts.append(layout)
+        before = self.layouts.newest()
+        self.layouts.set_items(items)
+        for layout in set(before).difference(self.layouts.newest()):
+            _set_newest(layout, None)
         self._rebuild()
 
     def update(self, index: int, item: TranscriptItem) -> None:
         """Show other values of one message."""
-        self.layouts[index].update(item)
-        if index:
-            self._show_line(index - 1)
+        self.layouts.update(index, item)
+        self._mark_newest()
         self.touch()
 
     def resize(self, width: int) -> None:
         """Take another width; what is out of sight keeps its height until it is measured anew."""
-        if width != self._width:
-            is_first = self._width == 0
-            self._width = width
-            for layout in self.layouts:
-                layout.resize(width)
+        if width != self.layouts.width:
+            is_first = self.layouts.width == 0
+            self.layouts.resize(width)
             if is_first:
                 self._rebuild()
             self.touch()
 
     def relook(self) -> None:
         self._left.clear()
-        for layout in self.layouts:
+        for layout in self.layouts.made():
             layout.relook()
         self._rebuild()
 
@@ -178,7 +172,7 @@ class MessageStack:
 
     def sync(self, index: int) -> bool:
         """Take over the height that a layout has now; True if it is another."""
-        before, height = self._tree[index], self._gap(index) + self.layouts[index].height
+        before, height = self._tree[index], self._gap(index) + self.layouts.height(index)
         self._tree.set(index, height)
         return height != before
 
@@ -238,20 +232,18 @@ class MessageStack:
     def statistics(self, *, is_idle: bool) -> TranscriptStatistics:
         return TranscriptStatistics(
             num_messages=len(self.layouts),
-            num_settled=sum(layout.is_settled for layout in self.layouts),
-            num_parsed=sum(bool(layout.rows) for layout in self.layouts),
+            num_settled=sum(layout.is_settled for layout in self.layouts.made()),
+            num_parsed=sum(bool(layout.rows) for layout in self.layouts.made()),
             num_layouts=len(self._kit.cache),
             is_idle=is_idle,
         )
 
     def _leave(self) -> None:
         """Keep what is shown for when it comes back."""
-        if self.layouts and self.layouts[-1].item.status is ItemStatus.STREAMING:
-            self.set_items([layout.item for layout in self.layouts[:-1]])  # it is written elsewhere
+        if self.items and self.items[-1].status is ItemStatus.STREAMING:
+            self.set_items(self.items[:-1])  # it is written elsewhere
         if self._name:
-            self._left[self._name] = _Left(
-                self.layouts, self._tree, self._index, self._live, self._width
-            )
+            self._left[self._name] = _Left(self.layouts, self._tree, self._index, self._live)
         if len(self._left) > KEPT_CONVERSATIONS:
             del self._left[next(iter(self._left))]
 
@@ -273,31 +265,28 @@ class MessageStack:
                 if index is None or not layout.rows:
                     self._live.discard(layout)
 
-    def _make_layout(self, item: TranscriptItem) -> MessageLayout:
-        if item.role is Role.USER:
-            return UserLayout(self._kit, item)
-        return AnswerLayout(self._kit, item, self._clock)
-
     def _rebuild(self) -> None:
         self.touch()
-        self._index = {layout.item.key: at for at, layout in enumerate(self.layouts)}
-        for at, layout in enumerate(self.layouts):
-            layout.set_newest(newest=layout is self.layouts[-1])
-            self._show_line(at)
+        self._index = {item.key: at for at, item in enumerate(self.items)}
+        self._mark_newest()
         self._tree = HeightTree(
-            self._gap(at) + layout.height for at, layout in enumerate(self.layouts)
+            self._gap(at) + self.layouts.height(at) for at in range(len(self.layouts))
         )
+
+    def _mark_newest(self) -> None:
+        for layout in self.layouts.newest():
+            _set_newest(layout, self.layouts[-1])
 
     def _gap(self, index: int) -> int:
         if index == 0:
             return TOP_MARGIN
-        is_turn = self.layouts[index].item.role is Role.USER
+        is_turn = self.items[index].role is Role.USER
         wanted = Size.TURN_GAP if is_turn else Size.MESSAGE_GAP
-        return self._kit.look.px(wanted - self.layouts[index - 1].space_below)
+        return self._kit.look.px(wanted - self.layouts.space_below(index - 1))
 
-    def _show_line(self, index: int) -> None:
-        """The newest answer's state line stands in the gap above it, which is its question's."""
-        layout, newest = self.layouts[index], self.layouts[-1]
-        if isinstance(layout, UserLayout):
-            is_asked = index == len(self.layouts) - 2
-            layout.set_line(newest.item.state_line if is_asked else None)
+
+def _set_newest(layout: MessageLayout, newest: MessageLayout | None) -> None:
+    """Say which message is the last: its state line stands in the gap above it, which is its question's."""
+    layout.set_newest(newest=layout is newest)
+    if isinstance(layout, UserLayout):
+        layout.set_line(None if newest is None else newest.item.state_line)

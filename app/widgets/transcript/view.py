@@ -92,8 +92,8 @@ class TranscriptView(QAbstractScrollArea):
         self.setVerticalScrollBar(bar)
         self._formulas = FormulaShelf(self)
         look = Look(theme, self._formulas)
-        self._kit = Kit(look, LexerShelf(), LayoutCache(), make_parser(), Hits())
-        self._stack = MessageStack(self._kit, clock)
+        self._kit = Kit(look, LexerShelf(), LayoutCache(), make_parser(), Hits(), clock)
+        self._stack = MessageStack(self._kit)
         self._placement = Placement(self, self._stack, self._kit)
         self._buffer = DeltaBuffer(self)
         self._pointer = Pointer(self._stack, self._placement, self)
@@ -148,7 +148,7 @@ class TranscriptView(QAbstractScrollArea):
     def set_items(self, items: Sequence[TranscriptItem]) -> None:
         """Show another path or more messages of the same conversation."""
         self.flush()
-        if [item.key for item in items] != [layout.item.key for layout in self._stack.layouts]:
+        if [item.key for item in items] != [item.key for item in self._stack.items]:
             self._pointer.select(None)
         self._placement.replace(items)
         self._show()
@@ -165,7 +165,7 @@ class TranscriptView(QAbstractScrollArea):
         if self._stack.index_of(item.key) is not None:
             self.update_item(item)
         else:
-            self.set_items([*(layout.item for layout in self._stack.layouts), item])
+            self.set_items([*self._stack.items, item])
 
     def append(self, key: str, channel: Channel, delta: str) -> None:
         """Add text to an answer that is being written; it shows with the next frame."""

@@ -20,6 +20,7 @@ class FullDisk:
     def __init__(self, store: ConversationStore) -> None:
         self.store = store
         self.is_full = False
+        self.num_loads = 0
 
     def create(self, conv: Conversation) -> None:
         self._check()
@@ -30,6 +31,7 @@ class FullDisk:
         self.store.save(conv, since=since)
 
     def load(self, conversation_id: ConversationId) -> Conversation:
+        self.num_loads += 1
         return self.store.load(conversation_id)
 
     def close(self) -> None:
@@ -122,6 +124,60 @@ def test_only_a_few_stay_in_memory(desk: Desk) -> None:
     assert ConversationId(f"c{KEPT + 1}") in desk
     desk.unpin(pinned.conversation_id)
     assert pinned.conversation_id not in desk
+
+
+def unexpected(what: object) -> None:
+    raise AssertionError(f"nobody asked for {what}")
+
+
+def stored(lane: StoreLane, *names: str) -> None:
+    for name in names:
+        lane.run(lambda store, name=name: store.create(conversation(name)))
+
+
+def test_what_is_expected_is_there_when_it_is_opened(
+    desk: Desk, lane: StoreLane, qtbot: QtBot
+) -> None:
+    stored(lane, "a")
+    name, ready = ConversationId("a"), list[Conversation]()
+    desk.expect(name)
+    qtbot.waitUntil(lambda: name in desk)
+    desk.open(name, ready.append, unexpected)
+    assert ready == [conversation("a")]
+
+
+def test_what_is_asked_for_twice_is_read_once(
+    desk: Desk, lane: StoreLane, disk: FullDisk, qtbot: QtBot
+) -> None:
+    stored(lane, "a")
+    name, ready = ConversationId("a"), list[Conversation]()
+    desk.expect(name)
+    desk.open(name, ready.append, unexpected)
+    desk.open(name, ready.append, unexpected)
+    qtbot.waitUntil(lambda: len(ready) == 2)
+    assert ready[0] is ready[1]
+    assert disk.num_loads == 1
+
+
+def test_what_is_expected_takes_nobodys_place(desk: Desk, lane: StoreLane, qtbot: QtBot) -> None:
+    names = [ConversationId(f"e{number}") for number in range(3)]
+    stored(lane, *names)
+    for number in range(KEPT):
+        desk.add(conversation(f"c{number}"))
+    for name in names:
+        desk.expect(name)
+        qtbot.waitUntil(lambda name=name: name in desk)
+    assert all(ConversationId(f"c{number}") in desk for number in range(KEPT))
+    assert [name in desk for name in names] == [False, False, True]
+
+
+def test_what_was_expected_in_vain_says_nothing(desk: Desk, lane: StoreLane, qtbot: QtBot) -> None:
+    """Who opens it hears why it can't be read."""
+    errors = list[Exception]()
+    desk.expect(ConversationId("gone"))
+    on_lane(lane, qtbot, lambda _store: 1)
+    desk.open(ConversationId("gone"), unexpected, errors.append)
+    qtbot.waitUntil(lambda: len(errors) == 1)
 
 
 def test_a_store_that_can_not_be_opened_says_why(qtbot: QtBot) -> None:

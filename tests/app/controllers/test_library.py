@@ -1,8 +1,7 @@
-"""The list of conversations while the store is slower than the person."""
+"""What is done to conversations that are not on show, while the store may be slower than the person."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,49 +49,42 @@ def closed_chat(rig: Rig) -> ConversationId:
     return rig.library.summaries[1].conversation_id
 
 
-def store_works(rig: Rig) -> None:
-    """The store does all that it was asked for; nothing of it is delivered yet."""
-    rig.stored(lambda _: None)
-
-
 def deliver(rig: Rig, qtbot: QtBot) -> None:
-    store_works(rig)
+    """The store does all that it was asked for, and that arrives."""
+    rig.stored(lambda _: None)
     qtbot.wait(1)
 
 
-def read_list_again(rig: Rig, qtbot: QtBot) -> None:
-    """Rename a closed chat, for which the store reads its list; it is not delivered yet."""
-    gate, renamed = threading.Event(), list[None]()
-    rig.library.rename(closed_chat(rig), "Renamed")
-    rig.core.store.run(lambda _: None, renamed.append)
-    rig.core.store.run(lambda _: gate.wait(5))
-    qtbot.waitUntil(lambda: renamed != [])
-    gate.set()
-    store_works(rig)
+def test_a_closed_chat_is_renamed(rig: Rig, qtbot: QtBot) -> None:
+    closed = closed_chat(rig)
+    rig.library.rename(closed, "By hand")
+    deliver(rig, qtbot)
+    assert titles(rig) == ["Two", "By hand"]
+    assert rig.stored(lambda store: store.load(closed)).title == "By hand"
 
 
-def test_a_deleted_chat_does_not_come_back_with_a_late_list(rig: Rig, qtbot: QtBot) -> None:
-    read_list_again(rig, qtbot)
+def test_a_chat_is_renamed_while_it_is_being_read(rig: Rig, qtbot: QtBot) -> None:
+    closed = closed_chat(rig)
+    rig.library.expect(closed)
+    rig.library.select(closed)
+    rig.library.rename(closed, "By hand")
+    deliver(rig, qtbot)
+    assert rig.library.current == closed
+    assert rig.desk.get(closed).title == "By hand"
+    assert len(rig.desk.get(closed).nodes) == 2
+
+
+def test_a_chat_that_is_deleted_while_it_is_renamed_stays_away(rig: Rig, qtbot: QtBot) -> None:
+    rig.library.rename(closed_chat(rig), "By hand")
     rig.library.delete(closed_chat(rig))
     deliver(rig, qtbot)
     assert titles(rig) == ["Two"]
 
 
-def test_a_late_list_does_not_undo_what_changed_meanwhile(rig: Rig, qtbot: QtBot) -> None:
-    read_list_again(rig, qtbot)
-    rig.library.rename(rig.library.current, "By hand")
-    deliver(rig, qtbot)
-    assert titles(rig) == ["By hand", "Renamed"]
-
-
 @pytest.mark.parametrize("is_deleted", [False, True])
-def test_a_closed_chat_is_kept_ready_as_soon_as_it_is_stored(
-    rig: Rig, qtbot: QtBot, is_deleted: bool
-) -> None:
+def test_a_closed_chat_is_kept_ready(rig: Rig, qtbot: QtBot, is_deleted: bool) -> None:
     closed = closed_chat(rig)
     rig.library.keep_ready(closed, True)
-    store_works(rig)
-    assert rig.library.kept_ready == frozenset()
     if is_deleted:
         rig.library.delete(closed)
     deliver(rig, qtbot)

@@ -94,13 +94,11 @@ def test_a_save_writes_only_what_differs(store: ConversationStore) -> None:
     conv = turn.conversation
     store.create(conv)
     store.save_text(turn.reply_id, content="half an", reasoning="")
-    store.save_draft(conv.conversation_id, "a draft")
 
     store.save(set_title(conv, "Renamed"), since=conv)
 
     loaded = store.load(conv.conversation_id)
     assert loaded.nodes[turn.reply_id].content == "half an"
-    assert loaded.draft == "a draft"
     assert loaded.title == "Renamed"
 
 
@@ -161,18 +159,6 @@ def test_the_list_is_newest_first_without_deleted_ones(store: ConversationStore)
 
     assert [summary.title for summary in store.summaries()] == ["Chat 2", "Chat 1", "Chat 0"]
     assert store.summaries()[1] == summary_of(store.load(ConversationId("B")))
-
-
-def test_a_conversation_that_is_not_in_memory_is_renamed(store: ConversationStore) -> None:
-    person = Person()
-    person.send("automatic")
-    store.create(person.conv)
-
-    store.rename(person.conv.conversation_id, "By hand")
-    assert store.load(person.conv.conversation_id) == set_title(person.conv, "By hand")
-
-    store.rename(person.conv.conversation_id, "")
-    assert store.load(person.conv.conversation_id) == person.conv
 
 
 def test_what_was_deleted_is_removed_after_thirty_days(

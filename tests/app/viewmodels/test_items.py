@@ -24,8 +24,8 @@ from app.conversation.tree import (
 )
 from app.viewmodels.items import TranscriptItems
 from app.viewmodels.live import LiveReply
-from app.viewmodels.state_line import Waiting
-from app.viewmodels.transcript import ItemStatus, ReplyFigures, StateKind, Version
+from app.viewmodels.state_line import StateKind, Waiting
+from app.viewmodels.transcript import ItemStatus, ReplyFigures, Version
 from engine.errors import OutOfMemoryError
 from engine.events import RequestFinished
 from engine.types import (

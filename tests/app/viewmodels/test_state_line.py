@@ -11,10 +11,11 @@ from app.viewmodels.state_line import (
     Planned,
     Preparing,
     Reading,
+    StateKind,
+    StateLine,
     Waiting,
     state_line,
 )
-from app.viewmodels.transcript import StateKind, StateLine
 from engine.types import PromptPlan, Reason, ReasonKind
 
 

@@ -7,6 +7,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QMenu
 
+from app.controllers.desk import KEPT
 from app.theme.tokens import Size, Space
 from app.widgets.commands import CommandId
 from tests.fakes.stage import Key, Stage
@@ -104,6 +105,20 @@ def test_arrow_keys_go_through_the_chats(stage: Stage) -> None:
     stage.settle()
     assert stage.texts[0] == "One"
     assert stage.list.hasFocus()
+
+
+def test_what_the_pointer_rests_on_is_read_before_it_is_clicked(stage: Stage) -> None:
+    for number in range(KEPT + 2):
+        stage.chat(f"Chat {number}", "ok")
+        stage.rig.origin.time_s += 1
+        stage.run(CommandId.NEW_CHAT)
+    oldest = stage.rig.library.summaries[-1].conversation_id
+    assert oldest not in stage.rig.desk
+    rect = stage.list.visualRect(stage.list.model().index(KEPT + 2, 0))
+    for point in (rect.center(), rect.center() + QPoint(1, 0)):
+        QTest.mouseMove(stage.list.viewport(), point)
+    stage.qtbot.waitUntil(lambda: oldest in stage.rig.desk)
+    assert stage.pane.question.isVisible(), "the new chat is still on show"
 
 
 def test_a_row_paints_in_every_state(stage: Stage) -> None:

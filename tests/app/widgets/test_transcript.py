@@ -10,12 +10,11 @@ from PySide6.QtTest import QTest
 
 from app.theme.palette import Theme
 from app.viewmodels.blocks import Mark, Span
-from app.viewmodels.transcript import StateKind, StateLine
 from app.widgets.transcript.messages.body import MAX_ROW_TEXT, split_spans
 from app.widgets.transcript.rows.code_lines import CodeLines
 from app.widgets.transcript.rows.row import MAX_LAYOUTS
 from app.widgets.transcript.stack import KEPT
-from tests.fakes.transcript_samples import GUIDE, answer, conversation, question
+from tests.fakes.transcript_samples import GUIDE, answer, conversation, question, restored
 from tests.fakes.transcript_stage import HEIGHT, LEFT, TranscriptStage
 
 
@@ -108,8 +107,7 @@ def test_only_the_newest_answer_keeps_its_state_line(
         ]
         return sum(rows[y] and not any(rows[y - 5 : y]) for y in range(5, len(rows)))
 
-    line = StateLine(StateKind.INSTANT, "Restored 12,431 tokens")
-    one, two = (replace(answer(number, "x"), state_line=line) for number in (0, 1))
+    one, two = (replace(answer(number, "x"), phase=restored()) for number in (0, 1))
     transcript.show([question(0), one])
     assert num_state_lines() == 1
     transcript.view.set_items([question(0), one, question(1), two])

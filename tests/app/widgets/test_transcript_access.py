@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from PySide6.QtGui import QAccessible, QAccessibleInterface
 
-from app.viewmodels.transcript import ItemStatus, StateKind, StateLine, Version
+from app.viewmodels.transcript import ItemStatus, Version
 from app.widgets.transcript.access import install_accessibility
 from engine.types import Problem
-from tests.fakes.transcript_samples import answer, conversation, question
+from tests.fakes.transcript_samples import answer, conversation, question, restored
 from tests.fakes.transcript_stage import HEIGHT, TranscriptStage
 
 NAME, VALUE = QAccessible.Text.Name, QAccessible.Text.Value
@@ -49,11 +49,14 @@ def test_every_message_is_an_item_of_a_list(transcript: TranscriptStage) -> None
 
 
 def test_a_description_says_where_the_context_came_from(transcript: TranscriptStage) -> None:
-    line = StateLine(StateKind.INSTANT, "Restored 9 tokens", details=("Message 3 is new.",))
-    transcript.show([question(0, "What?"), replace(answer(0, "That."), state_line=line)])
+    phase = restored(9, "Message 3 is new.")
+    transcript.show([question(0, "What?"), replace(answer(0, "That."), phase=phase)])
     items = nodes(transcript, QAccessible.Role.ListItem)
     described = [item.text(QAccessible.Text.Description) for item in items]
-    assert described == ["What?", "That.\nRestored 9 tokens\nMessage 3 is new."]
+    assert described == [
+        "What?",
+        "That.\nRestored 9 tokens in 6 ms, nothing re-read\nMessage 3 is new.",
+    ]
     assert items[1].text(VALUE) == "That."
 
 

@@ -5,30 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from PySide6.QtGui import QFontMetricsF
+from PySide6.QtGui import QFontMetricsF, QImage
 from PySide6.QtTest import QTest
 
 from app.theme.palette import Theme
 from app.theme.tokens import Type
-from app.viewmodels.transcript import ItemStatus, StateKind, StateLine, TranscriptItem, Version
+from app.viewmodels.state_line import Phase
+from app.viewmodels.transcript import ItemStatus, TranscriptItem, Version
 from app.widgets.transcript.access import TranscriptCanvas
 from app.widgets.transcript.rows.row import Action
-from tests.fakes.transcript_samples import answer, question
+from tests.fakes.transcript_samples import READING, answer, question, restored
 from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage
 
 COLUMN = 40  # where it begins
-INSTANT = StateLine(StateKind.INSTANT, "Restored 12,431 tokens in 6 ms, nothing re-read")
-READING = StateLine(StateKind.READ, "Reading 4,096 of 12,431 tokens", 0.3, can_stop=True)
-FAR = StateLine(StateKind.READ, "Reading 4,096 of 12,431 tokens " * 9, 0.3, can_stop=True)
+MANY = 10**100  # tokens: no window has room for the words
 
 
-def turns(line: StateLine | None) -> list[TranscriptItem]:
+def turns(phase: Phase | None) -> list[TranscriptItem]:
     """Two, of one line each; the letter is as high as a capital."""
     return [
         question(0, "H"),
         answer(0, "H"),
         question(1, "H"),
-        replace(answer(1, "H"), state_line=line),
+        replace(answer(1, "H"), phase=phase),
     ]
 
 
@@ -41,11 +40,11 @@ def painted(stage: TranscriptStage, left: int, right: int) -> list[tuple[int, in
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
-@pytest.mark.parametrize("line", [None, INSTANT], ids=["plain", "with its state line"])
+@pytest.mark.parametrize("phase", [None, restored()], ids=["plain", "with its state line"])
 def test_an_answer_is_32_below_its_question_and_the_next_one_40_below_that(
-    transcript: TranscriptStage, theme: Theme, line: StateLine | None
+    transcript: TranscriptStage, theme: Theme, phase: Phase | None
 ) -> None:
-    transcript.show(turns(line))
+    transcript.show(turns(phase))
     metrics = QFontMetricsF(theme.fonts.font(Type.BODY))
     slack = (Type.BODY.line - metrics.ascent() - metrics.descent()) / 2
     above_letter = round(slack + metrics.ascent() - metrics.capHeight())  # in its line
@@ -66,18 +65,18 @@ def test_the_gap_is_as_high_with_the_line_as_without(
     transcript.show(turns(None))
     view.jump_to_start()
     without = places(transcript)
-    for line in (INSTANT, READING, None):
-        view.update_item(turns(line)[-1])
+    for phase in (restored(), READING, None):
+        view.update_item(turns(phase)[-1])
         assert places(transcript) == without
-    view.update_item(turns(INSTANT)[-1])
-    view.set_items([*turns(INSTANT), question(2, "H")])
+    view.update_item(turns(restored())[-1])
+    view.set_items([*turns(restored()), question(2, "H")])
     view.jump_to_start()
     assert places(transcript)[:4] == without, "sending takes the line away, and moves nothing"
 
 
 def test_the_line_leaves_the_questions_buttons_their_place(transcript: TranscriptStage) -> None:
     asked = question(0, version=Version(2, 3))
-    transcript.show([asked, replace(answer(0, "x"), state_line=FAR)])
+    transcript.show([asked, replace(answer(0, "x"), phase=replace(READING, total=MANY))])
     for action in (Action.STOP, Action.PREVIOUS_VERSION, Action.EDIT):
         assert transcript.has(action)
     assert transcript.find(Action.STOP).x() < transcript.find(Action.PREVIOUS_VERSION).x()
@@ -86,12 +85,12 @@ def test_the_line_leaves_the_questions_buttons_their_place(transcript: Transcrip
 def test_stop_at_the_end_of_the_line_stops_though_the_line_changes_under_the_mouse(
     transcript: TranscriptStage,
 ) -> None:
-    writing = replace(answer(0, ""), status=ItemStatus.STREAMING, state_line=READING)
+    writing = replace(answer(0, ""), status=ItemStatus.STREAMING, phase=READING)
     transcript.show([question(0), writing])
     viewport, stop = transcript.view.viewport(), transcript.find(Action.STOP)
     QTest.mouseMove(viewport, stop)
     QTest.mousePress(viewport, LEFT, pos=stop)
-    transcript.view.update_item(replace(writing, state_line=replace(READING, fraction=0.4)))
+    transcript.view.update_item(replace(writing, phase=replace(READING, done=5_000)))
     QTest.mouseRelease(viewport, LEFT, pos=stop)
     assert transcript.asked == ["stop u0"]
 
@@ -106,9 +105,11 @@ def places(stage: TranscriptStage) -> list[int]:
 
 def test_where_there_is_no_room_the_line_says_what_matters(transcript: TranscriptStage) -> None:
     """Its question's buttons are shown beside it."""
-    line = replace(INSTANT, text=f"{INSTANT.text} " * 3, short="Nothing re-read")
     asked = replace(question(1, "H"), version=Version(2, 2))
-    transcript.show([asked, replace(answer(1, "H"), state_line=line)])
-    said_at_length = transcript.picture()
-    transcript.show([asked, replace(answer(1, "H"), state_line=replace(line, text=line.short))])
-    assert transcript.picture() == said_at_length
+
+    def picture(num_tokens: int) -> QImage:
+        transcript.show([asked, replace(answer(1, "H"), phase=restored(num_tokens))])
+        return transcript.picture()
+
+    assert picture(1_000) != picture(2_000)
+    assert picture(MANY) == picture(2 * MANY)

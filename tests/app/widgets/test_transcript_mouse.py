@@ -8,10 +8,11 @@ from PySide6.QtGui import QHelpEvent, QTextDocument
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 
-from app.viewmodels.transcript import ItemStatus, StateKind, StateLine, Version
+from app.viewmodels.state_line import Waiting
+from app.viewmodels.transcript import ItemStatus, Version
 from app.widgets.transcript.rows.row import Action
 from engine.types import Problem
-from tests.fakes.transcript_samples import CODE, answer, question
+from tests.fakes.transcript_samples import CODE, answer, question, restored
 from tests.fakes.transcript_stage import LEFT, TranscriptStage
 
 PROBLEM = Problem(title="It failed.", cause="No memory.", advice="Try again.")
@@ -175,12 +176,11 @@ def test_one_long_paragraph_folds_too(transcript: TranscriptStage) -> None:
 
 @pytest.mark.qt_log_ignore("^This plugin does not support raise")
 def test_the_state_line_says_why_when_pointed_at(transcript: TranscriptStage) -> None:
-    line = StateLine(
-        StateKind.INSTANT, "Restored 9 tokens", details=("Message 3 is new.", "<b> & 'so'")
-    )
-    old, new = (replace(answer(number, "x"), state_line=line) for number in (0, 1))
+    phase = restored(9, "Message 3 is new.", "<b> & 'so'")
+    old, new = (replace(answer(number, "x"), phase=phase) for number in (0, 1))
     transcript.show([question(0), old, question(1), new])
     viewport = transcript.view.viewport()
+    said = "Restored 9 tokens in 6 ms, nothing re-read\nMessage 3 is new.\n<b> & 'so'"
     for which in range(3):  # the older answer's figures, the line itself, the newest's figures
         point = transcript.find(Action.EXPLAIN, which)
         QTest.mouseMove(viewport, point)
@@ -188,7 +188,7 @@ def test_the_state_line_says_why_when_pointed_at(transcript: TranscriptStage) ->
         QApplication.sendEvent(viewport, help_event)
         shown = QTextDocument()
         shown.setHtml(QToolTip.text())
-        assert shown.toPlainText() == "Restored 9 tokens\nMessage 3 is new.\n<b> & 'so'"
+        assert shown.toPlainText() == said
         QTest.mouseClick(viewport, LEFT, pos=point)
     QToolTip.hideText()
     assert transcript.asked == []
@@ -211,6 +211,6 @@ def test_an_answer_that_failed_shows_and_copies_its_details(transcript: Transcri
 
 
 def test_what_has_no_reasons_explains_nothing(transcript: TranscriptStage) -> None:
-    waiting = StateLine(StateKind.WAITING, "Waiting")
-    transcript.show([question(0), replace(answer(0, "x"), state_line=waiting, figures=None)])
+    waiting = replace(answer(0, "x"), phase=Waiting(ahead=0), figures=None)
+    transcript.show([question(0), waiting])
     assert not transcript.has(Action.EXPLAIN)

@@ -12,11 +12,21 @@ from pytestqt.qtbot import QtBot
 from app.settings import Appearance
 from app.theme.palette import Theme
 from app.theme.tokens import Millis
-from app.viewmodels.transcript import ItemStatus, StateKind, StateLine, TranscriptItem
+from app.viewmodels.state_line import Loading, Waiting
+from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.transcript.flush import Delta, DeltaBuffer
 from app.widgets.transcript.rows.row import Action
 from engine.types import Channel, Role
-from tests.fakes.transcript_samples import ANSWERS, CODE, GUIDE, answer, conversation, question
+from tests.fakes.transcript_samples import (
+    ANSWERS,
+    CODE,
+    GUIDE,
+    READING,
+    answer,
+    conversation,
+    question,
+    restored,
+)
 from tests.fakes.transcript_stage import TranscriptStage
 
 STREAMING = TranscriptItem(key="a0", role=Role.ASSISTANT, text="", status=ItemStatus.STREAMING)
@@ -71,8 +81,7 @@ def test_updates_meanwhile_neither_lose_nor_double_text(transcript: TranscriptSt
     view = transcript.view
     transcript.show([question(0), STREAMING])
     view.append("a0", Channel.ANSWER, "one ")
-    line = StateLine(StateKind.REPLAYED, "Reading", 0.5)
-    view.update_item(replace(STREAMING, text="one ", state_line=line))
+    view.update_item(replace(STREAMING, text="one ", phase=READING))
     view.begin(replace(STREAMING, text="one "))
     view.append("a0", Channel.ANSWER, "two")
     view.set_items([question(0), replace(STREAMING, text="one two")])
@@ -133,17 +142,14 @@ def test_the_caret_is_there_only_while_text_is_to_come(transcript: TranscriptSta
 
 
 def test_no_caret_before_the_prompt_is_read(transcript: TranscriptStage) -> None:
-    waiting = replace(STREAMING, state_line=StateLine(StateKind.WAITING, "x"))
-    reading = replace(STREAMING, state_line=StateLine(StateKind.READ, "x", fraction=0.0))
-    restored = replace(STREAMING, state_line=StateLine(StateKind.INSTANT, "x"))
-    transcript.show([question(0), waiting])
+    transcript.show([question(0), replace(STREAMING, phase=Waiting(ahead=0))])
     without = placeholder(transcript)
-    transcript.view.update_item(restored)
+    transcript.view.update_item(replace(STREAMING, phase=restored()))
     assert placeholder(transcript) != without
-    loading = replace(STREAMING, state_line=StateLine(StateKind.WAITING, "x", fraction=0.0))
-    transcript.view.update_item(loading)
+    loading = Loading(name="x", fraction=0.0, loaded_bytes=0, total_bytes=1)
+    transcript.view.update_item(replace(STREAMING, phase=loading))
     without = placeholder(transcript)
-    transcript.view.update_item(reading)
+    transcript.view.update_item(replace(STREAMING, phase=READING))
     assert placeholder(transcript) == without
 
 

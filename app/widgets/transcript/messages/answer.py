@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from typing_extensions import override
@@ -10,12 +10,14 @@ from typing_extensions import override
 from app.theme.icons import Icon
 from app.theme.tokens import Size, Space, Type
 from app.viewmodels.markdown import normalized
-from app.viewmodels.transcript import ItemStatus, StateKind, TranscriptItem
+from app.viewmodels.state_line import StateKind
+from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.transcript.messages.body import Kit, MarkdownRows, RowsFrom, Tone, estimate_text
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import BODY, MessagePaint
 from app.widgets.transcript.rows.actions import answer_actions, no_actions
 from app.widgets.transcript.rows.error import ErrorRow
+from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.notes import CutRow, PillContent, PillRow
 from app.widgets.transcript.rows.row import Action, Row, Target, TextRow, paint_caret
 from app.words import transcript as words, units
@@ -28,14 +30,14 @@ _PREVIEW_LEN = 300  # characters of the last line of thought
 class Thinking:
     """The reasoning of an answer: how long it took, whether it is open, its rows."""
 
-    def __init__(self, kit: Kit, item: TranscriptItem, clock: Callable[[], float]) -> None:
+    def __init__(self, kit: Kit, item: TranscriptItem) -> None:
         self.text = item.reasoning
         self.is_open = False
         self._kit = kit
         self._wrapped: set[int] = set()
-        self._clock = clock
+        self._clock = kit.clock
         is_running = item.reasoning and item.status is ItemStatus.STREAMING
-        self._started: float | None = clock() if is_running else None
+        self._started: float | None = self._clock() if is_running else None
         self._ended: float | None = None
         self._rows: MarkdownRows | None = None
         self._shown: list[Row] = []
@@ -132,9 +134,9 @@ class AnswerLayout(MessageLayout):
 
     space_below = (Size.CONTROL - Type.SMALL.line) // 2  # under the footer's text
 
-    def __init__(self, kit: Kit, item: TranscriptItem, clock: Callable[[], float]) -> None:
+    def __init__(self, kit: Kit, item: TranscriptItem) -> None:
         super().__init__(kit, item)
-        self._thinking = Thinking(kit, item, clock)
+        self._thinking = Thinking(kit, item)
         if item.status is not ItemStatus.STREAMING:
             self._thinking.end()
         self._wrapped: set[int] = set()
@@ -218,11 +220,12 @@ class AnswerLayout(MessageLayout):
         self._empty = None
         super().relook()
 
+    @classmethod
     @override
-    def estimate(self, width: int) -> int:
-        pill = self._kit.look.px(Size.THINKING_PILL + Space.L) if self._thinking.text else 0
-        footer = self._kit.look.px(Size.CONTROL + Space.HAIR)
-        return pill + estimate_text(self._kit.look, self.item.text, width) + footer
+    def estimate(cls, look: Look, item: TranscriptItem, width: int) -> int:
+        pill = look.px(Size.THINKING_PILL + Space.L) if item.reasoning else 0
+        footer = look.px(Size.CONTROL + Space.HAIR)
+        return pill + estimate_text(look, item.text, width) + footer
 
     def _load(self, item: TranscriptItem) -> MarkdownRows:
         body = MarkdownRows(self._kit, self._wrapped)

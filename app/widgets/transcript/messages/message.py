@@ -25,6 +25,7 @@ from app.widgets.transcript.messages.places import (
     RowHits,
     target_in,
 )
+from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import Action, Paint, Row
 
 MEASURE_ROWS = 20  # measured in one idle step
@@ -62,7 +63,7 @@ class MessageLayout(ABC):
             return self._pile.height + self._estimate_rest()
         if self._released is not None:
             return self._released.height
-        return self.estimate(max(1, self.width))
+        return self.estimate(self._kit.look, self.item, max(1, self.width))
 
     @property
     def is_settled(self) -> bool:
@@ -291,9 +292,10 @@ class MessageLayout(ABC):
     def _forget_text(self) -> None:
         """Drop what was parsed."""
 
+    @classmethod
     @abstractmethod
-    def estimate(self, width: int) -> int:
-        """Return about how high the message is, at no cost."""
+    def estimate(cls, look: Look, item: TranscriptItem, width: int) -> int:
+        """Return about how high a message is, at no cost."""
 
     @abstractmethod
     def _make_rows(self) -> RowsFrom:

@@ -11,7 +11,8 @@ from typing_extensions import override
 from app.theme.tokens import Radius, Size, Space
 from app.viewmodels.find import ROW_END
 from app.viewmodels.markdown import normalized
-from app.viewmodels.transcript import StateLine, TranscriptItem
+from app.viewmodels.state_line import StateLine
+from app.viewmodels.transcript import TranscriptItem
 from app.widgets.transcript.messages.body import (
     Kit,
     MarkdownRows,
@@ -23,6 +24,7 @@ from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import BODY, MessagePaint
 from app.widgets.transcript.rows.actions import user_actions
 from app.widgets.transcript.rows.gap import GapRow
+from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.notes import LinkRow
 from app.widgets.transcript.rows.row import Action, Paint, Row, Target, TextRow
 from app.words import transcript as words
@@ -134,11 +136,11 @@ class UserLayout(MessageLayout):
             self._drop_text()  # how many lines there are, and so the fold, follow from the width
         super().resize(width)
 
+    @classmethod
     @override
-    def estimate(self, width: int) -> int:
-        look = self._kit.look
+    def estimate(cls, look: Look, item: TranscriptItem, width: int) -> int:
         lines = FOLD_LINES * look.body.line
-        text = estimate_text(look, self._text[:_FOLD_TEXT], max(1, int(width * SHARE)))
+        text = estimate_text(look, item.text[:_FOLD_TEXT], max(1, int(width * SHARE)))
         return min(text, lines) + look.px(2 * Space.M + Size.MESSAGE_GAP)
 
     @property

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF
 from typing_extensions import override
 
 from app.theme.tokens import Size, Space, Type
-from app.viewmodels.transcript import StateKind, StateLine
+from app.viewmodels.state_line import StateKind, StateLine
 from app.widgets.transcript.rows.actions import ActionsRow
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import Action, Hit, Paint, Row, Target
