@@ -1,0 +1,92 @@
+"""What the bundle is to be: bundle.toml, and where things lie in it."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """The facts of bundle.toml, and the version of pyproject.toml."""
+
+    name: str
+    version: str
+    identifier: str
+    category: str
+    copyright: str
+    min_macos: str
+    python: str  # 3.12
+    bundle_mb: int
+    archive_mb: int
+    qt_modules: frozenset[str]
+    qt_plugins: frozenset[str]
+    qt_linux_plugins: frozenset[str]
+    drop: tuple[str, ...]
+    keep: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where things lie in a bundle. python is the version that its folder is named after."""
+
+    app: Path
+    name: str
+    python: str
+
+    @property
+    def contents(self) -> Path:
+        return self.app / "Contents"
+
+    @property
+    def executable(self) -> Path:
+        return self.contents / "MacOS" / self.name
+
+    @property
+    def info_plist(self) -> Path:
+        return self.contents / "Info.plist"
+
+    @property
+    def resources(self) -> Path:
+        return self.contents / "Resources"
+
+    @property
+    def python_home(self) -> Path:
+        return self.resources / "python"
+
+    @property
+    def stdlib(self) -> Path:
+        return self.python_home / "lib" / f"python{self.python}"
+
+    @property
+    def site_packages(self) -> Path:
+        """Ours lies there too: app, engine, resources."""
+        return self.stdlib / "site-packages"
+
+    @property
+    def models(self) -> Path:
+        """The starter model's folder is in it."""
+        return self.resources / "models"
+
+    @property
+    def licences(self) -> Path:
+        return self.resources / "licences"
+
+
+def read_spec() -> Spec:
+    facts = tomllib.loads((ROOT / "packaging" / "bundle.toml").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    app, budget, qt, trim = facts["app"], facts["budget"], facts["qt"], facts["trim"]
+    return Spec(
+        **app,
+        **budget,
+        version=project["version"],
+        qt_modules=frozenset(qt["modules"]),
+        qt_plugins=frozenset(qt["plugins"]),
+        qt_linux_plugins=frozenset(qt["linux_plugins"]),
+        drop=tuple(trim["drop"]),
+        keep=tuple(trim["keep"]),
+    )
