@@ -17,8 +17,8 @@ run: setup
 test: lint types contracts unit
 
 lint: setup
-	$(PY) -m ruff check app engine tests
-	$(PY) -m ruff format --check app engine tests
+	$(PY) -m ruff check app engine packaging tests
+	$(PY) -m ruff format --check app engine packaging tests
 
 types: setup
 	.venv/bin/basedpyright
