@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -89,12 +89,11 @@ def read_seal(contents: Path) -> Seal:
     return Seal(entries, rules)
 
 
-def breaks(seal: Seal, contents: Path, names: Collection[str], unsealed: str) -> Iterator[str]:
-    """Where contents is not what was sealed. names: its files and links; unsealed: the executable."""
+def breaks(seal: Seal, contents: Path, there: Set[str], unsealed: str) -> Iterator[str]:
+    """Where contents is not what was sealed. there: its files and links; unsealed: the executable."""
     for rule in seal.rules:
         if rule.omits and rule.pattern.pattern not in _OMITTED:
-            yield f"the seal leaves out {rule.pattern.pattern}, which it should cover"
-    there = set(names)
+            yield f"{FOLDER} leaves out {rule.pattern.pattern}, which it should seal"
     for name, sealed in seal.entries.items():
         problem = _difference(contents / name, sealed, is_there=name in there)
         if problem is not None:
