@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -49,10 +49,9 @@ class Bundle:
     def name(self, path: Path) -> str:
         return path.relative_to(self.layout.app).as_posix()
 
-    def everything(self) -> Iterator[Path]:
-        yield from self.folders
-        yield from self.files
-        yield from self.links
+    @property
+    def everything(self) -> Mapping[Path, str]:
+        return {**self.folders, **self.files, **self.links, **self.devices}
 
     def below(self, folder: Path) -> Mapping[str, Path]:
         """The files and links below a folder, by their names relative to that."""

@@ -114,8 +114,13 @@ def _difference(path: Path, sealed: Sealed, *, is_there: bool) -> str | None:
         return "became a link after sealing"
     if isinstance(sealed, SealedCode):
         return None if sealed.cdhash in _cdhashes(path) else "is not the code that was sealed"
-    same = hashlib.sha256(read_bytes(path)).digest() == sealed.sha256
+    same = _sha256(path) == sealed.sha256
     return None if same else "changed after sealing"
+
+
+def _sha256(path: Path) -> bytes:
+    with path.open("rb") as file:  # never whole in memory: models and Metal libraries are large
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 def _cdhashes(path: Path) -> set[bytes]:

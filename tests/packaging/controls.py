@@ -9,8 +9,10 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "packaging"))
@@ -39,37 +41,40 @@ class Control:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("app", type=Path)
-    app: Path = parser.parse_args(arguments).app
-    bundle = Tree(app.resolve(), read_spec())
+    bundle = Tree(parser.parse_args(arguments).app.resolve(), read_spec())
     before = _problems(bundle)
-    outcomes: list[Outcome] = []
-    for damage in DAMAGES:
-        # Beside the bundle: hard links reach no other file system.
-        with tempfile.TemporaryDirectory(dir=app.parent, prefix=".damaged-") as folder:
-            control = _try(damage, bundle.copied(Path(folder)), before)
-        outcomes.append(control.outcome)
+    with ProcessPoolExecutor() as processes:
+        controls = list(processes.map(partial(_try, bundle, before), range(len(DAMAGES))))
+    for damage, control in zip(DAMAGES, controls, strict=True):
         also = f" (found by {', '.join(control.others)} too)" if control.others else ""
-        print(
-            f"{control.outcome:9} {damage.check}: {damage.what}: {control.said}{also}", flush=True
-        )
-    caught = outcomes.count(Outcome.CAUGHT)
-    checks = len({damage.check for damage in DAMAGES})
-    print(f"{caught} of {len(DAMAGES)} damages to {checks} checks were caught")
+        print(f"{control.outcome:9} {damage.check}: {damage.what}: {control.said}{also}")
+    outcomes = [control.outcome for control in controls]
+    checks = {damage.check for damage in DAMAGES}
+    print(
+        f"{len(checks)} checks, {len(DAMAGES)} damages: {outcomes.count(Outcome.CAUGHT)} caught,"
+        f" {outcomes.count(Outcome.MISSED)} missed, {outcomes.count(Outcome.NOT_TRIED)} not tried"
+    )
     if _problems(bundle) != before:
         print("THE BUNDLE ITSELF WAS CHANGED")
         return 1
     return 1 if Outcome.MISSED in outcomes else 0
 
 
-def _try(damage: Damage, tree: Tree, before: Mapping[str, tuple[str, ...]]) -> Control:
+def _try(bundle: Tree, before: Mapping[str, tuple[str, ...]], number: int) -> Control:
+    # Beside the bundle: hard links reach no other file system.
+    where = bundle.layout.app.parent
+    with tempfile.TemporaryDirectory(dir=where, prefix=".damaged-") as folder:
+        return _damage(DAMAGES[number], bundle.copied(Path(folder)), before)
+
+
+def _damage(damage: Damage, tree: Tree, before: Mapping[str, tuple[str, ...]]) -> Control:
     try:
         damage.apply(tree)
-    except (OSError, LookupError) as error:
+    except (OSError, LookupError, ValueError) as error:
         return Control(Outcome.NOT_TRIED, str(error))
-    after = _problems(tree)
     new = {
         check: [problem for problem in problems if problem not in before.get(check, ())]
-        for check, problems in after.items()
+        for check, problems in _problems(tree).items()
     }
     said = [problem for problem in new[damage.check] if damage.reason in problem]
     others = tuple(check for check, problems in new.items() if problems and check != damage.check)

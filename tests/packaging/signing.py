@@ -181,4 +181,5 @@ def _is_sealed(name: str, rules: dict[str, Any]) -> bool:
 def _entry(path: Path) -> dict[str, Any]:
     if path.is_symlink():
         return {"symlink": str(path.readlink())}
-    return {"hash2": hashlib.sha256(path.read_bytes()).digest()}
+    with path.open("rb") as file:
+        return {"hash2": hashlib.file_digest(file, "sha256").digest()}

@@ -50,8 +50,7 @@ def symbolic_links(bundle: Bundle) -> Iterator[str]:
 def file_names(bundle: Bundle) -> Iterator[str]:
     """A Mac takes no other names than UTF-8, shows : as /, and holds A and a for the same file."""
     taken: dict[str, str] = {}
-    for path in bundle.everything():
-        name = bundle.name(path)
+    for path, name in bundle.everything.items():
         if not _is_utf8(path.name):
             yield f"{name} is not UTF-8"
         if ":" in path.name:
