@@ -69,7 +69,7 @@ def _run(paths: Paths, loaded: LoadedSettings, model: Path | None) -> int:
         Seams(
             make_engine=lambda on_event: Engine(EngineConfig(), on_event),
             open_store=lambda: open_store(paths.database, now=origin.now()),
-            catalog=LocalModels(paths.data_dir),
+            catalog=LocalModels(paths),
             origin=origin,
             settings=loaded.settings,
             settings_path=paths.settings,

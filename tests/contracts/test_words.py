@@ -42,7 +42,7 @@ EXEMPT = {
         "MISSING_LIBRARY",  # the system's words, looked for
         "missing_display",  # names of environment variables
     },
-    "paths.py": {"FOLDER_NAME"},
+    "paths.py": {"FOLDER_NAME", "_HOME_IN_BUNDLE"},
     "store/statements.py": {"*"},  # parts of SQL
     "theme/fonts.py": {"TEXT_FAMILIES", "CODE_FAMILIES"},
     "theme/stylesheet.py": {"*"},
