@@ -28,12 +28,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if cause is not None:
         return _refuse(words.no_window(cause))
     try:
-        from app.main import open_window  # noqa: PLC0415
+        from app.launch import launch  # noqa: PLC0415
+
+        return launch(data_dir=options.data_dir, model=options.model, files=tuple(options.files))
     except ImportError as error:
         if MISSING_LIBRARY not in str(error):
             raise
         return _refuse(words.no_window(f"{error}."))
-    return open_window(data_dir=options.data_dir, model=options.model)
 
 
 def _refuse(sentence: str) -> int:
@@ -61,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="keep everything in DIR")
     parser.add_argument("--model", type=Path, metavar="DIR", help="answer with the model in DIR")
+    parser.add_argument(
+        "files", type=Path, nargs="*", metavar="FILE", help="a model folder or GGUF file to open"
+    )
     return parser
 
 

@@ -40,6 +40,10 @@ def missing(path: Path) -> str:
     return f"There is no file or folder {path}."
 
 
+def importing(*, name: str, percent: str) -> str:
+    return f"Importing {percent} · {name}"
+
+
 def preparing(percent: str) -> str:
     return f"Preparing {percent}"
 
