@@ -16,6 +16,7 @@ from app.controllers.core import Core, Seams
 from app.controllers.origin import SystemOrigin
 from app.local_models import LocalModels
 from app.paths import Paths, make_paths
+from app.selftest import SelfTest, SelfTestOptions
 from app.settings import LoadedSettings, load_settings
 from app.store.conversations import open_store
 from app.store.lock import InstanceLock
@@ -36,13 +37,15 @@ log = logging.getLogger(__name__)
 SWITCH_S = 0.0002
 
 
-def open_window(*, data_dir: Path | None, model: Path | None) -> int:
+def open_window(
+    *, data_dir: Path | None, model: Path | None, selftest: SelfTestOptions | None = None
+) -> int:
     """Run the app until it is closed; return the exit status."""
     try:
         paths = make_paths(data_dir)
         with InstanceLock(paths.data_dir):
             start_log(paths.logs_dir)
-            return _run(paths, load_settings(paths.settings), model)
+            return _run(paths, load_settings(paths.settings), model, selftest)
     except EngineError as error:
         sys.stderr.write(f"{error.problem}\n")
         return 1
@@ -53,7 +56,9 @@ def switch_threads_often() -> None:
     sys.setswitchinterval(SWITCH_S)
 
 
-def _run(paths: Paths, loaded: LoadedSettings, model: Path | None) -> int:
+def _run(
+    paths: Paths, loaded: LoadedSettings, model: Path | None, selftest: SelfTestOptions | None
+) -> int:
     log_qt_messages()
     switch_threads_often()
     app = QApplication(sys.argv[:1])
@@ -64,10 +69,11 @@ def _run(paths: Paths, loaded: LoadedSettings, model: Path | None) -> int:
     app.setWindowIcon(app_icon())
     install_accessibility()
     theme = Theme(app, loaded.settings.appearance)
+    config = EngineConfig(on_cpu=selftest is not None and selftest.on_cpu)
     origin = SystemOrigin()
     core = Core(
         Seams(
-            make_engine=lambda on_event: Engine(EngineConfig(), on_event),
+            make_engine=lambda on_event: Engine(config, on_event),
             open_store=lambda: open_store(paths.database, now=origin.now()),
             catalog=LocalModels(paths.data_dir),
             origin=origin,
@@ -81,6 +87,8 @@ def _run(paths: Paths, loaded: LoadedSettings, model: Path | None) -> int:
     window.painted.connect(garbage.spare_all)
     window.painted.connect(core.start)
     window.painted.connect(lambda: log.info("the window is open"))
+    if selftest is not None:
+        SelfTest(window, core, selftest)
     core.open()
     window.show()
     if loaded.problem is not None:
