@@ -88,6 +88,8 @@ class SelfTest(QObject):
 
     def _on_status(self) -> None:
         status = self._core.models.status
+        if status.phase in {ModelPhase.NONE, ModelPhase.FAILED}:
+            self._fail(str(status.problem or "no model was found"))
         if status.phase is ModelPhase.READY and not self.findings.model:
             self.findings.model = status.facts.path if status.facts else ""
             self.findings.model_ms = _since_start_ms()
@@ -145,6 +147,8 @@ class SelfTest(QObject):
         self._end()
 
     def _end(self) -> None:
+        if self.findings.done_ms:
+            return
         self._limit.stop()
         self.findings.done_ms = _since_start_ms()
         if self._report is None:

@@ -11,7 +11,6 @@ from appbundle.icon import write_icns
 from appbundle.licences import collect
 from appbundle.macho import thin_all
 from appbundle.plist import ICON, write_plist
-from appbundle.runtime import NoRuntimeError
 from appbundle.sign import sign_adhoc
 from appbundle.spec import ROOT, Layout, Spec
 from appbundle.starter import add_starter
@@ -30,11 +29,20 @@ class Builder:
         self._uv = tools / "bin" / "uv"
         self._tools_python = tools / "bin" / "python"
 
-    def macos(self, app: Path) -> NoRuntimeError | None:
-        """Make the Mac's bundle. Without an interpreter to be had, make all the rest and return why."""
+    def fetch_interpreter(self) -> Path:
+        """The Mac's.
+
+        Raises:
+            NoRuntimeError: it can't be had here.
+        """
+        return runtime.fetch_macos(self._uv, self._spec, self._work / "python-macos")
+
+    def macos(self, app: Path, interpreter: Path | None) -> None:
+        """Make the Mac's bundle; without an interpreter, all the rest."""
         spec = self._spec
         layout = _empty(app, spec.name, spec.python)
-        missing = self._add_runtime(layout)
+        if interpreter is not None:
+            runtime.copy_macos(interpreter, layout)
         libraries = self._work / "wheels-macos"
         wheels.install_macos(self._uv, spec, libraries)
         copy_kept(files_below(libraries), layout.site_packages, wheel_rule(spec))
@@ -44,7 +52,6 @@ class Builder:
         self._add_ours(layout)
         bytecode.compile_all(layout, bytecode.interpreter(self._uv, spec.python))
         sign_adhoc(app, self._tools_python)
-        return missing
 
     def twin(self, app: Path) -> None:
         """Make the bundle of this machine, with the interpreter that runs this. Not signed.
@@ -56,20 +63,10 @@ class Builder:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         layout = _empty(app, self._spec.name, version)
         runtime.copy_own(layout)
-        copy_kept(
-            wheels.installed(), layout.site_packages, wheel_rule(self._spec, linux=True)
-        )
+        copy_kept(wheels.installed(), layout.site_packages, wheel_rule(self._spec, linux=True))
         launcher.compile_for_linux(layout.executable, version)
         self._add_ours(layout)
         bytecode.compile_all(layout, [sys.executable])
-
-    def _add_runtime(self, layout: Layout) -> NoRuntimeError | None:
-        try:
-            fetched = runtime.fetch_macos(self._uv, self._spec, self._work / "python-macos")
-        except NoRuntimeError as error:
-            return error
-        runtime.copy_macos(fetched, layout)
-        return None
 
     def _add_ours(self, layout: Layout) -> None:
         for name in OURS:

@@ -9,7 +9,7 @@ from appbundle.spec import Layout
 
 
 def compile_all(layout: Layout, python: list[str]) -> None:
-    """python is a command that starts an interpreter of the bundle's version, on this machine.
+    """Python is a command that starts an interpreter of the bundle's version, on this machine.
 
     Unchecked hashes: no source is looked at again, whatever the times of the files are after copying.
     """

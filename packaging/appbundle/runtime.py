@@ -12,10 +12,21 @@ from appbundle.spec import Layout, Spec
 from appbundle.trim import copy_kept, files_below
 
 # Development files, the installer and the windows of the standard library: nothing of it is imported.
-_DROPPED = frozenset({
-    "ensurepip", "idlelib", "lib2to3", "pydoc_data", "site-packages", "test", "tests", "tkinter", "turtledemo", "venv",
-    "__pycache__",
-})
+_DROPPED = frozenset(
+    {
+        "ensurepip",
+        "idlelib",
+        "lib2to3",
+        "pydoc_data",
+        "site-packages",
+        "test",
+        "tests",
+        "tkinter",
+        "turtledemo",
+        "venv",
+        "__pycache__",
+    }
+)
 
 
 class NoRuntimeError(Exception):
@@ -29,7 +40,16 @@ def fetch_macos(uv: Path, spec: Spec, cache: Path) -> Path:
         NoRuntimeError: it can't be fetched.
     """
     version = f"cpython-{spec.python}-macos-aarch64-none"
-    command = [str(uv), "python", "install", "--no-config", "--no-bin", "--install-dir", str(cache), version]
+    command = [
+        str(uv),
+        "python",
+        "install",
+        "--no-config",
+        "--no-bin",
+        "--install-dir",
+        str(cache),
+        version,
+    ]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     found = sorted(cache.glob(f"cpython-{spec.python}.*-macos-aarch64-none"))
     if not found:

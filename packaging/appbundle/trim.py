@@ -67,7 +67,9 @@ def _macos_qt_rule(spec: Spec) -> Rule:
     def is_kept(path: PurePosixPath) -> bool:
         match path.parts[1:]:
             case ["Qt", "lib", framework, "Versions", *rest]:
-                return framework.removesuffix(_FRAMEWORK) in spec.qt_modules and "Headers" not in rest
+                return (
+                    framework.removesuffix(_FRAMEWORK) in spec.qt_modules and "Headers" not in rest
+                )
             case ["Qt", "plugins", *rest]:
                 return "/".join(rest).removesuffix(".dylib") in spec.qt_plugins
             case [name]:

@@ -21,9 +21,23 @@ def install_macos(uv: Path, spec: Spec, target: Path) -> None:
     """Install the locked wheels for a Mac, on any system. The oldest macOS decides which wheel of mlx it is."""
     shutil.rmtree(target, ignore_errors=True)
     command = [
-        str(uv), "pip", "install", "--quiet", "--no-config", "--no-deps", "--require-hashes", "--only-binary", ":all:",
-        "--python-version", spec.python, "--python-platform", "aarch64-apple-darwin",
-        "--target", str(target), "-r", str(LOCK),
+        str(uv),
+        "pip",
+        "install",
+        "--quiet",
+        "--no-config",
+        "--no-deps",
+        "--require-hashes",
+        "--only-binary",
+        ":all:",
+        "--python-version",
+        spec.python,
+        "--python-platform",
+        "aarch64-apple-darwin",
+        "--target",
+        str(target),
+        "-r",
+        str(LOCK),
     ]
     environment = {**os.environ, "MACOSX_DEPLOYMENT_TARGET": spec.min_macos}
     subprocess.run(command, check=True, env=environment)
