@@ -7,9 +7,10 @@ import sys
 from pathlib import Path, PurePosixPath
 
 from appbundle import bytecode, launcher, runtime, wheels
+from appbundle.bundle import Bundle
 from appbundle.icon import write_icns
 from appbundle.licences import collect
-from appbundle.macho import thin_all
+from appbundle.macho import thin
 from appbundle.plist import ICON, write_plist
 from appbundle.sign import sign_adhoc
 from appbundle.spec import ROOT, Layout, Spec
@@ -47,7 +48,8 @@ class Builder:
         wheels.install_macos(self._uv, spec, libraries)
         copy_kept(files_below(libraries), layout.site_packages, wheel_rule(spec))
         restore_framework_links(layout.site_packages)
-        thin_all(layout.app)
+        for code in Bundle(app, spec).codes:
+            thin(code.path)
         launcher.compile_for_macos(layout.executable, spec, self._tools_python)
         self._add_ours(layout)
         bytecode.compile_all(layout, bytecode.interpreter(self._uv, spec.python))

@@ -27,6 +27,8 @@ _DROPPED = frozenset(
         "__pycache__",
     }
 )
+# Of the windows, which would need Tcl, and of CPython's own tests.
+_DROPPED_EXTENSIONS = ("_tkinter", "_test", "_ctypes_test", "_xxtest", "xxlimited")
 
 
 class NoRuntimeError(Exception):
@@ -53,7 +55,8 @@ def fetch_macos(uv: Path, spec: Spec, cache: Path) -> Path:
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     found = sorted(cache.glob(f"cpython-{spec.python}.*-macos-aarch64-none"))
     if not found:
-        raise NoRuntimeError((done.stderr.strip().splitlines() or ["uv gave no reason"])[-1])
+        reasons = done.stderr.strip().splitlines() or ["uv gave no reason"]
+        raise NoRuntimeError(reasons[-1].strip().removeprefix("cause: "))
     return found[-1]
 
 
@@ -81,4 +84,5 @@ def copy_own(layout: Layout) -> None:
 
 def _is_kept(path: PurePosixPath) -> bool:
     is_development = path.parts[0].startswith("config-") or path.suffix in {".a", ".o"}
-    return not is_development and _DROPPED.isdisjoint(path.parts[:-1])
+    is_extra = path.parts[0] == "lib-dynload" and path.name.startswith(_DROPPED_EXTENSIONS)
+    return not is_development and not is_extra and _DROPPED.isdisjoint(path.parts[:-1])

@@ -21,4 +21,7 @@ def add_starter(layout: Layout, cache: Path) -> None:
         raise FileNotFoundError("the starter model is not installed: run `make starter`")
     folder = starter_folder(cache)
     import_once(source, folder, lambda _done: None)
-    shutil.copytree(folder, layout.models / folder.name)
+    target = layout.models / folder.name
+    target.mkdir(parents=True)
+    for file in folder.iterdir():
+        shutil.copyfile(file, target / file.name)  # everyone may read it, unlike an imported one
