@@ -1,9 +1,8 @@
-"""The programs of packaging/ import from beside themselves; their tests find the same modules."""
+"""The scripts below packaging/ import appbundle as a top-level package, so its tests do too."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-# At the end: nothing there hides an installed package.
-sys.path.append(str(Path(__file__).parents[2] / "packaging"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "packaging"))
