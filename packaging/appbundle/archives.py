@@ -24,6 +24,7 @@ from appbundle.udif import read_udif, write_udif
 CHUNK: Final = 1 << 20
 LEVEL: Final = 6
 TIME: Final = (2026, 1, 1, 0, 0, 0)  # of every file in an archive
+DATE: Final = "2026010100000000"  # the same, as xorriso has it
 MADE_ON_UNIX: Final = 3
 DOS_FOLDER: Final = 0x10
 APPLICATIONS: Final = "Applications"
@@ -92,12 +93,13 @@ def write_dmg(app: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        link = Path(scratch, APPLICATIONS)
-        link.symlink_to("/Applications")
+        volume = Path(scratch, app.stem)
+        volume.mkdir()  # unlike scratch, it is for everyone
+        (volume / APPLICATIONS).symlink_to("/Applications")
         if sys.platform == "darwin":
-            _write_with_hdiutil(app, Path(scratch), target)
+            _write_with_hdiutil(app, volume, target)
         else:
-            _write_with_xorriso(app, link, target)
+            _write_with_xorriso(app, volume, target)
 
 
 def unpack_dmg(archive: Path, folder: Path) -> None:
@@ -123,25 +125,25 @@ def _run(*command: str | Path) -> None:
         raise ArchiveError(f"{command[0]} failed: {done.stderr.strip()}")
 
 
-def _write_with_xorriso(app: Path, link: Path, target: Path) -> None:
+def _write_with_xorriso(app: Path, volume: Path, target: Path) -> None:
     """The image that xorriso writes is both ISO 9660 and HFS+; only the HFS+ volume is taken."""
-    raw = link.with_name("volume")
+    raw = volume.with_name("raw")
     _run(
         *("xorriso", "-report_about", "SORRY", "-as", "mkisofs"),
-        *("-V", app.stem, "-hfsplus", "-R", "-D", "-no-pad", "-uid", "0", "-gid", "0"),
-        *("--modification-date=2026010100000000", "--set_all_file_dates", "2026010100000000"),
-        *("-o", raw, "-graft-points", f"{app.name}={app}", f"{link.name}={link}"),
+        *("-V", volume.name, "-hfsplus", "-R", "-D", "-no-pad", "-uid", "0", "-gid", "0"),
+        *(f"--modification-date={DATE}", "--set_all_file_dates", DATE),
+        *("-o", raw, "-graft-points", f"/={volume}", f"/{app.name}={app}"),
     )
     with raw.open("rb") as image:
-        volume = find_volume(image)
-        image.seek(volume.start)
-        write_udif(image, volume.size, target)
+        found = find_volume(image)
+        image.seek(found.start)
+        write_udif(image, found.size, target)
 
 
-def _write_with_hdiutil(app: Path, stage: Path, target: Path) -> None:
-    shutil.copytree(app, stage / app.name, symlinks=True)
+def _write_with_hdiutil(app: Path, volume: Path, target: Path) -> None:
+    shutil.copytree(app, volume / app.name, symlinks=True)
     _run(
-        *("hdiutil", "create", "-quiet", "-volname", app.stem, "-srcfolder", stage),
+        *("hdiutil", "create", "-quiet", "-volname", volume.name, "-srcfolder", volume),
         *("-fs", "HFS+", "-format", "UDZO", target),
     )
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 import pytest
+
 from appbundle import archives
 from appbundle.archives import (
     ArchiveError,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from appbundle.icon import write_icns
 from PySide6.QtGui import QImage
+
+from appbundle.icon import write_icns
 
 ROOT = Path(__file__).parents[2]
 PIXELS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from appbundle.licences import NoLicenceError, collect
 from appbundle.spec import Layout
 

@@ -9,6 +9,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+
 from appbundle.udif import UdifError, read_udif, write_udif
 
 MB = 1 << 20
