@@ -39,7 +39,8 @@ def main() -> int:
     results = verify(app, spec, list(archives))
     print(report(results).removeprefix(f"{NO_INTERPRETER}\n"))
     status = exit_status(results)
-    return status if all([_is_whole(*one, spec, status) for one in archives.items()]) else FAILED
+    opened = [_is_whole(*one, spec, status) for one in archives.items()]
+    return status if all(opened) else FAILED
 
 
 def _interpreter(builder: Builder) -> Path | None:
