@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from app.crashes import CrashLog
 from app.hand_over import hand_over, listening
+from app.options import Options
 from app.paths import Paths, make_paths
 from app.store.errors import AlreadyRunningError
 from app.store.lock import InstanceLock
 from engine.errors import EngineError
 
 
-def launch(*, data_dir: Path | None, model: Path | None, files: tuple[Path, ...] = ()) -> int:
+def launch(data_dir: Path | None, options: Options) -> int:
     """Run the app until it is closed, or let the one that runs do what is asked; the exit status."""
-    model = model and _absolute(model)
-    files = tuple(_absolute(file) for file in files)
+    model = options.model and _absolute(options.model)
+    files = tuple(_absolute(file) for file in options.files)
     try:
-        paths = make_paths(data_dir)
-        return _run(paths, model, files)
+        return _run(make_paths(data_dir), replace(options, model=model, files=files))
     except EngineError as error:
         sys.stderr.write(f"{error.problem}\n")
         return 1
 
 
-def _run(paths: Paths, model: Path | None, files: tuple[Path, ...]) -> int:
+def _run(paths: Paths, options: Options) -> int:
     try:
         with (
             InstanceLock(paths.data_dir),
@@ -35,11 +36,10 @@ def _run(paths: Paths, model: Path | None, files: tuple[Path, ...]) -> int:
             # A fault while Qt is imported is written down, too; and who hands over needs none of it.
             from app.main import open_window  # noqa: PLC0415
 
-            return open_window(
-                paths, model=model, files=files, listener=listener, last_crash=crashes.last
-            )
+            return open_window(paths, options, listener=listener, last_crash=crashes.last)
     except AlreadyRunningError:
-        if hand_over(paths.data_dir, files if model is None else (model, *files)):
+        model = () if options.model is None else (options.model,)
+        if options.selftest is None and hand_over(paths.data_dir, (*model, *options.files)):
             return 0
         raise
 

@@ -17,7 +17,9 @@ from app.bridge.reports import catch_unexpected, log_qt_messages, start_log
 from app.controllers.core import Core, Seams
 from app.controllers.origin import SystemOrigin
 from app.local_models import LocalModels
+from app.options import Options
 from app.paths import Paths
+from app.selftest import SelfTest
 from app.settings import load_settings
 from app.store.conversations import open_store
 from app.theme.icons import app_icon
@@ -39,12 +41,7 @@ SWITCH_S = 0.0002
 
 
 def open_window(
-    paths: Paths,
-    *,
-    model: Path | None,
-    files: tuple[Path, ...],
-    listener: socket.socket | None,
-    last_crash: Path | None,
+    paths: Paths, options: Options, *, listener: socket.socket | None, last_crash: Path | None
 ) -> int:
     """Run the app until it is closed; return the exit status.
 
@@ -58,24 +55,27 @@ def open_window(
     app = make_application()
     garbage = GarbageSearch(app)
     theme = Theme(app, loaded.settings.appearance)
+    config = EngineConfig(on_cpu=options.selftest is not None and options.selftest.on_cpu)
     origin = SystemOrigin()
     core = Core(
         Seams(
-            make_engine=lambda on_event: Engine(EngineConfig(), on_event),
+            make_engine=lambda on_event: Engine(config, on_event),
             open_store=lambda: open_store(paths.database, now=origin.now()),
             catalog=LocalModels(paths),
             origin=origin,
             settings=loaded.settings,
             settings_path=paths.settings,
-            model=model,
+            model=options.model,
         )
     )
     window = MainWindow(theme, core, origin)
     catch_unexpected(window.say_problem)
     window.painted.connect(garbage.spare_all)
-    window.painted.connect(partial(core.opening.open, files))
+    window.painted.connect(partial(core.opening.open, options.files))
     window.painted.connect(core.start)
     window.painted.connect(lambda: log.info("the window is open"))
+    if options.selftest is not None:
+        SelfTest(window, core, options.selftest)
     core.open()
     window.show()
     if loaded.problem is not None:

@@ -58,8 +58,17 @@ class Layout:
         return self.resources / "python"
 
     @property
+    def libpython(self) -> Path:
+        return self.python_home / "lib" / f"libpython{self.python}.dylib"
+
+    @property
     def stdlib(self) -> Path:
         return self.python_home / "lib" / f"python{self.python}"
+
+    @property
+    def encodings(self) -> Path:
+        """Without this package of the standard library no interpreter starts."""
+        return self.stdlib / "encodings"
 
     @property
     def site_packages(self) -> Path:
@@ -90,3 +99,9 @@ def read_spec() -> Spec:
         drop=tuple(trim["drop"]),
         keep=tuple(trim["keep"]),
     )
+
+
+def version_of(text: str) -> tuple[int, int]:
+    """15.0 as two numbers."""
+    major, minor = text.split(".")
+    return int(major), int(minor)

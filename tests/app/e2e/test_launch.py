@@ -127,6 +127,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QApplication
 from app.controllers.core import Core
 from app.launch import launch
+from app.options import Options
 
 def report(core):
     (window,) = [one for one in QApplication.topLevelWidgets() if hasattr(one, "pane")]
@@ -135,7 +136,7 @@ def report(core):
     QApplication.quit()
 
 Core.start = report  # called once the window is painted
-sys.exit(launch(data_dir=Path(sys.argv[1]), model=None))
+sys.exit(launch(Path(sys.argv[1]), Options()))
 """
 
 
@@ -229,6 +230,7 @@ class Watch:
 sys.meta_path.insert(0, Watch())
 from app.controllers.models import ModelsController
 from app.launch import launch
+from app.options import Options
 from app.viewmodels.models import ModelPhase
 
 started = ModelsController.start
@@ -240,7 +242,7 @@ def start(models):
     )
 
 ModelsController.start = start
-status = launch(data_dir=Path(sys.argv[1]), model=Path(sys.argv[1]) / "none")
+status = launch(Path(sys.argv[1]), Options(model=Path(sys.argv[1]) / "none"))
 print(sorted(seen.items()))
 sys.exit(status)
 """

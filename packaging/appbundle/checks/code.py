@@ -1,0 +1,106 @@
+"""The Mach-O files: what they are for, and what they load."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from appbundle.bundle import Bundle
+from appbundle.macho import EXECUTABLE, MACOS, Image, candidates, expand, is_system
+from appbundle.spec import version_of
+
+_LIBRARIES: Final = (".so", ".dylib")
+
+
+def executable(bundle: Bundle) -> Iterator[str]:
+    """A program, not a script: only a Mach-O file is signed by itself and is shown as this app."""
+    path = bundle.layout.executable
+    name = bundle.name(path)
+    if path not in bundle.files:
+        yield f"{name} is missing"
+        return
+    image = next((image for code, image in bundle.images if code.path == path), None)
+    if image is None:
+        yield f"{name} is no Mach-O file with arm64 code"
+    elif image.file_type != EXECUTABLE:
+        yield f"{name} is a Mach-O file of type {image.file_type}, not a program"
+    if path.stat().st_mode & 0o111 != 0o111:
+        yield f"{name} may not be executed by everyone"
+
+
+def mach_o_files(bundle: Bundle) -> Iterator[str]:
+    """Libraries are Mach-O files, and whole: none is Linux's, none is cut off."""
+    for path, error in bundle.unreadable.items():
+        yield f"{bundle.name(path)} {error}"
+    readable = {code.path for code in bundle.codes}
+    for path in bundle.files:
+        if path.suffix in _LIBRARIES and path not in readable and path not in bundle.unreadable:
+            yield f"{bundle.name(path)} is no Mach-O file"
+
+
+def architecture(bundle: Bundle) -> Iterator[str]:
+    for code in bundle.codes:
+        found = [piece.architecture for piece in code.slices]
+        if found != ["arm64"]:
+            yield f"{bundle.name(code.path)} is for {', '.join(found) or 'nothing'}, not arm64 alone"
+
+
+def extension_modules(bundle: Bundle) -> Iterator[str]:
+    """No module was built for another Python: it would never be found."""
+    ours = f"cpython-{bundle.spec.python.replace('.', '')}-darwin"
+    for path in bundle.files:
+        tags = [part for part in path.name.split(".")[1:] if part.startswith("cpython-")]
+        if path.suffix == ".so" and tags not in ([], [ours]):
+            yield f"{bundle.name(path)} is built for {tags[0]}, not for {ours}"
+
+
+def dependencies(bundle: Bundle) -> Iterator[str]:
+    """Every library that one needs is in the bundle or a part of macOS."""
+    program = _program(bundle)
+    for code, image in bundle.images:
+        rpaths = [*_rpaths(image, code.path, bundle.layout.executable), *program]
+        for dependency in image.dependencies:
+            if is_system(dependency.path):
+                continue
+            places = candidates(dependency.path, code.path, bundle.layout.executable, rpaths)
+            found = next((place for place in places if os.path.exists(place)), None)  # noqa: PTH110 - Path.exists raises where a name is too long
+            if found is not None and bundle.holds(found):
+                continue
+            if not dependency.weak or not dependency.path.startswith("@"):
+                yield f"{bundle.name(code.path)} needs {dependency.path}, which is neither in the bundle nor a part of macOS"
+
+
+def search_paths(bundle: Bundle) -> Iterator[str]:
+    """Libraries are looked for in the bundle only: elsewhere may be another version of them."""
+    for code, image in bundle.images:
+        for rpath in image.rpaths:
+            folder = expand(rpath, code.path, bundle.layout.executable)
+            if folder is None or not folder.is_relative_to(bundle.layout.app):
+                yield f"{bundle.name(code.path)} looks for libraries in {rpath}, outside the bundle"
+
+
+def system_version(bundle: Bundle) -> Iterator[str]:
+    """Nothing asks for a newer macOS than the bundle says it runs on."""
+    for code, image in bundle.images:
+        oldest = [build.oldest for build in image.builds if build.platform == MACOS]
+        if not oldest:
+            yield f"{bundle.name(code.path)} is not built for macOS"
+        elif max(oldest) > version_of(bundle.spec.min_macos):
+            newest = ".".join(map(str, max(oldest)))
+            yield f"{bundle.name(code.path)} needs macOS {newest}, the bundle promises {bundle.spec.min_macos}"
+
+
+def _program(bundle: Bundle) -> Sequence[Path]:
+    """The executable's own search paths, which dyld goes through for every library."""
+    path = bundle.layout.executable
+    for code, image in bundle.images:
+        if code.path == path:
+            return _rpaths(image, path, path)
+    return ()
+
+
+def _rpaths(image: Image, loader: Path, executable_path: Path) -> Sequence[Path]:
+    folders = (expand(rpath, loader, executable_path) for rpath in image.rpaths)
+    return [folder for folder in folders if folder is not None]

@@ -1,0 +1,81 @@
+"""Qt: what is needed is there and nothing else is, and the frameworks have their links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from appbundle.bundle import Bundle
+
+# Below PySide6, what may be there beside modules, frameworks and plugins.
+_OTHER = (
+    "*.py",
+    "py.typed",
+    "*.json",
+    "libpyside6.abi3*.dylib",
+    "__pycache__/*",
+    "support/*",
+    "Qt/translations/qtbase_*.qm",
+)
+
+
+def qt_modules(bundle: Bundle) -> Iterator[str]:
+    for module in sorted(bundle.spec.qt_modules):
+        for path in (_root(bundle) / f"{module}.abi3.so", _binary(bundle, module)):
+            if path not in bundle.files:
+                yield f"{bundle.name(path)} is missing"
+
+
+def qt_plugins(bundle: Bundle) -> Iterator[str]:
+    """Without the platform plugin Qt ends the process; without the others icons and style are lost."""
+    for plugin in sorted(bundle.spec.qt_plugins):
+        path = _plugins(bundle) / f"{plugin}.dylib"
+        if path not in bundle.files:
+            yield f"{bundle.name(path)} is missing"
+
+
+def qt_leftovers(bundle: Bundle) -> Iterator[str]:
+    """Nothing else of Qt is there: it is large, and some of it loads libraries from outside."""
+    spec, root = bundle.spec, _root(bundle)
+    patterns = (
+        *_OTHER,
+        *(f"{module}.abi3.so" for module in spec.qt_modules),
+        *(f"Qt/lib/{module}.framework/*" for module in spec.qt_modules),
+        *(f"Qt/plugins/{plugin}.dylib" for plugin in spec.qt_plugins),
+    )
+    for path in (*bundle.files, *bundle.links):
+        if path.is_relative_to(root):
+            inner = path.relative_to(root).as_posix()
+            if not any(fnmatchcase(inner, pattern) for pattern in patterns):
+                yield f"{bundle.name(path)} is not needed"
+
+
+def qt_frameworks(bundle: Bundle) -> Iterator[str]:
+    """Wheels can't hold links, but a framework without them is none to codesign, nor to Qt."""
+    folders = [path for path in bundle.folders if path.suffix == ".framework"]
+    for folder in folders:
+        links = {
+            folder / "Versions" / "Current": "A",
+            folder / folder.stem: f"Versions/Current/{folder.stem}",
+            folder / "Resources": "Versions/Current/Resources",
+        }
+        for path, target in links.items():
+            if path not in bundle.links:
+                yield f"{bundle.name(path)} is no link to {target}"
+            elif str(path.readlink()) != target:
+                yield f"{bundle.name(path)} is a link to {path.readlink()}, not to {target}"
+        if folder / "Versions" / "A" / "Resources" / "Info.plist" not in bundle.files:
+            yield f"{bundle.name(folder)} has no Info.plist"
+
+
+def _root(bundle: Bundle) -> Path:
+    return bundle.layout.site_packages / "PySide6"
+
+
+def _plugins(bundle: Bundle) -> Path:
+    return _root(bundle) / "Qt" / "plugins"
+
+
+def _binary(bundle: Bundle, module: str) -> Path:
+    return _root(bundle) / "Qt" / "lib" / f"{module}.framework" / "Versions" / "A" / module

@@ -1,0 +1,124 @@
+"""Signatures and the seal: what macOS looks at before it lets anything run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from appbundle.bundle import Bundle, Code
+from appbundle.codesign import (
+    AD_HOC,
+    ENTITLEMENTS,
+    INFO_PLIST,
+    LINKER_SIGNED,
+    RESOURCES,
+    RUNTIME,
+    Signature,
+    read_signature,
+    unbound,
+    uncovered,
+)
+from appbundle.macho import Span
+from appbundle.reading import BundleError, Bytes, about, parse_plist, read_bytes
+from appbundle.seal import FOLDER, breaks, read_seal
+
+_KEEPS_LIBRARIES = "com.apple.security.cs.disable-library-validation"
+_BLOB_HEADER_BYTES = 8
+
+
+def signed(bundle: Bundle) -> Iterator[str]:
+    """On Apple silicon the kernel runs nothing without at least an ad-hoc signature."""
+    for code, image in bundle.images:
+        if image.signature is None:
+            yield f"{bundle.name(code.path)} is not signed"
+        else:
+            try:
+                read_signature(code.arm64_bytes(), image.signature)
+            except BundleError as error:
+                yield f"{bundle.name(code.path)} {error}"
+
+
+def code_hashes(bundle: Bundle) -> Iterator[str]:
+    """Every page of code is what was signed."""
+    for code, where, data, signature in _signatures(bundle):
+        for problem in uncovered(data, where, signature):
+            yield f"{bundle.name(code.path)}: {problem}"
+
+
+def bound_files(bundle: Bundle) -> Iterator[str]:
+    """Signatures hold for the Info.plist, the seal, the requirements and the entitlements of now."""
+    for code, _, _, signature in _signatures(bundle):
+        for problem in unbound(signature, _outside(bundle, code.path, signature)):
+            yield f"{bundle.name(code.path)}: {problem}"
+
+
+def signing_flags(bundle: Bundle) -> Iterator[str]:
+    """The executable is signed as this app, and in a way that lets it load its own libraries."""
+    for code, _, _, signature in _signatures(bundle):
+        if code.path != bundle.layout.executable:
+            continue
+        name = bundle.name(code.path)
+        for directory in signature.directories:
+            if directory.identifier != bundle.spec.identifier:
+                yield f"{name} is signed as {directory.identifier}, not as {bundle.spec.identifier}"
+        if signature.flags & LINKER_SIGNED:
+            yield f"{name} has only the signature of its linker"
+        # Without a team the libraries are another's, and the hardened runtime loads no other's.
+        if signature.flags & AD_HOC and signature.flags & RUNTIME and not _is_lenient(signature):
+            yield f"{name} has the hardened runtime without a team: none of its libraries would load"
+
+
+def seal(bundle: Bundle) -> Iterator[str]:
+    """Every file is as it was when the bundle was signed; nothing was added, nothing is missing."""
+    layout = bundle.layout
+    for path in layout.app.iterdir():
+        if path != layout.contents:
+            yield f"{path.name} lies beside Contents, where nothing can be sealed"
+    contents = layout.contents
+    names = [
+        path.relative_to(contents).as_posix()
+        for path in (*bundle.files, *bundle.links)
+        if path.is_relative_to(contents)
+    ]
+    with about("CodeResources"):
+        sealed = read_seal(contents)
+    executable = layout.executable.relative_to(contents).as_posix()
+    yield from breaks(sealed, contents, names, executable)
+
+
+def _signatures(bundle: Bundle) -> Iterator[tuple[Code, Span, Bytes, Signature]]:
+    for code, image in bundle.images:
+        if image.signature is None:
+            continue
+        data = code.arm64_bytes()
+        try:
+            yield code, image.signature, data, read_signature(data, image.signature)
+        except BundleError:
+            continue  # `signed` tells
+
+
+def _outside(bundle: Bundle, path: Path, signature: Signature) -> Mapping[int, Bytes]:
+    """The files that a signature is bound to: the bundle's, or those of a framework."""
+    layout = bundle.layout
+    if path == layout.executable:
+        places = {
+            INFO_PLIST: layout.info_plist,
+            RESOURCES: layout.contents / FOLDER / "CodeResources",
+        }
+        with about("what the executable is bound to"):
+            return {slot: read_bytes(place) for slot, place in places.items()}
+    places = {
+        INFO_PLIST: path.parent / "Resources" / "Info.plist",
+        RESOURCES: path.parent / FOLDER / "CodeResources",
+    }
+    bound = signature.directories[0].slots
+    return {
+        slot: read_bytes(place)
+        for slot, place in places.items()
+        if slot in bound and place.is_file()
+    }
+
+
+def _is_lenient(signature: Signature) -> bool:
+    blob = signature.blobs.get(ENTITLEMENTS)
+    return blob is not None and parse_plist(blob[_BLOB_HEADER_BYTES:]).get(_KEEPS_LIBRARIES) is True

@@ -1,0 +1,81 @@
+"""The tree of files: nothing that does not belong, and nothing that a Mac's file system would refuse."""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+from appbundle.bundle import Bundle
+
+_BUILD_SUFFIXES = frozenset(
+    {".a", ".cmake", ".h", ".hpp", ".la", ".o", ".pc", ".pxd", ".pyi", ".pyx", ".whl"}
+)
+_FOREIGN_SUFFIXES = frozenset({".dll", ".exe", ".lib", ".pyd"})
+_TEST_FOLDERS = frozenset({"tests", "idle_test"})
+_DESKTOP_FOLDERS = frozenset({"__MACOSX"})
+
+
+def stray_files(bundle: Bundle) -> Iterator[str]:
+    """What is for building and testing, and what desktops leave behind."""
+    for path in bundle.everything():
+        if path.suffix in _BUILD_SUFFIXES:
+            yield f"{bundle.name(path)} is of use in building only"
+        elif path.suffix in _FOREIGN_SUFFIXES:
+            yield f"{bundle.name(path)} is of use on Windows only"
+        elif (
+            path.name == ".DS_Store" or path.name.startswith("._") or path.name in _DESKTOP_FOLDERS
+        ):
+            yield f"{bundle.name(path)} was left behind by a desktop"
+    for folder in bundle.folders:
+        if folder.name in _TEST_FOLDERS:
+            yield f"{bundle.name(folder)} holds tests"
+
+
+def symbolic_links(bundle: Bundle) -> Iterator[str]:
+    """Links lead to something in the bundle, wherever that is moved to."""
+    for path in bundle.links:
+        target = path.readlink()
+        if target.is_absolute():
+            yield f"{bundle.name(path)} is a link to the absolute path {target}"
+        elif not Path(os.path.normpath(path.parent / target)).is_relative_to(bundle.layout.app):
+            yield f"{bundle.name(path)} leads out of the bundle, to {target}"
+        elif not os.path.exists(path):  # noqa: PTH110 - Path.exists raises where links go in circles
+            yield f"{bundle.name(path)} leads to {target}, which is not there"
+        elif not bundle.holds(path):
+            yield f"{bundle.name(path)} leads out of the bundle through another link"
+
+
+def file_names(bundle: Bundle) -> Iterator[str]:
+    """A Mac takes no other names than UTF-8, shows : as /, and holds A and a for the same file."""
+    taken: dict[str, str] = {}
+    for path in bundle.everything():
+        name = bundle.name(path)
+        if not _is_utf8(path.name):
+            yield f"{name} is not UTF-8"
+        if ":" in path.name:
+            yield f"{name} has a colon in it"
+        same = unicodedata.normalize("NFD", name).casefold()
+        if same in taken:
+            yield f"{name} and {taken[same]} are one file on a Mac"
+        taken[same] = name
+
+
+def file_modes(bundle: Bundle) -> Iterator[str]:
+    """Everyone can read it: it may be installed by one person for all."""
+    for path in (*bundle.folders, *bundle.files):
+        mode = path.stat().st_mode
+        needed = 0o555 if stat.S_ISDIR(mode) else 0o444
+        if mode & needed != needed:
+            yield f"{bundle.name(path)} has the mode {mode & 0o777:03o}: not everyone can read it"
+        elif mode & 0o7002:
+            yield f"{bundle.name(path)} has the mode {mode & 0o7777:03o}: it grants too much"
+    for path in bundle.devices:
+        yield f"{bundle.name(path)} is neither a file nor a folder nor a link"
+
+
+def _is_utf8(name: str) -> bool:
+    """Bytes that are not UTF-8 arrive as lone surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)

@@ -1,0 +1,246 @@
+"""Ways to damage a bundle, for the table of damages. Each works on the crafted bundle and a real one."""
+
+from __future__ import annotations
+
+import json
+import plistlib
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.packaging.machofile import BUILD_VERSION, CODE_SIGNATURE, X86_64, fat
+from tests.packaging.signing import load_commands, rehashed, signature_at
+from tests.packaging.tree import Tree
+
+Place = Callable[[Tree], Path]
+Action = Callable[[Tree], object]
+Change = Callable[[bytes], bytes]
+
+_DIRECTORY_FLAGS = 12  # offsets in a code directory
+_DIRECTORY_IDENTIFIER = 20
+
+
+# Places.
+
+
+def root(name: str) -> Place:
+    return lambda tree: tree.layout.app / name
+
+
+def resource(name: str) -> Place:
+    return lambda tree: tree.layout.resources / name
+
+
+def site(name: str) -> Place:
+    return lambda tree: tree.layout.site_packages / name
+
+
+def model(name: str) -> Place:
+    return lambda tree: next(path for path in tree.layout.models.iterdir()) / name
+
+
+def distribution(name: str) -> Place:
+    """The folder of what is known of an installed package."""
+    return lambda tree: next(tree.layout.site_packages.glob(f"{name}-*.dist-info"))
+
+
+def executable(tree: Tree) -> Path:
+    return tree.layout.executable
+
+
+def seal(tree: Tree) -> Path:
+    return tree.layout.contents / "_CodeSignature" / "CodeResources"
+
+
+# What is done to a place.
+
+
+def removed(place: Place) -> Action:
+    return lambda tree: tree.remove(place(tree))
+
+
+def written(place: Place, data: bytes) -> Action:
+    return lambda tree: tree.write(place(tree), data)
+
+
+def edited(place: Place, change: Change) -> Action:
+    return lambda tree: tree.edit(place(tree), change)
+
+
+def linked(place: Place, target: str) -> Action:
+    return lambda tree: tree.link(place(tree), target)
+
+
+def moved(place: Place, target: Place) -> Action:
+    return lambda tree: tree.move(place(tree), target(tree))
+
+
+def copied(place: Place, target: Place) -> Action:
+    return lambda tree: tree.write(target(tree), place(tree).read_bytes())
+
+
+def with_mode(place: Place, mode: int) -> Action:
+    return lambda tree: tree.chmod(place(tree), mode)
+
+
+def with_folder(place: Place) -> Action:
+    return lambda tree: tree.make_folder(place(tree))
+
+
+def with_plist(**facts: object) -> Action:
+    """Info.plist with other values; None takes a key out."""
+
+    def change(data: bytes) -> bytes:
+        merged = {**plistlib.loads(data), **facts}
+        return plistlib.dumps({key: value for key, value in merged.items() if value is not None})
+
+    return lambda tree: tree.edit(tree.layout.info_plist, change)
+
+
+def both(first: Action, second: Action) -> Action:
+    def do(tree: Tree) -> None:
+        first(tree)
+        second(tree)
+
+    return do
+
+
+# What is done to bytes.
+
+
+def cut(size: int) -> Change:
+    """Without its end; a negative number is how much of that."""
+    return lambda data: data[:size]
+
+
+def appended(more: bytes) -> Change:
+    return lambda data: data + more
+
+
+def replaced(at: int, new: bytes) -> Change:
+    return lambda data: data[:at] + new + data[at + len(new) :]
+
+
+def flipped_in_the_middle(data: bytes) -> bytes:
+    """A thin Mach-O file with one byte of its code another."""
+    at = (signature_at(data) or len(data)) // 2
+    return replaced(at, bytes([data[at] ^ 0xFF]))(data)
+
+
+def flipped_at_the_end_of(slot: int) -> Change:
+    """A blob of the signature, but its hash in the code directory."""
+
+    def change(data: bytes) -> bytes:
+        start = _blob(data, slot)
+        at = start + struct.unpack_from(">I", data, start + 4)[0] - 1
+        return replaced(at, bytes([data[at] ^ 0xFF]))(data)
+
+    return change
+
+
+def with_x86(data: bytes) -> bytes:
+    return fat(data, for_x86(data))
+
+
+def for_x86(data: bytes) -> bytes:
+    return replaced(4, struct.pack("<I", X86_64))(data)
+
+
+def as_a_library(data: bytes) -> bytes:
+    return rehashed(replaced(12, struct.pack("<I", 6))(data))
+
+
+def for_macos(major: int) -> Change:
+    def change(data: bytes) -> bytes:
+        at = _command(data, BUILD_VERSION) + 12
+        return rehashed(replaced(at, struct.pack("<I", major << 16))(data))
+
+    return change
+
+
+def for_platform(platform: int) -> Change:
+    def change(data: bytes) -> bytes:
+        at = _command(data, BUILD_VERSION) + 8
+        return rehashed(replaced(at, struct.pack("<I", platform))(data))
+
+    return change
+
+
+def unsigned(data: bytes) -> bytes:
+    """The command that tells of the signature becomes one that tells of something else."""
+    return replaced(_command(data, CODE_SIGNATURE), struct.pack("<I", 0x29))(data)
+
+
+def naming(old: str, new: str) -> Change:
+    """The first load command with a path that begins like that gets another path of its size."""
+
+    def change(data: bytes) -> bytes:
+        for number, at, size in load_commands(data):
+            if number not in _WITH_PATHS:
+                continue
+            (start,) = struct.unpack_from("<I", data, at + 8)
+            if data[at + start : at + size].startswith(old.encode()):
+                assert len(new) < size - start
+                return rehashed(replaced(at + start, new.encode().ljust(size - start, b"\0"))(data))
+        raise LookupError(f"no load command names {old}")
+
+    return change
+
+
+def signed_as(letter: bytes) -> Change:
+    """The identifier in the signature begins with another letter."""
+
+    def change(data: bytes) -> bytes:
+        directory = _blob(data, 0)
+        at = directory + struct.unpack_from(">I", data, directory + _DIRECTORY_IDENTIFIER)[0]
+        return replaced(at, letter)(data)
+
+    return change
+
+
+def with_flags(flags: int) -> Change:
+    def change(data: bytes) -> bytes:
+        return replaced(_blob(data, 0) + _DIRECTORY_FLAGS, struct.pack(">I", flags))(data)
+
+    return change
+
+
+def leaving_out(pattern: str) -> Change:
+    """The seal with a rule that leaves files out."""
+
+    def change(data: bytes) -> bytes:
+        content = plistlib.loads(data)
+        content["rules2"][pattern] = {"omit": True, "weight": 3000.0}
+        return plistlib.dumps(content)
+
+    return change
+
+
+def with_longer_tensors(data: bytes) -> bytes:
+    """A safetensors file whose header promises more than there is."""
+    (length,) = struct.unpack_from("<Q", data)
+    header = json.loads(data[8 : 8 + length])
+    last = max((entry for entry in header.values() if "data_offsets" in entry), key=_end)
+    last["data_offsets"][1] += 2
+    changed = json.dumps(header).encode()
+    return struct.pack("<Q", len(changed)) + changed + data[8 + length :]
+
+
+_WITH_PATHS = (0x0C, 0x80000018, 0x8000001F, 0x8000001C)
+
+
+def _end(entry: dict[str, list[int]]) -> int:
+    return entry["data_offsets"][1]
+
+
+def _command(data: bytes, wanted: int) -> int:
+    return next(at for number, at, _ in load_commands(data) if number == wanted)
+
+
+def _blob(data: bytes, wanted: int) -> int:
+    """Where a part of the signature begins."""
+    start = signature_at(data)
+    assert start is not None
+    (count,) = struct.unpack_from(">I", data, start + 8)
+    index = [struct.unpack_from(">2I", data, start + 12 + 8 * n) for n in range(count)]
+    return start + next(offset for slot, offset in index if slot == wanted)

@@ -1,0 +1,124 @@
+"""Writes small Mach-O files with a signature, from the format's description and not from our reader.
+
+Pages of a signature are hashed by `signing.rehashed`.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, replace
+
+PAGE = 4096
+ARM64 = 0x0100000C
+X86_64 = 0x01000007
+PROGRAM = 2
+LIBRARY = 6
+MODULE = 8
+
+LOAD_DYLIB = 0x0C
+LOAD_WEAK_DYLIB = 0x80000018
+REEXPORT_DYLIB = 0x8000001F
+ID_DYLIB = 0x0D
+RPATH = 0x8000001C
+CODE_SIGNATURE = 0x1D
+BUILD_VERSION = 0x32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachO:
+    """A Mach-O file to be written. Of the code there is a page and a half of one byte."""
+
+    file_type: int = LIBRARY
+    cpu: int = ARM64
+    name: str | None = None
+    needs: tuple[str, ...] = ("/usr/lib/libSystem.B.dylib",)
+    needs_weakly: tuple[str, ...] = ()
+    reexports: tuple[str, ...] = ()
+    rpaths: tuple[str, ...] = ()
+    platform: int = 1
+    oldest: tuple[int, int] = (11, 0)
+    identifier: str = "library"
+    flags: int = 2  # ad-hoc
+
+    def unsigned(self) -> MachO:
+        return replace(self, identifier="")
+
+    def written(self) -> bytes:
+        """The file's bytes; without an identifier it gets no signature."""
+        commands = [
+            struct.pack("<6I", BUILD_VERSION, 24, self.platform, _packed(self.oldest), 0, 0),
+            *([] if self.name is None else [_library(ID_DYLIB, self.name)]),
+            *(_library(LOAD_DYLIB, path) for path in self.needs),
+            *(_library(LOAD_WEAK_DYLIB, path) for path in self.needs_weakly),
+            *(_library(REEXPORT_DYLIB, path) for path in self.reexports),
+            *(_string(RPATH, path, b"") for path in self.rpaths),
+        ]
+        signature = _signature(self.identifier, self.flags, _CODE_BYTES) if self.identifier else b""
+        if signature:
+            commands.append(struct.pack("<4I", CODE_SIGNATURE, 16, _CODE_BYTES, len(signature)))
+        loads = b"".join(commands)
+        head = struct.pack(
+            "<8I", 0xFEEDFACF, self.cpu, 0, self.file_type, len(commands), len(loads), 0, 0
+        )
+        return (head + loads).ljust(_CODE_BYTES, b"\xc3") + signature
+
+
+def fat(*thin: bytes) -> bytes:
+    """Several files in one, as universal libraries are."""
+    head = struct.pack(">2I", 0xCAFEBABE, len(thin))
+    body = b""
+    for data in thin:
+        body = body.ljust(-(-len(body) // PAGE) * PAGE, b"\0")
+        cpu, subtype = struct.unpack_from("<2I", data, 4)
+        head += struct.pack(">5I", cpu, subtype, PAGE + len(body), len(data), 12)
+        body += data
+    return head.ljust(PAGE, b"\0") + body
+
+
+_CODE_BYTES = PAGE + PAGE // 2
+_SLOTS = 7
+
+
+def _signature(identifier: str, flags: int, code_bytes: int) -> bytes:
+    pages = -(-code_bytes // PAGE)
+    name = identifier.encode() + b"\0"
+    hashes_at = 44 + len(name) + _SLOTS * 32
+    directory = struct.pack(
+        ">9I4BI",
+        0xFADE0C02,
+        hashes_at + pages * 32,
+        0x20001,
+        flags,
+        hashes_at,
+        44,
+        _SLOTS,
+        pages,
+        code_bytes,
+        32,  # bytes of
+        2,  # SHA-256
+        0,
+        12,  # pages of 4096 bytes
+        0,
+    )
+    directory = directory + name
+    directory += bytes((_SLOTS + pages) * 32)
+    requirements = struct.pack(">3I", 0xFADE0C01, 12, 0)
+    start = 12 + 2 * 8
+    index = struct.pack(">4I", 0, start, 2, start + len(directory))
+    size = start + len(directory) + len(requirements)
+    return struct.pack(">3I", 0xFADE0CC0, size, 2) + index + directory + requirements
+
+
+def _library(number: int, path: str) -> bytes:
+    return _string(number, path, struct.pack("<3I", 2, 0, 0))
+
+
+def _string(number: int, text: str, between: bytes) -> bytes:
+    start = 12 + len(between)
+    body = text.encode() + b"\0"
+    size = -(-(start + len(body)) // 8) * 8
+    return (struct.pack("<3I", number, size, start) + between + body).ljust(size, b"\0")
+
+
+def _packed(version: tuple[int, int]) -> int:
+    return version[0] << 16 | version[1] << 8

@@ -1,0 +1,150 @@
+"""Makes signatures and seals true again after a change, in place: also those that a real signer made."""
+
+from __future__ import annotations
+
+import hashlib
+import plistlib
+import re
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.packaging.tree import Tree
+
+RULES: dict[str, Any] = {
+    r".*\.dSYM($|/)": {"weight": 11.0},
+    r"^(.*/)?\.DS_Store$": {"omit": True, "weight": 2000.0},
+    r"^.*": True,
+    r"^Info\.plist$": {"omit": True, "weight": 20.0},
+    r"^PkgInfo$": {"omit": True, "weight": 20.0},
+    r"^Resources/": {"weight": 20.0},
+    r"^Resources/.*\.lproj/": {"optional": True, "weight": 1000.0},
+    r"^Resources/.*\.lproj/locversion.plist$": {"omit": True, "weight": 1100.0},
+}
+_INFO_PLIST, _REQUIREMENTS, _RESOURCES = 1, 2, 3
+_HASHES: dict[int, Callable[[bytes], bytes]] = {
+    1: lambda data: hashlib.sha1(data).digest(),
+    2: lambda data: hashlib.sha256(data).digest(),
+    3: lambda data: hashlib.sha256(data).digest()[:20],
+    4: lambda data: hashlib.sha384(data).digest(),
+}
+
+
+def rehashed(data: bytes) -> bytes:
+    """A thin file whose signature has the hashes of its code and of its requirements as they are."""
+    changed = bytearray(data)
+    for directory, blobs in _directories(data):
+        table, num_slots, num_pages, limit, size, kind, shift = directory
+        page = 1 << shift
+        for number in range(num_pages):
+            digest = _HASHES[kind](data[number * page : min((number + 1) * page, limit)])
+            changed[table + number * size : table + (number + 1) * size] = digest
+        if _REQUIREMENTS in blobs and num_slots >= _REQUIREMENTS:
+            at = table - _REQUIREMENTS * size
+            changed[at : at + size] = _HASHES[kind](blobs[_REQUIREMENTS])
+    return bytes(changed)
+
+
+def reseal(tree: Tree) -> None:
+    """Seals what was changed in a tree since, and binds the executable to that and to Info.plist."""
+    contents = tree.layout.contents
+    path = contents / "_CodeSignature" / "CodeResources"
+    seal: dict[str, Any] = plistlib.loads(path.read_bytes())
+    files = seal["files2"]
+    for changed in sorted(tree.changed):
+        for name in [name for name in files if (contents / name).is_relative_to(changed)]:
+            del files[name]
+        for file in _files_below(changed) if changed.is_relative_to(contents) else ():
+            name = file.relative_to(contents).as_posix()
+            if _is_sealed(name, file, tree, seal["rules2"]):
+                files[name] = _entry(file)
+    tree.write(path, plistlib.dumps(seal))
+    bind(tree)
+
+
+def bind(tree: Tree) -> None:
+    """Puts the hashes of Info.plist and of the seal into the executable's signature."""
+    layout = tree.layout
+    if not layout.executable.exists():
+        return
+    bound = {
+        _INFO_PLIST: layout.info_plist,
+        _RESOURCES: layout.contents / "_CodeSignature" / "CodeResources",
+    }
+    data = layout.executable.read_bytes()
+    changed = bytearray(data)
+    for directory, _ in _directories(data):
+        table, num_slots, _, _, size, kind, _ = directory
+        for slot, path in bound.items():
+            if slot <= num_slots and path.exists():
+                at = table - slot * size
+                changed[at : at + size] = _HASHES[kind](path.read_bytes())
+    tree.write(layout.executable, bytes(changed))
+
+
+def signature_at(data: bytes) -> int | None:
+    """Where the signature of a thin file begins."""
+    for command, at, _ in load_commands(data):
+        if command == 0x1D:
+            return struct.unpack_from("<I", data, at + 8)[0]
+    return None
+
+
+def load_commands(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Of a thin file: each command's number, its offset and its size."""
+    if data[:4] != b"\xcf\xfa\xed\xfe":
+        return
+    (count,) = struct.unpack_from("<I", data, 16)
+    at = 32
+    for _ in range(count):
+        command, size = struct.unpack_from("<2I", data, at)
+        yield command, at, size
+        at += size
+
+
+_Directory = tuple[int, int, int, int, int, int, int]
+
+
+def _directories(data: bytes) -> Iterator[tuple[_Directory, dict[int, bytes]]]:
+    start = signature_at(data)
+    if start is None:
+        return
+    (count,) = struct.unpack_from(">I", data, start + 8)
+    places = [struct.unpack_from(">2I", data, start + 12 + 8 * n) for n in range(count)]
+    blobs: dict[int, bytes] = {}
+    for slot, offset in places:
+        (size,) = struct.unpack_from(">I", data, start + offset + 4)
+        blobs[slot] = data[start + offset : start + offset + size]
+    for slot, offset in places:
+        if slot == 0 or 0x1000 <= slot < 0x1005:
+            at = start + offset
+            hashes_at, _, num_slots, num_pages, limit = struct.unpack_from(">5I", data, at + 16)
+            size, kind, _, shift = struct.unpack_from(">4B", data, at + 36)
+            yield (at + hashes_at, num_slots, num_pages, limit, size, kind, shift), blobs
+
+
+def _files_below(path: Path) -> Iterator[Path]:
+    if path.is_symlink() or path.is_file():
+        yield path
+    elif path.is_dir():
+        for entry in path.iterdir():
+            yield from _files_below(entry)
+
+
+def _is_sealed(name: str, file: Path, tree: Tree, rules: dict[str, Any]) -> bool:
+    if file == tree.layout.executable or name.startswith("_CodeSignature/"):
+        return False
+    matching = [rule for pattern, rule in rules.items() if re.search(pattern, name)]
+    heaviest: dict[str, Any] = {}
+    for rule in matching:
+        facts: dict[str, Any] = {} if rule is True else rule
+        if facts.get("weight", 1.0) >= heaviest.get("weight", 0.0):
+            heaviest = facts
+    return bool(matching) and not heaviest.get("omit")
+
+
+def _entry(path: Path) -> dict[str, Any]:
+    if path.is_symlink():
+        return {"symlink": str(path.readlink())}
+    return {"hash2": hashlib.sha256(path.read_bytes()).digest()}

@@ -1,0 +1,113 @@
+"""The verifier passes a bundle in which all is well, and finds each damage by the check for it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from appbundle.checks.python import NO_INTERPRETER
+from appbundle.verifier import CHECKS, Result, exit_status, report, report_json, verify
+from tests.packaging.crafted import make_bundle
+from tests.packaging.damages import DAMAGES, Damage
+from tests.packaging.tree import Tree
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    return make_bundle(tmp_path_factory.mktemp("bundle"))
+
+
+def verified(tree: Tree) -> list[Result]:
+    return verify(tree.layout.app, tree.spec, tree.archives)
+
+
+def failures(results: list[Result]) -> dict[str, tuple[str, ...]]:
+    return {result.check: result.problems for result in results if result.problems}
+
+
+def test_a_whole_bundle_passes_every_check(whole: Tree) -> None:
+    results = verified(whole)
+
+    assert failures(results) == {}
+    assert [result.check for result in results] == list(CHECKS)
+    assert exit_status(results) == 0
+    assert report(results).splitlines() == [f"passed {check}" for check in CHECKS]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: f"{damage.check}: {damage.what}")
+def test_a_damage_fails_the_check_for_it_alone(damage: Damage, whole: Tree, tmp_path: Path) -> None:
+    tree = whole.copied(tmp_path)
+    try:
+        damage.apply(tree)
+    except OSError as error:
+        if error.errno not in (errno.EILSEQ, errno.EEXIST):
+            raise
+        pytest.skip(f"this file system can't hold it: {error}")
+
+    failed = failures(verified(tree))
+
+    assert list(failed) == [damage.check]
+    assert any(damage.reason in problem for problem in failed[damage.check])
+
+
+def test_no_damage_reaches_the_bundle_that_was_copied(whole: Tree) -> None:
+    assert failures(verified(whole)) == {}
+
+
+def test_every_check_has_a_damage() -> None:
+    assert {damage.check for damage in DAMAGES} == set(CHECKS)
+
+
+def test_archives_are_checked_where_there_are_any(whole: Tree) -> None:
+    results = verify(whole.layout.app, whole.spec)
+
+    assert "archive size" not in [result.check for result in results]
+
+
+def test_without_an_interpreter_that_is_said_first() -> None:
+    missing = Result("interpreter", (NO_INTERPRETER,))
+    other = Result("seal", ("a is not sealed", "b", "c", "d"))
+
+    assert exit_status([missing, Result("seal", ())]) == 3
+    assert exit_status([missing, other]) == 1
+    assert exit_status([other]) == 1
+    assert report([missing, other]).splitlines() == [
+        "NOT LAUNCHABLE: no interpreter",
+        "failed interpreter: NOT LAUNCHABLE: no interpreter",
+        "failed seal: a is not sealed; b; c; and 1 more",
+    ]
+    assert json.loads(report_json([missing, other]))["has_interpreter"] is False
+
+
+def test_the_command_says_what_it_found(whole: Tree) -> None:
+    command = [sys.executable, "packaging/verify.py", str(whole.layout.app)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    as_json = subprocess.run(
+        [*command, str(whole.archives[0]), "--json"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines() == [
+        f"passed {check}" for check in CHECKS if check != "archive size"
+    ]
+    assert as_json.returncode == 0
+    assert [check["check"] for check in json.loads(as_json.stdout)["checks"]] == list(CHECKS)
+
+
+def test_the_command_refuses_what_is_not_there() -> None:
+    command = [sys.executable, "packaging/verify.py", "no/such.app"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 2
+    assert "there is no no/such.app" in ran.stderr

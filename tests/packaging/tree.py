@@ -1,0 +1,71 @@
+"""A bundle that may be changed without changing the one that it shares its files with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from appbundle.spec import Layout, Spec
+
+
+class Tree:
+    """A bundle on disk. All changes go through it: they are remembered, and never reach linked copies."""
+
+    def __init__(self, app: Path, spec: Spec, archives: tuple[Path, ...] = ()) -> None:
+        self.layout = Layout(app, spec.name, spec.python)
+        self.spec = spec
+        self.archives = archives
+        self.changed: set[Path] = set()
+
+    def copied(self, folder: Path) -> Tree:
+        """The same tree elsewhere, of hard links: quick, and no larger."""
+        app = folder / self.layout.app.name
+        shutil.copytree(self.layout.app, app, symlinks=True, copy_function=os.link)
+        return Tree(app, self.spec, self.archives)
+
+    def write(self, path: Path, data: bytes, mode: int | None = None) -> None:
+        """A file of that content. It keeps its mode unless told."""
+        if mode is None:
+            mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._unlink(path)
+        path.write_bytes(data)
+        path.chmod(mode)
+        self.changed.add(path)
+
+    def edit(self, path: Path, change: Callable[[bytes], bytes]) -> None:
+        self.write(path, change(path.read_bytes()))
+
+    def chmod(self, path: Path, mode: int) -> None:
+        self.write(path, path.read_bytes(), mode)
+
+    def truncate(self, path: Path, size: int) -> None:
+        """A file of that size with a hole in it."""
+        self.write(path, b"")
+        os.truncate(path, size)
+
+    def make_folder(self, path: Path) -> None:
+        path.mkdir(parents=True)
+
+    def link(self, path: Path, target: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._unlink(path)
+        path.symlink_to(target)
+        self.changed.add(path)
+
+    def remove(self, path: Path) -> None:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+        self.changed.add(path)
+
+    def move(self, path: Path, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.rename(target)
+        self.changed |= {path, target}
+
+    def _unlink(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
