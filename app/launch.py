@@ -9,7 +9,7 @@ from pathlib import Path
 from app.crashes import CrashLog
 from app.hand_over import hand_over, listening
 from app.options import Options
-from app.paths import Paths, make_paths
+from app.paths import Paths, bundle_resources, make_paths
 from app.store.errors import AlreadyRunningError
 from app.store.lock import InstanceLock
 from engine.errors import EngineError
@@ -23,6 +23,10 @@ def launch(data_dir: Path | None, options: Options) -> int:
         return _run(make_paths(data_dir), replace(options, model=model, files=files))
     except EngineError as error:
         sys.stderr.write(f"{error.problem}\n")
+        if options.selftest is None and _nobody_reads():
+            from app.main import tell  # noqa: PLC0415
+
+            tell(error.problem)
         return 1
 
 
@@ -42,6 +46,11 @@ def _run(paths: Paths, options: Options) -> int:
         if options.selftest is None and hand_over(paths.data_dir, (*model, *options.files)):
             return 0
         raise
+
+
+def _nobody_reads() -> bool:
+    """The Finder started the app: there is no terminal."""
+    return bundle_resources(Path(sys.prefix)) is not None and not sys.stderr.isatty()
 
 
 def _absolute(path: Path) -> Path:

@@ -25,12 +25,14 @@ from app.store.conversations import open_store
 from app.theme.icons import app_icon
 from app.theme.palette import Theme
 from app.widgets.application import Application
+from app.widgets.dialogs import show_problem
 from app.widgets.main_window import MainWindow
 from app.widgets.transcript.access import install_accessibility
 from app.widgets.window_frame import bring_to_front
 from app.words import window as words
 from engine.config import EngineConfig
 from engine.engine import Engine
+from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +95,12 @@ def open_window(
     signals.close()
     garbage.close()
     return status
+
+
+def tell(problem: Problem) -> None:
+    """Why there will be no window."""
+    _application = make_application()  # as long as the box is shown
+    show_problem(problem)
 
 
 def make_application() -> Application:

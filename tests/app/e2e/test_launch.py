@@ -121,6 +121,41 @@ def test_a_killed_one_is_in_nobodys_way(tmp_path: Path) -> None:
     assert [one.name for one in (data_dir / "logs").iterdir()] == ["rejoinder.log"]  # no fault
 
 
+REFUSED = """
+import sys
+from pathlib import Path
+from PySide6.QtWidgets import QMessageBox
+from app.launch import launch
+from app.options import Options
+
+QMessageBox.exec = lambda box: print(box.text(), box.informativeText())
+sys.prefix = sys.argv[2]
+sys.exit(launch(Path(sys.argv[1]), Options()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "prefix", ["/R.app/Contents/Resources/python", sys.prefix], ids=["bundle", "checkout"]
+)
+def test_a_start_that_fails_is_told_also_where_there_is_no_terminal(
+    tmp_path: Path, prefix: str
+) -> None:
+    (tmp_path / "data").touch()
+    ended = subprocess.run(
+        [sys.executable, "-c", REFUSED, str(tmp_path / "data"), prefix],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 1
+    sentence = f"The folder {tmp_path / 'data'} can’t be used: File exists."
+    assert sentence in ended.stderr
+    assert (sentence in ended.stdout) == prefix.startswith("/R.app")
+
+
 NOTICE = """
 import json, sys
 from pathlib import Path
