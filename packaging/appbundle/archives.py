@@ -1,6 +1,6 @@
 """The archives that people download, and the way back, so that what they get can be verified.
 
-The zip is the same for the same bundle, everywhere; so is the disk image that Linux makes. On macOS hdiutil
+The zip is the same for the same bundle and zlib; so is the disk image that Linux makes. On macOS hdiutil
 makes it, and mounts it. On Linux xorriso writes an HFS+ volume and udif.py compresses it; the way back is
 read by hfsplus.py, which keeps links and modes.
 """

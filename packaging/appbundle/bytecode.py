@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 from appbundle.spec import Layout
@@ -16,9 +17,13 @@ def compile_all(layout: Layout, python: list[str]) -> None:
     home = str(layout.python_home)
     options = ["-q", "-j", "0", "--invalidation-mode", "unchecked-hash", "-s", home, "-p", "/"]
     folder = [str(layout.stdlib)]
-    subprocess.run([*python, "-m", "compileall", *options, *folder], check=True)
+    done = subprocess.run([*python, "-m", "compileall", *options, *folder], check=False)
+    if done.returncode != 0:  # a check of the bundle says what is missing
+        print(f"could not compile with {' '.join(python)}")
 
 
 def interpreter(uv: Path, version: str) -> list[str]:
-    """Such a command, for an interpreter that uv finds or fetches."""
+    """Such a command: this interpreter, or one that uv finds or fetches."""
+    if version == f"{sys.version_info.major}.{sys.version_info.minor}":
+        return [sys.executable]
     return [str(uv), "run", "--no-project", "--no-config", "--python", version, "python"]

@@ -11,7 +11,8 @@ from pathlib import Path, PurePosixPath
 from appbundle.spec import Layout, Spec
 from appbundle.trim import copy_kept, files_below
 
-# Development files, the installer and the windows of the standard library: nothing of it is imported.
+# Development files, the installer and the windows of the standard library: nothing of it is imported. venv is, by
+# the command that downloads models.
 _DROPPED = frozenset(
     {
         "ensurepip",
@@ -23,7 +24,6 @@ _DROPPED = frozenset(
         "tests",
         "tkinter",
         "turtledemo",
-        "venv",
         "__pycache__",
     }
 )

@@ -3,8 +3,8 @@
     chunks | property list that holds the block table ("mish") | trailer ("koly")
 
 There is one table for the whole disk, as in what `hdiutil create -layout NONE` writes. Then the image's
-variant is 2: with 1, hdiutil looks for a partition map and refuses. Chunks of zeros are compressed like
-others: zero-fill chunks would be left out of the table's checksum. All numbers are big-endian.
+variant is 2: with 1, others saw, hdiutil looks for a partition map and refuses. Chunks of zeros are compressed
+like others: zero-fill chunks would be left out of the table's checksum. All numbers are big-endian.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 APP = Path(__file__).parents[2] / "app"
-TERMINAL = ("cli", "__main__.py", "selftest.py")  # speaks to whoever typed the command
+TERMINAL = ("cli", "selftest.py", "__main__.py")  # speaks to whoever typed the command
 
 # Two parts with a space between, one of them a word; or a beginning as sentences, titles and headings have it.
 WORDS = re.compile(r"[^\W\d_]{2,}\S* +\S|\S +[^\W\d_]{2,}|^[A-Z][a-z]|^[A-Z]{4,}$")

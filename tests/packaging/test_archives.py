@@ -123,6 +123,7 @@ def test_a_disk_image_is_the_same_at_any_time(app: Path, tmp_path: Path) -> None
     assert (tmp_path / "one.dmg").read_bytes() == (tmp_path / "two.dmg").read_bytes()
 
 
+@pytest.mark.slow
 @needs_dmg
 @pytest.mark.skipif(shutil.which("7z") is None, reason="7z is not installed")
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS opens it itself")

@@ -57,7 +57,7 @@ def test_the_same_volume_makes_the_same_image(image: Path, tmp_path: Path) -> No
 
 
 def test_it_says_that_it_is_one_whole_volume(image: Path, tmp_path: Path) -> None:
-    """What hdiutil was seen to ask of an image without a partition map."""
+    """What others saw hdiutil ask of an image without a partition map."""
     end = trailer(image)
     assert end[:4] == b"koly"
     assert struct.unpack(">I", end[488:492]) == (2,)  # the variant
