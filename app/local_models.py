@@ -59,9 +59,12 @@ class LocalModels:
         command = choose.suggest_download(self._memory_bytes).command
         program, _, rest = command.partition(" ")
         beside = Path(sys.executable).with_name(program)
-        if shutil.which(program) is None and beside.exists():
+        if shutil.which(program) is not None:
+            return command
+        if beside.exists():
             return f"{shlex.quote(str(beside))} {rest}"
-        return command
+        # The same program as a module, which a bundle has, too.
+        return f"{shlex.quote(sys.executable)} -m huggingface_hub.cli.hf {rest}"
 
     def make_starter(self, progress: Callable[[float], None]) -> Path:
         """The starter model's folder, imported if need be."""

@@ -103,6 +103,9 @@ def test_the_twin_answers_stores_and_restores_and_changes_nothing_in_itself(
     said = run(executable, home, "-c", IMPORT_ALL, *exact)
     assert said == f"{len(exact)} {executable}\n"
 
+    said = run(executable, home, "-m", "huggingface_hub.cli.hf", "download", "--help")
+    assert "REPO_ID" in said
+
     assert contents(app) == before
     for folder in (app, *filter(Path.is_dir, app.rglob("*"))):
         folder.chmod(0o755)  # so that it can be removed

@@ -85,3 +85,13 @@ def test_the_line_for_a_terminal_runs_where_its_program_is_only_ours(
     monkeypatch.setenv("PATH", str(tmp_path))
     program, word, _model = shlex.split(LocalModels(make_paths(tmp_path)).suggestion())
     assert (program, word) == (str(ours / "hf"), "download")
+
+
+def test_the_line_for_a_terminal_runs_where_only_the_app_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "Rejoinder"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    program, *words, _model = shlex.split(LocalModels(make_paths(tmp_path)).suggestion())
+    assert program == str(tmp_path / "Rejoinder")
+    assert words == ["-m", "huggingface_hub.cli.hf", "download"]
