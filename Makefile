@@ -5,10 +5,11 @@ SHELL := /bin/bash
 PY := .venv/bin/python
 UV := .tools/bin/uv
 STAMP := .venv/.installed
+PACKAGING := .tools/.packaging
 QT := QT_QPA_PLATFORM=$${QT_QPA_PLATFORM:-offscreen}
 WORKERS := 2
 
-.PHONY: run test setup starter lint types contracts unit soak bench screenshots lock clean
+.PHONY: run test setup starter app lint types contracts unit soak bench screenshots lock clean
 
 run: setup
 	@bash packaging/check_display.sh
@@ -65,10 +66,21 @@ $(STAMP): requirements.lock pyproject.toml | $(UV)
 $(UV):
 	@bash packaging/get_uv.sh
 
-# After a change of dependencies. The lock names no registry: any may serve it.
+# dist/Rejoinder.app, checked and packed. Status 3 of build.py: all but the interpreter, which could not be had.
+app: setup $(PACKAGING)
+	@$(QT) $(PY) packaging/build.py
+
+$(PACKAGING): packaging/tools.lock | $(UV)
+	@$(UV) pip install -q --python .tools/bin/python --require-hashes -r packaging/tools.lock
+	@touch $@
+
+# After a change of dependencies. The locks name no registry: any may serve them. The bundle's has what a user runs.
+LOCK := $(UV) pip compile --universal --generate-hashes --python-version 3.11 \
+    --no-emit-index-url --no-header --no-annotate
 lock: | $(UV)
-	$(UV) pip compile pyproject.toml --universal --generate-hashes --python-version 3.11 \
-	    --extra test --extra starter --no-emit-index-url --no-header --no-annotate -o requirements.lock
+	$(LOCK) --extra test --extra starter pyproject.toml -o requirements.lock
+	$(LOCK) -c requirements.lock pyproject.toml -o packaging/requirements.lock
+	$(LOCK) packaging/tools.in -o packaging/tools.lock
 
 clean:
 	rm -rf .venv .tools build dist

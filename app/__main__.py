@@ -7,12 +7,14 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from app.bridge.display import MISSING_LIBRARY, missing_display
+from app.options import Options, SelfTestOptions
 from app.words import problems as words
 
 COMMANDS = ("chat", "models", "bench")
-_WITH_VALUE = ("--data-dir", "--model")
+_WITH_VALUE = ("--data-dir", "--model", "--selftest-file", "--selftest-device")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,16 +26,37 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return run(arguments)
     options = _parser().parse_args(arguments)
+    tests_itself = options.selftest or options.selftest_file is not None
     cause = missing_display(sys.platform, os.environ)
-    if cause is not None:
+    if cause is not None and tests_itself:
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    elif cause is not None:
         return _refuse(words.no_window(cause))
     try:
-        from app.main import open_window  # noqa: PLC0415
+        return _test_itself(options) if tests_itself else _open(options)
     except ImportError as error:
         if MISSING_LIBRARY not in str(error):
             raise
         return _refuse(words.no_window(f"{error}."))
-    return open_window(data_dir=options.data_dir, model=options.model)
+
+
+def _open(arguments: argparse.Namespace) -> int:
+    from app.launch import launch  # noqa: PLC0415
+
+    options = Options(model=arguments.model, files=tuple(arguments.files))
+    return launch(arguments.data_dir, options)
+
+
+def _test_itself(arguments: argparse.Namespace) -> int:
+    """In a folder of its own, unless one is given: nobody's conversations are touched."""
+    from app.launch import launch  # noqa: PLC0415
+
+    selftest = SelfTestOptions(
+        report=arguments.selftest_file, on_cpu=arguments.selftest_device == "cpu"
+    )
+    with TemporaryDirectory(prefix="rejoinder-") as folder:
+        options = Options(model=arguments.model, selftest=selftest)
+        return launch(arguments.data_dir or Path(folder), options)
 
 
 def _refuse(sentence: str) -> int:
@@ -61,6 +84,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="keep everything in DIR")
     parser.add_argument("--model", type=Path, metavar="DIR", help="answer with the model in DIR")
+    parser.add_argument(
+        "files", type=Path, nargs="*", metavar="FILE", help="a model folder or GGUF file to open"
+    )
+    selftest = parser.add_argument_group("the app tries itself, then ends: 0 if all went well")
+    selftest.add_argument("--selftest", action="store_true", help="say what was found")
+    selftest.add_argument("--selftest-file", type=Path, metavar="FILE", help="as JSON, in FILE")
+    selftest.add_argument("--selftest-device", choices=("gpu", "cpu"), default="gpu")
     return parser
 
 

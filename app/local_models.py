@@ -7,20 +7,39 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import psutil
 
+from app.paths import Paths
+from app.words import models as words
 from engine.catalog import choose, scan
-from engine.catalog.card import ModelCard
-from engine.catalog.starter import ensure_starter
+from engine.catalog.card import ModelCard, Source
+from engine.catalog.starter import ensure_starter, find_starter, starter_folder
+from engine.errors import ModelFolderError
+
+GGUF_SUFFIX = ".gguf"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedModel:
+    """What a person opened: a model to answer with, and a folder to look in from now on, if it is a new one."""
+
+    path: Path
+    folder: Path | None = None
 
 
 class LocalModels:
-    """Finds models in place, chooses one, makes the starter model."""
+    """Finds models in place, chooses one, makes the starter model, imports files."""
 
-    def __init__(self, data_dir: Path) -> None:
-        self._data_dir = data_dir
+    def __init__(self, paths: Paths) -> None:
+        self._models_dir = paths.models_dir
+        self._bundled_starter = paths.bundle and starter_folder(paths.bundle)
+        # Made again from its package at any time, so it is a cache. Earlier versions had it with the data.
+        earlier, made = starter_folder(paths.data_dir), starter_folder(paths.cache_dir)
+        self._imported_starter = earlier if earlier.is_dir() else made
         self._memory_bytes = psutil.virtual_memory().total
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]:
@@ -40,17 +59,63 @@ class LocalModels:
         command = choose.suggest_download(self._memory_bytes).command
         program, _, rest = command.partition(" ")
         beside = Path(sys.executable).with_name(program)
-        if shutil.which(program) is None and beside.exists():
+        if shutil.which(program) is not None:
+            return command
+        if beside.exists():
             return f"{shlex.quote(str(beside))} {rest}"
-        return command
+        # The same program as a module, which a bundle has, too.
+        return f"{shlex.quote(sys.executable)} -m huggingface_hub.cli.hf {rest}"
 
     def make_starter(self, progress: Callable[[float], None]) -> Path:
         """The starter model's folder, imported if need be."""
         # numpy, which the importer needs, would delay every start of the window.
         from engine.gguf.importer import import_once  # noqa: PLC0415
 
-        return ensure_starter(self._data_dir, progress, import_once)
+        return ensure_starter(self._bundled_starter, self._imported_starter, progress, import_once)
+
+    def open(
+        self, path: Path, folders: tuple[str, ...], progress: Callable[[float], None]
+    ) -> OpenedModel:
+        """A model folder, a folder of some, or a GGUF file, which is imported. progress hears 0 to 1.
+
+        Raises:
+            ModelFolderError: it is neither, or no model in it can be used.
+            GgufError: the file can't be imported.
+            DiskError: the import can't be written.
+        """
+        if path.is_dir():
+            return self._open_folder(path, folders)
+        if not path.exists():
+            raise ModelFolderError(words.missing(path), advice=words.WHAT_CAN_BE_OPENED)
+        if path.suffix.lower() != GGUF_SUFFIX:
+            raise ModelFolderError(words.no_model(path), advice=words.WHAT_CAN_BE_OPENED)
+        # numpy again.
+        from engine.gguf.importer import import_into  # noqa: PLC0415
+
+        folder = import_into(self._models_dir, path, progress)
+        return OpenedModel(folder, folder)
+
+    def _open_folder(self, path: Path, folders: tuple[str, ...]) -> OpenedModel:
+        place = os.path.realpath(path)
+        listed = [card for card in self.scan(folders) if _lies_in(card, place)]
+        cards = listed or list(scan.scan([scan.Root(path, Source.FOLDER)]))
+        usable = tuple(card for card in cards if card.usable)
+        if not cards:
+            raise ModelFolderError(words.no_model(path), advice=words.WHAT_CAN_BE_OPENED)
+        if not usable:
+            assert cards[0].problem is not None
+            raise ModelFolderError.of(cards[0].problem)
+        chosen = self.best(usable) or usable[0]
+        return OpenedModel(chosen.path, None if listed else path)
+
+    @cached_property
+    def _starter(self) -> Path:
+        return find_starter(self._bundled_starter, self._imported_starter)
 
     def _roots(self, folders: tuple[str, ...]) -> tuple[scan.Root, ...]:
         paths = tuple(Path(folder) for folder in folders)
-        return scan.default_roots(self._data_dir, paths, os.environ, Path.home())
+        return scan.default_roots(self._starter, paths, os.environ, Path.home())
+
+
+def _lies_in(card: ModelCard, place: str) -> bool:
+    return Path(os.path.realpath(card.path)).is_relative_to(place)

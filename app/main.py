@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import logging
+import socket
 import sys
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
 
+from app.bridge.callers import Callers
 from app.bridge.garbage import GarbageSearch
 from app.bridge.quit_signals import QuitSignals
 from app.bridge.reports import catch_unexpected, log_qt_messages, start_log
 from app.controllers.core import Core, Seams
 from app.controllers.origin import SystemOrigin
 from app.local_models import LocalModels
-from app.paths import Paths, make_paths
-from app.settings import LoadedSettings, load_settings
+from app.options import Options
+from app.paths import Paths
+from app.selftest import SelfTest
+from app.settings import load_settings
 from app.store.conversations import open_store
-from app.store.lock import InstanceLock
 from app.theme.icons import app_icon
 from app.theme.palette import Theme
+from app.widgets.application import Application
+from app.widgets.dialogs import show_problem
 from app.widgets.main_window import MainWindow
 from app.widgets.transcript.access import install_accessibility
+from app.widgets.window_frame import bring_to_front
 from app.words import window as words
 from engine.config import EngineConfig
 from engine.engine import Engine
-from engine.errors import EngineError
+from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
@@ -36,63 +42,81 @@ log = logging.getLogger(__name__)
 SWITCH_S = 0.0002
 
 
-def open_window(*, data_dir: Path | None, model: Path | None) -> int:
-    """Run the app until it is closed; return the exit status."""
-    try:
-        paths = make_paths(data_dir)
-        with InstanceLock(paths.data_dir):
-            start_log(paths.logs_dir)
-            return _run(paths, load_settings(paths.settings), model)
-    except EngineError as error:
-        sys.stderr.write(f"{error.problem}\n")
-        return 1
+def open_window(
+    paths: Paths, options: Options, *, listener: socket.socket | None, last_crash: Path | None
+) -> int:
+    """Run the app until it is closed; return the exit status.
 
-
-def switch_threads_often() -> None:
-    """The main thread need not wait long for the others."""
-    sys.setswitchinterval(SWITCH_S)
-
-
-def _run(paths: Paths, loaded: LoadedSettings, model: Path | None) -> int:
+    Raises:
+        DiskError: the log or the settings can't be used.
+    """
+    start_log(paths.logs_dir)
+    loaded = load_settings(paths.settings)
     log_qt_messages()
     switch_threads_often()
-    app = QApplication(sys.argv[:1])
+    app = make_application()
     garbage = GarbageSearch(app)
-    app.setApplicationName(words.APP_NAME)
-    app.setApplicationDisplayName(words.APP_NAME)
-    app.setQuitOnLastWindowClosed(sys.platform != "darwin")
-    app.setWindowIcon(app_icon())
-    install_accessibility()
     theme = Theme(app, loaded.settings.appearance)
+    config = EngineConfig(on_cpu=options.selftest is not None and options.selftest.on_cpu)
     origin = SystemOrigin()
     core = Core(
         Seams(
-            make_engine=lambda on_event: Engine(EngineConfig(), on_event),
+            make_engine=lambda on_event: Engine(config, on_event),
             open_store=lambda: open_store(paths.database, now=origin.now()),
-            catalog=LocalModels(paths.data_dir),
+            catalog=LocalModels(paths),
             origin=origin,
             settings=loaded.settings,
             settings_path=paths.settings,
-            model=model and model.expanduser().absolute(),
+            model=options.model,
         )
     )
     window = MainWindow(theme, core, origin)
     catch_unexpected(window.say_problem)
     window.painted.connect(garbage.spare_all)
+    window.painted.connect(partial(core.opening.open, options.files))
     window.painted.connect(core.start)
     window.painted.connect(lambda: log.info("the window is open"))
+    if options.selftest is not None:
+        SelfTest(window, core, options.selftest)
     core.open()
     window.show()
     if loaded.problem is not None:
         window.say_problem(loaded.problem)
+    if last_crash is not None:
+        window.pane.app_notice.say_crash(last_crash)
     signals = QuitSignals()
     signals.received.connect(lambda: app.exit(0))  # asks nobody
-    _reopen_when_activated(app, window)
+    callers = listener and Callers(listener)
+    listen_to_others(app, callers, window, core)
     status = app.exec()
+    if callers is not None:
+        callers.close()
     end(window, core)
     signals.close()
     garbage.close()
     return status
+
+
+def tell(problem: Problem) -> None:
+    """Why there will be no window."""
+    _application = make_application()  # as long as the box is shown
+    show_problem(problem)
+
+
+def make_application() -> Application:
+    """With what is true of the app before it has a window."""
+    app = Application(sys.argv[:1])
+    app.setApplicationName(words.APP_NAME)
+    app.setApplicationDisplayName(words.APP_NAME)
+    app.setQuitOnLastWindowClosed(sys.platform != "darwin")
+    app.setWindowIcon(app_icon())
+    install_accessibility()
+    return app
+
+
+def switch_threads_often() -> None:
+    """The main thread need not wait long for the others."""
+    sys.setswitchinterval(SWITCH_S)
 
 
 def end(window: MainWindow, core: Core) -> None:
@@ -103,12 +127,21 @@ def end(window: MainWindow, core: Core) -> None:
     core.close()
 
 
-def _reopen_when_activated(app: QApplication, window: MainWindow) -> None:
-    """On a Mac a closed window comes back with a click in the Dock."""
+def listen_to_others(
+    app: Application, callers: Callers | None, window: MainWindow, core: Core
+) -> None:
+    """The system and a second Rejoinder bring the window to the front, and files to open."""
+
+    def on_called(files: tuple[Path, ...]) -> None:
+        bring_to_front(window)
+        core.opening.open(files)
 
     def on_state_changed(state: Qt.ApplicationState) -> None:
         if state == Qt.ApplicationState.ApplicationActive and not window.isVisible():
             window.show()
 
-    if sys.platform == "darwin":
+    app.files_opened.connect(on_called)
+    if callers is not None:
+        callers.called.connect(on_called)
+    if sys.platform == "darwin":  # a closed window comes back with a click in the Dock
         app.applicationStateChanged.connect(on_state_changed)

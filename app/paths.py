@@ -1,28 +1,29 @@
-"""Where Rejoinder keeps its files: everything hangs on one data folder."""
+"""Where Rejoinder keeps its files: in the platform's own places, or all of them in one folder."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from platformdirs import user_data_path
+from platformdirs import user_cache_path, user_data_path, user_log_path
 
 from app.words import problems as words
 from engine.errors import DiskError
 
 FOLDER_NAME = "Rejoinder"
 PRIVATE_FOLDER = 0o700
+_HOME_IN_BUNDLE = ("Contents", "Resources", "python")  # where its interpreter lives
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The files of one data folder."""
+    """The folders of one person's Rejoinder, and what the app itself brings."""
 
-    data_dir: Path
-
-    @property
-    def logs_dir(self) -> Path:
-        return self.data_dir / "logs"
+    data_dir: Path  # what cannot be made again
+    logs_dir: Path
+    cache_dir: Path  # what can: no backup has it, the system may remove it
+    bundle: Path | None = None  # Contents/Resources of the app; never written to
 
     @property
     def models_dir(self) -> Path:
@@ -38,24 +39,47 @@ class Paths:
 
 
 def make_paths(data_dir: Path | None = None) -> Paths:
-    """The data folder, the platform's own by default, with its folders made readable by its owner alone.
+    """The platform's own folders, or everything in data_dir; made readable by their owner alone.
 
     A folder that exists keeps its permissions: it may be one that the person shares.
 
     Raises:
         DiskError: a folder cannot be made.
     """
-    if data_dir is None:
-        data_dir = user_data_path(FOLDER_NAME, appauthor=False)
-    paths = Paths(data_dir.expanduser().absolute())
-    try:
-        paths.data_dir.parent.mkdir(parents=True, exist_ok=True)
-        for folder in (paths.data_dir, paths.logs_dir, paths.models_dir):
+    paths = _own_places() if data_dir is None else _inside(data_dir.expanduser().absolute())
+    for folder in (paths.data_dir, paths.logs_dir, paths.cache_dir, paths.models_dir):
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-    except OSError as error:
-        cause = words.cannot_use_folder(paths.data_dir, error.strerror)
-        raise DiskError(cause, advice=words.FOLDER_ADVICE) from error
+        except OSError as error:
+            cause = words.cannot_use_folder(folder, error.strerror)
+            raise DiskError(cause, advice=words.FOLDER_ADVICE) from error
     return paths
+
+
+def bundle_resources(prefix: Path) -> Path | None:
+    """Contents/Resources of the bundle that Python runs from; None where there is no bundle."""
+    resources = prefix.parent
+    in_bundle = (resources.parent.name, resources.name, prefix.name) == _HOME_IN_BUNDLE
+    return resources if in_bundle else None
+
+
+def _own_places() -> Paths:
+    return Paths(
+        data_dir=user_data_path(FOLDER_NAME, appauthor=False),
+        logs_dir=user_log_path(FOLDER_NAME, appauthor=False),
+        cache_dir=user_cache_path(FOLDER_NAME, appauthor=False),
+        bundle=bundle_resources(Path(sys.prefix)),
+    )
+
+
+def _inside(folder: Path) -> Paths:
+    return Paths(
+        data_dir=folder,
+        logs_dir=folder / "logs",
+        cache_dir=folder / "cache",
+        bundle=bundle_resources(Path(sys.prefix)),
+    )
 
 
 def free_name(path: Path, word: str) -> Path:

@@ -54,6 +54,8 @@ class EngineConfig:
     saves_battery: bool = True
     # Bits of quantised attention K/V (4 or 8); None: as the model computes them.
     kv_bits: int | None = None
+    # Compute on the CPU although there is a GPU: for checks on machines whose GPU cannot be trusted.
+    on_cpu: bool = False
     # False on Linux when results must be bit-exact: the reference BLAS sums in one order.
     use_openblas: bool = True
 

@@ -71,6 +71,8 @@ def run_core(
     config: EngineConfig, commands: SimpleQueue[Command], emit: Callable[[Event], None]
 ) -> None:
     """The engine thread's whole life."""
+    if config.on_cpu:
+        mx.set_default_device(mx.Device(mx.cpu))
     try:
         EngineCore(config, commands, emit).run()
     finally:

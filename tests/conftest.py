@@ -18,6 +18,8 @@ from hypothesis import settings
 from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QTimer
 from PySide6.QtWidgets import QApplication
 
+from app.widgets.application import Application
+
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ["LC_ALL"] = "C.UTF-8"
 locale.setlocale(locale.LC_ALL, "C.UTF-8")
@@ -28,6 +30,12 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 JOIN_S = 2.0
+
+
+@pytest.fixture(scope="session")
+def qapp_cls() -> type[Application]:
+    """pytest-qt makes the one application of this."""
+    return Application
 
 
 @pytest.fixture(autouse=True)

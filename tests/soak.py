@@ -27,6 +27,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from app.local_models import LocalModels
+from app.paths import make_paths
 from tests.e2e.test_kill import kill_often
 from tests.engine.test_engine import PROGRAM
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
@@ -46,7 +47,7 @@ def promise(folder: Path) -> bool:
             thinking = template is Template.THINKING
             steps = promise_script(chats=8, turns=4, seed=1, reasoning=thinking)
             held &= play(f"{name} {template}", steps, model, "--reference-blas", keeps=not thinking)
-    starter = LocalModels(folder).make_starter(lambda _: None)
+    starter = LocalModels(make_paths(folder)).make_starter(lambda _: None)
     steps = promise_script(chats=3, turns=2, seed=1, reasoning=False)
     return held & play("SmolLM2", steps, starter, keeps=True)
 

@@ -37,7 +37,7 @@ def run(argv: Sequence[str]) -> int:
 
 def _dispatch(args: argparse.Namespace) -> int:
     paths = make_paths(args.data_dir)
-    local = LocalModels(paths.data_dir)
+    local = LocalModels(paths)
     folders = load_settings(paths.settings).settings.model_folders
     if args.command == "models":
         return models.run(args, local, folders)

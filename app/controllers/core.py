@@ -20,6 +20,7 @@ from app.controllers.exports import Exports
 from app.controllers.idle import Idle
 from app.controllers.library import LibraryController
 from app.controllers.models import Catalog, ModelsController
+from app.controllers.opening import Opening
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.presets import PresetsController
@@ -58,6 +59,7 @@ class Core(QObject):
         self.models = ModelsController(
             self.bridge, self._lane, seams.catalog, self.preferences, seams.model
         )
+        self.opening = Opening(seams.catalog, self.models, self.preferences)
         self.turns = Turns(self.bridge, self.store, self.desk, self.models, seams.origin)
         self.exports = Exports(self._lane)
         self.undo = UndoList()
@@ -96,6 +98,7 @@ class Core(QObject):
     def close(self) -> None:
         """Stop what runs, keep what is written, join every thread."""
         self.models.stop()
+        self.opening.close()
         self.read_ahead.stop()
         self.bridge.close()
         self.idle.stop()

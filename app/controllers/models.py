@@ -13,9 +13,11 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from app.bridge.engine_bridge import EngineBridge, ModelEvent
 from app.bridge.tasks import TaskLane, problem_of
 from app.controllers.preferences import Preferences
+from app.local_models import OpenedModel
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.words import models as words
-from engine.catalog.card import ModelCard
+from engine.catalog.card import ModelCard, Source
+from engine.catalog.starter import is_starter_folder
 from engine.events import (
     LoadModel,
     LoadStage,
@@ -44,6 +46,11 @@ class Catalog(Protocol):
         ...
 
     def make_starter(self, progress: Callable[[float], None]) -> Path: ...
+    def open(
+        self, path: Path, folders: tuple[str, ...], progress: Callable[[float], None]
+    ) -> OpenedModel:
+        """What a person opened, imported if need be."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +168,8 @@ class ModelsController(QObject):
 
     def _remembered(self) -> Path | None:
         path = self._preferences.value.model_path
-        usable = (card.path for card in self.cards if card.usable)
-        return next((found for found in usable if str(found) == path), None)
+        usable = (card for card in self.cards if card.usable)
+        return next((card.path for card in usable if path and _is_at(card, path)), None)
 
     def _make_starter(self) -> None:
         self._set_status(ModelStatus(phase=ModelPhase.UNPACKING, name=words.DEMO_MODEL))
@@ -220,6 +227,12 @@ class ModelsController(QObject):
     def _set_status(self, status: ModelStatus) -> None:
         self.status = status
         self.status_changed.emit()
+
+
+def _is_at(card: ModelCard, path: str) -> bool:
+    """The starter model's folder moves with the app that it is in."""
+    moved = card.source is Source.STARTER and is_starter_folder(Path(path))
+    return moved or str(card.path) == path
 
 
 def _loading(status: ModelStatus, event: ModelLoading) -> ModelStatus:

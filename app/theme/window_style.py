@@ -149,5 +149,8 @@ def _card_rules(colors: Colors) -> str:
 }}
 #notice QPushButton[kind="plain"]:hover {{ text-decoration: underline; }}
 #notice QPushButton[kind="plain"]:focus {{ border-color: {colors.error.ink}; }}
+#details, #details QLabel {{ background: transparent; }}
+#details {{ border: 1px solid transparent; }}
+#details:focus {{ border-color: {colors.error.ink}; }}
 #suggestion {{ background: {colors.code_background}; border-radius: {Radius.BUTTON}px; }}
 """

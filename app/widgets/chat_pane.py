@@ -19,6 +19,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Millis, Space
 from app.viewmodels.notes import model_note, reading_note
 from app.viewmodels.state_line import Waiting
+from app.widgets.app_notice import AppNotice
 from app.widgets.composer import Composer
 from app.widgets.empty_state import ModelNote, Question, RecentChats
 from app.widgets.find_bar import FindBar
@@ -56,6 +57,7 @@ class ChatPane(QWidget):
         self.question = Question(theme, self)
         self.model_note = ModelNote(self)
         self.recent = RecentChats(self)
+        self.app_notice = AppNotice(theme, core.opening, self)
         self.notice = Notice(theme, self)
         self.queued = QueuedMessage(theme, self)
         self.composer = Composer(theme, self)
@@ -98,6 +100,7 @@ class ChatPane(QWidget):
         layout.addWidget(self.question)
         layout.addWidget(self.find_bar)
         layout.addWidget(self.view, 1)
+        layout.addLayout(_centred(self.app_notice))
         layout.addLayout(_centred(self.notice))
         layout.addLayout(_centred(self.queued))
         layout.addWidget(self.composer)

@@ -1,4 +1,4 @@
-"""The few dialogs there are; none blocks the event loop."""
+"""The few dialogs there are; none blocks the window's event loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QMessageBox, QWidget
 
-from app.words import commands, dialogs as words
+from app.words import commands, dialogs as words, window
+from engine.types import Problem
 
 
 def ask_for_folder(parent: QWidget, on_chosen: Callable[[Path], object]) -> None:
@@ -46,6 +47,14 @@ def ask_for_name(
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.textValueSelected.connect(on_given)
     dialog.open()
+
+
+def show_problem(problem: Problem) -> None:
+    """Where there is no window that could say it. Returns when the person has read it."""
+    box = QMessageBox(QMessageBox.Icon.Critical, window.APP_NAME, problem.title)
+    box.setInformativeText(f"{problem.cause} {problem.advice}".strip())
+    box.setDetailedText(problem.details)
+    box.exec()
 
 
 def show_about(parent: QWidget) -> None:

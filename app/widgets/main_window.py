@@ -148,6 +148,7 @@ class MainWindow(QMainWindow):
         core.desk.changed.connect(self._on_conversation_changed)
         core.turns.activity_changed.connect(self._on_conversation_changed)
         core.idle.note_changed.connect(self._refresh_model)
+        core.opening.note_changed.connect(self._refresh_model)
         core.chat.restored.connect(core.library.select)
         self.pane.view.save_requested.connect(self._save_text)
         core.preferences.changed.connect(self._apply_preferences)
@@ -290,7 +291,8 @@ class MainWindow(QMainWindow):
 
     def _refresh_model(self) -> None:
         core = self._core
-        self.toolbar.set_model(shown_name(core.models.status, core.models.cards), core.idle.note)
+        name = shown_name(core.models.status, core.models.cards)
+        self.toolbar.set_model(name, core.opening.note or core.idle.note)
 
     def _refresh_commands(self) -> None:
         """A command that would do nothing is grey."""

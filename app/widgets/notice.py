@@ -12,6 +12,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.widgets.announcer import announce
 from app.widgets.copy_button import CopyButton
+from app.widgets.details import Details
 from app.widgets.icon_button import IconButton
 from app.widgets.line_height import Sentences
 from app.words import problems, window as words
@@ -35,11 +36,7 @@ class Notice(QFrame):
         self._cause = Sentences(self)
         self._advice = Sentences(self)
         self._advice.setProperty("tone", "secondary")
-        self._log = QLabel(self)
-        self._log.setWordWrap(True)
-        self._log.setTextFormat(Qt.TextFormat.PlainText)
-        self._log.setProperty("type", "code")
-        self._log.setProperty("tone", "secondary")
+        self._log = Details(self)
         self.button = QPushButton(self)
         self.details_button = QPushButton(problems.DETAILS, self)
         self.copy_button = CopyButton(problems.COPY_DETAILS, self)
@@ -57,7 +54,7 @@ class Notice(QFrame):
     @property
     def details(self) -> str:
         """What is on show of them."""
-        return self._log.text() if self._log.isVisible() else ""
+        return self._log.text if self._log.isVisible() else ""
 
     def say(self, problem: Problem) -> None:
         self.button.hide()
@@ -87,7 +84,7 @@ class Notice(QFrame):
             texts.addWidget(label)
         texts.addLayout(buttons)
         texts.addWidget(self._log)
-        for label in (self._title, self._cause, self._advice, self._log):
+        for label in (self._title, self._cause, self._advice):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(Space.L, Space.M, Space.S, 0)
@@ -108,7 +105,7 @@ class Notice(QFrame):
         for label, text in ((self._cause, problem.cause), (self._advice, problem.advice)):
             label.setText(text)
             label.setVisible(bool(text))
-        self._log.setText(problem.details)
+        self._log.set_text(problem.details)
         self.copy_button.copied_text = problem.details
         self.details_button.setVisible(bool(problem.details))
         self.details_button.setChecked(False)

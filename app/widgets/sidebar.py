@@ -43,6 +43,7 @@ class Sidebar(QWidget):
         self._library = core.library
         self._models = core.models
         self._idle = core.idle
+        self._opening = core.opening
         self._origin = origin
         self._rows = ConversationsModel(self)
         self.list = ConversationList(theme, self._rows, self)
@@ -92,6 +93,7 @@ class Sidebar(QWidget):
         self._models.status_changed.connect(self._refresh_footer)
         self._models.cards_changed.connect(self._refresh_footer)
         self._idle.note_changed.connect(self._refresh_footer)
+        self._opening.note_changed.connect(self._refresh_footer)
         self.footer.clicked.connect(actions[CommandId.CHOOSE_MODEL].trigger)
 
     def _refresh_list(self) -> None:
@@ -106,7 +108,7 @@ class Sidebar(QWidget):
         status = self._models.status
         fraction = status.fraction if status.will_be_ready else None
         name = shown_name(status, self._models.cards)
-        note = "" if status.will_be_ready else self._idle.note
+        note = self._opening.note or ("" if status.will_be_ready else self._idle.note)
         self.footer.show_model(name, note or state_word(status), fraction)
 
     def _on_deleted(self, summary: ConversationSummary, undo: Callable[[], object]) -> None:

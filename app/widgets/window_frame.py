@@ -1,13 +1,21 @@
-"""The window's place on the screen, as text for the settings."""
+"""The window's place on the screen, as text for the settings; and before all other windows."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 
-from PySide6.QtCore import QByteArray
+from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
+
+
+def bring_to_front(window: QWidget) -> None:
+    """Wherever it is: closed, minimised, behind others."""
+    window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
+    window.show()
+    window.raise_()
+    window.activateWindow()
 
 
 def frame_text(window: QWidget) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 # The picker.
@@ -26,6 +27,21 @@ TEXT_ONLY: Final = "text only"
 NO_MODELS: Final = (
     "There is no model on this computer yet. Download one, or add the folder that has yours."
 )
+
+# What was opened: double-clicked, dropped on the app, or named where it was started.
+WHAT_CAN_BE_OPENED: Final = "Open a folder that holds a model in MLX format, or a GGUF file."
+
+
+def no_model(path: Path) -> str:
+    return f"“{path.name}” is neither a model folder nor a GGUF file."
+
+
+def missing(path: Path) -> str:
+    return f"There is no file or folder {path}."
+
+
+def importing(*, name: str, percent: str) -> str:
+    return f"Importing {percent} · {name}"
 
 
 def preparing(percent: str) -> str:

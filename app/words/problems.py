@@ -40,6 +40,11 @@ CONVERSATION_MISSING: Final = "This conversation is not there any more."
 ALREADY_RUNNING: Final = "Rejoinder is already running with this data folder."
 ALREADY_RUNNING_ADVICE: Final = "Use the open window, or choose another folder with --data-dir."
 
+# The last run was killed by a fault of the code.
+CRASHED: Final = "Rejoinder quit unexpectedly last time."
+CRASHED_KEPT: Final = "Your conversations were kept."
+CRASHED_ADVICE: Final = "If it happens again, please report it with the details."
+
 # Settings, folders, what the machine lacks.
 SETTINGS: Final = "The settings could not be read."
 FOLDER_ADVICE: Final = "Choose another folder with --data-dir."

@@ -47,6 +47,7 @@ NOT_FOUND: Final = "Not found"
 # Notices and toasts.
 CLOSE: Final = "Close"
 OPEN: Final = "Open"  # the chat that has finished
+SHOW_LOG: Final = "Show Log"  # of a run that was killed
 
 
 def title_button(title: str) -> str:

@@ -15,7 +15,6 @@ from typing import Final
 
 from engine.catalog.card import ModelCard, Source
 from engine.catalog.inspect import find_card
-from engine.catalog.starter import starter_folder
 from engine.catalog.weights import INDEX_NAME, has_partial_download
 
 _MAX_DEPTH: Final = 2  # publisher/model below a folder of models
@@ -34,11 +33,11 @@ class Root:
 
 
 def default_roots(
-    data_dir: Path, folders: Sequence[Path], environment: Mapping[str, str], home: Path
+    starter: Path, folders: Sequence[Path], environment: Mapping[str, str], home: Path
 ) -> tuple[Root, ...]:
     """The starter model, the Hugging Face cache, LM Studio's folders, and those of the user."""
     return (
-        Root(starter_folder(data_dir), Source.STARTER),
+        Root(starter, Source.STARTER),
         Root(_hub_cache(environment, home), Source.HF_CACHE),
         Root(home / ".lmstudio" / "models", Source.LM_STUDIO),
         Root(home / ".cache" / "lm-studio" / "models", Source.LM_STUDIO),

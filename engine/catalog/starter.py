@@ -1,6 +1,6 @@
-"""The starter model: a small real model that comes as a Python package holding one GGUF file.
+"""The starter model: a small real model that comes inside the app, or as a Python package holding one GGUF file.
 
-Any worker thread. Finds the file and decides where its folder goes; importing is the caller's
+Any worker thread. Finds its folder, or the file that it is made of; importing is the caller's
 (`engine.gguf`), so that listing models needs no numpy.
 """
 
@@ -28,9 +28,21 @@ class Importer(Protocol):
     ) -> object: ...
 
 
-def starter_folder(data_dir: Path) -> Path:
-    """Where the starter model's folder is, or will be."""
-    return data_dir / "models" / _FOLDER_NAME
+def starter_folder(base: Path) -> Path:
+    """Where the starter model's folder is below a base, or will be."""
+    return base / "models" / _FOLDER_NAME
+
+
+def find_starter(bundled: Path | None, imported: Path) -> Path:
+    """The folder that comes with the app is used where it lies; else it is the imported one."""
+    if bundled is not None and read_card(bundled, Source.STARTER).usable:
+        return bundled
+    return imported
+
+
+def is_starter_folder(path: Path) -> bool:
+    """Whether the starter model is or was there: the app that brings it may have been moved."""
+    return path.name == _FOLDER_NAME
 
 
 def find_starter_file() -> Path | None:
@@ -41,7 +53,9 @@ def find_starter_file() -> Path | None:
     return min(Path(spec.submodule_search_locations[0]).glob("*.gguf"), default=None)
 
 
-def ensure_starter(data_dir: Path, progress: Callable[[float], None], importer: Importer) -> Path:
+def ensure_starter(
+    bundled: Path | None, imported: Path, progress: Callable[[float], None], importer: Importer
+) -> Path:
     """The starter model's folder, imported if need be. progress hears 0 to 1.
 
     Raises:
@@ -49,7 +63,9 @@ def ensure_starter(data_dir: Path, progress: Callable[[float], None], importer: 
         GgufError: the packaged file can't be imported.
         DiskError: the folder can't be written.
     """
-    folder = starter_folder(data_dir)
+    folder = find_starter(bundled, imported)
+    if folder == bundled:
+        return folder
     source = find_starter_file()
     if source is not None:
         importer(source, folder, progress)

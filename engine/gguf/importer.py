@@ -57,6 +57,37 @@ def import_once(source: Path, destination: Path, progress: Callable[[float], Non
     return record
 
 
+def import_into(models_dir: Path, source: Path, progress: Callable[[float], None]) -> Path:
+    """Import as a folder of models_dir that is named after the file: the one that it has already, or a new one.
+
+    Raises as import_once does.
+    """
+    number = 1
+    while not _may_hold(folder := models_dir / _numbered(source.stem, number), source):
+        number += 1
+    import_once(source, folder, progress)
+    return folder
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}-{number}"
+
+
+def _may_hold(folder: Path, source: Path) -> bool:
+    """Nothing is there, or an import of this file: others may have its name and its size."""
+    if not folder.exists():
+        return True
+    record = _read_record(folder)
+    if record is None or not _is_of(record, source):
+        return False
+    try:
+        with source.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256")
+    except OSError:
+        return False  # which is told by who reads it next
+    return digest.hexdigest() == record.source_sha256
+
+
 def _import(gguf: GgufFile, destination: Path, progress: Callable[[float], None]) -> ImportRecord:
     conversion = plan_conversion(gguf)
     meter = _Meter(2 * len(gguf.content), progress)
@@ -142,15 +173,21 @@ def _read_record(folder: Path) -> ImportRecord | None:
 def _is_current(record: ImportRecord, source: Path, destination: Path) -> bool:
     try:
         weights_bytes = (destination / WEIGHTS_NAME).stat().st_size
-        source_bytes = source.stat().st_size
     except OSError:
         return False
     return (
         record.version == _VERSION
-        and record.source_name == source.name
-        and record.source_bytes == source_bytes
         and record.weights_bytes == weights_bytes
+        and _is_of(record, source)
     )
+
+
+def _is_of(record: ImportRecord, source: Path) -> bool:
+    try:
+        source_bytes = source.stat().st_size
+    except OSError:
+        return False
+    return (record.source_name, record.source_bytes) == (source.name, source_bytes)
 
 
 @contextmanager

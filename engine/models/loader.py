@@ -78,9 +78,7 @@ def load_model(
     Raises:
         ModelFolderError: the folder is broken, incomplete, unsupported or wants to run code.
     """
-    card = read_card(path, Source.FOLDER)
-    if card.problem is not None:
-        raise ModelFolderError.of(card.problem)
+    card = _usable_card(path)
     try:
         model, config = cast("tuple[nn.Module, dict[str, Any]]", build_model(path, lazy=True))
         if mx.default_device() == mx.Device(mx.cpu):
@@ -257,7 +255,11 @@ def namespace_of(path: Path, kv_bits: int | None) -> str:
     """What cached state belongs to: the model's files, and how its K/V are kept here.
 
     The device decides the type in which K/V are computed, with the configuration.
+
+    Raises:
+        ModelFolderError: as load_model does.
     """
+    _usable_card(path)
     parts = [str(path.resolve()), json.dumps(load_config(path), sort_keys=True, default=str)]
     parts += [str(mx.default_device()), f"K/V bits: {kv_bits}"]
     for file in sorted(path.glob("*.safetensors")):
@@ -265,6 +267,13 @@ def namespace_of(path: Path, kv_bits: int | None) -> str:
         parts.append(f"{file.name} {status.st_size} {status.st_mtime_ns}")
     parts.append(_tokenizer_hash(path))
     return _digest("\n".join(parts))
+
+
+def _usable_card(path: Path) -> ModelCard:
+    card = read_card(path, Source.FOLDER)
+    if card.problem is not None:
+        raise ModelFolderError.of(card.problem)
+    return card
 
 
 def _digest(text: str) -> str:

@@ -3,19 +3,24 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from platformdirs import user_data_path
+from platformdirs.macos import MacOS
+from platformdirs.unix import Unix
 
-from app.paths import free_name, make_paths
+from app.paths import Paths, bundle_resources, free_name, make_paths
 from engine.errors import DiskError
+
+
+def folders_in(paths: Paths) -> tuple[Path, ...]:
+    return paths.logs_dir, paths.cache_dir, paths.models_dir
 
 
 def test_everything_lies_in_the_data_folder_and_is_private(tmp_path: Path) -> None:
     paths = make_paths(tmp_path / "deep" / "data")
 
     assert paths.data_dir == tmp_path / "deep" / "data"
-    for folder in (paths.data_dir, paths.logs_dir, paths.models_dir):
+    for folder in (paths.data_dir, *folders_in(paths)):
         assert folder.stat().st_mode & 0o777 == 0o700
-    for path in (paths.logs_dir, paths.models_dir, paths.database, paths.settings):
+    for path in (*folders_in(paths), paths.database, paths.settings):
         assert path.parent == paths.data_dir
 
 
@@ -28,14 +33,71 @@ def test_a_folder_that_exists_keeps_its_permissions(tmp_path: Path) -> None:
     assert tmp_path.stat().st_mode & 0o777 == 0o755
 
 
-def test_the_default_is_the_platforms_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("platform", "data", "logs", "caches"),
+    [
+        (
+            MacOS,
+            "Library/Application Support/Rejoinder",
+            "Library/Logs/Rejoinder",
+            "Library/Caches/Rejoinder",
+        ),
+        (
+            Unix,
+            ".local/share/Rejoinder",
+            ".local/state/Rejoinder/log",
+            ".cache/Rejoinder",
+        ),
+    ],
+)
+def test_by_default_each_platform_has_its_places(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    platform: type[object],
+    data: str,
+    logs: str,
+    caches: str,
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    for name in ("DATA", "STATE", "CACHE"):
+        monkeypatch.delenv(f"XDG_{name}_HOME", raising=False)
+    monkeypatch.setattr("platformdirs.PlatformDirs", platform)
 
     paths = make_paths()
 
-    assert paths.data_dir == user_data_path("Rejoinder", appauthor=False)
-    assert paths.data_dir.is_relative_to(tmp_path)
+    assert paths.data_dir == tmp_path / data
+    assert paths.logs_dir == tmp_path / logs
+    assert paths.cache_dir == tmp_path / caches
+    for folder in (paths.data_dir, *folders_in(paths)):
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("prefix", "resources"),
+    [
+        (
+            "/Applications/Rejoinder.app/Contents/Resources/python",
+            "/Applications/Rejoinder.app/Contents/Resources",
+        ),
+        ("/home/me/rejoinder/.venv", None),
+        ("/opt/Resources/python", None),
+        ("/", None),
+    ],
+)
+def test_a_bundle_is_known_by_where_its_python_is(prefix: str, resources: str | None) -> None:
+    assert bundle_resources(Path(prefix)) == (resources and Path(resources))
+
+
+@pytest.mark.parametrize("folder", [None, "data"])
+def test_what_the_bundle_brings_is_known_wherever_the_data_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str | None
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "R.app/Contents/Resources/python"))
+
+    paths = make_paths(tmp_path / folder if folder else None)
+
+    assert paths.bundle == tmp_path / "R.app/Contents/Resources"
 
 
 def test_relative_folders_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,8 @@ CHILD = """
 import json, os, sys, time
 from pathlib import Path
 from PySide6.QtWidgets import QApplication
-from app.main import open_window
+from app.launch import launch
+from app.options import Options
 from app.controllers.core import Core
 
 HEAVY = ("mlx", "mlx_lm", "transformers", "numpy", "torch", "tokenizers", "huggingface_hub",
@@ -36,7 +37,7 @@ def report(core):
     QApplication.quit()
 
 Core.start = report
-sys.exit(open_window(data_dir=Path(sys.argv[2]), model=None))
+sys.exit(launch(Path(sys.argv[2]), Options()))
 """
 
 

@@ -24,8 +24,9 @@ def test_cold_start_loads_nothing_heavy(module: str) -> None:
     assert ran.stdout == "[]\n"
 
 
-def test_the_command_line_loads_no_qt() -> None:
-    program = "import sys, app.cli.main; print([m for m in sys.modules if 'PySide' in m])"
+@pytest.mark.parametrize("module", ["app.cli.main", "app.launch"])
+def test_the_command_line_and_who_hands_over_load_no_qt(module: str) -> None:
+    program = f"import sys, {module}; print([m for m in sys.modules if 'PySide' in m])"
     ran = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -69,7 +69,7 @@ def main() -> None:
             Seams(
                 make_engine=lambda on_event: Engine(EngineConfig(use_openblas=False), on_event),
                 open_store=lambda: open_store(paths.database, now=origin.now()),
-                catalog=LocalModels(paths.data_dir),
+                catalog=LocalModels(paths),
                 origin=origin,
                 settings=Settings(),
                 settings_path=paths.settings,

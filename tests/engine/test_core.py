@@ -233,7 +233,7 @@ def test_loading_reports_progress_and_can_fail_with_a_reason(
     client.send(LoadModel(str(tmp_path / "missing")))
     (failed,) = client.run_until_idle()
     assert isinstance(failed, ModelFailed)
-    assert failed.problem.advice
+    assert failed.problem.cause == f"There is no folder {tmp_path / 'missing'}."
 
 
 def test_another_model_gives_up_the_one_that_is_loading(tiny_model: TinyModel) -> None:

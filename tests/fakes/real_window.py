@@ -17,6 +17,7 @@ from app.controllers.models import Catalog
 from app.controllers.origin import SystemOrigin
 from app.local_models import LocalModels
 from app.main import end
+from app.paths import make_paths
 from app.settings import load_settings
 from app.store.conversations import open_store
 from app.theme.palette import Theme
@@ -65,7 +66,7 @@ def open_real_window(
         Seams(
             make_engine=lambda on_event: Engine(config, on_event),
             open_store=lambda: open_store(data_dir / "conversations.db", now=origin.now()),
-            catalog=catalog or LocalModels(data_dir),
+            catalog=catalog or LocalModels(make_paths(data_dir)),
             origin=origin,
             settings=settings,
             settings_path=settings_path,

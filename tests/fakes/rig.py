@@ -11,6 +11,7 @@ from typing import TypeVar
 from app.controllers.core import Core, Seams
 from app.controllers.turns import Refusal
 from app.conversation.tree import Conversation, Node, shown_path
+from app.local_models import OpenedModel
 from app.settings import Settings
 from app.store.conversations import ConversationStore, open_store
 from engine.catalog.card import ModelCard, Source
@@ -53,6 +54,14 @@ DEMO = card(
 )
 
 
+Progress = Callable[[float], None]
+Open = Callable[[Path, tuple[str, ...], Progress], OpenedModel]
+
+
+def refuse(path: Path, folders: tuple[str, ...], progress: Progress) -> OpenedModel:
+    raise ModelFolderError(f"{path.name} is not known here.")
+
+
 @dataclass(slots=True, eq=False)
 class FakeCatalog:
     """Cards that the test lays out. The methods run on a lane's thread."""
@@ -60,6 +69,7 @@ class FakeCatalog:
     cards: tuple[ModelCard, ...] = field(default_factory=lambda: (card(),))
     starter: ModelCard | None = None
     folders: tuple[str, ...] = ()
+    opens: Open = refuse
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]:
         self.folders = folders
@@ -74,6 +84,9 @@ class FakeCatalog:
 
     def suggestion(self) -> str:
         return "hf download mlx-community/Qwen3.5-4B-4bit"
+
+    def open(self, path: Path, folders: tuple[str, ...], progress: Progress) -> OpenedModel:
+        return self.opens(path, folders, progress)
 
     def make_starter(self, progress: Callable[[float], None]) -> Path:
         if self.starter is None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from threading import Event
 
 from PySide6.QtCore import QEventLoop, QPoint, QPointF, QRect, Qt, QTimer
 from PySide6.QtGui import QPainter, QPixmap
@@ -23,6 +24,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 from app.controllers.idle import HOLD_MS
 from app.conversation.preset import Preset
 from app.conversation.tree import Setup
+from app.local_models import OpenedModel
 from app.settings import Appearance, Settings
 from app.theme.icons import Icon
 from app.theme.palette import Theme
@@ -35,7 +37,7 @@ from app.widgets.transcript.rows.row import Action
 from app.widgets.transcript.view import TranscriptView
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
 from engine.types import FinishReason, PromptPlan
-from tests.fakes.rig import DEMO, FakeCatalog, Rig, card
+from tests.fakes.rig import DEMO, FakeCatalog, Progress, Rig, card
 
 DAY = 24 * 3600.0
 MENU_PLACE = QPoint(64, 400)  # in the conversation
@@ -89,6 +91,13 @@ LONG_CODE = (
     '  "usage": {"prompt_tokens": 12431, "restored": 12407, "read": 24, "ttft_ms": 41.2, "decode_tok_s": 58.1},\n'
     + "".join(f'  "layer_{number}": "linear",\n' for number in range(24))
     + '  "kept": true\n}\n```'
+)
+ACCOUNT = """Fatal Python error: Segmentation fault
+
+Current thread 0x00000001f9d3c840 (most recent call first):
+""" + "".join(
+    f'  File "/Applications/Rejoinder.app/Contents/Resources/python/module_{number}.py", line {number} in run\n'
+    for number in range(40)
 )
 FOLLOW_UP = "What does that mean for an edit in the middle?"
 TABLE = """Three things happen, in this order:
@@ -324,6 +333,30 @@ def context_full(stage: Stage) -> None:
     stage.wait()
 
 
+def crashed(stage: Stage) -> None:
+    """The next start after a fault, with what was left of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        account = Path(folder) / "crash.kept-1.log"
+        account.write_text(ACCOUNT)
+        stage.window.pane.app_notice.say_crash(account)
+    stage.window.pane.app_notice.details_button.click()
+    stage.wait()
+
+
+def importing(stage: Stage) -> None:
+    """A GGUF file was opened."""
+    stage.conversation()
+    stage.rig.catalog.opens = _import_slowly
+    stage.rig.core.opening.open([Path("/downloads/Llama-3.2-3B-Instruct-Q4_K_M.gguf")])
+    stage.wait()
+
+
+def _import_slowly(path: Path, _folders: tuple[str, ...], progress: Progress) -> OpenedModel:
+    progress(0.42)
+    Event().wait(0.5)
+    return OpenedModel(path)
+
+
 def editing(stage: Stage) -> None:
     stage.conversation()
     stage.window.pane.transcript.edit_last()
@@ -441,6 +474,8 @@ SCENES = {
     "queued": Scene(queued, ("normal", "small")),
     "failed": Scene(failed),
     "context-full": Scene(context_full, ("normal", "small")),
+    "crashed": Scene(crashed, ("normal", "small")),
+    "importing": Scene(importing),
     "editing": Scene(editing),
     "deleted": Scene(deleted),
     "inspector": Scene(inspector, ("normal", "small")),

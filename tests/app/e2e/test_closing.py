@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
-import threading
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,11 +11,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMessageBox, QPushButton, QSplitter, QToolButton, QWidget
 
-from app.store.lock import InstanceLock
 from app.widgets import quitting
 from app.widgets.commands import CommandId
 from app.widgets.send_button import SendButton
 from tests.app.conftest import MakeStage
+from tests.fakes.app_process import run_app, wait_for_window
 from tests.fakes.stage import Stage
 
 
@@ -124,54 +119,17 @@ def _text(widget: QWidget) -> str:
     return widget.text() if isinstance(widget, QPushButton) else ""
 
 
-def run_app(data_dir: Path, *, platform: str = "offscreen") -> subprocess.Popen[str]:
-    environment = {
-        **os.environ,
-        "QT_QPA_PLATFORM": platform,
-        "HOME": str(data_dir),
-        "XDG_CACHE_HOME": str(data_dir / "cache"),
-        "HF_HOME": str(data_dir / "hf"),
-    }
-    command = [sys.executable, "-m", "app", "--data-dir", str(data_dir / "data")]
-    return subprocess.Popen(
-        [*command, "--model", str(data_dir / "none")],
-        env=environment,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def _wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    """Poll until the other process got so far, or has ended."""
-    patience = threading.Event()
-    for _ in range(600):
-        if condition() or process.poll() is not None:
-            return
-        patience.wait(0.05)
-
-
 @pytest.mark.slow
 def test_the_real_app_starts_and_ends_cleanly(tmp_path: Path) -> None:
     process = run_app(tmp_path)
-    log = tmp_path / "data" / "logs" / "rejoinder.log"
     try:
-        _wait_for(lambda: log.exists() and "the window is open" in log.read_text(), process)
+        log = wait_for_window(tmp_path / "data" / "logs", process)
         assert (log.stat().st_mode & 0o077) == 0
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=40) == 0
     finally:
         process.kill()
         process.communicate()
-
-
-@pytest.mark.slow
-def test_a_second_instance_says_so(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    with InstanceLock(tmp_path / "data"):
-        process = run_app(tmp_path)
-        _out, errors = process.communicate(timeout=30)
-    assert process.returncode == 1
-    assert "already running" in errors
 
 
 @pytest.mark.slow

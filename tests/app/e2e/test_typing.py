@@ -11,6 +11,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from app.local_models import LocalModels
+from app.paths import make_paths
 from app.theme.tokens import Size
 from app.widgets.commands import CommandId
 from tests.fakes.stage import Key, Stage
@@ -82,5 +83,15 @@ def test_the_line_for_a_terminal_runs_where_its_program_is_only_ours(
     (ours / "hf").touch()
     monkeypatch.setattr(sys, "executable", str(ours / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    program, word, _model = shlex.split(LocalModels(tmp_path).suggestion())
+    program, word, _model = shlex.split(LocalModels(make_paths(tmp_path)).suggestion())
     assert (program, word) == (str(ours / "hf"), "download")
+
+
+def test_the_line_for_a_terminal_runs_where_only_the_app_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "Rejoinder"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    program, *words, _model = shlex.split(LocalModels(make_paths(tmp_path)).suggestion())
+    assert program == str(tmp_path / "Rejoinder")
+    assert words == ["-m", "huggingface_hub.cli.hf", "download"]

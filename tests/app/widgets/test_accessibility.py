@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
@@ -109,6 +110,15 @@ def notice(stage: Stage) -> None:
     stage.settle()
 
 
+def crashed(stage: Stage) -> None:
+    """With its details open."""
+    stage.chat("Hello", "Hi")
+    notice = stage.pane.app_notice
+    notice.say_crash(Path(__file__))
+    notice.details_button.click()
+    stage.settle()
+
+
 def failed(stage: Stage) -> None:
     stage.send("Hello")
     stage.engine.fail(OutOfMemoryError("8 GB were needed.").problem)
@@ -151,7 +161,7 @@ def narrow(stage: Stage) -> None:
 
 STATES = (
     *(empty, long_answer, answering, queued, editing, finding, inspecting, choosing, toast),
-    *(notice, failed, renaming, renaming_row, sheet, settings, about, quitting, narrow),
+    *(notice, crashed, failed, renaming, renaming_row, sheet, settings, about, quitting, narrow),
 )
 every_state = pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 State = Callable[[Stage], None]
@@ -306,7 +316,9 @@ def tabbed(
 
 
 @pytest.mark.parametrize(
-    "state", [empty, long_answer, queued, finding, inspecting, notice], ids=lambda one: one.__name__
+    "state",
+    [empty, long_answer, queued, finding, inspecting, notice, crashed],
+    ids=lambda one: one.__name__,
 )
 def test_tab_leads_everywhere_from_the_sidebar_to_the_composer(stage: Stage, state: State) -> None:
     state(stage)
@@ -348,7 +360,9 @@ def picture(window: QWidget) -> QImage:
 
 
 @pytest.mark.parametrize(
-    "state", [long_answer, queued, finding, inspecting, notice], ids=lambda one: one.__name__
+    "state",
+    [long_answer, queued, finding, inspecting, notice, crashed],
+    ids=lambda one: one.__name__,
 )
 def test_the_focus_is_seen(stage: Stage, state: State) -> None:
     state(stage)

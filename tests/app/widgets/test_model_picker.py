@@ -5,6 +5,7 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from app.settings import Settings
 from app.theme.tokens import Size
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
@@ -49,6 +50,12 @@ def test_choosing_another_model_loads_it_and_is_remembered(make_stage: MakeStage
     stage.close()
     again = make_stage(settings=remembered, catalog=catalog)
     assert loads(again) == ["/models/Other-4B"]
+
+
+def test_a_starter_model_that_moved_with_the_app_is_remembered(make_stage: MakeStage) -> None:
+    chosen = Settings(model_path="/Volumes/Rejoinder/models/SmolLM2-135M-Instruct")
+    stage = make_stage(settings=chosen, catalog=FakeCatalog(cards=(card(), DEMO)))
+    assert loads(stage) == [str(DEMO.path)]
 
 
 def test_a_broken_model_can_not_be_chosen(make_stage: MakeStage) -> None:

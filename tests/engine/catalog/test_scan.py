@@ -178,17 +178,17 @@ def test_the_fingerprint_follows_what_a_scan_would_find(tmp_path: Path, change: 
 
 
 def test_the_usual_places_follow_the_environment(tmp_path: Path):
-    home, data = tmp_path / "home", tmp_path / "data"
+    home, starter = tmp_path / "home", tmp_path / "starter"
 
     def hub(**environment: str) -> Path:
-        return default_roots(data, (), environment, home)[1].path
+        return default_roots(starter, (), environment, home)[1].path
 
     assert hub() == home / ".cache" / "huggingface" / "hub"
     assert hub(XDG_CACHE_HOME="/c") == Path("/c/huggingface/hub")
     assert hub(XDG_CACHE_HOME="/c", HF_HOME="/h") == Path("/h/hub")
     assert hub(HF_HOME="/h", HF_HUB_CACHE="/hub") == Path("/hub")
-    roots = default_roots(data, (Path("/mine"),), {}, home)
-    assert roots[0] == Root(data / "models" / "SmolLM2-135M-Instruct", Source.STARTER)
+    roots = default_roots(starter, (Path("/mine"),), {}, home)
+    assert roots[0] == Root(starter, Source.STARTER)
     assert [root.path for root in roots if root.source is Source.LM_STUDIO] == [
         home / ".lmstudio" / "models",
         home / ".cache" / "lm-studio" / "models",

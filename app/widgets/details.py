@@ -1,0 +1,54 @@
+"""The details of a problem: text of any length in a few lines' room."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QWidget
+from typing_extensions import override
+
+from app.theme.tokens import Type
+from app.words import problems as words
+
+MAX_LINES = 10
+
+
+class Details(QScrollArea):
+    """As high as its text, up to a limit; from there on it scrolls."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("details")
+        self.setAccessibleName(words.DETAILS)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._label = label = QLabel(self)
+        label.setWordWrap(True)
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        label.setAlignment(Qt.AlignmentFlag.AlignTop)
+        label.setProperty("type", "code")
+        label.setProperty("tone", "secondary")
+        self.setWidget(label)
+        self.setWidgetResizable(True)
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    @property
+    def text(self) -> str:
+        return self._label.text()
+
+    def set_text(self, text: str) -> None:
+        self._label.setText(text)
+        self.verticalScrollBar().setValue(0)
+        self.updateGeometry()
+
+    @override
+    def heightForWidth(self, arg__1: int) -> int:
+        around = 2 * self.frameWidth()
+        text = self._label.heightForWidth(arg__1 - around)
+        return min(text, MAX_LINES * Type.LOG.line) + around
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, 0)

@@ -1,0 +1,158 @@
+"""The archives that people download, and the way back, so that what they get can be verified.
+
+The zip is the same for the same bundle and zlib; so is the disk image that Linux makes. On macOS hdiutil
+makes it, and mounts it. On Linux xorriso writes an HFS+ volume and udif.py compresses it; the way back is
+read by hfsplus.py, which keeps links and modes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from appbundle.entries import Entry, write_entries
+from appbundle.hfsplus import find_volume, read_volume
+from appbundle.udif import read_udif, write_udif
+
+CHUNK: Final = 1 << 20
+LEVEL: Final = 6
+TIME: Final = (2026, 1, 1, 0, 0, 0)  # of every file in an archive
+DATE: Final = "2026010100000000"  # the same, as xorriso has it
+MADE_ON_UNIX: Final = 3
+DOS_FOLDER: Final = 0x10
+APPLICATIONS: Final = "Applications"
+
+
+class ArchiveError(Exception):
+    """A tool that makes or opens archives said no."""
+
+
+def write_zip(app: Path, target: Path) -> None:
+    """Put app into a zip, with links and modes kept."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
+        for path in [app, *sorted(app.rglob("*"))]:
+            _add(archive, path, path.relative_to(app.parent).as_posix())
+
+
+def _add(archive: zipfile.ZipFile, path: Path, name: str) -> None:
+    facts = path.lstat()
+    is_folder = stat.S_ISDIR(facts.st_mode)
+    info = zipfile.ZipInfo(f"{name}/" if is_folder else name, TIME)
+    info.create_system = MADE_ON_UNIX
+    info.external_attr = facts.st_mode << 16 | (DOS_FOLDER if is_folder else 0)
+    if is_folder:
+        archive.writestr(info, b"")
+    elif path.is_symlink():
+        archive.writestr(info, str(path.readlink()))
+    else:
+        info.compress_type = zipfile.ZIP_DEFLATED
+        info.file_size = facts.st_size
+        with path.open("rb") as source, archive.open(info, "w") as out:
+            shutil.copyfileobj(source, out, CHUNK)
+
+
+def unpack_zip(archive: Path, folder: Path) -> None:
+    """The other way: modes and links as they were."""
+    with zipfile.ZipFile(archive) as opened:
+        write_entries(
+            (
+                Entry(
+                    path=PurePosixPath(info.filename),
+                    mode=info.external_attr >> 16,
+                    read=lambda info=info: _read(opened, info),
+                )
+                for info in opened.infolist()
+            ),
+            folder,
+        )
+
+
+def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    with archive.open(info) as source:
+        while chunk := source.read(CHUNK):
+            yield chunk
+
+
+def why_no_dmg() -> str | None:
+    """A sentence where no disk image can be made here."""
+    if _tool() is not None:
+        return None
+    return "No .dmg was made: xorriso is not installed (on Debian: apt-get install xorriso)."
+
+
+def write_dmg(app: Path, target: Path) -> None:
+    """A disk image with app and a link to the Applications folder."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        volume = Path(scratch, app.stem)
+        volume.mkdir()  # unlike scratch, it is for everyone
+        (volume / APPLICATIONS).symlink_to("/Applications")
+        if sys.platform == "darwin":
+            _write_with_hdiutil(app, volume, target)
+        else:
+            _write_with_xorriso(app, volume, target)
+
+
+def unpack_dmg(archive: Path, folder: Path) -> None:
+    """What a person sees in the opened disk image."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        if sys.platform == "darwin":
+            _unpack_with_hdiutil(archive, Path(scratch), folder)
+            return
+        raw = Path(scratch, "volume")
+        read_udif(archive, raw)
+        with raw.open("rb") as volume:
+            write_entries(read_volume(volume), folder)
+
+
+def _tool() -> str | None:
+    return shutil.which("hdiutil" if sys.platform == "darwin" else "xorriso")
+
+
+def _run(*command: str | Path) -> None:
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise ArchiveError(f"{command[0]} failed: {done.stderr.strip()}")
+
+
+def _write_with_xorriso(app: Path, volume: Path, target: Path) -> None:
+    """The image that xorriso writes is both ISO 9660 and HFS+; only the HFS+ volume is taken."""
+    raw = volume.with_name("raw")
+    _run(
+        *("xorriso", "-report_about", "SORRY", "-as", "mkisofs"),
+        *("-V", volume.name, "-hfsplus", "-R", "-D", "-no-pad", "-uid", "0", "-gid", "0"),
+        *(f"--modification-date={DATE}", "--set_all_file_dates", DATE),
+        *("-o", raw, "-graft-points", f"/={volume}", f"/{app.name}={app}"),
+    )
+    with raw.open("rb") as image:
+        found = find_volume(image)
+        image.seek(found.start)
+        write_udif(image, found.size, target)
+
+
+def _write_with_hdiutil(app: Path, volume: Path, target: Path) -> None:
+    shutil.copytree(app, volume / app.name, symlinks=True)
+    _run(
+        *("hdiutil", "create", "-quiet", "-volname", volume.name, "-srcfolder", volume),
+        *("-fs", "HFS+", "-format", "UDZO", target),
+    )
+
+
+def _unpack_with_hdiutil(archive: Path, mount: Path, folder: Path) -> None:
+    _run("hdiutil", "attach", "-quiet", "-readonly", "-nobrowse", "-mountpoint", mount, archive)
+    try:
+        for app in mount.glob("*.app"):
+            shutil.copytree(app, folder / app.name, symlinks=True)
+        (folder / APPLICATIONS).symlink_to((mount / APPLICATIONS).readlink())
+    finally:
+        _run("hdiutil", "detach", "-quiet", mount)

@@ -1,0 +1,90 @@
+"""Puts Rejoinder.app together: the Mac's, and its twin for this machine, with the same layout and launcher."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path, PurePosixPath
+
+from appbundle import bytecode, launcher, runtime, wheels
+from appbundle.bundle import Bundle
+from appbundle.icon import write_icns
+from appbundle.licences import collect
+from appbundle.macho import thin
+from appbundle.plist import ICON, write_plist
+from appbundle.sign import sign_adhoc
+from appbundle.spec import ROOT, Layout, Spec
+from appbundle.starter import add_starter
+from appbundle.trim import copy_kept, files_below, restore_framework_links, wheel_rule
+
+OURS = ("app", "engine", "resources")
+_NOT_SHIPPED = ("__pycache__", "screenshots")  # folders
+
+
+class Builder:
+    """Makes bundles. work keeps what later builds need again: wheels, interpreter, starter model."""
+
+    def __init__(self, spec: Spec, work: Path, tools: Path) -> None:
+        self._spec = spec
+        self._work = work
+        self._uv = tools / "bin" / "uv"
+        self._tools_python = tools / "bin" / "python"
+
+    def fetch_interpreter(self) -> Path:
+        """The Mac's.
+
+        Raises:
+            NoRuntimeError: it can't be had here.
+        """
+        return runtime.fetch_macos(self._uv, self._spec, self._work / "python-macos")
+
+    def macos(self, app: Path, interpreter: Path | None) -> None:
+        """Make the Mac's bundle; without an interpreter, all the rest."""
+        spec = self._spec
+        layout = _empty(app, spec.name, spec.python)
+        if interpreter is not None:
+            runtime.copy_macos(interpreter, layout)
+        libraries = self._work / "wheels-macos"
+        wheels.install_macos(self._uv, spec, libraries)
+        copy_kept(files_below(libraries), layout.site_packages, wheel_rule(spec))
+        restore_framework_links(layout.site_packages)
+        for code in Bundle(app, spec).codes:
+            thin(code.path)
+        launcher.compile_for_macos(layout.executable, spec, self._tools_python)
+        self._add_ours(layout)
+        bytecode.compile_all(layout, bytecode.interpreter(self._uv, spec.python))
+        sign_adhoc(app, self._tools_python)
+
+    def twin(self, app: Path) -> None:
+        """Make the bundle of this machine, with the interpreter that runs this. Not signed.
+
+        Raises:
+            NoRuntimeError: that interpreter has no shared library.
+            FileNotFoundError: there is no C compiler.
+        """
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        layout = _empty(app, self._spec.name, version)
+        runtime.copy_own(layout)
+        copy_kept(wheels.installed(), layout.site_packages, wheel_rule(self._spec, linux=True))
+        launcher.compile_for_linux(layout.executable, version)
+        self._add_ours(layout)
+        bytecode.compile_all(layout, [sys.executable])
+
+    def _add_ours(self, layout: Layout) -> None:
+        for name in OURS:
+            copy_kept(files_below(ROOT / name), layout.site_packages / name, _is_shipped)
+        add_starter(layout, self._work)
+        write_plist(layout.info_plist, self._spec)
+        write_icns(ROOT / "resources" / "app-icon.svg", layout.resources / f"{ICON}.icns")
+        collect(layout)
+
+
+def _empty(app: Path, name: str, python: str) -> Layout:
+    shutil.rmtree(app, ignore_errors=True)
+    layout = Layout(app, name, python)
+    layout.resources.mkdir(parents=True)
+    return layout
+
+
+def _is_shipped(path: PurePosixPath) -> bool:
+    return not set(path.parts[:-1]) & set(_NOT_SHIPPED)

@@ -1,0 +1,53 @@
+"""What an archive holds, written to a folder: files, links and folders with their modes."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+
+class UnsafeEntry(Exception):  # noqa: N818 - it names the entry
+    """An entry would lie outside the folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One name in an archive. mode is as in stat: kind and permissions. A link's bytes are its target."""
+
+    path: PurePosixPath
+    mode: int
+    read: Callable[[], Iterator[bytes]]
+
+
+def write_entries(entries: Iterable[Entry], folder: Path) -> None:
+    """Make what entries say in folder, which must not hold it yet."""
+    folders: list[Entry] = []
+    links: list[Entry] = []
+    folder.mkdir(parents=True, exist_ok=True)
+    for entry in entries:
+        if entry.path.is_absolute() or ".." in entry.path.parts:
+            raise UnsafeEntry(str(entry.path))
+        place = folder / entry.path
+        if stat.S_ISDIR(entry.mode):
+            place.mkdir(parents=True, exist_ok=True)
+            folders.append(entry)
+        elif stat.S_ISLNK(entry.mode):
+            links.append(entry)
+        else:
+            _write_file(entry, place)
+    # Links come last, so that nothing is written through one; modes after what they might forbid.
+    for link in links:
+        (folder / link.path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / link.path).symlink_to(b"".join(link.read()).decode())
+    for made in sorted(folders, key=lambda entry: entry.path, reverse=True):
+        (folder / made.path).chmod(stat.S_IMODE(made.mode))
+
+
+def _write_file(entry: Entry, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.open("xb") as out:
+        for chunk in entry.read():
+            out.write(chunk)
+    place.chmod(stat.S_IMODE(entry.mode))

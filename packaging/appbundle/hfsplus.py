@@ -1,0 +1,142 @@
+"""Reads an HFS+ volume as xorriso writes it: every file, link and folder, with modes.
+
+Only what that needs: no resource forks, no hard links, no file in more than eight pieces. Names are stored
+decomposed and come back composed (NFC). All numbers are big-endian.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from struct import Struct
+from typing import BinaryIO, Final
+
+from appbundle.entries import Entry
+
+SECTOR: Final = 512
+CHUNK: Final = 1 << 20
+ROOT: Final = 2  # the root folder's number
+FOLDER: Final = 1
+FILE: Final = 2
+
+_PARTITION = Struct(">2s2xIII32s32s")  # signature, partitions, first sector, sectors, name, kind
+_FORK = Struct(">Q8x16I")  # bytes, and eight times first block, blocks
+_NODE = Struct(">I4xbBH2x")  # next leaf, kind, height, records
+_TREE = Struct(">HIIIIH")  # depth, root, records, first leaf, last leaf, bytes of a node
+_KEY = Struct(">HIH")  # length, parent, letters of the name
+_RECORD = Struct(">H6xI30xH")  # kind, number, mode
+_FORK_IN_FILE: Final = 88
+_FORK_IN_HEADER: Final = 272  # the catalogue's
+
+
+class HfsError(Exception):
+    """This is no HFS+ volume, or one with what we do not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Where something lies: in bytes."""
+
+    start: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A file, link or folder of the catalogue."""
+
+    number: int
+    parent: int
+    name: str
+    mode: int
+    pieces: tuple[Extent, ...]  # none for a folder
+
+
+def find_volume(image: BinaryIO) -> Extent:
+    """The HFS+ volume in the partition map of xorriso's hybrid image."""
+    sector = partitions = 1
+    while sector <= partitions:
+        image.seek(sector * SECTOR)
+        signature, partitions, first, sectors, _name, kind = _PARTITION.unpack(
+            image.read(_PARTITION.size)
+        )
+        if signature != b"PM":
+            break
+        if kind.rstrip(b"\0") == b"Apple_HFS":
+            return Extent(first * SECTOR, sectors * SECTOR)
+        sector += 1
+    raise HfsError("there is no HFS+ partition")
+
+
+def read_volume(volume: BinaryIO) -> Iterator[Entry]:
+    """What the volume holds, folders before what is in them."""
+    volume.seek(1024)
+    header = volume.read(SECTOR)
+    if header[:2] != b"H+":
+        raise HfsError("there is no HFS+ volume")
+    block_size = int.from_bytes(header[40:44], "big")
+    catalogue = b"".join(_read(volume, _pieces(header, _FORK_IN_HEADER, block_size)))
+    children: dict[int, list[Node]] = {}
+    for node in _leaves(catalogue, block_size):
+        children.setdefault(node.parent, []).append(node)
+    return _walk(volume, children, ROOT, PurePosixPath())
+
+
+def _walk(
+    volume: BinaryIO, children: dict[int, list[Node]], folder: int, path: PurePosixPath
+) -> Iterator[Entry]:
+    for node in children.get(folder, []):
+        place = path / node.name
+        yield Entry(path=place, mode=node.mode, read=lambda node=node: _read(volume, node.pieces))
+        yield from _walk(volume, children, node.number, place)
+
+
+def _read(volume: BinaryIO, pieces: tuple[Extent, ...]) -> Iterator[bytes]:
+    for piece in pieces:
+        for done in range(0, piece.size, CHUNK):
+            volume.seek(piece.start + done)
+            yield volume.read(min(CHUNK, piece.size - done))
+
+
+def _pieces(record: bytes, at: int, block_size: int) -> tuple[Extent, ...]:
+    size, *blocks = _FORK.unpack_from(record, at)
+    pieces: list[Extent] = []
+    for first, count in zip(blocks[::2], blocks[1::2], strict=True):
+        piece = Extent(first * block_size, min(size, count * block_size))
+        size -= piece.size
+        if piece.size:
+            pieces.append(piece)
+    if size:
+        raise HfsError("a file lies in more than eight pieces")
+    return tuple(pieces)
+
+
+def _leaves(catalogue: bytes, block_size: int) -> Iterator[Node]:
+    """Every file and folder. The first node of the tree says where its leaves begin."""
+    _depth, _root, _records, leaf, _last, node_size = _TREE.unpack_from(catalogue, _NODE.size)
+    while leaf:
+        node = catalogue[leaf * node_size : (leaf + 1) * node_size]
+        leaf, _kind, _height, records = _NODE.unpack_from(node)
+        for i in range(1, records + 1):
+            at = int.from_bytes(node[node_size - 2 * i : node_size - 2 * i + 2], "big")
+            yield from _parse(node[at:], block_size)
+
+
+def _parse(record: bytes, block_size: int) -> Iterator[Node]:
+    key_length, parent, letters = _KEY.unpack_from(record)
+    name = record[_KEY.size : _KEY.size + 2 * letters].decode("utf-16-be")
+    data = record[2 + key_length :]
+    kind, number, mode = _RECORD.unpack_from(data)
+    if kind not in (FILE, FOLDER):
+        return  # it only leads from a number back to a name
+    if "/" in name or name in (".", ".."):
+        raise HfsError(f"{name!r} is no name")
+    yield Node(
+        number=number,
+        parent=parent,
+        name=unicodedata.normalize("NFC", name),
+        mode=mode,
+        pieces=_pieces(data, _FORK_IN_FILE, block_size) if kind == FILE else (),
+    )

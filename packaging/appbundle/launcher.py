@@ -1,0 +1,37 @@
+"""Compiles launcher.c: with zig for a Mac, from anywhere; with the system's compiler for the Linux twin."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from appbundle.spec import ROOT, Spec
+
+SOURCE = ROOT / "packaging" / "launcher.c"
+MODULE = "app"
+
+
+def compile_for_macos(target: Path, spec: Spec, tools_python: Path) -> None:
+    """tools_python is an interpreter that has ziglang."""
+    zig = [str(tools_python), "-m", "ziglang", "cc", "-target", f"aarch64-macos.{spec.min_macos}"]
+    _compile(zig, target, spec.python)
+
+
+def compile_for_linux(target: Path, python: str) -> None:
+    """For the system's own compiler.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if compiler is None:
+        raise FileNotFoundError("no C compiler: install gcc or clang")
+    _compile([compiler], target, python, "-ldl")
+
+
+def _compile(compiler: list[str], target: Path, python: str, *libraries: str) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    names = [f'-DPYTHON_VERSION="{python}"', f'-DMODULE="{MODULE}"']
+    command = [*compiler, "-O2", "-Wall", *names, "-o", str(target), str(SOURCE), *libraries]
+    subprocess.run(command, check=True)

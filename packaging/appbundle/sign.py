@@ -1,0 +1,13 @@
+"""Ad-hoc signs a bundle and seals it, on any system: rcodesign, as a Python package."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+_CODE = "import sys, apple_platform; apple_platform.sign(sys.argv[1])"
+
+
+def sign_adhoc(app: Path, tools_python: Path) -> None:
+    """tools_python is an interpreter that has apple-platform-py."""
+    subprocess.run([str(tools_python), "-c", _CODE, str(app)], check=True, capture_output=True)

@@ -1,0 +1,118 @@
+"""What of the installed wheels goes into a bundle, by bundle.toml; and Qt's frameworks in their proper form.
+
+Wheels hold no symbolic links, so a framework from a wheel has copies where codesign wants links.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from appbundle.spec import Spec
+
+
+class File(NamedTuple):
+    """A file and its place in a tree."""
+
+    path: Path
+    relative: PurePosixPath
+
+
+Rule = Callable[[PurePosixPath], bool]
+
+_FRAMEWORK = ".framework"
+_BINDINGS = re.compile(r"(Qt\w+)\.abi3\.so")
+_LINUX_LIBRARY = re.compile(r"libQt6(\w+)\.so\.6")
+
+
+def copy_kept(files: Iterable[File], target: Path, is_kept: Rule) -> None:
+    for path, relative in files:
+        if is_kept(relative):
+            (target / relative).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, target / relative, follow_symlinks=False)
+
+
+def files_below(folder: Path) -> Iterable[File]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or path.is_file():
+            yield File(path, PurePosixPath(path.relative_to(folder).as_posix()))
+
+
+def wheel_rule(spec: Spec, *, linux: bool = False) -> Rule:
+    """Which files of site-packages are kept. linux has Qt's files as its own wheels name them."""
+    drops, keeps = _matcher(spec.drop), _matcher(spec.keep)
+    qt = _linux_qt_rule(spec) if linux else _macos_qt_rule(spec)
+
+    def is_kept(path: PurePosixPath) -> bool:
+        if drops(path) and not keeps(path):
+            return False
+        return qt(path) if path.parts[0] == "PySide6" else True
+
+    return is_kept
+
+
+def restore_framework_links(site_packages: Path) -> None:
+    """Give each framework its links: Versions/Current, the library, Resources."""
+    for framework in sorted((site_packages / "PySide6" / "Qt" / "lib").glob(f"*{_FRAMEWORK}")):
+        version = next(path for path in (framework / "Versions").iterdir() if path.is_dir())
+        (framework / "Versions" / "Current").symlink_to(version.name)
+        for name in (framework.stem, "Resources"):
+            (framework / name).symlink_to(f"Versions/Current/{name}")
+
+
+def _macos_qt_rule(spec: Spec) -> Rule:
+    def is_kept(path: PurePosixPath) -> bool:
+        match path.parts[1:]:
+            case ["Qt", "lib", framework, "Versions", *rest]:
+                return (
+                    framework.removesuffix(_FRAMEWORK) in spec.qt_modules and "Headers" not in rest
+                )
+            case ["Qt", "plugins", *rest]:
+                return "/".join(rest).removesuffix(".dylib") in spec.qt_plugins
+            case [name]:
+                return _is_binding(name, spec)
+            case _:
+                return False
+
+    return is_kept
+
+
+def _linux_qt_rule(spec: Spec) -> Rule:
+    libraries = {module.removeprefix("Qt") for module in spec.qt_modules} | {"XcbQpa", "OpenGL"}
+
+    def is_kept(path: PurePosixPath) -> bool:
+        match path.parts[1:]:
+            case ["Qt", "lib", name]:
+                library = _LINUX_LIBRARY.fullmatch(name)
+                return library is None or library[1] in libraries
+            case ["Qt", "plugins", *rest]:
+                return "/".join(rest).removesuffix(".so") in spec.qt_linux_plugins
+            case [name]:
+                return _is_binding(name, spec)
+            case _:
+                return False
+
+    return is_kept
+
+
+def _is_binding(name: str, spec: Spec) -> bool:
+    """PySide6's own files: the modules that are used, its library, its Python."""
+    binding = _BINDINGS.fullmatch(name)
+    if binding is not None:
+        return binding[1] in spec.qt_modules
+    return name.startswith("libpyside6.abi3") or name.endswith((".py", ".typed"))
+
+
+def _matcher(patterns: Iterable[str]) -> Rule:
+    pattern = re.compile("|".join(_as_regex(each) for each in patterns) or r"(?!)")
+    return lambda path: pattern.fullmatch(str(path)) is not None
+
+
+def _as_regex(pattern: str) -> str:
+    """* is any name, ** any number of folders, at the end all that is below."""
+    pieces = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*"}
+    parts = re.split(r"(\*\*/|\*\*|\*)", pattern)
+    return "".join(pieces.get(part, re.escape(part)) for part in parts)

@@ -1,0 +1,110 @@
+/* The executable of the bundle: runs Python inside this process.
+ *
+ * macOS wants the process that owns the windows to be the bundle's own executable, so neither a script nor an
+ * exec of another program would do. The interpreter is Contents/Resources/python; nothing outside is looked at:
+ * not the user's site-packages, not the working folder, no PYTHON... variable.
+ *
+ * The build defines PYTHON_VERSION ("3.12") and MODULE ("app").
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef __APPLE__
+#include <mach-o/dyld.h>
+#define LIBRARY "lib/libpython" PYTHON_VERSION ".dylib"
+#else
+#define LIBRARY "lib/libpython" PYTHON_VERSION ".so.1.0"
+#endif
+
+#define EX_CONFIG 78
+
+extern char **environ;
+
+typedef int (*python_main)(int, char **);
+
+static int fail(const char *what, const char *why) {
+    fprintf(stderr, "Rejoinder cannot start: %s (%s). Install the app again.\n", what, why ? why : "unknown");
+    return EX_CONFIG;
+}
+
+/* The path of this program, links resolved, in a buffer of PATH_MAX. */
+static int own_path(char *path) {
+    char raw[PATH_MAX];
+#ifdef __APPLE__
+    uint32_t size = sizeof raw;
+    if (_NSGetExecutablePath(raw, &size)) return 0;
+#else
+    ssize_t length = readlink("/proc/self/exe", raw, sizeof raw - 1);
+    if (length < 0) return 0;
+    raw[length] = 0;
+#endif
+    return realpath(raw, path) != NULL;
+}
+
+static void cut_last(char *path) {
+    char *slash = strrchr(path, '/');
+    if (slash) *slash = 0;
+}
+
+static void forget_python_variables(void) {
+    for (char **entry = environ; *entry;) {
+        char name[64];
+        size_t length = strcspn(*entry, "=");
+        if (strncmp(*entry, "PYTHON", 6) == 0 && length < sizeof name) {
+            memcpy(name, *entry, length);
+            name[length] = 0;
+            unsetenv(name);
+            entry = environ; /* it has moved */
+        } else {
+            entry++;
+        }
+    }
+}
+
+/* Older systems add the process's serial number when Finder starts a program. */
+static int is_from_finder(const char *argument) { return strncmp(argument, "-psn_", 5) == 0; }
+
+/* multiprocessing and subprocess start sys.executable, which is this program, with an interpreter's options. */
+static int is_for_python(int argc, char **argv) {
+    return argc > 1 && argv[1][0] == '-' && argv[1][1] && argv[1][1] != '-' && argv[1][1] != 'h' &&
+           !is_from_finder(argv[1]);
+}
+
+int main(int argc, char **argv) {
+    static char self[PATH_MAX], contents[PATH_MAX], home[PATH_MAX + 32], library[PATH_MAX + 96];
+    if (!own_path(self)) return fail("its own place is unknown", NULL);
+    strcpy(contents, self);
+    cut_last(contents); /* the name */
+    cut_last(contents); /* MacOS */
+    snprintf(home, sizeof home, "%s/Resources/python", contents);
+    snprintf(library, sizeof library, "%s/" LIBRARY, home);
+
+    forget_python_variables();
+    setenv("PYTHONHOME", home, 1);
+    setenv("PYTHONNOUSERSITE", "1", 1);
+    setenv("PYTHONSAFEPATH", "1", 1);
+    setenv("PYTHONDONTWRITEBYTECODE", "1", 1); /* a file more would break the seal */
+    setenv("PYTHONUTF8", "1", 1);
+
+    void *python = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+    if (!python) return fail("its interpreter cannot be loaded", dlerror());
+    python_main run = (python_main)dlsym(python, "Py_BytesMain");
+    if (!run) return fail("its interpreter has no entry", dlerror());
+
+    char **arguments = calloc((size_t)argc + 3, sizeof *arguments);
+    if (!arguments) return fail("there is no memory", NULL);
+    int count = 0;
+    arguments[count++] = self;
+    if (!is_for_python(argc, argv)) {
+        arguments[count++] = "-m";
+        arguments[count++] = MODULE;
+    }
+    for (int i = 1; i < argc; i++)
+        if (!is_from_finder(argv[i])) arguments[count++] = argv[i];
+    return run(count, arguments);
+}

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.bridge import callers
+from app.bridge.callers import Callers
+from app.hand_over import END, SOCKET_NAME, WILL_DO, listening
+
+Asked = list[tuple[Path, ...]]
+
+
+@pytest.fixture
+def asked(tmp_path: Path, qtbot: QtBot) -> Iterator[Asked]:
+    """What those ask who call at tmp_path."""
+    heard: Asked = []
+    with listening(tmp_path) as listener:
+        assert listener is not None
+        hearing = Callers(listener)
+        hearing.called.connect(heard.append)
+        yield heard
+        hearing.close()
+
+
+@contextlib.contextmanager
+def calling(folder: Path) -> Generator[socket.socket]:
+    with socket.socket(socket.AF_UNIX) as caller:
+        with contextlib.chdir(folder):
+            caller.connect(SOCKET_NAME)
+        caller.setblocking(False)
+        yield caller
+
+
+def wait_for_end(caller: socket.socket, qtbot: QtBot) -> bytes:
+    """What it is answered until the other side hangs up."""
+    got: list[bytes] = []
+
+    def ended() -> bool:
+        with contextlib.suppress(BlockingIOError, ConnectionResetError):
+            got.append(caller.recv(64))
+            return got[-1] == b""
+        return False
+
+    qtbot.waitUntil(ended)
+    return b"".join(got)
+
+
+def test_a_request_in_pieces_is_answered(tmp_path: Path, asked: Asked, qtbot: QtBot) -> None:
+    with calling(tmp_path) as caller, calling(tmp_path) as silent:
+        caller.send(b'["/a", ')
+        qtbot.wait(10)
+        assert asked == []
+        caller.send(b'"/b"]' + END)
+        assert wait_for_end(caller, qtbot) == WILL_DO
+        assert asked == [(Path("/a"), Path("/b"))]
+        silent.close()
+
+
+@pytest.mark.parametrize("request_", [b"hello" + END, b'["/a"'], ids=["no list", "cut short"])
+def test_what_is_not_understood_is_dropped(
+    tmp_path: Path, asked: Asked, qtbot: QtBot, request_: bytes
+) -> None:
+    with calling(tmp_path) as caller:
+        caller.send(request_)
+        caller.shutdown(socket.SHUT_WR)
+        assert wait_for_end(caller, qtbot) == b""
+    with calling(tmp_path) as caller:  # and others are heard
+        caller.send(b"[]" + END)
+        assert wait_for_end(caller, qtbot) == WILL_DO
+    assert asked == [()]
+
+
+def test_one_who_never_ends_is_dropped(
+    tmp_path: Path, asked: Asked, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(callers, "MAX_BYTES", 100)
+    with calling(tmp_path) as caller:
+        caller.send(b"[" * 101)
+        assert wait_for_end(caller, qtbot) == b""
+    assert asked == []

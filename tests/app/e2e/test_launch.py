@@ -1,0 +1,299 @@
+"""One Rejoinder a data folder, by real second processes; and what the next start knows of a killed one."""
+
+from __future__ import annotations
+
+import ast
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QUrl
+
+from app.bridge.callers import Callers
+from app.hand_over import SOCKET_NAME, hand_over, listening
+from app.main import listen_to_others
+from app.store.lock import InstanceLock
+from app.widgets import app_notice
+from app.widgets.application import Application
+from tests.app.conftest import MakeStage
+from tests.fakes.app_process import (
+    environment,
+    run_app,
+    wait_for,
+    wait_for_line,
+    wait_for_window,
+)
+from tests.fakes.stage import Stage
+
+# What the offscreen platform says of a window that is brought to the front.
+pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
+
+
+@pytest.fixture
+def first(stage: Stage, qapp: Application, tmp_path: Path) -> Iterator[Stage]:
+    """The window of the one that runs, with the data folder that run_app takes."""
+    (tmp_path / "data").mkdir()
+    with ExitStack() as stack:
+        stack.enter_context(InstanceLock(tmp_path / "data"))
+        listener = stack.enter_context(listening(tmp_path / "data"))
+        assert listener is not None
+        callers = Callers(listener)
+        listen_to_others(qapp, callers, stage.window, stage.rig.core)
+        yield stage
+        callers.close()
+        qapp.files_opened.disconnect()
+
+
+def end_of(process: subprocess.Popen[str], first: Stage) -> tuple[int, str]:
+    """Its status and what it said, while the first one goes on."""
+    first.qtbot.waitUntil(lambda: process.poll() is not None, timeout=30_000)
+    out, errors = process.communicate()
+    return process.returncode, out + errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("state", ["closed", "minimised", "shown"])
+def test_a_second_one_brings_the_window_to_the_front_and_ends_quietly(
+    first: Stage, tmp_path: Path, state: str
+) -> None:
+    match state:
+        case "closed":  # as on a Mac, where the app goes on
+            first.window.hide()
+        case "minimised":
+            first.window.showMinimized()
+        case _:
+            pass
+    assert end_of(run_app(tmp_path), first) == (0, "")
+    assert first.window.isVisible()
+    assert not first.window.isMinimized()
+
+
+@pytest.mark.slow
+def test_a_second_one_hands_its_files_over(
+    first: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+    monkeypatch.setattr(first.rig.core.opening, "open", asked.extend)
+    folder = tmp_path / "Ω odd name"
+    second = run_app(tmp_path, folder, "relative.gguf")
+    assert end_of(second, first) == (0, "")
+    assert asked == [tmp_path / "none", folder, Path.cwd() / "relative.gguf"]
+
+
+@pytest.mark.slow
+def test_one_that_does_not_answer_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with InstanceLock(tmp_path / "data"), listening(tmp_path / "data"):  # and nobody accepts
+        process = run_app(tmp_path)
+        _out, errors = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert "already running" in errors
+
+
+@pytest.mark.slow
+def test_a_killed_one_is_in_nobodys_way(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    killed = run_app(tmp_path)
+    log = wait_for_window(data_dir / "logs", killed)
+    killed.kill()
+    killed.communicate()
+    assert (data_dir / SOCKET_NAME).is_socket()
+    assert not hand_over(data_dir, ())
+    log.unlink()
+    following = run_app(tmp_path)
+    try:
+        wait_for_window(data_dir / "logs", following)
+        third = run_app(tmp_path, tmp_path / "notes.txt")
+        assert third.wait(timeout=30) == 0
+        third.communicate()
+        wait_for_line(log, "notes.txt", following)
+        following.send_signal(signal.SIGTERM)
+        assert following.wait(timeout=40) == 0
+    finally:
+        following.kill()
+        following.communicate()
+    assert not (data_dir / SOCKET_NAME).exists()
+    assert [one.name for one in (data_dir / "logs").iterdir()] == ["rejoinder.log"]  # no fault
+
+
+REFUSED = """
+import sys
+from pathlib import Path
+from PySide6.QtWidgets import QMessageBox
+from app.launch import launch
+from app.options import Options
+
+QMessageBox.exec = lambda box: print(box.text(), box.informativeText())
+sys.prefix = sys.argv[2]
+sys.exit(launch(Path(sys.argv[1]), Options()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "prefix", ["/R.app/Contents/Resources/python", sys.prefix], ids=["bundle", "checkout"]
+)
+def test_a_start_that_fails_is_told_also_where_there_is_no_terminal(
+    tmp_path: Path, prefix: str
+) -> None:
+    (tmp_path / "data").touch()
+    ended = subprocess.run(
+        [sys.executable, "-c", REFUSED, str(tmp_path / "data"), prefix],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 1
+    sentence = f"The folder {tmp_path / 'data'} can’t be used: File exists."
+    assert sentence in ended.stderr
+    assert (sentence in ended.stdout) == prefix.startswith("/R.app")
+
+
+NOTICE = """
+import json, sys
+from pathlib import Path
+from PySide6.QtWidgets import QApplication
+from app.controllers.core import Core
+from app.launch import launch
+from app.options import Options
+
+def report(core):
+    (window,) = [one for one in QApplication.topLevelWidgets() if hasattr(one, "pane")]
+    notice = window.pane.app_notice
+    print(json.dumps([notice.isVisible(), notice.text, notice.copy_button.copied_text]))
+    QApplication.quit()
+
+Core.start = report  # called once the window is painted
+sys.exit(launch(Path(sys.argv[1]), Options()))
+"""
+
+
+def said_at_the_start(home: Path) -> tuple[bool, str, str]:
+    """Whether the next start says anything, what, and the details."""
+    ended = subprocess.run(
+        [sys.executable, "-c", NOTICE, str(home / "data")],
+        env=environment(home),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return tuple(json.loads(ended.stdout))
+
+
+@pytest.mark.slow
+def test_the_next_start_says_once_that_the_last_run_was_killed_by_a_fault(tmp_path: Path) -> None:
+    logs = tmp_path / "data" / "logs"
+    crashing = run_app(tmp_path)
+    wait_for_window(logs, crashing)
+    assert (logs / "crash.log").stat().st_mode & 0o077 == 0
+    crashing.send_signal(signal.SIGSEGV)
+    crashing.communicate(timeout=30)
+    assert crashing.returncode == -signal.SIGSEGV
+
+    visible, text, details = said_at_the_start(tmp_path)
+    assert visible
+    assert text.startswith("Rejoinder quit unexpectedly last time.")
+    assert details.startswith("Fatal Python error: Segmentation fault")
+    assert "Current thread" in details
+    assert (logs / "crash.kept-1.log").read_text("utf-8").strip() == details
+    assert said_at_the_start(tmp_path)[0] is False
+
+
+def test_the_log_of_a_killed_run_is_shown_whatever_chat_is_shown(
+    make_stage: MakeStage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[QUrl] = []
+
+    class Desktop:
+        openUrl = shown.append  # noqa: N815 (Qt's)
+
+    monkeypatch.setattr(app_notice, "QDesktopServices", Desktop)
+    stage = make_stage()
+    stage.chat("Hello", "Hi")
+    notice = stage.pane.app_notice
+    notice.say_crash(tmp_path / "crash.kept-1.log")
+    assert "can’t be read" in notice.copy_button.copied_text
+    stage.window.sidebar.list.chosen.emit(stage.current)
+    stage.rig.library.new_chat()
+    stage.settle()
+    assert notice.isVisible()
+    notice.button.click()
+    assert shown == [QUrl.fromLocalFile(str(tmp_path))]
+    assert not notice.isVisible()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "darwin", reason="the places are Linux's")
+def test_without_a_data_folder_everything_has_its_usual_place(tmp_path: Path) -> None:
+    process = run_app(tmp_path, data_dir=None)
+    logs = tmp_path / ".local/state/Rejoinder/log"
+    try:
+        wait_for_window(logs, process)
+        database = tmp_path / ".local/share/Rejoinder/conversations.db"
+        wait_for(database.exists, process)
+        assert database.exists()
+        assert (tmp_path / ".cache/Rejoinder").is_dir()
+        assert hand_over(tmp_path / ".local/share/Rejoinder", (), timeout_s=30)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=40) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+THREADS = """
+import sys, threading
+from pathlib import Path
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+seen = {}
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("mlx.core", "mlx_lm", "transformers"):
+            seen.setdefault(name, threading.current_thread().name)
+
+sys.meta_path.insert(0, Watch())
+from app.controllers.models import ModelsController
+from app.launch import launch
+from app.options import Options
+from app.viewmodels.models import ModelPhase
+
+started = ModelsController.start
+
+def start(models):
+    started(models)
+    models.status_changed.connect(
+        lambda: models.status.phase is ModelPhase.FAILED and QApplication.quit()
+    )
+
+ModelsController.start = start
+status = launch(Path(sys.argv[1]), Options(model=Path(sys.argv[1]) / "none"))
+print(sorted(seen.items()))
+sys.exit(status)
+"""
+
+
+@pytest.mark.slow
+def test_the_engines_libraries_are_imported_on_its_own_thread(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", THREADS, str(tmp_path / "data")],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    found = dict(ast.literal_eval(ended.stdout))
+    assert found["mlx.core"] == found["mlx_lm"] == "engine"
+    assert set(found.values()) == {"engine"}

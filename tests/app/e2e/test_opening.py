@@ -1,0 +1,170 @@
+"""What the system or a second Rejoinder asks the app to open, up to the model that answers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QUrl
+from PySide6.QtGui import QFileOpenEvent
+
+from app.local_models import LocalModels, OpenedModel
+from app.main import listen_to_others
+from app.paths import make_paths
+from app.viewmodels.models import ModelPhase
+from app.widgets.application import Application
+from engine.errors import GgufError
+from engine.events import LoadModel
+from tests.app.conftest import MakeStage
+from tests.fakes.gguf_writer import tiny_llama
+from tests.fakes.model_folder import make_model
+from tests.fakes.rig import FakeCatalog, Progress, card
+from tests.fakes.stage import Stage
+
+# What the offscreen platform says of a window that is brought to the front.
+pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
+
+
+@pytest.fixture
+def stage(
+    make_stage: MakeStage, qapp: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Stage]:
+    """A window that is told what is opened; models are looked for in earnest."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    models = LocalModels(make_paths(tmp_path / "data"))
+    stage = make_stage(catalog=FakeCatalog(opens=models.open))
+    listen_to_others(qapp, None, stage.window, stage.rig.core)
+    yield stage
+    qapp.files_opened.disconnect()
+
+
+def double_click(path: Path) -> None:
+    """As the Finder does, and the Dock with what is dropped on it."""
+    app = QCoreApplication.instance()
+    assert app is not None
+    QCoreApplication.sendEvent(app, QFileOpenEvent(str(path)))
+
+
+def loads(stage: Stage) -> list[str]:
+    return [command.path for command in stage.engine.commands if isinstance(command, LoadModel)]
+
+
+def wait_for_load(stage: Stage, path: Path) -> None:
+    stage.qtbot.waitUntil(lambda: loads(stage)[-1] == str(path))
+    stage.settle()
+
+
+def test_a_model_folder_is_chosen_and_its_folder_remembered(stage: Stage, tmp_path: Path) -> None:
+    folder = make_model(tmp_path / "Opened")
+    stage.window.hide()
+    double_click(folder)
+    assert stage.window.isVisible()
+    wait_for_load(stage, folder)
+    settings = stage.rig.core.preferences.value
+    assert settings.model_folders == (str(folder),)
+    assert settings.model_path == str(folder)
+    assert stage.window.toolbar.model_button.text() == "Opened"
+
+
+def test_a_model_in_use_is_not_loaded_again(stage: Stage, tmp_path: Path) -> None:
+    folder = make_model(tmp_path / "Opened")
+    double_click(folder)
+    wait_for_load(stage, folder)
+    stage.send("Hello")
+    stage.engine.write("Half an ans")
+    before = loads(stage)
+    double_click(folder)
+    stage.rig.core.opening.close()
+    stage.settle()
+    assert loads(stage) == before
+    assert stage.engine.running is not None
+
+
+def test_a_gguf_file_is_imported_and_chosen(stage: Stage, tmp_path: Path) -> None:
+    file = tmp_path / "Tiny.gguf"
+    file.write_bytes(tiny_llama().to_bytes())
+    double_click(file)
+    folder = tmp_path / "data" / "models" / "Tiny"
+    wait_for_load(stage, folder)
+    assert stage.rig.core.preferences.value.model_folders == (str(folder),)
+    assert (folder / "model.safetensors").exists()
+
+
+def test_a_file_that_is_no_model_is_told_and_the_chat_goes_on(stage: Stage, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    notice = stage.pane.app_notice
+    before = loads(stage)
+    double_click(tmp_path / "notes.txt")
+    stage.qtbot.waitUntil(notice.isVisible)
+    assert "“notes.txt” is neither a model folder nor a GGUF file." in notice.text
+    assert not notice.button.isVisible()
+    assert loads(stage) == before
+    stage.chat("Hello", "Hi")
+    assert stage.texts == ["Hello", "Hi"]
+    notice.close_button.click()
+    assert not notice.isVisible()
+
+
+def test_an_address_is_no_file(stage: Stage) -> None:
+    app = QCoreApplication.instance()
+    assert app is not None
+    QCoreApplication.sendEvent(app, QFileOpenEvent(QUrl("https://example.org/a.gguf")))
+    stage.settle()
+    assert not stage.pane.app_notice.isVisible()
+
+
+class SlowImport:
+    """Goes on when the test says so."""
+
+    def __init__(self, model: Path | None) -> None:
+        self.goes_on = threading.Event()
+        self._model = model
+
+    def __call__(self, path: Path, folders: tuple[str, ...], progress: Progress) -> OpenedModel:
+        progress(0.42)
+        self.goes_on.wait(20)
+        progress(0.43)
+        if self._model is None:
+            raise GgufError("It is cut short.")
+        return OpenedModel(self._model, self._model)
+
+
+@pytest.mark.parametrize("model", [card("Imported").path, None], ids=["imported", "refused"])
+def test_while_a_file_is_imported_the_chat_goes_on(
+    make_stage: MakeStage, model: Path | None
+) -> None:
+    slow = SlowImport(model)
+    stage = make_stage(catalog=FakeCatalog(opens=slow))
+    footer, button = stage.window.sidebar.footer, stage.window.toolbar.model_button
+    stage.rig.core.opening.open([Path("/downloads/Big.gguf")])
+    stage.qtbot.waitUntil(lambda: "Importing 42% · Big" in footer.accessibleName())
+    assert "Importing 42% · Big" in button.toolTip()
+    stage.chat("Hello", "Hi")
+    assert stage.texts == ["Hello", "Hi"]
+    slow.goes_on.set()
+    stage.qtbot.waitUntil(lambda: "Importing" not in footer.accessibleName())
+    assert "Importing" not in button.toolTip()
+    if model is None:
+        assert "cut short" in stage.pane.app_notice.text
+        assert stage.rig.models.status.name == "Tiny-9B-4bit"
+    else:
+        wait_for_load(stage, model)
+    assert stage.rig.models.status.phase is ModelPhase.READY
+
+
+def test_quitting_gives_an_import_up(make_stage: MakeStage) -> None:
+    slow = SlowImport(card("Imported").path)
+    stage = make_stage(catalog=FakeCatalog(opens=slow))
+    footer = stage.window.sidebar.footer
+    stage.rig.core.opening.open([Path("/downloads/Big.gguf")])
+    stage.qtbot.waitUntil(lambda: "Importing" in footer.accessibleName())
+    before = loads(stage)
+    let_go = threading.Timer(0.05, slow.goes_on.set)
+    let_go.start()
+    stage.close()
+    let_go.join()
+    assert loads(stage) == before
+    assert not stage.pane.app_notice.isVisible()

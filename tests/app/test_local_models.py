@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.local_models import LocalModels, OpenedModel
+from app.paths import Paths, make_paths
+from engine.catalog.card import Source
+from engine.catalog.starter import starter_folder
+from engine.errors import GgufError, ModelFolderError
+from tests.fakes.gguf_writer import gguf_bytes, tiny_llama, tiny_metadata
+from tests.fakes.model_folder import make_model
+
+
+def nothing(_: float) -> None:
+    """Hears progress and forgets it."""
+
+
+@pytest.fixture
+def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
+    """Of somebody who has no models yet, nor the starter's package."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("engine.catalog.starter.find_starter_file", lambda: None)
+    return make_paths(tmp_path / "data")
+
+
+def listed(models: LocalModels) -> list[tuple[Path, Source]]:
+    return [(card.path, card.source) for card in models.scan(())]
+
+
+def test_the_starter_of_a_bundle_is_listed_once_and_left_as_it_is(
+    paths: Paths, tmp_path: Path
+) -> None:
+    bundle = tmp_path / "Rejoinder.app" / "Contents" / "Resources"
+    bundled = make_model(starter_folder(bundle))
+    make_model(starter_folder(paths.data_dir))
+    make_model(starter_folder(paths.cache_dir))
+    before = {path: path.stat().st_mtime_ns for path in bundle.rglob("*")}
+    models = LocalModels(replace(paths, bundle=bundle))
+
+    assert listed(models) == [(bundled, Source.STARTER)]
+    assert models.make_starter(nothing) == bundled
+    assert models.best(models.scan(())) == models.scan(())[0]
+    models.fingerprint(())
+    assert {path: path.stat().st_mtime_ns for path in bundle.rglob("*")} == before
+
+
+def test_a_starter_that_an_earlier_version_imported_goes_on_being_used(paths: Paths) -> None:
+    earlier = make_model(starter_folder(paths.data_dir))
+
+    assert listed(LocalModels(paths)) == [(earlier, Source.STARTER)]
+    assert LocalModels(paths).make_starter(nothing) == earlier
+
+
+def test_a_new_starter_is_a_cache(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    packaged = paths.data_dir.parent / "packaged.gguf"
+    packaged.write_bytes(tiny_llama().to_bytes())
+    monkeypatch.setattr("engine.catalog.starter.find_starter_file", lambda: packaged)
+    models = LocalModels(paths)
+
+    assert listed(models) == []
+    folder = models.make_starter(nothing)
+    assert folder.is_relative_to(paths.cache_dir)
+    assert listed(models) == listed(LocalModels(paths)) == [(folder, Source.STARTER)]
+
+
+def test_a_model_folder_is_opened_and_looked_in_from_now_on(paths: Paths, tmp_path: Path) -> None:
+    folder = make_model(tmp_path / "Opened")
+
+    assert LocalModels(paths).open(folder, (), nothing) == OpenedModel(folder, folder)
+
+
+def test_a_folder_that_is_searched_already_is_not_added_again(paths: Paths, tmp_path: Path) -> None:
+    folder = make_model(tmp_path / "mine" / "Opened")
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+
+    found = LocalModels(paths).open(link, (str(tmp_path / "mine"),), nothing)
+
+    assert found == OpenedModel(folder)
+
+
+def test_of_several_models_a_usable_one_is_taken(paths: Paths, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    (make_model(mine / "Broken") / "model.safetensors").unlink()
+    good = make_model(mine / "Good")
+
+    assert LocalModels(paths).open(mine, (), nothing) == OpenedModel(good, mine)
+
+
+def test_a_gguf_file_is_imported_with_the_data(paths: Paths, tmp_path: Path) -> None:
+    file = tmp_path / "Tiny.Q4.GGUF"
+    file.write_bytes(tiny_llama().to_bytes())
+    heard: list[float] = []
+    models = LocalModels(paths)
+
+    folder = paths.models_dir / "Tiny.Q4"
+    assert models.open(file, (), heard.append) == OpenedModel(folder, folder)
+    assert heard[-1] == 1.0
+    (card,) = models.scan((str(folder),))
+    assert (card.path, card.usable) == (folder, True)
+
+
+def test_another_architecture_is_told_in_one_sentence(paths: Paths, tmp_path: Path) -> None:
+    file = tmp_path / "mamba.gguf"
+    file.write_bytes(gguf_bytes({**tiny_metadata(), "general.architecture": "mamba"}, []))
+
+    with pytest.raises(GgufError, match="'mamba'; what can be imported is: llama"):
+        LocalModels(paths).open(file, (), nothing)
+    assert [one.name for one in paths.models_dir.iterdir()] == [".mamba.lock"]
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("notes.txt", "“notes.txt” is neither a model folder nor a GGUF file."),
+        ("holidays", "“holidays” is neither a model folder nor a GGUF file."),
+        ("missing.gguf", "There is no file or folder "),
+        ("Broken", "It has no weights"),
+    ],
+)
+def test_what_is_no_model_is_told_in_one_sentence(
+    paths: Paths, tmp_path: Path, name: str, sentence: str
+) -> None:
+    (tmp_path / "notes.txt").write_text("Milk")
+    (tmp_path / "holidays").mkdir()
+    (make_model(tmp_path / "Broken") / "model.safetensors").unlink()
+
+    with pytest.raises(ModelFolderError) as refused:
+        LocalModels(paths).open(tmp_path / name, (), nothing)
+    assert sentence in refused.value.problem.cause

@@ -1,0 +1,56 @@
+"""The real app as a process of its own, with a home of its own and no model."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+WAITS = 1200
+WAIT_S = 0.05
+
+
+def run_app(
+    home: Path, *arguments: str | Path, platform: str = "offscreen", data_dir: str | None = "data"
+) -> subprocess.Popen[str]:
+    """`python -m app`; data_dir is a folder in home, None the platform's own places."""
+    command = [sys.executable, "-m", "app", "--model", str(home / "none")]
+    if data_dir is not None:
+        command += ["--data-dir", str(home / data_dir)]
+    return subprocess.Popen(
+        [*command, *(str(one) for one in arguments)],
+        env=environment(home, platform),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def environment(home: Path, platform: str = "offscreen") -> Mapping[str, str]:
+    """Of a person who has nothing yet."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("XDG_")}
+    return {**kept, "QT_QPA_PLATFORM": platform, "HOME": str(home), "HF_HOME": str(home / "hf")}
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Poll until the other process got so far, or has ended."""
+    patience = threading.Event()
+    for _ in range(WAITS):
+        if condition() or process.poll() is not None:
+            return
+        patience.wait(WAIT_S)
+
+
+def wait_for_line(log: Path, line: str, process: subprocess.Popen[str]) -> None:
+    wait_for(lambda: log.exists() and line in log.read_text("utf-8"), process)
+    assert line in log.read_text("utf-8"), process.poll()
+
+
+def wait_for_window(logs_dir: Path, process: subprocess.Popen[str]) -> Path:
+    """-> its log."""
+    log = logs_dir / "rejoinder.log"
+    wait_for_line(log, "the window is open", process)
+    return log

@@ -1,0 +1,111 @@
+"""The bundle of this machine: the Mac's layout, launcher, trimming and entry, with an interpreter that runs here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from appbundle.spec import ROOT
+
+NAME = "Rejoinder.app"
+MODULES = re.compile(r"^\| `(\w+)` .* \| exact \|", re.MULTILINE)
+IMPORT_ALL = """
+import importlib, sys
+for name in sys.argv[1:]:
+    importlib.import_module("mlx_lm.models." + name)
+print(len(sys.argv) - 1, sys.executable)
+"""
+
+
+def missing() -> str:
+    if sys.platform != "linux":
+        return "the Mac's own bundle is tried there"
+    if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        return f"{sys.executable} has no shared libpython"
+    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        return "there is no C compiler"
+    return ""
+
+
+def contents(app: Path) -> dict[str, str]:
+    """Every file with what is in it, every link with its target."""
+    found: dict[str, str] = {}
+    for path in sorted(app.rglob("*")):
+        name = str(path.relative_to(app))
+        if path.is_symlink():
+            found[name] = f"-> {path.readlink()}"
+        elif path.is_file():
+            with path.open("rb") as file:
+                found[name] = hashlib.file_digest(file, "blake2b").hexdigest()
+    return found
+
+
+def run(executable: Path, home: Path, *arguments: str) -> str:
+    """What the app says, started from / with no variable but HOME."""
+    environment = {"HOME": str(home)}
+    done = subprocess.run(
+        [str(executable), *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd="/",
+        env=environment,
+        timeout=150,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.slow
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_the_twin_answers_stores_and_restores_and_changes_nothing_in_itself(
+    tmp_path: Path,
+) -> None:
+    subprocess.run(
+        [sys.executable, "packaging/build.py", "--twin", "--out", str(tmp_path)],
+        check=True,
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+    )
+    app, home = tmp_path / NAME, tmp_path / "home"
+    home.mkdir()
+    for folder in (app, *filter(Path.is_dir, app.rglob("*"))):
+        folder.chmod(0o555)
+    before = contents(app)
+    executable = app / "Contents" / "MacOS" / "Rejoinder"
+
+    data, report = home / "data", home / "report.json"
+    for chats_found in (0, 2):
+        run(executable, home, "--data-dir", str(data), "--selftest-file", str(report))
+        findings = json.loads(report.read_text(encoding="utf-8"))
+        assert findings["problems"] == []
+        assert findings["chats_found"] == chats_found
+        assert findings["home"] == str(app / "Contents" / "Resources" / "python")
+        assert findings["model"] == str(
+            app / "Contents" / "Resources" / "models" / "SmolLM2-135M-Instruct"
+        )
+        assert findings["answers"][0].startswith("The capital of France is Paris")
+        assert findings["restored"] > 0
+        assert findings["replayed"] == 0
+
+    table = (ROOT / "tests" / "architectures" / "README.md").read_text(encoding="utf-8")
+    exact = sorted(set(MODULES.findall(table)))
+    assert len(exact) > 100
+    said = run(executable, home, "-c", IMPORT_ALL, *exact)
+    assert said == f"{len(exact)} {executable}\n"
+
+    said = run(executable, home, "-m", "huggingface_hub.cli.hf", "download", "--help")
+    assert "REPO_ID" in said
+
+    assert contents(app) == before
+    for folder in (app, *filter(Path.is_dir, app.rglob("*"))):
+        folder.chmod(0o755)  # so that it can be removed
