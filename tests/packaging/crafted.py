@@ -209,7 +209,8 @@ def _write_model(tree: Tree) -> None:
 
 def _write_licences(tree: Tree) -> None:
     folder = tree.layout.licences
-    for name in DISTRIBUTIONS:
-        tree.write(folder / name.partition("-")[0] / "LICENSE", b"Permission is granted\n")
+    names = [name.partition("-")[0] for name in DISTRIBUTIONS]
+    for name in (*names, "rejoinder", "smollm2-135m-instruct"):
+        tree.write(folder / name / "LICENSE", b"Permission is granted\n")
     tree.write(folder / "Qt" / "LGPL-3.0.txt", b"GNU LESSER GENERAL PUBLIC LICENSE\n")
     tree.write(folder / "CPython.txt", b"PYTHON SOFTWARE FOUNDATION LICENSE VERSION 2\n")

@@ -519,6 +519,8 @@ DAMAGES: tuple[Damage, ...] = (
         written(resource("starter.gguf"), b"GGUF"),
     ),
     Damage("licences", "one is missing", "numpy", _licences_of("numpy")),
+    Damage("licences", "none of ours", "Rejoinder has no licence", _licences_of("rejoinder")),
+    Damage("licences", "none for the model", "Instruct has no licence", _licences_of("smollm2")),
     Damage("licences", "none for Qt", "the LGPL", _lgpl),
     Damage("licences", "none for Python", "the licence of Python", _no_licence_of_python),
     Damage(

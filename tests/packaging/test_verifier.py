@@ -98,6 +98,15 @@ def test_a_library_is_found_by_the_search_paths_of_the_program(whole: Tree, tmp_
     assert failures(verified(tree)) == {}
 
 
+def test_a_second_program_has_its_own_executable_path(whole: Tree, tmp_path: Path) -> None:
+    tree = whole.copied(tmp_path)
+    python = MachO(file_type=PROGRAM, needs=("@executable_path/../lib/libpython3.12.dylib",))
+    write_macho(tree, tree.layout.python_home / "bin" / "python3.12", python)
+    reseal(tree)
+
+    assert failures(verified(tree)) == {}
+
+
 def test_a_bundle_may_lie_behind_a_link(whole: Tree, tmp_path: Path) -> None:
     link = tmp_path / "link.app"
     link.symlink_to(whole.layout.app)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from appbundle.bundle import Bundle
+from appbundle.bundle import Bundle, Code
 from appbundle.macho import EXECUTABLE, MACOS, Image, candidates, expand, is_system
 from appbundle.spec import version_of
 
@@ -60,11 +60,12 @@ def dependencies(bundle: Bundle) -> Iterator[str]:
     """Every library that one needs is in the bundle or a part of macOS."""
     program = _program(bundle)
     for code, image in bundle.images:
-        rpaths = [*_rpaths(image, code.path, bundle.layout.executable), *program]
+        main = _main(bundle, code, image)
+        rpaths = [*_rpaths(image, code.path, main), *program]
         for dependency in image.dependencies:
             if is_system(dependency.path):
                 continue
-            places = candidates(dependency.path, code.path, bundle.layout.executable, rpaths)
+            places = candidates(dependency.path, code.path, main, rpaths)
             found = next((place for place in places if os.path.exists(place)), None)  # noqa: PTH110 - Path.exists raises where a name is too long
             if found is not None and bundle.holds(found):
                 continue
@@ -76,7 +77,7 @@ def search_paths(bundle: Bundle) -> Iterator[str]:
     """Libraries are looked for in the bundle only: elsewhere may be another version of them."""
     for code, image in bundle.images:
         for rpath in image.rpaths:
-            folder = expand(rpath, code.path, bundle.layout.executable)
+            folder = expand(rpath, code.path, _main(bundle, code, image))
             if folder is None or not folder.is_relative_to(bundle.layout.app):
                 yield f"{bundle.name(code.path)} looks for libraries in {rpath}, outside the bundle"
 
@@ -90,6 +91,11 @@ def system_version(bundle: Bundle) -> Iterator[str]:
         elif max(oldest) > version_of(bundle.spec.min_macos):
             newest = ".".join(map(str, max(oldest)))
             yield f"{bundle.name(code.path)} needs macOS {newest}, the bundle promises {bundle.spec.min_macos}"
+
+
+def _main(bundle: Bundle, code: Code, image: Image) -> Path:
+    """What @executable_path stands for: a second program, such as python3, is its own."""
+    return code.path if image.file_type == EXECUTABLE else bundle.layout.executable
 
 
 def _program(bundle: Bundle) -> Sequence[Path]:

@@ -56,7 +56,7 @@ def no_second_copy(bundle: Bundle) -> Iterator[str]:
 
 
 def licences(bundle: Bundle) -> Iterator[str]:
-    """The terms of everything that is passed on: each Python package, Qt, and Python itself.
+    """The terms of everything that is passed on: ours, the model's, each library's, and Python's.
 
     A file or a folder for each, named after it, with or without its version.
     """
@@ -65,10 +65,16 @@ def licences(bundle: Bundle) -> Iterator[str]:
         entry = inner.partition("/")[0]
         name = _normal(re.sub(r"\.(txt|md|dist-info)$", "", entry))
         texts.setdefault(name, []).append(path)
-    for name, version in bundle.distributions.items():
+    models = [path.name for path in bundle.folders if path.parent == bundle.layout.models]
+    parts = {
+        bundle.spec.name: bundle.spec.version,
+        **dict.fromkeys(models, ""),
+        **bundle.distributions,
+    }
+    for name, version in parts.items():
         named = [*texts.get(_normal(name), []), *texts.get(_normal(f"{name}-{version}"), [])]
         if not any(path.stat().st_size for path in named):
-            yield f"{name} {version} has no licence in {bundle.name(bundle.layout.licences)}"
+            yield f"{name} has no licence in {bundle.name(bundle.layout.licences)}"
     if not _states(texts, _QT, _LGPL):
         yield "the LGPL, which Qt and PySide are under, is missing"
     if bundle.has_interpreter and not _states(texts, _PYTHON, _PSF):
