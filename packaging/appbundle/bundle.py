@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -40,23 +40,27 @@ class Bundle:
         self.layout = Layout(app, spec.name, spec.python)
         self.spec = spec
         self.archives = archives
-        self.folders: list[Path] = []
-        self.files: list[Path] = []
-        self.links: list[Path] = []
-        self.devices: list[Path] = []
-        self._walk(app)
+        self.folders: dict[Path, str] = {}  # to their names
+        self.files: dict[Path, str] = {}
+        self.links: dict[Path, str] = {}
+        self.devices: dict[Path, str] = {}
+        self._walk(app, "")
 
     def name(self, path: Path) -> str:
         return path.relative_to(self.layout.app).as_posix()
 
-    def everything(self) -> Iterator[Path]:
-        yield from self.folders
-        yield from self.files
-        yield from self.links
+    @property
+    def everything(self) -> Mapping[Path, str]:
+        return {**self.folders, **self.files, **self.links, **self.devices}
 
-    def below(self, folder: Path) -> Iterator[Path]:
-        """The files below a folder."""
-        return (path for path in self.files if path.is_relative_to(folder))
+    def below(self, folder: Path) -> Mapping[str, Path]:
+        """The files and links below a folder, by their names relative to that."""
+        start = self.name(folder) + "/"
+        return {
+            name.removeprefix(start): path
+            for path, name in (*self.files.items(), *self.links.items())
+            if name.startswith(start)
+        }
 
     def holds(self, path: Path) -> bool:
         """Whether a path is inside, once every link in it is followed."""
@@ -92,20 +96,20 @@ class Bundle:
     def _read(self) -> Mapping[Path, Code | BundleError]:
         return {path: _read_code(path) for path in self.files if _claims_macho(path)}
 
-    def _walk(self, folder: Path) -> None:
+    def _walk(self, folder: Path, start: str) -> None:
         with os.scandir(folder) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
         for entry in found:
-            path = Path(entry.path)
+            path, name = Path(entry.path), start + entry.name
             if entry.is_symlink():
-                self.links.append(path)
+                self.links[path] = name
             elif entry.is_dir():
-                self.folders.append(path)
-                self._walk(path)
+                self.folders[path] = name
+                self._walk(path, f"{name}/")
             elif entry.is_file():
-                self.files.append(path)
+                self.files[path] = name
             else:
-                self.devices.append(path)
+                self.devices[path] = name
 
 
 def arm64_slice(slices: Sequence[Slice]) -> Slice | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -89,12 +89,11 @@ def read_seal(contents: Path) -> Seal:
     return Seal(entries, rules)
 
 
-def breaks(seal: Seal, contents: Path, names: Collection[str], unsealed: str) -> Iterator[str]:
-    """Where contents is not what was sealed. names: its files and links; unsealed: the executable."""
+def breaks(seal: Seal, contents: Path, there: Set[str], unsealed: str) -> Iterator[str]:
+    """Where contents is not what was sealed. there: its files and links; unsealed: the executable."""
     for rule in seal.rules:
         if rule.omits and rule.pattern.pattern not in _OMITTED:
-            yield f"the seal leaves out {rule.pattern.pattern}, which it should cover"
-    there = set(names)
+            yield f"{FOLDER} leaves out {rule.pattern.pattern}, which it should seal"
     for name, sealed in seal.entries.items():
         problem = _difference(contents / name, sealed, is_there=name in there)
         if problem is not None:
@@ -115,8 +114,13 @@ def _difference(path: Path, sealed: Sealed, *, is_there: bool) -> str | None:
         return "became a link after sealing"
     if isinstance(sealed, SealedCode):
         return None if sealed.cdhash in _cdhashes(path) else "is not the code that was sealed"
-    same = hashlib.sha256(read_bytes(path)).digest() == sealed.sha256
+    same = _sha256(path) == sealed.sha256
     return None if same else "changed after sealing"
+
+
+def _sha256(path: Path) -> bytes:
+    with path.open("rb") as file:  # never whole in memory: models and Metal libraries are large
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 def _cdhashes(path: Path) -> set[bytes]:

@@ -92,7 +92,7 @@ def report_json(results: Sequence[Result]) -> str:
         {
             "check": result.check,
             "passed": not result.problems,
-            "problems": [_printable(problem) for problem in result.problems],
+            "problems": result.problems,
         }
         for result in results
     ]
@@ -109,7 +109,7 @@ def _problems(check: Callable[[Bundle], Iterator[str]], bundle: Bundle) -> tuple
         found.extend(check(bundle))
     except (BundleError, OSError) as error:
         found.append(str(error))
-    return tuple(found)
+    return tuple(map(_printable, found))
 
 
 def _is_unlaunchable(results: Sequence[Result]) -> bool:
@@ -119,7 +119,7 @@ def _is_unlaunchable(results: Sequence[Result]) -> bool:
 def _line(result: Result) -> str:
     if not result.problems:
         return f"passed {result.check}"
-    shown = "; ".join(map(_printable, result.problems[:_SHOWN]))
+    shown = "; ".join(result.problems[:_SHOWN])
     more = len(result.problems) - _SHOWN
     return f"failed {result.check}: {shown}" + (f"; and {more} more" if more > 0 else "")
 

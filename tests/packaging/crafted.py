@@ -58,9 +58,7 @@ def make_bundle(folder: Path) -> Tree:
     _write_qt(tree)
     _write_model(tree)
     _write_licences(tree)
-    empty = {"files": {}, "files2": {}, "rules": {}, "rules2": RULES}
-    seal = tree.layout.contents / "_CodeSignature" / "CodeResources"
-    tree.write(seal, plistlib.dumps(empty))
+    write_empty_seal(tree, tree.layout.contents)
     reseal(tree)
     archive.write_bytes(bytes(1000))
     return tree
@@ -78,6 +76,11 @@ def write_source(tree: Tree, path: Path, source: bytes) -> None:
 
 def write_macho(tree: Tree, path: Path, macho: MachO) -> None:
     tree.write(path, rehashed(macho.written()))
+
+
+def write_empty_seal(tree: Tree, contents: Path) -> None:
+    empty = {"files": {}, "files2": {}, "rules": {}, "rules2": RULES}
+    tree.write(contents / "_CodeSignature" / "CodeResources", plistlib.dumps(empty))
 
 
 def metallib(major: int, minor: int, size: int = 100) -> bytes:
@@ -171,7 +174,10 @@ def _write_qt(tree: Tree) -> None:
         framework = root / "Qt" / "lib" / f"{module}.framework"
         library = MachO(name=f"@rpath/{name}", rpaths=("@loader_path/../../../",))
         write_macho(tree, root / "Qt" / "lib" / name, library)
-        tree.write(framework / "Versions" / "A" / "Resources" / "Info.plist", plistlib.dumps({}))
+        inner = framework / "Versions" / "A"
+        tree.write(inner / "Resources" / "Info.plist", plistlib.dumps({}))
+        tree.write(inner / "Resources" / "PrivacyInfo.xcprivacy", plistlib.dumps({}))
+        write_empty_seal(tree, inner)
         tree.link(framework / "Versions" / "Current", "A")
         tree.link(framework / module, f"Versions/Current/{module}")
         tree.link(framework / "Resources", "Versions/Current/Resources")

@@ -45,7 +45,7 @@ from tests.packaging.damaging import (
     with_x86,
     written,
 )
-from tests.packaging.signing import bind, reseal
+from tests.packaging.signing import bind, reseal, reseal_outside
 from tests.packaging.tree import Tree
 
 
@@ -53,6 +53,7 @@ class After(Enum):
     """What is made true again after a damage, so that nothing but the check for it can find it."""
 
     SEALED = auto()
+    SEALED_OUTSIDE = auto()  # but the seals of frameworks are as they were
     BOUND = auto()  # the executable is bound to the seal as it is
     NOTHING = auto()
 
@@ -72,6 +73,8 @@ class Damage:
         match self.after:
             case After.SEALED:
                 reseal(tree)
+            case After.SEALED_OUTSIDE:
+                reseal_outside(tree)
             case After.BOUND:
                 bind(tree)
             case After.NOTHING:
@@ -109,6 +112,12 @@ def _licences_of(prefix: str) -> Action:
             tree.remove(path)
 
     return do
+
+
+def _no_licence_of_python(tree: Tree) -> None:
+    if not tree.layout.libpython.exists():
+        raise FileNotFoundError("there is no interpreter that would need one")
+    _licences_of("cpython")(tree)
 
 
 def _lgpl(tree: Tree) -> None:
@@ -290,6 +299,13 @@ DAMAGES: tuple[Damage, ...] = (
         edited(executable, flipped_at_the_end_of(2)),
     ),
     Damage(
+        "bound files",
+        "another seal of a framework",
+        "QtCore: the CodeResources changed after signing",
+        edited(site(f"{_FRAMEWORK}/Versions/A/_CodeSignature/CodeResources"), appended(b"\n")),
+        After.SEALED_OUTSIDE,
+    ),
+    Damage(
         "signing flags",
         "signed as something else",
         "is signed as",
@@ -329,11 +345,18 @@ DAMAGES: tuple[Damage, ...] = (
         linked(_TYPED, "__init__.py"),
         After.BOUND,
     ),
+    Damage(
+        "seal",
+        "a file of a framework",
+        "PrivacyInfo.xcprivacy changed after sealing",
+        edited(site(f"{_FRAMEWORK}/Versions/A/Resources/PrivacyInfo.xcprivacy"), appended(b"\n")),
+        After.SEALED_OUTSIDE,
+    ),
     Damage("seal", "beside Contents", "lies beside Contents", written(root("README"), b"")),
     Damage(
         "seal",
         "a rule that leaves out more",
-        "the seal leaves out",
+        "_CodeSignature leaves out",
         both(edited(seal, leaving_out("^Resources/more")), written(resource("more.txt"), b"")),
     ),
     Damage("Metal library", "missing", "one mlx.metallib, there is: none", removed(_METALLIB)),
@@ -484,6 +507,12 @@ DAMAGES: tuple[Damage, ...] = (
         removed(model("tokenizer.json")),
     ),
     Damage(
+        "starter model",
+        "what its import left behind",
+        "does not belong beside the model",
+        written(resource("models/starter.lock"), b""),
+    ),
+    Damage(
         "no second copy",
         "the file that it was made from",
         "starter.gguf is a model's file",
@@ -491,7 +520,7 @@ DAMAGES: tuple[Damage, ...] = (
     ),
     Damage("licences", "one is missing", "numpy", _licences_of("numpy")),
     Damage("licences", "none for Qt", "the LGPL", _lgpl),
-    Damage("licences", "none for Python", "the licence of Python", _licences_of("cpython")),
+    Damage("licences", "none for Python", "the licence of Python", _no_licence_of_python),
     Damage(
         "stray files", "an object file", "x.o is of use in building", written(resource("x.o"), b"")
     ),
@@ -502,8 +531,14 @@ DAMAGES: tuple[Damage, ...] = (
         written(site("numpy/x.h"), b""),
     ),
     Damage("stray files", "tests", "tests holds tests", written(site("numpy/tests/data.txt"), b"")),
-    Damage("stray files", "Finder's", ".DS_Store was left", written(resource(".DS_Store"), b"")),
-    Damage("stray files", "an archiver's", "._x was left", written(resource("._x"), b"")),
+    Damage("stray files", "Finder's", ".DS_Store is hidden", written(resource(".DS_Store"), b"")),
+    Damage("stray files", "an archiver's", "._x is hidden", written(resource("._x"), b"")),
+    Damage(
+        "stray files",
+        "an archiver's folder",
+        "__MACOSX was left behind",
+        with_folder(resource("__MACOSX")),
+    ),
     Damage("stray files", "for Windows", "on Windows only", written(resource("x.exe"), b"MZ")),
     Damage(
         "symbolic links", "absolute", "the absolute path /usr", linked(resource("link"), "/usr")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import plistlib
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tests.packaging.machofile import BUILD_VERSION, CODE_SIGNATURE, X86_64, fat
@@ -36,12 +36,12 @@ def site(name: str) -> Place:
 
 
 def model(name: str) -> Place:
-    return lambda tree: next(path for path in tree.layout.models.iterdir()) / name
+    return lambda tree: _only(path for path in tree.layout.models.iterdir() if path.is_dir()) / name
 
 
 def distribution(name: str) -> Place:
     """The folder of what is known of an installed package."""
-    return lambda tree: next(tree.layout.site_packages.glob(f"{name}-*.dist-info"))
+    return lambda tree: _only(tree.layout.site_packages.glob(f"{name}-*.dist-info"))
 
 
 def executable(tree: Tree) -> Path:
@@ -227,6 +227,11 @@ def with_longer_tensors(data: bytes) -> bytes:
 
 
 _WITH_PATHS = (0x0C, 0x80000018, 0x8000001F, 0x8000001C)
+
+
+def _only(paths: Iterable[Path]) -> Path:
+    (path,) = paths
+    return path
 
 
 def _end(entry: dict[str, list[int]]) -> int:

@@ -15,6 +15,7 @@ PROGRAM = 2
 LIBRARY = 6
 MODULE = 8
 
+SEGMENT = 0x19
 LOAD_DYLIB = 0x0C
 LOAD_WEAK_DYLIB = 0x80000018
 REEXPORT_DYLIB = 0x8000001F
@@ -54,6 +55,8 @@ class MachO:
             *(_string(RPATH, path, b"") for path in self.rpaths),
         ]
         signature = _signature(self.identifier, self.flags, _CODE_BYTES) if self.identifier else b""
+        commands.append(_segment("__TEXT", 0, _CODE_BYTES))
+        commands.append(_segment("__LINKEDIT", _CODE_BYTES, len(signature)))
         if signature:
             commands.append(struct.pack("<4I", CODE_SIGNATURE, 16, _CODE_BYTES, len(signature)))
         loads = b"".join(commands)
@@ -107,6 +110,12 @@ def _signature(identifier: str, flags: int, code_bytes: int) -> bytes:
     index = struct.pack(">4I", 0, start, 2, start + len(directory))
     size = start + len(directory) + len(requirements)
     return struct.pack(">3I", 0xFADE0CC0, size, 2) + index + directory + requirements
+
+
+def _segment(name: str, offset: int, size: int) -> bytes:
+    at = offset + PAGE - offset % PAGE  # where it would lie in memory
+    room = size + PAGE - size % PAGE
+    return struct.pack("<2I16s4Q4I", SEGMENT, 72, name.encode(), at, room, offset, size, 5, 5, 0, 0)
 
 
 def _library(number: int, path: str) -> bytes:

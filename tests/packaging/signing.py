@@ -7,6 +7,7 @@ import plistlib
 import re
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,32 +48,65 @@ def rehashed(data: bytes) -> bytes:
 
 
 def reseal(tree: Tree) -> None:
-    """Seals what was changed in a tree since, and binds the executable to that and to Info.plist."""
-    contents = tree.layout.contents
-    path = contents / "_CodeSignature" / "CodeResources"
-    seal: dict[str, Any] = plistlib.loads(path.read_bytes())
-    files = seal["files2"]
-    for changed in sorted(tree.changed):
-        for name in [name for name in files if (contents / name).is_relative_to(changed)]:
-            del files[name]
-        for file in _files_below(changed) if changed.is_relative_to(contents) else ():
-            name = file.relative_to(contents).as_posix()
-            if _is_sealed(name, file, tree, seal["rules2"]):
-                files[name] = _entry(file)
-    tree.write(path, plistlib.dumps(seal))
-    bind(tree)
+    """Seals what was changed in a tree since: its frameworks, then all of it."""
+    for folder in tree.layout.site_packages.glob("PySide6/Qt/lib/*.framework/Versions/A"):
+        resources = folder / "Resources"
+        _reseal(tree, _Sealed(folder, folder / folder.parents[1].stem, resources / "Info.plist"))
+    reseal_outside(tree)
+
+
+def reseal_outside(tree: Tree) -> None:
+    """Seals what was changed in a tree since, but leaves the seals of its frameworks as they are."""
+    _reseal(tree, _outer(tree))
 
 
 def bind(tree: Tree) -> None:
     """Puts the hashes of Info.plist and of the seal into the executable's signature."""
+    _bind(tree, _outer(tree))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sealed:
+    """A bundle, or a framework in one."""
+
+    contents: Path
+    executable: Path
+    info_plist: Path
+
+    @property
+    def seal(self) -> Path:
+        return self.contents / "_CodeSignature" / "CodeResources"
+
+
+def _outer(tree: Tree) -> _Sealed:
     layout = tree.layout
-    if not layout.executable.exists():
+    return _Sealed(layout.contents, layout.executable, layout.info_plist)
+
+
+def _reseal(tree: Tree, sealed: _Sealed) -> None:
+    contents = sealed.contents
+    touched = sorted(path for path in tree.changed if path.is_relative_to(contents))
+    if not touched or not sealed.seal.exists():
         return
-    bound = {
-        _INFO_PLIST: layout.info_plist,
-        _RESOURCES: layout.contents / "_CodeSignature" / "CodeResources",
-    }
-    data = layout.executable.read_bytes()
+    seal: dict[str, Any] = plistlib.loads(sealed.seal.read_bytes())
+    files = seal["files2"]
+    for changed in touched:
+        gone = changed.relative_to(contents).as_posix()
+        for name in [name for name in files if name == gone or name.startswith(f"{gone}/")]:
+            del files[name]
+        for file in _files_below(changed):
+            name = file.relative_to(contents).as_posix()
+            if file != sealed.executable and _is_sealed(name, seal["rules2"]):
+                files[name] = _entry(file)
+    tree.write(sealed.seal, plistlib.dumps(seal))
+    _bind(tree, sealed)
+
+
+def _bind(tree: Tree, sealed: _Sealed) -> None:
+    if not sealed.executable.exists():
+        return
+    bound = {_INFO_PLIST: sealed.info_plist, _RESOURCES: sealed.seal}
+    data = sealed.executable.read_bytes()
     changed = bytearray(data)
     for directory, _ in _directories(data):
         table, num_slots, _, _, size, kind, _ = directory
@@ -80,7 +114,7 @@ def bind(tree: Tree) -> None:
             if slot <= num_slots and path.exists():
                 at = table - slot * size
                 changed[at : at + size] = _HASHES[kind](path.read_bytes())
-    tree.write(layout.executable, bytes(changed))
+    tree.write(sealed.executable, bytes(changed))
 
 
 def signature_at(data: bytes) -> int | None:
@@ -132,8 +166,8 @@ def _files_below(path: Path) -> Iterator[Path]:
             yield from _files_below(entry)
 
 
-def _is_sealed(name: str, file: Path, tree: Tree, rules: dict[str, Any]) -> bool:
-    if file == tree.layout.executable or name.startswith("_CodeSignature/"):
+def _is_sealed(name: str, rules: dict[str, Any]) -> bool:
+    if name.startswith("_CodeSignature/"):
         return False
     matching = [rule for pattern, rule in rules.items() if re.search(pattern, name)]
     heaviest: dict[str, Any] = {}
@@ -147,4 +181,5 @@ def _is_sealed(name: str, file: Path, tree: Tree, rules: dict[str, Any]) -> bool
 def _entry(path: Path) -> dict[str, Any]:
     if path.is_symlink():
         return {"symlink": str(path.readlink())}
-    return {"hash2": hashlib.sha256(path.read_bytes()).digest()}
+    with path.open("rb") as file:
+        return {"hash2": hashlib.file_digest(file, "sha256").digest()}

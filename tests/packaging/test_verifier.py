@@ -12,8 +12,10 @@ import pytest
 
 from appbundle.checks.python import NO_INTERPRETER
 from appbundle.verifier import CHECKS, Result, exit_status, report, report_json, verify
-from tests.packaging.crafted import make_bundle
+from tests.packaging.crafted import make_bundle, write_macho
 from tests.packaging.damages import DAMAGES, Damage
+from tests.packaging.machofile import PROGRAM, MachO
+from tests.packaging.signing import reseal
 from tests.packaging.tree import Tree
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +65,52 @@ def test_no_damage_reaches_the_bundle_that_was_copied(whole: Tree) -> None:
 
 def test_every_check_has_a_damage() -> None:
     assert {damage.check for damage in DAMAGES} == set(CHECKS)
+
+
+def test_a_weak_library_may_be_missing_but_not_elsewhere(whole: Tree, tmp_path: Path) -> None:
+    tree = whole.copied(tmp_path)
+    folder = tree.layout.site_packages / "markupsafe"
+    missing = MachO(needs_weakly=("@loader_path/libgone.dylib",))
+    elsewhere = MachO(needs_weakly=("/opt/lib/libgone.dylib",))
+    write_macho(tree, folder / "a.abi3.so", missing)
+    write_macho(tree, folder / "b.abi3.so", elsewhere)
+    reseal(tree)
+
+    failed = failures(verified(tree))
+
+    assert list(failed) == ["dependencies"]
+    (problem,) = failed["dependencies"]
+    assert "b.abi3.so needs /opt/lib/libgone.dylib" in problem
+
+
+def test_a_library_is_found_by_the_search_paths_of_the_program(whole: Tree, tmp_path: Path) -> None:
+    tree = whole.copied(tmp_path)
+    program = MachO(
+        file_type=PROGRAM,
+        rpaths=("@executable_path/../Resources/python/lib",),
+        identifier=tree.spec.identifier,
+    )
+    write_macho(tree, tree.layout.executable, program)
+    module = MachO(needs=("@rpath/libpython3.12.dylib",))
+    write_macho(tree, tree.layout.site_packages / "markupsafe" / "a.abi3.so", module)
+    reseal(tree)
+
+    assert failures(verified(tree)) == {}
+
+
+def test_a_bundle_may_lie_behind_a_link(whole: Tree, tmp_path: Path) -> None:
+    link = tmp_path / "link.app"
+    link.symlink_to(whole.layout.app)
+
+    assert failures(verify(link, whole.spec)) == {}
+
+
+def test_an_empty_bundle_is_reported_on(whole: Tree, tmp_path: Path) -> None:
+    results = verify(tmp_path, whole.spec)
+
+    assert exit_status(results) == 1
+    assert {"interpreter", "Info.plist", "executable", "seal"} <= failures(results).keys()
+    assert "failed Info.plist: Info.plist can't be read: No such file" in report(results)
 
 
 def test_archives_are_checked_where_there_are_any(whole: Tree) -> None:

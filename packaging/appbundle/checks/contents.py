@@ -27,13 +27,18 @@ def starter_model(bundle: Bundle) -> Iterator[str]:
     folders = [path for path in bundle.folders if path.parent == models]
     if len(folders) != 1:
         yield f"{bundle.name(models)} should hold the folder of one model, it holds {len(folders)}"
+    for path in (*bundle.files, *bundle.links):
+        if path.parent == models:
+            yield f"{bundle.name(path)} does not belong beside the model"
     for folder in folders:
         for path in (folder / name for name in _MODEL_FILES):
             try:
                 parse_json(read_bytes(path))
             except BundleError as error:
                 yield f"{bundle.name(path)} {error}"
-        weights = sorted(path for path in bundle.below(folder) if path.suffix == ".safetensors")
+        weights = sorted(
+            path for path in bundle.below(folder).values() if path.suffix == ".safetensors"
+        )
         if not weights:
             yield f"{bundle.name(folder)} holds no .safetensors file"
         for path in weights:
@@ -56,8 +61,8 @@ def licences(bundle: Bundle) -> Iterator[str]:
     A file or a folder for each, named after it, with or without its version.
     """
     texts: dict[str, list[Path]] = {}
-    for path in bundle.below(bundle.layout.licences):
-        entry = path.relative_to(bundle.layout.licences).parts[0]
+    for inner, path in bundle.below(bundle.layout.licences).items():
+        entry = inner.partition("/")[0]
         name = _normal(re.sub(r"\.(txt|md|dist-info)$", "", entry))
         texts.setdefault(name, []).append(path)
     for name, version in bundle.distributions.items():
@@ -81,7 +86,7 @@ def archive_size(bundle: Bundle) -> Iterator[str]:
     """What is downloaded, less what the starter model takes when it is compressed."""
     if not bundle.archives:
         return
-    model = sum(map(_compressed_bytes, bundle.below(bundle.layout.models)))
+    model = sum(map(_compressed_bytes, bundle.below(bundle.layout.models).values()))
     for path in bundle.archives:
         size = path.stat().st_size - model
         if size > bundle.spec.archive_mb * _MB:
@@ -89,7 +94,7 @@ def archive_size(bundle: Bundle) -> Iterator[str]:
 
 
 def _model_bytes(bundle: Bundle) -> int:
-    return sum(path.stat().st_size for path in bundle.below(bundle.layout.models))
+    return sum(path.stat().st_size for path in bundle.below(bundle.layout.models).values())
 
 
 def _compressed_bytes(path: Path) -> int:

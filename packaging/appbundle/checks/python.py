@@ -70,18 +70,17 @@ def bytecode(bundle: Bundle) -> Iterator[str]:
     stale as soon as the bundle is copied.
     """
     tag = f"cpython-{bundle.spec.python.replace('.', '')}"
-    for path in bundle.below(bundle.layout.python_home):
+    for path in bundle.below(bundle.layout.python_home).values():
         if path.suffix == ".py":
             compiled = path.parent / "__pycache__" / f"{path.stem}.{tag}.pyc"
             problem = _problem(compiled, path, _MAGIC_NUMBERS[bundle.spec.python])
             if problem is not None:
                 yield f"{bundle.name(path)} {problem}"
-    sources = set(bundle.files)
     for path in bundle.files:
         if path.suffix == ".pyc":
             module = path.name.removesuffix(f".{tag}.pyc")
             in_place = path.parent.name == "__pycache__" and module != path.name
-            if not in_place or path.parent.parent / f"{module}.py" not in sources:
+            if not in_place or path.parent.parent / f"{module}.py" not in bundle.files:
                 yield f"{bundle.name(path)} belongs to no source here"
 
 

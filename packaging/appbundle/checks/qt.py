@@ -44,11 +44,9 @@ def qt_leftovers(bundle: Bundle) -> Iterator[str]:
         *(f"Qt/lib/{module}.framework/*" for module in spec.qt_modules),
         *(f"Qt/plugins/{plugin}.dylib" for plugin in spec.qt_plugins),
     )
-    for path in (*bundle.files, *bundle.links):
-        if path.is_relative_to(root):
-            inner = path.relative_to(root).as_posix()
-            if not any(fnmatchcase(inner, pattern) for pattern in patterns):
-                yield f"{bundle.name(path)} is not needed"
+    for inner, path in bundle.below(root).items():
+        if not any(fnmatchcase(inner, pattern) for pattern in patterns):
+            yield f"{bundle.name(path)} is not needed"
 
 
 def qt_frameworks(bundle: Bundle) -> Iterator[str]:

@@ -74,16 +74,20 @@ def seal(bundle: Bundle) -> Iterator[str]:
     for path in layout.app.iterdir():
         if path != layout.contents:
             yield f"{path.name} lies beside Contents, where nothing can be sealed"
-    contents = layout.contents
-    names = [
-        path.relative_to(contents).as_posix()
-        for path in (*bundle.files, *bundle.links)
-        if path.is_relative_to(contents)
-    ]
-    with about("CodeResources"):
+    yield from _breaks(bundle, layout.contents, layout.executable)
+    for folder in bundle.folders:
+        contents = folder / "Versions" / "A"
+        if folder.suffix == ".framework" and contents / FOLDER in bundle.folders:
+            yield from _breaks(bundle, contents, contents / folder.stem)
+
+
+def _breaks(bundle: Bundle, contents: Path, executable: Path) -> Iterator[str]:
+    name = bundle.name(contents)
+    with about(f"{name}/{FOLDER}/CodeResources"):
         sealed = read_seal(contents)
-    executable = layout.executable.relative_to(contents).as_posix()
-    yield from breaks(sealed, contents, names, executable)
+    there = bundle.below(contents).keys()
+    for problem in breaks(sealed, contents, there, executable.relative_to(contents).as_posix()):
+        yield f"{name}/{problem}"
 
 
 def _signatures(bundle: Bundle) -> Iterator[tuple[Code, Span, Bytes, Signature]]:

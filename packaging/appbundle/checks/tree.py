@@ -15,23 +15,22 @@ _BUILD_SUFFIXES = frozenset(
 )
 _FOREIGN_SUFFIXES = frozenset({".dll", ".exe", ".lib", ".pyd"})
 _TEST_FOLDERS = frozenset({"tests", "idle_test"})
-_DESKTOP_FOLDERS = frozenset({"__MACOSX"})
 
 
 def stray_files(bundle: Bundle) -> Iterator[str]:
-    """What is for building and testing, and what desktops leave behind."""
-    for path in bundle.everything():
+    """What is for building and testing, and what tools and desktops leave behind."""
+    for path in bundle.files:
         if path.suffix in _BUILD_SUFFIXES:
             yield f"{bundle.name(path)} is of use in building only"
         elif path.suffix in _FOREIGN_SUFFIXES:
             yield f"{bundle.name(path)} is of use on Windows only"
-        elif (
-            path.name == ".DS_Store" or path.name.startswith("._") or path.name in _DESKTOP_FOLDERS
-        ):
-            yield f"{bundle.name(path)} was left behind by a desktop"
+        elif path.name.startswith("."):
+            yield f"{bundle.name(path)} is hidden: something left it behind"
     for folder in bundle.folders:
         if folder.name in _TEST_FOLDERS:
             yield f"{bundle.name(folder)} holds tests"
+        elif folder.name == "__MACOSX":
+            yield f"{bundle.name(folder)} was left behind by an archiver"
 
 
 def symbolic_links(bundle: Bundle) -> Iterator[str]:
@@ -51,8 +50,7 @@ def symbolic_links(bundle: Bundle) -> Iterator[str]:
 def file_names(bundle: Bundle) -> Iterator[str]:
     """A Mac takes no other names than UTF-8, shows : as /, and holds A and a for the same file."""
     taken: dict[str, str] = {}
-    for path in bundle.everything():
-        name = bundle.name(path)
+    for path, name in bundle.everything.items():
         if not _is_utf8(path.name):
             yield f"{name} is not UTF-8"
         if ":" in path.name:

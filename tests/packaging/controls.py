@@ -1,0 +1,92 @@
+"""Damages copies of a real bundle, and shows that each damage is found: python -m tests.packaging.controls APP
+
+The copies share their files with the bundle, which is never written to. Ends with 1 if one was missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "packaging"))
+
+from appbundle.spec import read_spec
+from appbundle.verifier import verify
+from tests.packaging.damages import DAMAGES, Damage
+from tests.packaging.tree import Tree
+
+
+class Outcome(StrEnum):
+    CAUGHT = "caught"
+    MISSED = "MISSED"
+    NOT_TRIED = "not tried"  # the bundle has not what would be damaged
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What came of one damage. others: checks that found it too, though it was not meant for them."""
+
+    outcome: Outcome
+    said: str
+    others: tuple[str, ...] = ()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("app", type=Path)
+    bundle = Tree(parser.parse_args(arguments).app.resolve(), read_spec())
+    before = _problems(bundle)
+    with ProcessPoolExecutor() as processes:
+        controls = list(processes.map(partial(_try, bundle, before), range(len(DAMAGES))))
+    for damage, control in zip(DAMAGES, controls, strict=True):
+        also = f" (found by {', '.join(control.others)} too)" if control.others else ""
+        print(f"{control.outcome:9} {damage.check}: {damage.what}: {control.said}{also}")
+    outcomes = [control.outcome for control in controls]
+    checks = {damage.check for damage in DAMAGES}
+    print(
+        f"{len(checks)} checks, {len(DAMAGES)} damages: {outcomes.count(Outcome.CAUGHT)} caught,"
+        f" {outcomes.count(Outcome.MISSED)} missed, {outcomes.count(Outcome.NOT_TRIED)} not tried"
+    )
+    if _problems(bundle) != before:
+        print("THE BUNDLE ITSELF WAS CHANGED")
+        return 1
+    return 1 if Outcome.MISSED in outcomes else 0
+
+
+def _try(bundle: Tree, before: Mapping[str, tuple[str, ...]], number: int) -> Control:
+    # Beside the bundle: hard links reach no other file system.
+    where = bundle.layout.app.parent
+    with tempfile.TemporaryDirectory(dir=where, prefix=".damaged-") as folder:
+        return _damage(DAMAGES[number], bundle.copied(Path(folder)), before)
+
+
+def _damage(damage: Damage, tree: Tree, before: Mapping[str, tuple[str, ...]]) -> Control:
+    try:
+        damage.apply(tree)
+    except (OSError, LookupError, ValueError) as error:
+        return Control(Outcome.NOT_TRIED, str(error))
+    new = {
+        check: [problem for problem in problems if problem not in before.get(check, ())]
+        for check, problems in _problems(tree).items()
+    }
+    said = [problem for problem in new[damage.check] if damage.reason in problem]
+    others = tuple(check for check, problems in new.items() if problems and check != damage.check)
+    if not said:
+        return Control(Outcome.MISSED, f"nobody said {damage.reason!r}", others)
+    return Control(Outcome.CAUGHT, said[0], others)
+
+
+def _problems(tree: Tree) -> Mapping[str, tuple[str, ...]]:
+    results = verify(tree.layout.app, tree.spec, tree.archives)
+    return {result.check: result.problems for result in results}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

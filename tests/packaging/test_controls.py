@@ -1,0 +1,46 @@
+"""The program that damages a real bundle, tried on the crafted one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.crafted import make_bundle
+from tests.packaging.damages import DAMAGES
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_all_damages_are_caught_and_the_bundle_stays_as_it_is(tmp_path: Path) -> None:
+    app = make_bundle(tmp_path).layout.app
+    before = _contents(app)
+
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.packaging.controls", str(app)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    *lines, last = ran.stdout.splitlines()
+    assert len(lines) == len(DAMAGES)
+    assert "0 missed" in last
+    assert _contents(app) == before
+    assert list(tmp_path.glob(".damaged-*")) == []
+
+
+def _contents(app: Path) -> dict[str, str]:
+    return {
+        str(path): f"{path.lstat().st_mode} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+        for path in app.rglob("*")
+        if path.is_file()
+    }
