@@ -64,7 +64,8 @@ class LocalModels:
         if beside.exists():
             return f"{shlex.quote(str(beside))} {rest}"
         # The same program as a module, which a bundle has, too.
-        return f"{shlex.quote(sys.executable)} -m huggingface_hub.cli.hf {rest}"
+        module = (sys.executable, "-m", "huggingface_hub.cli.hf")
+        return f"{shlex.join(module)} {rest}"
 
     def make_starter(self, progress: Callable[[float], None]) -> Path:
         """The starter model's folder, imported if need be."""
