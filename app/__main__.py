@@ -51,8 +51,9 @@ def _test_itself(arguments: argparse.Namespace) -> int:
     """In a folder of its own, unless one is given: nobody's conversations are touched."""
     from app.launch import launch  # noqa: PLC0415
 
+    report: Path | None = arguments.selftest_file
     selftest = SelfTestOptions(
-        report=arguments.selftest_file, on_cpu=arguments.selftest_device == "cpu"
+        report=report and report.absolute(), on_cpu=arguments.selftest_device == "cpu"
     )
     with TemporaryDirectory(prefix="rejoinder-") as folder:
         options = Options(model=arguments.model, selftest=selftest)

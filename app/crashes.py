@@ -1,4 +1,4 @@
-"""What is left of a run that was killed by a fault of the code: Python's own account of it, in a private file.
+"""What is left of a run that was ended by a fault of the code: Python's own account of it, in a private file.
 
 No Qt. The file is opened at the start, before anything that may fault is imported, and is there and empty until
 a fault is written to it. A clean end removes it.
@@ -9,11 +9,12 @@ from __future__ import annotations
 import faulthandler
 import os
 from pathlib import Path
+from traceback import format_exception
 from types import TracebackType
 
 from app.paths import free_name
 from app.words import problems as words
-from engine.errors import DiskError
+from engine.errors import DiskError, EngineError
 from engine.types import Problem
 
 FILE_NAME = "crash.log"
@@ -49,8 +50,13 @@ class CrashLog:
         traceback: TracebackType | None,
     ) -> None:
         faulthandler.disable()
+        is_unexpected = isinstance(error, Exception) and not isinstance(error, EngineError)
+        if is_unexpected:  # a library that the system does not load, for one: no window said so
+            account = "".join(format_exception(error))
+            os.write(self._descriptor, account.encode("utf-8", "backslashreplace"))
         os.close(self._descriptor)
-        self._path.unlink(missing_ok=True)
+        if not is_unexpected:
+            self._path.unlink(missing_ok=True)
 
 
 def crash_problem(account: Path) -> Problem:

@@ -18,7 +18,7 @@ from typing import Final, cast
 log = logging.getLogger(__name__)
 
 SOCKET_NAME: Final = "socket"
-ANSWER_S: Final = 2.0
+ANSWER_S: Final = 15.0  # one that is only starting answers when its window is there
 WILL_DO: Final = b"1"  # the answer; none comes from an app that hangs
 END: Final = b"\n"  # of a request
 

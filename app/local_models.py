@@ -37,9 +37,8 @@ class LocalModels:
     def __init__(self, paths: Paths) -> None:
         self._models_dir = paths.models_dir
         self._bundled_starter = paths.bundle and starter_folder(paths.bundle)
-        # Made again from its package at any time, so it is a cache. Earlier versions had it with the data.
-        earlier, made = starter_folder(paths.data_dir), starter_folder(paths.cache_dir)
-        self._imported_starter = earlier if earlier.is_dir() else made
+        # Made again from its package at any time, so it is a cache.
+        self._imported_starter = starter_folder(paths.cache_dir)
         self._memory_bytes = psutil.virtual_memory().total
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]:

@@ -105,7 +105,7 @@ def tell(problem: Problem) -> None:
 
 def make_application() -> Application:
     """With what is true of the app before it has a window."""
-    app = Application(sys.argv[:1])
+    app = Application(sys.argv)  # Qt looks there which files the system names a second time
     app.setApplicationName(words.APP_NAME)
     app.setApplicationDisplayName(words.APP_NAME)
     app.setQuitOnLastWindowClosed(sys.platform != "darwin")

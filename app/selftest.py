@@ -143,12 +143,19 @@ class SelfTest(QObject):
             return
         self._limit.stop()
         self.findings.done_ms = _since_start_ms()
+        try:
+            self._say()
+        except OSError as error:
+            self.findings.problems.append(str(error))
+            sys.stderr.write(f"{error}\n")
+        QApplication.exit(1 if self.findings.problems else 0)
+
+    def _say(self) -> None:
         if self._report is None:
             sys.stdout.write("\n".join(self.findings.lines()) + "\n")
         else:
             text = json.dumps(asdict(self.findings), indent=2)
             self._report.write_text(text + "\n", encoding="utf-8")
-        QApplication.exit(1 if self.findings.problems else 0)
 
 
 def _since_start_ms() -> float:

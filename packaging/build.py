@@ -7,6 +7,7 @@ had; 1, a check failed. `--twin` makes the same bundle for this machine instead,
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -25,6 +26,7 @@ Unpack = Callable[[Path, Path], None]
 
 def main() -> int:
     arguments = _arguments()
+    os.umask(0o022)  # everyone may read what is built
     spec = read_spec()
     app = arguments.out / f"{spec.name}.app"
     builder = Builder(spec, ROOT / "build", ROOT / ".tools")

@@ -85,6 +85,7 @@ int main(int argc, char **argv) {
     snprintf(library, sizeof library, "%s/" LIBRARY, home);
 
     forget_python_variables();
+    unsetenv("__PYVENV_LAUNCHER__"); /* a Mac's Python takes it for its own path */
     setenv("PYTHONHOME", home, 1);
     setenv("PYTHONNOUSERSITE", "1", 1);
     setenv("PYTHONSAFEPATH", "1", 1);

@@ -22,7 +22,7 @@ unpack() {
     whole
     hdiutil verify -quiet "${image[0]}"
     hdiutil attach -quiet -readonly -nobrowse -mountpoint "$volume" "${image[0]}"
-    trap 'hdiutil detach -quiet "$volume"' EXIT
+    trap 'hdiutil detach -quiet -force "$volume"' EXIT
     test "$(readlink "$volume/Applications")" = /Applications
     diff -r "$app" "$volume/Rejoinder.app"
     codesign --verify --deep --strict --verbose=2 "$volume/Rejoinder.app"
@@ -37,13 +37,13 @@ answer() {
     local home=$PWD/$place/home-$1 executable=$PWD/$app/Contents/MacOS/Rejoinder
     mkdir -p "$home"
     cd /
-    env -i HOME="$home" QT_QPA_PLATFORM=offscreen "$executable" --selftest --selftest-device "$1"
+    env -i HOME="$home" QT_QPA_PLATFORM=offscreen "$executable" --data-dir "$home/data" --selftest --selftest-device "$1"
 }
 
 # open has no exit status of the app's: the report has.
 open_it() {
     rm -f "$report"
-    open -W "$app" --args --selftest-file "$report" --selftest-device cpu
+    open -W "$app" --args --data-dir "$PWD/$place/home-open/data" --selftest-file "$report" --selftest-device cpu
     cat "$report"
     grep -q '"problems": \[\]' "$report"
 }

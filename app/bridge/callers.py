@@ -69,6 +69,9 @@ class _Caller(QObject):
                 self.close()
             elif not piece or len(self._request) > MAX_BYTES:
                 self.close()
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            log.warning("a caller was gone before it was answered: %s", error)
+            self.close()
+        except ValueError as error:
             log.warning("a caller was not understood: %s", error)
             self.close()

@@ -63,7 +63,7 @@ def import_into(models_dir: Path, source: Path, progress: Callable[[float], None
     Raises as import_once does.
     """
     number = 1
-    while not _may_hold(folder := models_dir / _numbered(source.stem, number), source):
+    while not _may_hold(folder := models_dir / _numbered(source.stem, number), source, progress):
         number += 1
     import_once(source, folder, progress)
     return folder
@@ -73,7 +73,7 @@ def _numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name}-{number}"
 
 
-def _may_hold(folder: Path, source: Path) -> bool:
+def _may_hold(folder: Path, source: Path, progress: Callable[[float], None]) -> bool:
     """Nothing is there, or an import of this file: others may have its name and its size."""
     if not folder.exists():
         return True
@@ -81,11 +81,13 @@ def _may_hold(folder: Path, source: Path) -> bool:
     if record is None or not _is_of(record, source):
         return False
     try:
-        with source.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256")
+        with (
+            source.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        ):
+            return _sha256(content, _Meter(len(content), progress)) == record.source_sha256
     except OSError:
         return False  # which is told by who reads it next
-    return digest.hexdigest() == record.source_sha256
 
 
 def _import(gguf: GgufFile, destination: Path, progress: Callable[[float], None]) -> ImportRecord:

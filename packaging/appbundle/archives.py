@@ -155,4 +155,4 @@ def _unpack_with_hdiutil(archive: Path, mount: Path, folder: Path) -> None:
             shutil.copytree(app, folder / app.name, symlinks=True)
         (folder / APPLICATIONS).symlink_to((mount / APPLICATIONS).readlink())
     finally:
-        _run("hdiutil", "detach", "-quiet", mount)
+        _run("hdiutil", "detach", "-quiet", "-force", mount)  # Spotlight may be reading it

@@ -38,7 +38,10 @@ def write_entries(entries: Iterable[Entry], folder: Path) -> None:
         else:
             _write_file(entry, place)
     # Links come last, so that nothing is written through one; modes after what they might forbid.
+    names = {link.path for link in links}
     for link in links:
+        if not names.isdisjoint(link.path.parents):
+            raise UnsafeEntry(str(link.path))
         (folder / link.path).parent.mkdir(parents=True, exist_ok=True)
         (folder / link.path).symlink_to(b"".join(link.read()).decode())
     for made in sorted(folders, key=lambda entry: entry.path, reverse=True):

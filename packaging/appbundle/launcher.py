@@ -33,5 +33,5 @@ def compile_for_linux(target: Path, python: str) -> None:
 def _compile(compiler: list[str], target: Path, python: str, *libraries: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     names = [f'-DPYTHON_VERSION="{python}"', f'-DMODULE="{MODULE}"']
-    command = [*compiler, "-O2", "-Wall", *names, "-o", str(target), str(SOURCE), *libraries]
+    command = [*compiler, "-O2", "-Wall", "-s", *names, "-o", str(target), str(SOURCE), *libraries]
     subprocess.run(command, check=True)

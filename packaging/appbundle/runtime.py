@@ -53,19 +53,26 @@ def fetch_macos(uv: Path, spec: Spec, cache: Path) -> Path:
         version,
     ]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
-    found = sorted(cache.glob(f"cpython-{spec.python}.*-macos-aarch64-none"))
-    if not found:
+    found = sorted(cache.glob(f"cpython-{spec.python}.*-macos-aarch64-none"), key=_patch)
+    if done.returncode != 0 or not found:
         reasons = done.stderr.strip().splitlines() or ["uv gave no reason"]
         raise NoRuntimeError(reasons[-1].strip().removeprefix("cause: "))
     return found[-1]
 
 
+def _patch(folder: Path) -> int:
+    """The last number of its version."""
+    return int(folder.name.split("-")[1].split(".")[2].split("+")[0])
+
+
 def copy_macos(runtime: Path, layout: Layout) -> None:
     """Put a fetched interpreter into the bundle: library and standard library, no programs."""
-    library = f"libpython{layout.python}.dylib"
     layout.stdlib.mkdir(parents=True)
-    shutil.copy2(runtime / "lib" / library, layout.python_home / "lib" / library)
+    shutil.copy2(runtime / "lib" / layout.libpython.name, layout.libpython)
     copy_kept(files_below(runtime / "lib" / f"python{layout.python}"), layout.stdlib, _is_kept)
+    for file in layout.stdlib.glob("_sysconfigdata*.py"):  # uv wrote there where it unpacked
+        text = file.read_text(encoding="utf-8").replace(str(runtime), "/install")
+        file.write_text(text, encoding="utf-8")
 
 
 def copy_own(layout: Layout) -> None:

@@ -34,10 +34,18 @@ def run(folder: Path, what: str) -> tuple[int, str]:
     return ended.returncode, ended.stdout.strip()
 
 
-@pytest.mark.parametrize("what", ["pass", "raise ValueError", "sys.exit(3)"])
+@pytest.mark.parametrize("what", ["pass", "raise DiskError('full')", "sys.exit(3)"])
 def test_who_ends_by_himself_leaves_nothing(tmp_path: Path, what: str) -> None:
     assert run(tmp_path, what)[1] == "None"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_that_nobody_caught_is_a_fault(tmp_path: Path) -> None:
+    """Before there is a window, it has no other place."""
+    assert run(tmp_path, "raise ImportError('no such library')")[0] == 1
+    kept = tmp_path / "crash.kept-1.log"
+    assert run(tmp_path, "pass") == (0, str(kept))
+    assert crash_problem(kept).details.endswith("ImportError: no such library")
 
 
 def test_a_power_cut_is_no_fault(tmp_path: Path) -> None:

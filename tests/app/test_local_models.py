@@ -49,13 +49,6 @@ def test_the_starter_of_a_bundle_is_listed_once_and_left_as_it_is(
     assert {path: path.stat().st_mtime_ns for path in bundle.rglob("*")} == before
 
 
-def test_a_starter_that_an_earlier_version_imported_goes_on_being_used(paths: Paths) -> None:
-    earlier = make_model(starter_folder(paths.data_dir))
-
-    assert listed(LocalModels(paths)) == [(earlier, Source.STARTER)]
-    assert LocalModels(paths).make_starter(nothing) == earlier
-
-
 def test_a_new_starter_is_a_cache(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     packaged = paths.data_dir.parent / "packaged.gguf"
     packaged.write_bytes(tiny_llama().to_bytes())

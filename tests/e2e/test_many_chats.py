@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
@@ -22,6 +22,8 @@ def test_several_conversations_answer_at_once(
 ) -> None:
     with open_real_window(tmp_path, tiny_model("qwen3_5", Template.KEEPING)) as real:
         turns, library = real.core.turns, real.core.library
+        (until_hidden,) = real.window.toast.findChildren(QTimer)
+        until_hidden.setInterval(PATIENCE_MS)  # however long the last answer takes
         at_once: list[int] = []
         turns.rate_changed.connect(lambda: at_once.append(real.num_at_once))
         asked: list[ConversationId] = []

@@ -168,7 +168,6 @@ def _write_mlx(tree: Tree) -> None:
 def _write_qt(tree: Tree) -> None:
     root = tree.layout.site_packages / "PySide6"
     tree.write(root / "py.typed", b"\n")
-    tree.write(root / "Qt" / "translations" / "qtbase_de.qm", b"\n")
     for module in tree.spec.qt_modules:
         name = f"{module}.framework/Versions/A/{module}"
         framework = root / "Qt" / "lib" / f"{module}.framework"

@@ -12,11 +12,8 @@ from appbundle.bundle import Bundle
 _OTHER = (
     "*.py",
     "py.typed",
-    "*.json",
     "libpyside6.abi3*.dylib",
     "__pycache__/*",
-    "support/*",
-    "Qt/translations/qtbase_*.qm",
 )
 
 
