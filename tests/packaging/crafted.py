@@ -9,6 +9,7 @@ from _imp import source_hash
 from dataclasses import replace
 from pathlib import Path
 
+from appbundle.plist import info
 from appbundle.spec import Spec, read_spec
 from tests.packaging.machofile import MODULE, PROGRAM, MachO
 from tests.packaging.signing import RULES, rehashed, reseal
@@ -92,43 +93,7 @@ def _write_program(tree: Tree) -> None:
     spec, layout = tree.spec, tree.layout
     program = MachO(file_type=PROGRAM, oldest=(15, 0), identifier=spec.identifier)
     tree.write(layout.executable, rehashed(program.written()), 0o755)
-    facts = {
-        "CFBundleDevelopmentRegion": "en",
-        "CFBundleDisplayName": spec.name,
-        "CFBundleDocumentTypes": [
-            {
-                "CFBundleTypeName": "GGUF model",
-                "CFBundleTypeRole": "Viewer",
-                "CFBundleTypeExtensions": ["gguf"],
-                "LSHandlerRank": "Alternate",
-            },
-            {
-                "CFBundleTypeName": "Model folder",
-                "CFBundleTypeRole": "Viewer",
-                "LSItemContentTypes": ["public.folder"],
-                "LSHandlerRank": "Alternate",
-            },
-        ],
-        "CFBundleExecutable": spec.name,
-        "CFBundleIconFile": "AppIcon",
-        "CFBundleIdentifier": spec.identifier,
-        "CFBundleInfoDictionaryVersion": "6.0",
-        "CFBundleName": spec.name,
-        "CFBundlePackageType": "APPL",
-        "CFBundleShortVersionString": spec.version,
-        "CFBundleSupportedPlatforms": ["MacOSX"],
-        "CFBundleVersion": spec.version,
-        "LSApplicationCategoryType": spec.category,
-        "LSArchitecturePriority": ["arm64"],
-        "LSMinimumSystemVersion": spec.min_macos,
-        "LSRequiresNativeExecution": True,
-        "NSHighResolutionCapable": True,
-        "NSHumanReadableCopyright": spec.copyright,
-        "NSPrincipalClass": "NSApplication",
-        "NSSupportsAutomaticGraphicsSwitching": True,
-        "UIDesignRequiresCompatibility": True,
-    }
-    tree.write(layout.info_plist, plistlib.dumps(facts))
+    tree.write(layout.info_plist, plistlib.dumps(info(spec)))
     tree.write(layout.contents / "PkgInfo", b"APPL????")
     tree.write(layout.resources / "AppIcon.icns", b"icns" + struct.pack(">I", 8))
 
