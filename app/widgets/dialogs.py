@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QStandardPaths, Qt
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QMessageBox, QWidget
 
 from app.words import commands, dialogs as words, window
@@ -27,6 +27,10 @@ def ask_for_folder(parent: QWidget, on_chosen: Callable[[Path], object]) -> None
 def ask_where_to_save(parent: QWidget, suggested: str, on_chosen: Callable[[Path], object]) -> None:
     dialog = QFileDialog(parent, words.SAVE_AS)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    # An app's own working folder is the root of the disk.
+    dialog.setDirectory(
+        QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DownloadLocation)
+    )
     dialog.selectFile(suggested)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 

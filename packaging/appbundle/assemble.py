@@ -77,6 +77,15 @@ class Builder:
         write_plist(layout.info_plist, self._spec)
         write_icns(ROOT / "resources" / "app-icon.svg", layout.resources / f"{ICON}.icns")
         collect(layout)
+        self._name_version(layout)
+
+    def _name_version(self, layout: Layout) -> None:
+        """Who asks for the version of what is installed hears ours, too."""
+        name = self._spec.name.lower()
+        folder = layout.site_packages / f"{name}-{self._spec.version}.dist-info"
+        folder.mkdir()
+        lines = ("Metadata-Version: 2.1", f"Name: {name}", f"Version: {self._spec.version}", "")
+        (folder / "METADATA").write_text("\n".join(lines), encoding="utf-8")
 
 
 def _empty(app: Path, name: str, python: str) -> Layout:

@@ -108,7 +108,7 @@ def _write_python(tree: Tree) -> None:
         write_source(tree, layout.site_packages / name, f'"""{name}"""\n'.encode())
     for name in ("resources/models.toml", "resources/app-icon.svg", "resources/icons/chat.svg"):
         tree.write(layout.site_packages / name, b"\n")
-    for name in DISTRIBUTIONS:
+    for name in (*DISTRIBUTIONS, f"rejoinder-{tree.spec.version}"):
         tree.write(
             layout.site_packages / f"{name}.dist-info" / "METADATA", b"Metadata-Version: 2\n"
         )

@@ -436,6 +436,12 @@ DAMAGES: tuple[Damage, ...] = (
         "has no Info.plist",
         removed(site(f"{_FRAMEWORK}/Versions/A/Resources/Info.plist")),
     ),
+    Damage(
+        "modules",
+        "our version is not known",
+        "Rejoinder is not installed as version",
+        removed(distribution("rejoinder")),
+    ),
     Damage("modules", "a package is missing", "tokenizers is missing", removed(site("tokenizers"))),
     Damage(
         "modules",

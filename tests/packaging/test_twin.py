@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from appbundle.spec import ROOT
+from appbundle.spec import ROOT, read_spec
 
 NAME = "Rejoinder.app"
 MODULES = re.compile(r"^\| `(\w+)` .* \| exact \|", re.MULTILINE)
+ASK_VERSION = "from importlib.metadata import version; print(version('rejoinder'))"
 IMPORT_ALL = """
 import importlib, sys
 for name in sys.argv[1:]:
@@ -103,6 +104,8 @@ def test_the_twin_answers_stores_and_restores_and_changes_nothing_in_itself(
     said = run(executable, home, "-c", IMPORT_ALL, *exact)
     assert said == f"{len(exact)} {executable}\n"
 
+    said = run(executable, home, "-c", ASK_VERSION)
+    assert said == f"{read_spec().version}\n"
     said = run(executable, home, "-m", "huggingface_hub.cli.hf", "download", "--help")
     assert "REPO_ID" in said
 

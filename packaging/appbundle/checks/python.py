@@ -58,6 +58,8 @@ def modules(bundle: Bundle) -> Iterator[str]:
         endings = ("/__init__.py", ".py", f".{tag}.so", ".abi3.so")
         if not any(Path(f"{path}{ending}").is_file() for ending in endings):
             yield f"the module {module} is missing"
+    if bundle.distributions.get(bundle.spec.name.lower()) != bundle.spec.version:
+        yield f"{bundle.spec.name} is not installed as version {bundle.spec.version}"
     for data in _DATA:
         if not (site / data).exists():
             yield f"{bundle.name(site / data)} is missing"

@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QCoreApplication, QUrl
 from PySide6.QtGui import QFileOpenEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QDialogButtonBox, QFileDialog
 
 from app.local_models import LocalModels, OpenedModel
 from app.main import listen_to_others
 from app.paths import make_paths
 from app.viewmodels.models import ModelPhase
 from app.widgets.application import Application
+from app.widgets.transcript.rows.row import Action
 from engine.errors import GgufError
 from engine.events import LoadModel
 from tests.app.conftest import MakeStage
@@ -22,6 +25,7 @@ from tests.fakes.gguf_writer import tiny_llama
 from tests.fakes.model_folder import make_model
 from tests.fakes.rig import FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
+from tests.fakes.transcript_stage import LEFT
 
 # What the offscreen platform says of a window that is brought to the front.
 pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
@@ -168,3 +172,22 @@ def test_quitting_gives_an_import_up(make_stage: MakeStage) -> None:
     let_go.join()
     assert loads(stage) == before
     assert not stage.pane.app_notice.isVisible()
+
+
+def test_code_is_saved_where_downloads_go_unless_another_place_is_chosen(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The working folder of an app is the root of the disk."""
+    downloads = tmp_path / "Downloads"
+    downloads.mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    stage.chat("Code, please", "```python\nx = 1\n```")
+    stage.click(Action.SAVE_CODE)
+    (dialog,) = stage.window.findChildren(QFileDialog)
+    (chosen,) = map(Path, dialog.selectedFiles())
+    assert chosen.parent == downloads
+    (buttons,) = dialog.findChildren(QDialogButtonBox)
+    QTest.mouseClick(buttons.button(QDialogButtonBox.StandardButton.Save), LEFT)
+    stage.qtbot.waitUntil(chosen.exists)
+    stage.settle()
+    assert chosen.read_text(encoding="utf-8") == "x = 1"
