@@ -19,7 +19,6 @@ from app.controllers.origin import SystemOrigin
 from app.local_models import LocalModels
 from app.options import Options
 from app.paths import Paths
-from app.selftest import SelfTest
 from app.settings import load_settings
 from app.store.conversations import open_store
 from app.theme.icons import app_icon
@@ -77,6 +76,9 @@ def open_window(
     window.painted.connect(core.start)
     window.painted.connect(lambda: log.info("the window is open"))
     if options.selftest is not None:
+        # No other start waits for it.
+        from app.selftest import SelfTest  # noqa: PLC0415
+
         SelfTest(window, core, options.selftest)
     core.open()
     window.show()

@@ -129,16 +129,16 @@ def _reading(phase: Reading) -> StateLine:
 
 def _planned(phase: Planned) -> StateLine:
     plan = phase.plan
-    why = tuple([reason.text for reason in plan.reasons])
-    if plan.restored > 0 and plan.replayed == 0:
-        speed = figures.milliseconds(phase.restore_ms)
-        text = words.restored(tokens=units.tokens(plan.restored), time=speed)
-        return StateLine(StateKind.INSTANT, text, details=why, short=words.NOTHING_REREAD)
+    why = tuple(reason.text for reason in plan.reasons)
     time = "" if phase.prefill_ms is None else figures.milliseconds(phase.prefill_ms)
     if plan.replayed > 0:
         text = words.replayed(
             tokens=units.tokens(plan.replayed), read_too=figures.count(plan.read), time=time
         )
         return StateLine(StateKind.REPLAYED, text, details=why)
+    if plan.restored > 0:
+        speed = figures.milliseconds(phase.restore_ms)
+        text = words.restored(tokens=units.tokens(plan.restored), time=speed)
+        return StateLine(StateKind.INSTANT, text, details=why, short=words.NOTHING_REREAD)
     text = words.read(tokens=units.tokens(plan.read), time=time)
     return StateLine(StateKind.READ, text, details=why)

@@ -67,9 +67,8 @@ def _patch(folder: Path) -> int:
 
 def copy_macos(runtime: Path, layout: Layout) -> None:
     """Put a fetched interpreter into the bundle: library and standard library, no programs."""
-    layout.stdlib.mkdir(parents=True)
-    shutil.copy2(runtime / "lib" / layout.libpython.name, layout.libpython)
-    copy_kept(files_below(runtime / "lib" / f"python{layout.python}"), layout.stdlib, _is_kept)
+    lib = runtime / "lib"
+    _copy(lib / layout.libpython.name, lib / f"python{layout.python}", layout)
     for file in layout.stdlib.glob("_sysconfigdata*.py"):  # uv wrote there where it unpacked
         text = file.read_text(encoding="utf-8").replace(str(runtime), "/install")
         file.write_text(text, encoding="utf-8")
@@ -84,9 +83,13 @@ def copy_own(layout: Layout) -> None:
     folder, library = sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME")
     if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
         raise NoRuntimeError(f"{sys.executable} has no shared libpython")
+    _copy(Path(folder, library), Path(sysconfig.get_path("stdlib")), layout)
+
+
+def _copy(library: Path, stdlib: Path, layout: Layout) -> None:
     layout.stdlib.mkdir(parents=True)
-    shutil.copy2(Path(folder) / library, layout.python_home / "lib" / library)
-    copy_kept(files_below(Path(sysconfig.get_path("stdlib"))), layout.stdlib, _is_kept)
+    shutil.copy2(library, layout.python_home / "lib" / library.name)
+    copy_kept(files_below(stdlib), layout.stdlib, _is_kept)
 
 
 def _is_kept(path: PurePosixPath) -> bool:

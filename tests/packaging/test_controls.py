@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import pytest
 
 from tests.packaging.crafted import make_bundle
 from tests.packaging.damages import DAMAGES
+from tests.packaging.tree import contents
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.slow
 def test_all_damages_are_caught_and_the_bundle_stays_as_it_is(tmp_path: Path) -> None:
     app = make_bundle(tmp_path).layout.app
-    before = _contents(app)
+    before = contents(app)
 
     ran = subprocess.run(
         [sys.executable, "-m", "tests.packaging.controls", str(app)],
@@ -34,13 +34,5 @@ def test_all_damages_are_caught_and_the_bundle_stays_as_it_is(tmp_path: Path) ->
     *lines, last = ran.stdout.splitlines()
     assert len(lines) == len(DAMAGES)
     assert "0 missed" in last
-    assert _contents(app) == before
+    assert contents(app) == before
     assert list(tmp_path.glob(".damaged-*")) == []
-
-
-def _contents(app: Path) -> dict[str, str]:
-    return {
-        str(path): f"{path.lstat().st_mode} {hashlib.sha256(path.read_bytes()).hexdigest()}"
-        for path in app.rglob("*")
-        if path.is_file()
-    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import shutil
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from appbundle.spec import ROOT, read_spec
+from tests.packaging.tree import contents
 
 NAME = "Rejoinder.app"
 MODULES = re.compile(r"^\| `(\w+)` .* \| exact \|", re.MULTILINE)
@@ -34,19 +34,6 @@ def missing() -> str:
     if not any(map(shutil.which, ("cc", "gcc", "clang"))):
         return "there is no C compiler"
     return ""
-
-
-def contents(app: Path) -> dict[str, str]:
-    """Every file with what is in it, every link with its target."""
-    found: dict[str, str] = {}
-    for path in sorted(app.rglob("*")):
-        name = str(path.relative_to(app))
-        if path.is_symlink():
-            found[name] = f"-> {path.readlink()}"
-        elif path.is_file():
-            with path.open("rb") as file:
-                found[name] = hashlib.file_digest(file, "blake2b").hexdigest()
-    return found
 
 
 def run(executable: Path, home: Path, *arguments: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from collections.abc import Callable
@@ -69,3 +70,17 @@ class Tree:
 
     def _unlink(self, path: Path) -> None:
         path.unlink(missing_ok=True)
+
+
+def contents(app: Path) -> dict[str, str]:
+    """Every file with its mode and what is in it, every link with its target."""
+    found: dict[str, str] = {}
+    for path in sorted(app.rglob("*")):
+        name = str(path.relative_to(app))
+        if path.is_symlink():
+            found[name] = f"-> {path.readlink()}"
+        elif path.is_file():
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "blake2b").hexdigest()
+            found[name] = f"{path.stat().st_mode:o} {digest}"
+    return found

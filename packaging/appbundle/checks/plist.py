@@ -63,6 +63,7 @@ def _read(bundle: Bundle) -> Mapping[str, object]:
 
 
 def _expected(spec: Spec) -> Mapping[str, object]:
+    """Said anew, not asked of the builder: what that one forgets is to be missed."""
     return {
         "CFBundleDevelopmentRegion": "en",
         "CFBundleDisplayName": spec.name,
