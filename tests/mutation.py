@@ -70,7 +70,7 @@ MUTATIONS = (
     ),
     Mutation(
         "lent K/V is overwritten without being copied out",
-        "engine/cache/prefix_cache.py",
+        "engine/cache/restoring.py",
         "        self._lending.copy_out(hot, kept)\n",
         "",
     ),
@@ -134,8 +134,8 @@ MUTATIONS = (
     Mutation(
         "the place where a prompt forked is not kept",
         "engine/runner/runner.py",
-        "points.insert(0, Point(matched, PointKind.BRANCH))",
-        "points.insert(0, Point(len(prompt.token_ids), PointKind.BRANCH))",
+        "points.insert(0, ResumePoint(matched, PointKind.BRANCH))",
+        "points.insert(0, ResumePoint(len(prompt.token_ids), PointKind.BRANCH))",
     ),
     Mutation(
         "side requests are published",

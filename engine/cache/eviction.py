@@ -1,170 +1,171 @@
-"""Giving up what is held: what a policy names until the budget holds, or all of a kind. Engine thread only."""
+"""Evict what a policy names until the budget holds, or everything of one kind. Engine thread only."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.cache.budget import (
-    DropLogits,
-    DropNode,
-    DropSnapshot,
-    GiveUpHot,
-    Holdings,
+from engine.cache.holdings import Holdings
+from engine.cache.hot import HotCache, KvNode
+from engine.cache.lending import Lending
+from engine.cache.points import least_valuable
+from engine.cache.policy import (
+    Evicted,
+    EvictHot,
+    EvictionOrder,
+    EvictLogits,
+    EvictNode,
+    EvictSnapshot,
     Policy,
     Victim,
-    least_point,
 )
-from engine.cache.held import Held
-from engine.cache.hot import HotCache, KvNode
-from engine.cache.kv import KvArrays
-from engine.cache.layout import Layout
-from engine.cache.lending import Lending
 from engine.cache.radix import ancestry
 from engine.types import ConversationId
 
-# So much of the budget is left free when something has to be given up: a 64th.
+# Share of the budget that is freed beyond what is needed: a 64th.
 _SLACK_SHARE = 64
 
 
 class Eviction:
-    """Keeps what is held within a budget."""
+    """Keeps the holdings within a budget."""
 
     def __init__(
         self,
-        held: Held,
+        holdings: Holdings,
         lending: Lending,
-        layout: Layout,
         *,
         budget_bytes: int,
         max_hot: int,
         policy: Policy,
     ) -> None:
-        self._held = held
+        self._holdings = holdings
         self._lending = lending
-        self._layout = layout
         self._max_hot = max_hot
         self._policy = policy
         self.budget_bytes = budget_bytes
-        self._room = 0  # bytes that may come before all are counted again
+        self._room = 0  # bytes that may be added before all are counted again
 
     def keep_to_limits(self) -> None:
-        """As many parked caches as may be, and the budget."""
-        while len(self._held.parked) > self._max_hot:
-            self.give_up(min(self._held.parked.values(), key=lambda hot: hot.last_used))
-        self.add(0)
+        """Keep to the number of parked caches and to the budget."""
+        parked = self._holdings.parked
+        while len(parked) > self._max_hot:
+            self.evict_parked(min(parked.values(), key=lambda hot: hot.last_used))
+        self.make_room(0)
 
-    def add(self, num_bytes: int, *, to_come: int = 0) -> None:
-        """A request holds so many bytes more, and will hold those to come."""
+    def make_room(self, num_bytes: int, *, to_come: int = 0) -> None:
+        """Account for bytes that a request has added, and for those that it will add next."""
         self._room -= num_bytes + to_come
         if self._room < 0:
             self.keep_to_budget(to_come)
 
     def keep_to_budget(self, to_come: int = 0) -> None:
-        """Give up what matters least until the budget holds, and so many bytes that are to come."""
-        room = self.budget_bytes + self._held_twice() - self._held.ledger().total_bytes - to_come
+        """Evict until the budget holds what is held and the bytes to come."""
+        held = self._holdings.ledger().total_bytes - self._held_twice()
+        room = self.budget_bytes - held - to_come
         if room < 0:
-            # A little more than need be: to rank a large tree takes longer than to give up a part.
+            # Free some slack: to rank a large tree takes longer than to evict a part of it.
             room += self._free(self.budget_bytes // _SLACK_SHARE - room)
         self._room = room
 
     def _free(self, num_bytes: int) -> int:
-        """Give up so many bytes if there are. Returns how many it were."""
+        """Evict until num_bytes are freed or nothing is left. Returns the bytes freed."""
         freed = 0
-        for victim in self._policy(self.holdings()):
-            freed += self.evict(victim)
-            self._held.counters.evictions += 1
-            if freed >= num_bytes:
-                return freed
-        for lease in self._held.leases:
-            # All that is left are the points of the running request itself.
-            while freed < num_bytes and (point := least_point(lease.snapshots)) is not None:
+        order = self._policy(self._holdings)
+        while freed < num_bytes and (victim := order.next_victim()) is not None:
+            freed += self._evict_next(order, victim)
+        for lease in self._holdings.leases:
+            # Only the snapshots of the running requests themselves are left.
+            while freed < num_bytes and (point := least_valuable(lease.snapshots)) is not None:
                 lease.snapshots.remove(point)
-                self._held.counters.evictions += 1
+                self._holdings.counters.evictions += 1
                 freed += point.nbytes
         return freed
 
+    def _evict_next(self, order: EvictionOrder, victim: Victim) -> int:
+        # A function of its own, so that no report keeps what was evicted while the next copy is made.
+        evicted = self.evict(victim)
+        order.update(evicted)
+        self._holdings.counters.evictions += 1
+        return evicted.num_bytes
+
     def is_exhausted(self) -> bool:
-        """Whether nothing is left to give up."""
-        return next(self._policy(self.holdings()), None) is None
+        """Return whether nothing is left to evict."""
+        return self._policy(self._holdings).next_victim() is None
 
-    def give_up(self, hot: HotCache) -> None:
-        """A parked cache; its tokens that are of use stay in the tree."""
-        # In this order: if the copy fails, nothing has changed hands.
-        self._lending.copy_out(hot, 0)
-        del self._held.parked[hot.conversation_id]
-
-    def evict(self, victim: Victim) -> int:
-        """Give up what a policy named. Returns the bytes that this freed."""
+    def evict(self, victim: Victim) -> Evicted:
+        """Evict a victim and report what this freed and changed."""
         match victim:
-            case GiveUpHot(hot):
-                freed, copied = hot.nbytes, self._held.counters.copied_bytes
-                self.give_up(hot)
-                for leaf in hot.leaves.kv:
-                    # Who named the victim still holds on to it.
-                    leaf.keys = leaf.values = None
-                return freed - (self._held.counters.copied_bytes - copied)
-            case DropLogits(node):
-                return self._drop_logits(node)
-            case DropSnapshot(node):
-                return self._drop_snapshot(node) + self._prune(node)
-            case DropNode(node):
-                freed = self._drop_snapshot(node) + node.span.nbytes
-                self._held.tree.remove(node)
-                return freed + self._prune(node.parent)
+            case EvictHot(hot):
+                removed, kept = self.evict_parked(hot)
+                freed = hot.nbytes - sum(node.span.nbytes for node in kept)
+                above = [node.parent for node in removed[-1:] if node.parent]
+                return Evicted(victim, freed, removed, [*above, *kept])
+            case EvictLogits(node):
+                return Evicted(victim, self._drop_logits(node), [], [node])
+            case EvictSnapshot(node):
+                freed = self._drop_snapshot(node)
+                removed = self._remove(node) if self._holdings.is_useless_leaf(node) else []
+            case EvictNode(node):
+                freed = self._drop_snapshot(node)
+                removed = self._remove(node)
+        freed += sum([gone.span.nbytes for gone in removed])
+        top = removed[-1].parent if removed else node
+        return Evicted(victim, freed, removed, [top] if top else [])
+
+    def evict_parked(self, hot: HotCache) -> tuple[list[KvNode], list[KvNode]]:
+        """Evict a parked cache; its tokens that are of use stay in the tree.
+
+        Returns:
+            The removed and the kept nodes, as Lending.copy_out does.
+        """
+        # Copy first: if it fails, the cache is still parked.
+        moved = self._lending.copy_out(hot, 0)
+        del self._holdings.parked[hot.conversation_id]
+        return moved
 
     def evict_hot(self) -> None:
-        """Give up all parked caches; their tokens stay in the tree."""
-        for hot in list(self._held.parked.values()):
-            self.give_up(hot)
+        """Evict all parked caches; their tokens stay in the tree."""
+        for hot in list(self._holdings.parked.values()):
+            self.evict_parked(hot)
 
     def evict_snapshots(self) -> None:
-        """Give up all snapshots, and what is useless without them."""
-        for node in self._held.tree.nodes():
+        """Evict all snapshots that no request is using, and the nodes that are useless without them."""
+        for node in self._holdings.tree.nodes():
             if node.lock_count == 0:
                 node.snapshot = None
-        self._prune_all()
+        for node in reversed(list(self._holdings.tree.nodes())):
+            if self._holdings.is_useless_leaf(node):
+                self._holdings.tree.remove(node)
 
     def evict_all(self) -> None:
-        """Give up everything that no request is using."""
-        for hot in list(self._held.parked.values()):
-            if self._lending.lends_to_requests(hot):
-                self.give_up(hot)
+        """Evict everything that no request is using."""
+        for hot in list(self._holdings.parked.values()):
+            if self._lending.is_in_use(hot):
+                self.evict_parked(hot)
             else:
-                del self._held.parked[hot.conversation_id]
+                del self._holdings.parked[hot.conversation_id]
                 self._lending.withdraw(hot)
-        for node in reversed(list(self._held.tree.nodes())):
+        for node in reversed(list(self._holdings.tree.nodes())):
             if not node.children and node.lock_count == 0:
-                self._held.tree.remove(node)
+                self._holdings.tree.remove(node)
 
     def forget(self, conversation_id: ConversationId) -> None:
-        """Drop what only this conversation uses, but for what a request is using."""
-        for node in reversed(list(self._held.tree.nodes())):
+        """Remove the nodes that only this conversation uses, except those that a request is using."""
+        for node in reversed(list(self._holdings.tree.nodes())):
             node.users.discard(conversation_id)
-            self._drop_if_unused(node)
+            self._remove_if_unused(node)
 
-    def drop_unused(self, unlocked: KvNode | None) -> None:
-        """What only forgotten conversations used goes, now that no request is using it."""
+    def remove_unused(self, unlocked: KvNode | None) -> None:
+        """Remove what only forgotten conversations used, after a request has unlocked it."""
         for node in ancestry(unlocked):
-            # Who uses a node uses those above it: the first that is used ends the search.
-            if not (node.is_removed or self._drop_if_unused(node)):
+            # The users of a node use those above it: the first node in use ends the search.
+            if not (node.is_removed or self._remove_if_unused(node)):
                 return
 
-    def holdings(self) -> Holdings:
-        """What a policy decides on."""
-        return Holdings(
-            nodes=tuple(self._held.tree.nodes()),
-            parked=tuple(self._held.parked.values()),
-            pinned=self._held.pinned,
-            needs_snapshot=self._held.needs_snapshot,
-            kv_bytes_per_token=self._layout.kv_bytes_per_token,
-            now=self._held.clock,
-        )
-
     def _held_twice(self) -> int:
-        """Bytes of K/V that running requests copied out of the tree: lent to it when they end."""
+        """Count the K/V that running requests copied out of the tree: lent to it when they end."""
         return sum(
             node.span.nbytes
-            for lease in self._held.leases
+            for lease in self._holdings.leases
             for node in ancestry(lease.locked)
             if node.end <= lease.restored and not node.is_removed
         )
@@ -180,25 +181,15 @@ class Eviction:
         node.snapshot = None
         return freed
 
-    def _drop_if_unused(self, node: KvNode) -> bool:
+    def _remove(self, leaf: KvNode) -> list[KvNode]:
+        """Remove an owned leaf, and the nodes above that become useless with it."""
+        removed = self._holdings.removed_with(leaf)
+        for node in removed:
+            self._holdings.tree.remove(node)
+        return removed
+
+    def _remove_if_unused(self, node: KvNode) -> bool:
         is_unused = not (node.users or node.children or node.lock_count)
         if is_unused:
-            self._held.tree.remove(node)
+            self._holdings.tree.remove(node)
         return is_unused
-
-    def _prune(self, node: KvNode | None) -> int:
-        """Remove a leaf that is of no use any more, then what it was that led there."""
-        freed = 0
-        while node is not None and self._is_useless(node):
-            freed += node.span.nbytes
-            self._held.tree.remove(node)
-            node = node.parent
-        return freed
-
-    def _prune_all(self) -> None:
-        for node in reversed(list(self._held.tree.nodes())):
-            if self._is_useless(node):
-                self._held.tree.remove(node)
-
-    def _is_useless(self, node: KvNode) -> bool:
-        return self._held.is_dead_end(node) and isinstance(node.span, KvArrays)

@@ -1,7 +1,7 @@
 """A conversation's live caches: the model's cache objects and the tokens that they hold.
 
 Owned by one conversation at a time and handed over whole, never copied. Nodes of the radix tree may
-borrow a range of its buffers (`LentSpan`) until that range is about to be overwritten.
+reference a range of its buffers (`LentSpan`) until that range is about to be overwritten.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from engine.cache import kv
 from engine.cache.feeding import Feed, add_feeds, add_pass, clip
 from engine.cache.kv import KvArrays
 from engine.cache.layout import Leaves
+from engine.cache.points import PointKind
 from engine.cache.radix import Node, RadixTree, Run
 from engine.cache.snapshot import Snapshot, capture, restore
 from engine.cache.trees import tree_bytes
-from engine.chat.prompt import PointKind
 from engine.types import ConversationId
 
 
@@ -123,6 +123,9 @@ KvNode = Node[KvSpan, Snapshot]
 KvTree = RadixTree[KvSpan, Snapshot]
 
 
-def is_point(node: KvNode, *, needs_snapshot: bool) -> bool:
-    """Whether a request could go on from a node's end."""
-    return node.snapshot is not None or not needs_snapshot
+def lender(node: KvNode) -> HotCache | None:
+    """Return the hot cache that a node's K/V lies in, None if the node owns its arrays.
+
+    Such a cache holds all tokens of the path to the node's end.
+    """
+    return node.span.hot if isinstance(node.span, LentSpan) else None

@@ -1,24 +1,24 @@
-"""Nodes of the tree borrow K/V from live caches; it is copied out before a cache is overwritten."""
+"""Lent spans: nodes of the tree reference K/V in live caches, copied out before a cache overwrites it."""
 
 from __future__ import annotations
 
-from engine.cache.held import Held, Lease
-from engine.cache.hot import HotCache, KvNode, LentSpan
+from engine.cache.holdings import Holdings, Lease
+from engine.cache.hot import HotCache, KvNode, LentSpan, lender
 from engine.cache.kv import KvArrays
+from engine.cache.points import PointKind
 from engine.cache.radix import ancestry, common_end
 from engine.cache.snapshot import Snapshot
-from engine.chat.prompt import PointKind
 
 
 class Lending:
-    """Keeps the promise that a borrowed span holds its tokens for as long as its node lives."""
+    """Keeps every lent span valid: it holds its node's tokens for as long as the node lives."""
 
-    def __init__(self, held: Held) -> None:
-        self._held = held
+    def __init__(self, holdings: Holdings) -> None:
+        self._holdings = holdings
 
-    def lend(self, lease: Lease) -> None:
-        """Make nodes of all that a lease's caches hold, with the points that were kept on the way."""
-        hot, tree = lease.hot, self._held.tree
+    def add_nodes(self, lease: Lease) -> None:
+        """Add nodes for all tokens in a lease's caches, with the snapshots taken on the way."""
+        hot, tree = lease.hot, self._holdings.tree
         run, above = hot.run, self._restored_node(lease)
         path = tree.match(run, above)
         matched = path[-1].end if path else (above.end if above else 0)
@@ -26,15 +26,15 @@ class Lending:
         if matched < run.end:
             tree.append(parent, run.part(matched, run.end), LentSpan(hot, matched, run.end))
         for snapshot in lease.snapshots:
-            if self._held.needs_snapshot or snapshot.logits is not None:
+            if self._holdings.needs_snapshot or snapshot.logits is not None:
                 node = tree.node_ending_at(tree.match(run, above), snapshot.n_tokens) or above
                 assert node is not None
                 _attach(node, snapshot)
-                node.last_used = self._held.clock
+                node.last_used = self._holdings.clock
         below = [step.node for step in tree.match(run, above)]
         for node in below:
             if node.end > matched:
-                node.last_used = self._held.clock
+                node.last_used = self._holdings.clock
         for node in (*ancestry(above), *below):
             node.users.add(hot.conversation_id)
             # Tokens that this cache holds too need no arrays of their own.
@@ -42,63 +42,79 @@ class Lending:
                 node.span = LentSpan(hot, node.start, node.end)
 
     def _restored_node(self, lease: Lease) -> KvNode | None:
-        """The deepest node of what was restored, None if that is not in the tree any more."""
+        """Return the deepest node that a lease was restored from, None if it was removed since."""
         if lease.locked is None or lease.locked.is_removed:
             return None
         held = min(lease.restored, lease.hot.n_tokens)
         return next((node for node in ancestry(lease.locked) if node.end <= held), None)
 
-    def copy_out(self, hot: HotCache, n_tokens: int) -> None:
-        """Let no node borrow from hot beyond n_tokens any more: what is of use is copied."""
-        lent = self._lent_beyond(hot, n_tokens)
-        other, agreed = self._other_holder(hot) if lent else (None, 0)
-        for node, span in reversed(lent):
-            if self._held.is_dead_end(node):
-                self._held.tree.remove(node)
-            elif other is not None and node.end <= agreed:
-                node.span = LentSpan(other, node.start, node.end)
-            else:
-                node.span = span.copied()
-                self._held.counters.copied_bytes += node.span.nbytes
-
-    def drop_beyond(self, hot: HotCache, n_tokens: int) -> None:
-        """Remove what borrows from hot beyond n_tokens, with all below."""
-        for node, _ in self._lent_beyond(hot, n_tokens)[:1]:
-            self._held.tree.remove_subtree(node)
-
-    def withdraw(self, hot: HotCache) -> int:
-        """Take a lost cache out: who borrows from it goes, with all below, unless another holds the same.
+    def copy_out(self, hot: HotCache, n_tokens: int) -> tuple[list[KvNode], list[KvNode]]:
+        """Let no node reference a cache beyond n_tokens: copy what is of use, remove the dead ends.
 
         Returns:
-            The tokens of its that are still there.
+            The removed nodes, leaves first, and those that were kept, parents first.
+        """
+        lent = self._lent_beyond(hot, n_tokens)
+        kept = list(self._holdings.of_use(lent))
+        removed = lent[len(kept) :][::-1]
+        for node in removed:
+            self._holdings.tree.remove(node)
+        other, agreed = self._other_holder(hot) if kept else (None, 0)
+        for node in reversed(kept):
+            if other is not None and node.end <= agreed:
+                node.span = LentSpan(other, node.start, node.end)
+            else:
+                node.span = LentSpan(hot, node.start, node.end).copied()
+                self._holdings.counters.copied_bytes += node.span.nbytes
+        return removed, kept
+
+    def drop_beyond(self, hot: HotCache, n_tokens: int) -> None:
+        """Remove the nodes that reference a cache beyond n_tokens, with all below them."""
+        for node in self._lent_beyond(hot, n_tokens)[:1]:
+            self._holdings.tree.remove_subtree(node)
+
+    def withdraw(self, hot: HotCache) -> int:
+        """Take a lost cache out: remove the nodes that reference it, with all below them.
+
+        Nodes whose tokens another parked cache holds stay and reference that one.
+
+        Returns:
+            How many of the cache's tokens are still in the tree.
         """
         lent = self._lent_beyond(hot, 0)
         other, agreed = self._other_holder(hot) if lent else (None, 0)
-        for node, _ in lent:
+        for node in lent:
             if other is None or node.end > agreed:
-                self._held.tree.remove_subtree(node)
+                self._holdings.tree.remove_subtree(node)
                 return node.start
             node.span = LentSpan(other, node.start, node.end)
         return hot.n_tokens
 
-    def lends_to_requests(self, hot: HotCache) -> bool:
-        """Whether a node that a request is using borrows from hot."""
-        return any(node.lock_count for node, _ in self._lent_beyond(hot, 0))
+    def is_in_use(self, hot: HotCache) -> bool:
+        """Return whether a node that a request is using references a cache."""
+        return any(node.lock_count for node in self._lent_beyond(hot, 0))
 
-    def _lent_beyond(self, hot: HotCache, n_tokens: int) -> list[tuple[KvNode, LentSpan]]:
-        """The nodes that borrow from hot beyond n_tokens, parents first; none reaches across it."""
+    def _lent_beyond(self, hot: HotCache, n_tokens: int) -> list[KvNode]:
+        """Return the nodes that reference a cache beyond n_tokens, parents first.
+
+        One that reaches across n_tokens is split there.
+        """
         if n_tokens >= hot.n_tokens:
             return []
-        path = [step.node for step in self._held.tree.match(hot.run) if step.node.end > n_tokens]
-        nodes = [node for node in path if borrows(node, hot)]
+        path = [step.node for step in self._holdings.tree.match(hot.run)]
+        nodes = [node for node in path if node.end > n_tokens and lender(node) is hot]
         if nodes and nodes[0].start < n_tokens:
-            self._held.tree.split(nodes[0], n_tokens - nodes[0].start)
-        return [(node, node.span) for node in nodes if isinstance(node.span, LentSpan)]
+            self._holdings.tree.split(nodes[0], n_tokens - nodes[0].start)
+        return nodes
 
     def _other_holder(self, hot: HotCache) -> tuple[HotCache | None, int]:
-        """The parked cache that agrees longest with hot, in feeding too, and how far."""
+        """Return the other parked cache that agrees longest with one, in feeding too, and up to where."""
         run = hot.run
-        ends = [(common_end(run, o.run), o) for o in self._held.parked.values() if o is not hot]
+        ends = [
+            (common_end(run, other.run), other)
+            for other in self._holdings.parked.values()
+            if other is not hot
+        ]
         agreed, other = max(ends, key=lambda end: end[0], default=(0, None))
         return other, agreed
 
@@ -110,8 +126,3 @@ def _attach(node: KvNode, snapshot: Snapshot) -> None:
         node.snapshot = snapshot
     elif known.kind in (PointKind.STRIDE, PointKind.BRANCH):
         known.kind = snapshot.kind
-
-
-def borrows(node: KvNode, hot: HotCache) -> bool:
-    """Whether a node's K/V lies in hot; then hot holds all of the path to its end."""
-    return isinstance(node.span, LentSpan) and node.span.hot is hot

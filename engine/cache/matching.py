@@ -1,4 +1,4 @@
-"""How much of a prompt is known, and the deepest point from which it can go on."""
+"""Find the deepest resume point of a prompt in the tree."""
 
 from __future__ import annotations
 
@@ -14,33 +14,29 @@ _Path = list[Step[KvSpan, Snapshot]]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """How much of a prompt is known, and the deepest point from which it can go on.
+    """The deepest resume point of a prompt, and how much of the prompt's K/V is there at all."""
 
-    matched counts tokens whose K/V is there; restored <= matched tokens can be used: node holds the
-    last of them, snapshot the state after it where K/V alone is not enough.
-    """
-
-    matched: int = 0
-    restored: int = 0
-    node: KvNode | None = None
-    snapshot: Snapshot | None = None
+    matched: int = 0  # tokens whose K/V is there
+    restored: int = 0  # of these, tokens that can be used
+    node: KvNode | None = None  # holds the last token that can be used
+    snapshot: Snapshot | None = None  # the state after it, where K/V alone is not enough
 
     @property
     def run(self) -> Run:
-        """The tokens that can be used, and how they were fed."""
+        """The tokens that can be used, with the passes that fed them."""
         return path_run(self.node).part(0, self.restored)
 
 
 def deepest_match(
     tree: KvTree, prompt_ids: Sequence[int], held: Run, *, needs_snapshot: bool
 ) -> Match:
-    """The point that leaves the fewest tokens to feed.
+    """Find the resume point that leaves the fewest tokens to feed.
 
     Args:
-        tree: what is known.
+        tree: all stored nodes.
         prompt_ids: the prompt.
-        held: what the conversation's own live caches hold; decides between equal points.
-        needs_snapshot: K/V alone cannot bring the model back.
+        held: the tokens in the conversation's own live caches; decides between equally deep points.
+        needs_snapshot: K/V alone cannot restore the model.
     """
     paths = tree.paths(prompt_ids)
     matches = [_match_path(path, prompt_ids, needs_snapshot=needs_snapshot) for path in paths]

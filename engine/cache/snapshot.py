@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import mlx.core as mx
 
 from engine.cache.layout import AuxLeaf
+from engine.cache.points import PointKind
 from engine.cache.trees import map_arrays, owned, tree_bytes
-from engine.chat.prompt import PointKind
 
 
 @dataclass(slots=True, eq=False)

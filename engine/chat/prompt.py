@@ -10,9 +10,9 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from functools import lru_cache
 
+from engine.cache.points import PointKind, ResumePoint
 from engine.chat.reply import ReplyStream
 from engine.chat.runs import Runs
 from engine.chat.splice import Splicer
@@ -32,25 +32,6 @@ _UNFINISHED = re.compile(r"\s*\S{1,24}\Z")
 _UNFINISHED_LEN = 64
 
 
-class PointKind(StrEnum):
-    """Why a snapshot is taken, which also says how soon it may be given up."""
-
-    SYSTEM = "system"  # where the first user message's text begins
-    TURN = "turn"  # where a later text of a person or a tool begins, or the next turn may diverge
-    PROMPT = "prompt"  # the end of the prompt, with its logits
-    TAIL = "tail"  # after a reply, where the next user message's text will begin
-    BRANCH = "branch"  # where a match went on in K/V but not in snapshots
-    STRIDE = "stride"  # every so often in a long prefill, and where a draft or idle work ended
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A token position worth a snapshot."""
-
-    n_tokens: int
-    kind: PointKind
-
-
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """A rendered and tokenised conversation, or the part of it that is known ahead.
@@ -63,7 +44,7 @@ class Prompt:
 
     token_ids: tuple[int, ...]
     message_starts: tuple[int, ...]
-    points: tuple[Point, ...]
+    points: tuple[ResumePoint, ...]
     in_reasoning: bool = False
     thoughtless: frozenset[int] = frozenset()
     begun: tuple[int, ...] = ()
@@ -71,7 +52,7 @@ class Prompt:
     def followed_by(self, token_ids: Sequence[int]) -> Prompt:
         """With more of the reply, and a point at its end."""
         all_ids = (*self.token_ids, *token_ids)
-        end = Point(len(all_ids), PointKind.PROMPT)
+        end = ResumePoint(len(all_ids), PointKind.PROMPT)
         return replace(
             self,
             token_ids=all_ids,
@@ -89,7 +70,7 @@ class _Tokenized:
 
     runs: Runs
     starts: list[int] = field(default_factory=list[int])
-    points: list[Point] = field(default_factory=list[Point])
+    points: list[ResumePoint] = field(default_factory=list[ResumePoint])
 
     def end(self, num_messages: int) -> None:
         """Nothing more comes."""
@@ -102,7 +83,7 @@ class _Tokenized:
         return Prompt(
             token_ids=tuple(self.runs.token_ids[:end]),
             message_starts=tuple(min(start, end) for start in self.starts[: num_messages + 1]),
-            points=(*inside, Point(end, kind)) if end else (),
+            points=(*inside, ResumePoint(end, kind)) if end else (),
         )
 
 
@@ -144,8 +125,8 @@ class PromptBuilder:
         turns = {max(0, stable), max(stable, tokens.starts[-1])}
         points = [
             *tokens.points,
-            *(Point(n_tokens, PointKind.TURN) for n_tokens in turns),
-            Point(len(token_ids), PointKind.PROMPT),
+            *(ResumePoint(n_tokens, PointKind.TURN) for n_tokens in turns),
+            ResumePoint(len(token_ids), PointKind.PROMPT),
         ]
         by_place = {point.n_tokens: point for point in points if point.n_tokens}
         return Prompt(
@@ -264,7 +245,7 @@ class PromptBuilder:
         end = tokens.points[-1].n_tokens if tokens.points else 0
         if following.role is Role.TOOL:
             # A person may answer instead.
-            tokens.points.append(Point(tokens.starts[len(messages)], PointKind.TAIL))
+            tokens.points.append(ResumePoint(tokens.starts[len(messages)], PointKind.TAIL))
         return tokens.cut(end, PointKind.TAIL, len(messages))
 
     def _calls_tool(self, reply: Message) -> bool:
@@ -312,7 +293,7 @@ class PromptBuilder:
             else:
                 if messages[segment.message].role in (Role.USER, Role.TOOL):
                     kind = PointKind.TURN if tokens.points else PointKind.SYSTEM
-                    tokens.points.append(Point(runs.boundary(), kind))
+                    tokens.points.append(ResumePoint(runs.boundary(), kind))
                 runs.add_content(segment.text)
         return tokens
 

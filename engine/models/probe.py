@@ -14,9 +14,9 @@ from mlx import nn
 
 from engine.cache import kv
 from engine.cache.layout import Layout, Leaves, measure_layout
+from engine.cache.points import PointKind
 from engine.cache.snapshot import capture, restore
 from engine.cache.trees import arrays_in, evaluate, tree_bytes
-from engine.chat.prompt import PointKind
 from engine.errors import is_out_of_memory
 from engine.models.adapter import ModelAdapter
 from engine.models.compare import relative_difference, rounding_in

@@ -8,7 +8,7 @@ from typing import Self
 import mlx.core as mx
 
 from engine.cache import kv
-from engine.cache.held import Lease
+from engine.cache.holdings import Lease
 from engine.cache.hot import KvNode
 from engine.cache.layout import Leaves
 from engine.cache.prefix_cache import PrefixCache

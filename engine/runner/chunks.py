@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.chat.prompt import Point, PointKind
+from engine.cache.points import PointKind, ResumePoint
 
 # The LM head runs over the whole last chunk: a long one is cut so that few rows are wasted.
 _LAST_LEN = 16
@@ -22,7 +22,7 @@ class Chunk:
 
 def plan_chunks(
     start: int,
-    points: Sequence[Point],
+    points: Sequence[ResumePoint],
     *,
     n_tokens: int,
     cell_len: int,

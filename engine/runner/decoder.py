@@ -104,7 +104,7 @@ class Decoder:
         return mx.array(sequence.reply.token_ids[-1], mx.uint32)
 
     def _reserve(self, sequence: Sequence) -> None:
-        self._cache.reserve(sequence.lease, sequence.room)
+        self._cache.reserve_tokens(sequence.lease, sequence.room)
 
     def _read(self) -> list[Outcome]:
         """Wait for the drawn tokens."""

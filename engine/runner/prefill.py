@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import mlx.core as mx
 
-from engine.cache.held import Lease
+from engine.cache.holdings import Lease
 from engine.cache.layout import leaves_of
+from engine.cache.points import PointKind
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import arrays_in
-from engine.chat.prompt import PointKind
 from engine.models.attention import watched
 from engine.models.loader import LoadedModel
 from engine.runner.chunks import Chunk
@@ -65,7 +65,7 @@ class Prefill:
             return None
         self._computation = None
         # A new conversation has no buffers before its first chunk.
-        self._cache.reserve(self.lease, room)
+        self._cache.reserve_tokens(self.lease, room)
         logits, self._logits = self._logits, None
         return None if self.chunks else logits
 
@@ -82,10 +82,10 @@ class Prefill:
         # Nobody goes on from a side request.
         is_of_use = self._model.layout.needs_snapshot or logits is not None
         if is_of_use and not self.lease.side:
-            self._cache.capture(self.lease, kind, logits)
+            self._cache.capture_snapshot(self.lease, kind, logits)
 
     def _launch(self, room: int, *, in_blocks: bool) -> Computation:
-        self._cache.reserve(self.lease, room)
+        self._cache.reserve_tokens(self.lease, room)
         chunk = self.chunks.pop(0)
         token_ids = self._token_ids[self.fed : chunk.end]
         with watched() as attended:

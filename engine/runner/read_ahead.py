@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.cache.held import Lease
+from engine.cache.holdings import Lease
+from engine.cache.points import PointKind
 from engine.cache.prefix_cache import PrefixCache
-from engine.chat.prompt import PointKind
 from engine.events import IdleKind, Prewarm
 from engine.runner.prefill import Prefill
 

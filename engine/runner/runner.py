@@ -11,9 +11,10 @@ import time
 from collections.abc import Iterable
 from functools import partial
 
-from engine.cache.held import Lease
+from engine.cache.holdings import Lease
+from engine.cache.points import PointKind, ResumePoint
 from engine.cache.prefix_cache import PrefixCache
-from engine.chat.prompt import Point, PointKind, Prompt
+from engine.chat.prompt import Prompt
 from engine.chat.reply import ReplyStream, TextPiece
 from engine.config import EngineConfig
 from engine.errors import ContextFullError, EngineError
@@ -196,7 +197,7 @@ class Runner:
         prompt = self._build_ahead(task)
         self._check_fits(prompt)
         name, token_ids = task.conversation_id, prompt.token_ids
-        match = self._cache.look_ahead(name, token_ids)
+        match = self._cache.match_ahead(name, token_ids)
         if match.restored == len(token_ids):
             return None
         chunks = self._chunks(prompt, match.restored, match.matched)
@@ -238,7 +239,7 @@ class Runner:
         points = list(prompt.points)
         if self._model.layout.needs_snapshot and start < matched < len(prompt.token_ids):
             # Known tokens without a state: the second edit at this place shall find one.
-            points.insert(0, Point(matched, PointKind.BRANCH))
+            points.insert(0, ResumePoint(matched, PointKind.BRANCH))
         return plan_chunks(
             start,
             points,

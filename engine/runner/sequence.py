@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import mlx.core as mx
 
-from engine.cache.held import Lease
+from engine.cache.holdings import Lease
 from engine.chat.prompt import Prompt
 from engine.chat.reply import ReplyStream
 from engine.events import Prewarm

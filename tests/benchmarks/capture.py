@@ -31,10 +31,10 @@ from app.cli.client import load_model
 from engine.cache import kv
 from engine.cache.kv import KvArrays
 from engine.cache.layout import measure_layout
+from engine.cache.points import PointKind
 from engine.cache.prefix_cache import Lease, PrefixCache
 from engine.cache.snapshot import Snapshot
 from engine.cache.trees import arrays_in, evaluate, tree_bytes
-from engine.chat.prompt import PointKind
 from engine.config import EngineConfig
 from engine.events import RequestFailed, RequestFinished, Submit
 from engine.types import ConversationId, ForcedReply, Message, Request, RequestId
@@ -143,7 +143,11 @@ def time_turns(client: InlineClient, reps: int) -> Iterator[Row]:
 
 def _time_turn(client: InlineClient, chat: Chat, rep: int) -> tuple[float, float]:
     cache, watch = cache_of(client), Stopwatch()
-    with replaced(cache, capture=watch.around(cache.capture), publish=watch.around(cache.publish)):
+    with replaced(
+        cache,
+        capture_snapshot=watch.around(cache.capture_snapshot),
+        publish=watch.around(cache.publish),
+    ):
         turn = chat.send(f"{rep} {ANSWER}", num_tokens=32)
     return watch.seconds, turn
 
@@ -159,7 +163,7 @@ def time_decoding(client: InlineClient, reps: int) -> Iterator[Row]:
     same: list[float] = []
     for rep in range(reps + 1):
         with_captures = Chat(client, f"on {rep}").send("Go on.", num_tokens=ANSWER_LEN)
-        with replaced(cache, capture=nothing):
+        with replaced(cache, capture_snapshot=nothing):
             without = Chat(client, f"off {rep}").send("Go on.", num_tokens=ANSWER_LEN)
         again = Chat(client, f"again {rep}").send("Go on.", num_tokens=ANSWER_LEN)
         if rep:
@@ -208,7 +212,7 @@ def time_restoring(reps: int) -> Iterator[Row]:
     for start in range(0, RESTORED_LEN, SPAN_LEN):
         feed(lease.hot.caches, SPAN_LEN)
         lease.hot.commit(token_ids[start : start + SPAN_LEN])
-        cache.capture(lease, PointKind.TURN)
+        cache.capture_snapshot(lease, PointKind.TURN)
     cache.publish(lease)
     hot = [_time_acquire(cache, acquire) for _ in range(reps + 1)][1:]
     yield held_row("hot_ms", median(hot) * 1e3, 1.0, tokens=RESTORED_LEN)

@@ -31,19 +31,19 @@ from typing import Any
 from app.cli.player import ScriptPlayer
 from app.cli.processed import ProcessedTokens
 from app.cli.script import parse_step
-from engine.cache.budget import (
-    DropNode,
-    DropSnapshot,
-    GiveUpHot,
-    Holdings,
+from engine.cache.holdings import Holdings
+from engine.cache.hot import KvNode, lender
+from engine.cache.layout import Layout
+from engine.cache.policy import (
+    Evicted,
+    EvictHot,
+    EvictNode,
+    EvictSnapshot,
     Policy,
     Victim,
 )
-from engine.cache.coverage import coverage_aware
-from engine.cache.hot import KvNode
-from engine.cache.kv import KvArrays
-from engine.cache.layout import Layout
 from engine.cache.prefix_cache import PrefixCache
+from engine.cache.ranking import CoverageRanking
 from engine.config import EngineConfig
 from engine.events import Command, Event, RequestFinished, Submit
 from engine.models.loader import LoadedModel
@@ -186,41 +186,39 @@ def with_texts(name: str, steps: list[Step]) -> Iterator[Step]:
 # Plain LRU
 
 
-def plain_lru(holdings: Holdings) -> Iterator[Victim]:
-    """The snapshot, leaf or parked cache that was used least recently."""
-    return _oldest_first(holdings, {node: node.last_used for node in holdings.nodes})
+class PlainLru:
+    """Evicts the snapshot, leaf or parked cache that was used least recently."""
 
+    def __init__(self, holdings: Holdings) -> None:
+        self._holdings = holdings
+        self._used = {node: node.last_used for node in holdings.tree.nodes()}
 
-def lru_of_paths(holdings: Holdings) -> Iterator[Victim]:
-    """The same where using a point is using all that leads to it."""
-    used = {node: node.last_used for node in holdings.nodes}
-    for node in reversed(holdings.nodes):
-        if node.parent is not None:
-            used[node.parent] = max(used[node.parent], used[node])
-    return _oldest_first(holdings, used)
+    def next_victim(self) -> Victim | None:
+        holdings, used = self._holdings, self._used
+        nodes = filter(self._can_go, holdings.tree.nodes())
+        node = min(nodes, key=lambda node: used[node], default=None)
+        hot = min(holdings.parked.values(), key=lambda hot: hot.last_used, default=None)
+        if node is not None and (hot is None or used[node] <= hot.last_used):
+            return EvictSnapshot(node) if holdings.needs_snapshot else EvictNode(node)
+        return EvictHot(hot) if hot else None
 
+    def update(self, evicted: Evicted) -> None:
+        """Do nothing: the tree is read anew for each victim."""
 
-def _oldest_first(holdings: Holdings, used: dict[KvNode, int]) -> Iterator[Victim]:
-    parked = {hot: hot.last_used for hot in holdings.parked}
-    dropped: set[KvNode] = set()
-
-    def can_go(node: KvNode) -> bool:
-        if holdings.needs_snapshot:
+    def _can_go(self, node: KvNode) -> bool:
+        if self._holdings.needs_snapshot:
             return node.snapshot is not None and not node.lock_count
-        is_leaf = not node.children and not node.lock_count
-        return is_leaf and isinstance(node.span, KvArrays) and node not in dropped
+        return not node.children and not node.lock_count and lender(node) is None
 
-    while True:
-        node = min(filter(can_go, holdings.nodes), key=lambda node: used[node], default=None)
-        hot = min(parked, key=lambda hot: parked[hot], default=None)
-        if node is not None and (hot is None or used[node] <= parked[hot]):
-            dropped.add(node)
-            yield DropSnapshot(node) if holdings.needs_snapshot else DropNode(node)
-        elif hot is not None:
-            del parked[hot]
-            yield GiveUpHot(hot)
-        else:
-            return
+
+class LruOfPaths(PlainLru):
+    """The same where using a resume point is using all nodes above it."""
+
+    def __init__(self, holdings: Holdings) -> None:
+        super().__init__(holdings)
+        for node in reversed(list(holdings.tree.nodes())):
+            if node.parent is not None:
+                self._used[node.parent] = max(self._used[node.parent], self._used[node])
 
 
 # Playing
@@ -309,11 +307,11 @@ def main() -> int:
         "trace       held  working set   budget |    fed: no budget     ours      LRU  LRU, paths | ours/LRU"
     )
     for name, steps in traces(args.seeds):
-        free = play(model, steps, coverage_aware, 1 << 62)
+        free = play(model, steps, CoverageRanking, 1 << 62)
         budget = int(free.working_set_bytes * args.share)
         ours, lru, paths = (
             play(model, steps, policy, budget).tokens_fed
-            for policy in (coverage_aware, plain_lru, lru_of_paths)
+            for policy in (CoverageRanking, PlainLru, LruOfPaths)
         )
         ratios.append(ours / min(lru, paths))
         print(

@@ -23,8 +23,8 @@ from typing import cast
 import mlx.core as mx
 from mlx_lm.models.cache import ArraysCache, KVCache, LRUPromptCache
 
+from engine.cache.points import PointKind
 from engine.cache.trees import evaluate
-from engine.chat.prompt import PointKind
 from engine.types import ConversationId
 from tests.fakes.cache_feeder import CacheFeeder, Points
 
@@ -147,7 +147,9 @@ def show(name: str, nbytes: int, active_bytes: int, num_points: int) -> None:
 def report_sharing(feeder: CacheFeeder, chats: Sequence[Chat]) -> None:
     """The system prompt's K/V is there once, and once more in every hot chat at most."""
     ledger = feeder.cache.ledger()
-    hot = [cache for chat in chats if (cache := feeder.cache.parked(ConversationId(chat.name)))]
+    hot = [
+        cache for chat in chats if (cache := feeder.cache.parked_cache(ConversationId(chat.name)))
+    ]
     spare = sum(cache.nbytes // TOKEN_BYTES - cache.n_tokens for cache in hot)
     distinct = SYSTEM_LEN + sum(len(chat.token_ids) - SYSTEM_LEN for chat in chats)
     num_kv = (ledger.kv_bytes + ledger.hot_bytes) // TOKEN_BYTES
@@ -185,7 +187,7 @@ def report_budgets(newest_bytes: int) -> dict[int, int]:
     feeder = fed(chats)
     for percent in (100, 90, 80, 70, 60, 50):
         feeder.cache.set_budget(newest_bytes * percent // 100)
-        found = [feeder.cache.look_ahead(ConversationId(c.name), c.token_ids) for c in chats]
+        found = [feeder.cache.match_ahead(ConversationId(c.name), c.token_ids) for c in chats]
         rests = (len(c.token_ids) - m.restored for c, m in zip(chats, found, strict=True))
         missing[percent] = sum(rests)
         print(

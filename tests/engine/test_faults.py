@@ -180,7 +180,7 @@ def test_what_is_not_what_it_says_is_dropped_and_read_again(
     harness = open_engine(tiny_model(name, Template.KEEPING))
     begin(harness)
     assert harness.cache is not None
-    hot = harness.cache.parked(ConversationId("B"))
+    hot = harness.cache.parked_cache(ConversationId("B"))
     assert hot is not None
     plant(harness, hot)
     # The fault is seen at the next use, not before: no look at the invariants until then.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.cache.budget import Policy
-from engine.cache.coverage import coverage_aware
-from engine.cache.held import Lease
+from engine.cache.holdings import Lease
+from engine.cache.points import PointKind
+from engine.cache.policy import Policy
 from engine.cache.prefix_cache import PrefixCache
+from engine.cache.ranking import CoverageRanking
 from engine.cache.trees import evaluate
-from engine.chat.prompt import PointKind
 from engine.models.probe import probe
 from engine.types import ConversationId
 from tests.fakes.sized_model import SizedAdapter
@@ -28,7 +28,7 @@ class CacheFeeder:
         state_tokens: int = 1600,
         budget_bytes: int = 1 << 40,
         max_hot: int = 16,
-        policy: Policy = coverage_aware,
+        policy: Policy = CoverageRanking,
     ) -> None:
         self.adapter = SizedAdapter(VOCAB_SIZE, state_tokens)
         self.layout = probe(self.adapter)
@@ -60,14 +60,14 @@ class CacheFeeder:
             if end <= start:
                 continue
             # Before: nothing is held yet by a new conversation.
-            self.cache.reserve(lease, len(token_ids))
+            self.cache.reserve_tokens(lease, len(token_ids))
             logits = self.adapter.forward(token_ids[start:end], lease.hot.caches)
             lease.hot.commit(token_ids[start:end])
-            self.cache.reserve(lease, len(token_ids))
+            self.cache.reserve_tokens(lease, len(token_ids))
             kind = points.get(end)
             is_prompt = kind is PointKind.PROMPT
             if kind is not None and (is_prompt or self.layout.needs_snapshot):
-                self.cache.capture(lease, kind, logits if is_prompt else None)
+                self.cache.capture_snapshot(lease, kind, logits if is_prompt else None)
             leaves, newest = lease.hot.leaves, lease.snapshots[-1:]
             evaluate(leaves.buffers)
             evaluate(leaves.states, [point.states for point in newest])

@@ -140,7 +140,7 @@ def _shift_kv(client: InlineClient, by: int) -> None:
             return mx.zeros_like(keys)
         return mx.concatenate([keys[..., -by:, :], keys[..., :-by, :]], axis=-2)
 
-    hot = _cache_of(client).parked(A)
+    hot = _cache_of(client).parked_cache(A)
     assert hot is not None
     for leaf in hot.leaves.kv:
         leaf.keys = map_arrays(rolled, leaf.keys)
@@ -148,7 +148,7 @@ def _shift_kv(client: InlineClient, by: int) -> None:
 
 def _put_other_kv(client: InlineClient) -> None:
     """B's K/V in A's buffers."""
-    hot, other = _cache_of(client).parked(A), _cache_of(client).parked(B)
+    hot, other = _cache_of(client).parked_cache(A), _cache_of(client).parked_cache(B)
     assert hot is not None
     assert other is not None
     n_tokens = min(hot.n_tokens, other.n_tokens)

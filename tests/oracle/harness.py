@@ -396,7 +396,7 @@ class Harness:
             above = request.messages if flight.begun is None else request.messages[:-1]
             messages = (*above, reply_of(finished))
             self._read_ahead[chat] = ahead_of(messages, request)
-        parked = self.cache.parked(request.conversation_id) if self.cache else None
+        parked = self.cache.parked_cache(request.conversation_id) if self.cache else None
         if parked is not None:
             fed = parked.n_tokens - finished.usage.plan.restored
             # Tokens that others were drawn after went through as rows: all but the newest.

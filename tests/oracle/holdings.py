@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from engine.cache.budget import Ledger
+from engine.cache.holdings import Ledger
 from engine.cache.kv import KvArrays
 from engine.cache.layout import is_kv, leaves_of
 from engine.cache.prefix_cache import PrefixCache
@@ -16,7 +16,7 @@ from engine.types import ConversationId
 def real_bytes(cache: PrefixCache, chats: Iterable[str]) -> Ledger:
     """The bytes of the arrays that a cache at rest really holds, each array found once."""
     nodes = list(cache.nodes())
-    parked = [hot for chat in chats if (hot := cache.parked(ConversationId(chat)))]
+    parked = [hot for chat in chats if (hot := cache.parked_cache(ConversationId(chat)))]
     kv_leaves = [leaf for hot in parked for leaf in leaves_of(hot.caches) if is_kv(leaf)]
     buffers = [(leaf.keys, leaf.values) for leaf in kv_leaves]
     spans = [node.span.leaves for node in nodes if isinstance(node.span, KvArrays)]

@@ -72,7 +72,7 @@ def spoil_states(cache: PrefixCache) -> bool:
 
 
 def spoil_kv(cache: PrefixCache) -> bool:
-    hot = cache.parked(ConversationId("A"))
+    hot = cache.parked_cache(ConversationId("A"))
     assert hot is not None
     for leaf in hot.leaves.kv:
         leaf.values = map_arrays(mx.zeros_like, leaf.values)
@@ -102,7 +102,7 @@ def test_what_is_wrong_further_up_goes_with_all_below(open_tiny: OpenTiny) -> No
     cache = cache_of(client)
     longest = max(cache.nodes(), key=lambda node: node.end)
     root = next(node for node in ancestry(longest) if node.parent is None)
-    hot = cache.parked(ConversationId("A"))
+    hot = cache.parked_cache(ConversationId("A"))
     assert hot is not None
     for leaf in hot.leaves.kv:
         leaf.values[..., :3, :] = 0.0  # pyright: ignore[reportIndexIssue]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from engine.cache.budget import least_point
-from engine.chat.prompt import PointKind
+from engine.cache.points import PointKind, least_valuable
 from engine.types import ConversationId
 from tests.fakes.cache_feeder import CacheFeeder
 
@@ -111,11 +110,11 @@ def test_a_long_prompt_thins_its_own_points_when_nothing_else_is_left() -> None:
 def test_the_newest_point_of_a_request_stays() -> None:
     feeder = CacheFeeder()
     lease = feeder.start("A", numbers(0, 100))
-    assert least_point([]) is None
+    assert least_valuable([]) is None
     feeder.feed(lease, numbers(0, 100), {100: STRIDE})
-    assert least_point(lease.snapshots) is None
+    assert least_valuable(lease.snapshots) is None
     feeder.feed(lease, numbers(0, 400), {200: TAIL, 300: STRIDE, 400: STRIDE})
-    point = least_point(lease.snapshots)
+    point = least_valuable(lease.snapshots)
 
     assert point is not None
     assert point.n_tokens in (100, 300)

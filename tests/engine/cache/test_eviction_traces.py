@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from engine.cache.coverage import coverage_aware
+from engine.cache.ranking import CoverageRanking
 from tests.benchmarks.eviction import (
     SEEDS,
     STATE_TOKENS,
     TRACES,
+    LruOfPaths,
+    PlainLru,
     TraceWriter,
-    lru_of_paths,
-    plain_lru,
     play,
     with_texts,
 )
@@ -32,10 +32,10 @@ def test_a_kept_trace_is_what_its_seed_gives(seed: int) -> None:
 def test_less_is_fed_again_than_under_plain_lru() -> None:
     model = load_sized(state_tokens=STATE_TOKENS)
     steps = list(with_texts("trace-1", TraceWriter(1).write()[:90]))
-    free = play(model, steps, coverage_aware, 1 << 62)
+    free = play(model, steps, CoverageRanking, 1 << 62)
     budget = free.working_set_bytes // 2
     ours, lru, paths = (
-        play(model, steps, policy, budget) for policy in (coverage_aware, plain_lru, lru_of_paths)
+        play(model, steps, policy, budget) for policy in (CoverageRanking, PlainLru, LruOfPaths)
     )
 
     assert free.tokens_fed < ours.tokens_fed

@@ -11,10 +11,10 @@ import mlx.core as mx
 from mlx_lm.models.cache import KVCache
 
 from engine.cache import kv
-from engine.cache.held import Lease
+from engine.cache.holdings import Lease
 from engine.cache.layout import Leaves
+from engine.cache.points import PointKind
 from engine.cache.trees import evaluate, tree_bytes
-from engine.chat.prompt import PointKind
 from tests.fakes.cache_feeder import CacheFeeder
 
 TAIL = PointKind.TAIL

@@ -12,8 +12,8 @@ import pytest
 
 from engine.cache import kv
 from engine.cache.eviction import Eviction
+from engine.cache.points import PointKind
 from engine.cache.trees import map_arrays
-from engine.chat.prompt import PointKind
 from engine.events import (
     Evict,
     EvictWhat,
@@ -63,7 +63,7 @@ def test_a_fork_copies_only_the_abandoned_end(open_tiny: OpenTiny) -> None:
     cache = cache_of(client)
     first = ask(client, user("a long first message " * 20))
     ask(client, user("a long first message " * 20), reply_of(first), user("old"))
-    hot = cache.parked(ConversationId("A"))
+    hot = cache.parked_cache(ConversationId("A"))
     assert hot is not None
     held = hot.n_tokens
     before = cache.counters.copied_bytes
@@ -114,7 +114,7 @@ def test_a_side_request_leaves_no_trace(open_tiny: OpenTiny) -> None:
     ask(client, user("one title please"), side=True)
 
     assert [(n.token_ids, n.last_used, n.snapshot) for n in cache.nodes()] == before
-    assert cache.parked(ConversationId("A")) is not None
+    assert cache.parked_cache(ConversationId("A")) is not None
 
 
 @pytest.mark.parametrize("what", list(EvictWhat))
@@ -319,12 +319,12 @@ def test_a_reply_whose_end_can_t_be_fed_is_kept(
 def test_what_is_read_ahead_makes_nothing_older() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", list(range(100)), {100: PointKind.TAIL})
-    turns = feeder.cache.holdings().now
+    turns = feeder.cache.holdings().clock
     lease = feeder.start("B", list(range(500, 600)))
     feeder.feed(lease, list(range(500, 600)), {600: PointKind.TAIL})
     feeder.cache.publish(lease, is_turn=False)
 
-    assert feeder.cache.holdings().now == turns
+    assert feeder.cache.holdings().clock == turns
 
 
 def test_an_error_in_one_chat_leaves_what_others_share(

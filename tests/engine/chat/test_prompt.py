@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from hypothesis import given, settings, strategies as st
 
-from engine.chat.prompt import PointKind, PromptBuilder
+from engine.cache.points import PointKind
+from engine.chat.prompt import PromptBuilder
 from engine.chat.template import Thoughts
 from engine.errors import TemplateError
 from engine.sequences import common_prefix_len

@@ -12,7 +12,8 @@ from functools import cache
 
 import pytest
 
-from engine.chat.prompt import Point, PointKind, Prompt, PromptBuilder
+from engine.cache.points import PointKind, ResumePoint
+from engine.chat.prompt import Prompt, PromptBuilder
 from engine.chat.template import Thoughts
 from engine.models.renderer import JinjaRenderer
 from engine.sequences import common_prefix_len
@@ -299,7 +300,7 @@ def test_what_is_known_ahead_is_what_comes(qwen: Qwen) -> None:
     assert later.message_starts[: len(ahead.message_starts)] == ahead.message_starts
     typed = later.token_ids[len(ahead.token_ids) :]
     assert chat.builder.tokenizer.decode(typed).startswith("And what is left?<|im_end|>")
-    assert ahead.points[-1] == Point(len(ahead.token_ids), PointKind.TAIL)
+    assert ahead.points[-1] == ResumePoint(len(ahead.token_ids), PointKind.TAIL)
 
 
 DRAFT = "Première question : où est la gare ?\n\n- 12 km, это далеко?\n```py\nx = 1\n```\n日本語の長い文章も書きます。"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from engine.chat.prompt import Point, PointKind
+from engine.cache.points import PointKind, ResumePoint
 from engine.runner.chunks import plan_chunks
 
 
 def cuts(start: int, n_tokens: int, *points: int) -> list[int]:
-    ends = [*(Point(p, PointKind.TURN) for p in points), Point(n_tokens, PointKind.PROMPT)]
+    ends = [
+        *(ResumePoint(p, PointKind.TURN) for p in points),
+        ResumePoint(n_tokens, PointKind.PROMPT),
+    ]
     chunks = plan_chunks(start, ends, n_tokens=n_tokens, cell_len=512, stride_len=2048)
     return [chunk.end for chunk in chunks]
 
@@ -27,7 +30,7 @@ def test_nothing_is_left_of_a_prompt_restored_whole() -> None:
 
 
 def test_long_prompts_keep_points_on_the_way() -> None:
-    points = [Point(5000, PointKind.PROMPT)]
+    points = [ResumePoint(5000, PointKind.PROMPT)]
     chunks = plan_chunks(0, points, n_tokens=5000, cell_len=512, stride_len=2048)
 
     kept = {chunk.end: chunk.kind for chunk in chunks if chunk.kind}

@@ -1,13 +1,15 @@
-"""What is given up first, on trees of numbers."""
+"""The order of eviction, on trees of numbers."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.cache.budget import DropLogits, DropNode, DropSnapshot, GiveUpHot, Victim
-from engine.cache.coverage import coverage_aware
-from engine.chat.prompt import PointKind
+from engine.cache.points import PointKind
+from engine.cache.policy import EvictHot, EvictLogits, EvictNode, EvictSnapshot, Victim
+from engine.cache.ranking import CoverageRanking
 from engine.types import ConversationId
 from tests.fakes.cache_feeder import CacheFeeder, Points
 
@@ -19,22 +21,22 @@ def numbers(start: int, n_tokens: int) -> list[int]:
     return list(range(start, start + n_tokens))
 
 
-def victims(feeder: CacheFeeder) -> list[Victim]:
-    """Everything in the order in which it goes; each is given up, as the policy expects."""
-    given_up: list[Victim] = []
+def evictions(feeder: CacheFeeder) -> Iterator[Victim]:
+    """Evict everything, victim by victim."""
     cache = feeder.cache
-    for victim in coverage_aware(cache.holdings()):
-        given_up.append(victim)
+    ranking = CoverageRanking(cache.holdings())
+    while (victim := ranking.next_victim()) is not None:
         before = cache.ledger().total_bytes
-        freed = cache.evict(victim)
-        assert before - freed == cache.ledger().total_bytes
+        evicted = cache.evict(victim)
+        ranking.update(evicted)
+        assert before - evicted.num_bytes == cache.ledger().total_bytes
         cache.check_invariants()
-    return given_up
+        yield victim
 
 
-def points_given_up(feeder: CacheFeeder) -> list[int]:
-    """Where the snapshots end that go, in that order."""
-    return [v.node.end for v in victims(feeder) if isinstance(v, DropSnapshot)]
+def evicted_ends(feeder: CacheFeeder) -> list[int]:
+    """Return the ends of the nodes whose snapshots are evicted, in that order."""
+    return [v.node.end for v in evictions(feeder) if isinstance(v, EvictSnapshot)]
 
 
 def without_hot(feeder: CacheFeeder) -> CacheFeeder:
@@ -47,7 +49,7 @@ def test_what_covers_least_goes_first() -> None:
     feeder.turn("A", numbers(0, 1000), {400: TURN, 500: TURN, 1000: TURN})
 
     # Without 500, 1000 is 600 tokens from the next point.
-    assert points_given_up(without_hot(feeder)) == [500, 400, 1000]
+    assert evicted_ends(without_hot(feeder)) == [500, 400, 1000]
 
 
 def test_who_asked_for_a_point_asks_for_the_one_above() -> None:
@@ -61,8 +63,8 @@ def test_who_asked_for_a_point_asks_for_the_one_above() -> None:
         return without_hot(feeder)
 
     # The short branches go first; who came back to them needs what they share.
-    assert points_given_up(build(0)) == [300, 310]
-    assert points_given_up(build(3)) == [320, 320, 320, 310, 300]
+    assert evicted_ends(build(0)) == [300, 310]
+    assert evicted_ends(build(3)) == [320, 320, 320, 310, 300]
 
 
 def test_a_point_in_use_is_fresh_and_those_above_it_are_not() -> None:
@@ -73,8 +75,8 @@ def test_a_point_in_use_is_fresh_and_those_above_it_are_not() -> None:
         feeder.turn("A", [*numbers(0, 400), 1], {})
     goes = {
         (v.node.token_ids[0], v.node.end): i
-        for i, v in enumerate(victims(without_hot(feeder)))
-        if isinstance(v, DropSnapshot)
+        for i, v in enumerate(evictions(without_hot(feeder)))
+        if isinstance(v, EvictSnapshot)
     }
 
     assert goes[5200, 400] < goes[200, 400]
@@ -85,7 +87,7 @@ def test_points_of_long_prefills_go_before_ends_of_replies() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 800), {200: STRIDE, 400: TAIL, 600: STRIDE, 800: TAIL})
 
-    assert set(points_given_up(without_hot(feeder))[:2]) == {200, 600}
+    assert set(evicted_ends(without_hot(feeder))[:2]) == {200, 600}
 
 
 @pytest.mark.parametrize("state_tokens", [0, 100])
@@ -93,14 +95,14 @@ def test_logits_that_save_one_token_go_first(state_tokens: int) -> None:
     feeder = CacheFeeder(state_tokens=state_tokens)
     points: Points = {299: TURN, 300: PROMPT, 400: TAIL}
     feeder.turn("A", numbers(0, 400), points)
-    first = victims(without_hot(feeder))[0]
+    first, *_ = evictions(without_hot(feeder))
 
     if state_tokens:
         # The state at 300 saves as little as its logits and is larger.
-        assert isinstance(first, DropSnapshot)
+        assert isinstance(first, EvictSnapshot)
         assert first.node.end == 300
     else:
-        assert isinstance(first, DropLogits)
+        assert isinstance(first, EvictLogits)
 
 
 def test_logits_go_before_a_state_that_others_need() -> None:
@@ -108,10 +110,10 @@ def test_logits_go_before_a_state_that_others_need() -> None:
     feeder.turn("A", numbers(0, 300), {300: PROMPT})
     for branch in range(12):
         feeder.turn("A", numbers(0, 300) + numbers(1000 * (branch + 1), 20), {320: TAIL})
-    given_up = victims(without_hot(feeder))
-    shared = [v for v in given_up if not isinstance(v, GiveUpHot) and v.node.end == 300]
+    victims = list(evictions(without_hot(feeder)))
+    shared = [v for v in victims if not isinstance(v, EvictHot) and v.node.end == 300]
 
-    assert [type(v) for v in shared] == [DropLogits, DropSnapshot]
+    assert [type(v) for v in shared] == [EvictLogits, EvictSnapshot]
 
 
 def test_a_leaf_without_a_point_is_useless_and_takes_along_what_led_there() -> None:
@@ -119,9 +121,8 @@ def test_a_leaf_without_a_point_is_useless_and_takes_along_what_led_there() -> N
     feeder.turn("A", numbers(0, 300), {100: TURN, 200: STRIDE, 300: TURN})
     feeder.turn("A", numbers(0, 100) + numbers(5000, 900), {1000: TAIL})
     without_hot(feeder)
-    for victim in coverage_aware(feeder.cache.holdings()):
-        feeder.cache.evict(victim)
-        if isinstance(victim, DropSnapshot) and victim.node.end == 300:
+    for victim in evictions(feeder):
+        if isinstance(victim, EvictSnapshot) and victim.node.end == 300:
             break
 
     assert [node.end for node in feeder.cache.nodes()] == [100, 1000]
@@ -148,8 +149,8 @@ def test_pinned_goes_after_the_rest_and_shared_system_prompts_last() -> None:
     feeder.cache.pin(ConversationId("pinned"), pinned=True)
     ends = [
         (v.node.end, "pinned" in v.node.users)
-        for v in victims(feeder)
-        if isinstance(v, DropSnapshot)
+        for v in evictions(feeder)
+        if isinstance(v, EvictSnapshot)
     ]
 
     assert ends == [(400, False), (400, False), (400, True), (100, True)]
@@ -163,7 +164,7 @@ def test_a_short_system_prompt_is_nothing_special() -> None:
     for chat in "AB":
         feeder.turn(chat, numbers(0, 3) + numbers(1000 * ord(chat), 300), {3: SYSTEM, 303: TAIL})
 
-    assert points_given_up(feeder)[0] == 3
+    assert evicted_ends(feeder)[0] == 3
 
 
 def test_spare_room_goes_before_what_would_have_to_be_fed_again() -> None:
@@ -182,11 +183,11 @@ def test_moving_a_long_chat_for_little_spare_room_comes_after_old_points() -> No
     feeder.turn("A", numbers(0, 300), {100: STRIDE, 300: TAIL})
     for _ in range(60):
         feeder.turn("B", numbers(1000, 20_000), {20_000: TAIL})
-    order = victims(feeder)
+    order = list(evictions(feeder))
     long = next(
-        i for i, v in enumerate(order) if isinstance(v, GiveUpHot) and v.hot.conversation_id == "B"
+        i for i, v in enumerate(order) if isinstance(v, EvictHot) and v.hot.conversation_id == "B"
     )
-    old = next(i for i, v in enumerate(order) if isinstance(v, DropSnapshot) and v.node.end == 100)
+    old = next(i for i, v in enumerate(order) if isinstance(v, EvictSnapshot) and v.node.end == 100)
 
     assert old < long
 
@@ -199,9 +200,9 @@ def test_a_cache_full_of_what_leads_nowhere_goes_first() -> None:
     for node in list(feeder.cache.nodes()):
         node.snapshot = None
     feeder.turn("A", numbers(5000, 300), {100: STRIDE, 300: TAIL})
-    first = victims(feeder)[0]
+    first, *_ = evictions(feeder)
 
-    assert isinstance(first, GiveUpHot)
+    assert isinstance(first, EvictHot)
     assert first.hot.conversation_id == "dead"
 
 
@@ -210,7 +211,7 @@ def test_kv_alone_goes_leaf_by_leaf_the_oldest_first() -> None:
     for start in (1000, 2000, 3000):
         feeder.turn("A", numbers(0, 100) + numbers(start, 100), {})
     without_hot(feeder)
-    dropped = [v.node.token_ids[0] for v in victims(feeder) if isinstance(v, DropNode)]
+    dropped = [v.node.token_ids[0] for v in evictions(feeder) if isinstance(v, EvictNode)]
 
     assert dropped == [1000, 2000, 3000, 0]
 
@@ -222,11 +223,11 @@ def test_a_lent_leaf_goes_when_its_turn_comes() -> None:
     feeder.turn("old", numbers(0, n_tokens), {})
     for _ in range(30):
         feeder.turn("B", numbers(1000, n_tokens), {})
-    first, second, *_ = victims(feeder)
+    first, second, *_ = evictions(feeder)
 
-    assert isinstance(first, GiveUpHot)
+    assert isinstance(first, EvictHot)
     assert first.hot.conversation_id == "old"
-    assert isinstance(second, DropNode)
+    assert isinstance(second, EvictNode)
     assert second.node.token_ids[0] == 0
 
 
@@ -264,7 +265,8 @@ def test_everything_can_be_given_up_and_is_counted_right(
         feeder.turn(chat, token_ids, points)
         feeder.cache.check_invariants()
         assert feeder.cache.ledger().total_bytes <= budget
-    victims(feeder)
+    victims = list(evictions(feeder))
 
+    assert len(set(victims)) == len(victims)
     assert feeder.cache.ledger().total_bytes == 0
     assert not list(feeder.cache.nodes())

@@ -1,0 +1,109 @@
+"""Put cached state into a request's live caches: match, make room, fill, set the state. Engine thread only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from engine.cache import kv
+from engine.cache.holdings import Holdings, Lease
+from engine.cache.hot import HotCache, lender
+from engine.cache.lending import Lending
+from engine.cache.matching import Match, deepest_match
+from engine.cache.radix import Run, ancestry, common_end, path_run
+from engine.types import ConversationId
+
+
+class Restorer:
+    """Makes leases that hold as much of a prompt as a match found."""
+
+    def __init__(self, holdings: Holdings, lending: Lending) -> None:
+        self._holdings = holdings
+        self._lending = lending
+
+    def match(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> Match:
+        """Find the deepest resume point of a prompt."""
+        hot = self._holdings.parked.get(conversation_id)
+        held = hot.run if hot else Run((), ())
+        needs_snapshot = self._holdings.needs_snapshot
+        return deepest_match(self._holdings.tree, prompt_ids, held, needs_snapshot=needs_snapshot)
+
+    def vacate(self, conversation_id: ConversationId, match: Match) -> int:
+        """Copy out of a conversation's parked cache the nodes that will be overwritten there.
+
+        Returns:
+            The tokens of the match that the cache holds itself.
+        """
+        hot = self._holdings.parked.get(conversation_id)
+        if hot is None:
+            return 0
+        if match.node is not None and lender(match.node) is hot:
+            kept = match.restored
+        else:
+            kept = common_end(match.run, hot.run)
+        self._lending.copy_out(hot, kept)
+        return kept
+
+    def begin_lease(
+        self,
+        conversation_id: ConversationId,
+        match: Match,
+        new_caches: Callable[[], list[object]],
+        *,
+        side: bool,
+        faulted: int = 0,
+    ) -> Lease:
+        """Lock a match and lease the conversation's parked cache, or an empty one."""
+        hot = None if side else self._holdings.parked.pop(conversation_id, None)
+        if hot is None:
+            hot = HotCache(conversation_id, new_caches())
+        lease = Lease(
+            hot=hot,
+            restored=match.restored,
+            matched=match.matched,
+            logits=None,
+            side=side,
+            locked=match.node,
+            faulted=faulted,
+        )
+        self._holdings.begin_lease(lease)
+        return lease
+
+    def restore(
+        self, lease: Lease, match: Match, prompt_ids: Sequence[int], *, kept: int, room: int
+    ) -> None:
+        """Make a lease's caches hold exactly what was matched.
+
+        Args:
+            lease: of the match.
+            match: the resume point.
+            prompt_ids: the prompt.
+            kept: tokens that the caches hold already, from `vacate`.
+            room: tokens that the caches should hold without growing.
+        """
+        hot = lease.hot
+        hot.cut(kept)
+        self._fill(hot, match, room)
+        hot.set_state(match.snapshot)
+        if match.snapshot is not None and match.restored == len(prompt_ids):
+            lease.logits = match.snapshot.logits
+        if match.node is not None and not lease.side:
+            # Not the nodes above: a path through them says nothing of how often they are resumed at.
+            match.node.last_used = self._holdings.clock
+
+    def first_buffers(self, hot: HotCache, room: int) -> int:
+        """Return the bytes of the K/V buffers that the first tokens of an empty cache will make."""
+        is_new = not hot.n_tokens and all(leaf.keys is None for leaf in hot.leaves.kv)
+        return kv.roomy(room) * self._holdings.kv_bytes_per_token if is_new else 0
+
+    def _fill(self, hot: HotCache, match: Match, room: int) -> None:
+        """Copy the tree's K/V of [hot.n_tokens, match.restored) into a cache, behind its tokens."""
+        start, end = hot.n_tokens, match.restored
+        if start == end:
+            return
+        parts: list[tuple[object, ...]] = []
+        for node in reversed(list(ancestry(match.node))):
+            first, last = max(start, node.start), min(end, node.end)
+            if first < last:
+                parts.append(node.span.range(first - node.start, last - node.start))
+        self._holdings.counters.copied_bytes += kv.append(hot.leaves.kv, parts, end, room)
+        hot.adopt(path_run(match.node).part(start, end))
