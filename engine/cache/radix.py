@@ -2,7 +2,7 @@
 
 A node stands for a run of tokens after its parent's, fed in a certain way (feeding.py): the same
 tokens fed otherwise are another branch, so that a path is always what one run of passes gave. Its
-span holds (or borrows) their K/V; its snapshot, if it has one, is valid exactly at its end.
+span owns or references their K/V; its snapshot, if it has one, is valid exactly at its end.
 Splitting a node puts a new node above it, so a node keeps its identity, its end and its snapshot
 for as long as it lives.
 """

@@ -1,4 +1,4 @@
-"""What is given up is free at once: nothing that names arrays waits for a search for garbage."""
+"""Evicted state is freed at once: nothing that names arrays waits for a garbage collection."""
 
 from __future__ import annotations
 

@@ -103,11 +103,11 @@ def test_large_buffers_grow_one_layer_at_a_time() -> None:
     assert grown.peak <= grown.kept + before // 2  # of four layers
 
 
-def test_giving_up_a_parked_cache_frees_its_spare_room() -> None:
+def test_evicting_a_parked_cache_frees_its_spare_room() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 20_000), {5_000: TAIL, 20_000: TAIL})
     spare = feeder.cache.ledger().hot_bytes - 20_000 * feeder.layout.kv_bytes_per_token
-    given_up = allocated(feeder.cache.evict_hot)
+    evicted = allocated(feeder.cache.evict_hot)
 
     assert spare > 100_000
-    assert abs(given_up.kept + spare) <= SMALL
+    assert abs(evicted.kept + spare) <= SMALL

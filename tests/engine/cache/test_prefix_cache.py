@@ -1,4 +1,4 @@
-"""What the prefix cache restores, shares, gives up and copies."""
+"""Restoring, sharing, evicting and copying by the prefix cache."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def without_hot(feeder: CacheFeeder) -> CacheFeeder:
     return feeder
 
 
-def test_what_covers_least_goes_first() -> None:
+def test_point_that_covers_least_is_evicted_first() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 1000), {400: TURN, 500: TURN, 1000: TURN})
 
@@ -52,7 +52,7 @@ def test_what_covers_least_goes_first() -> None:
     assert evicted_ends(without_hot(feeder)) == [500, 400, 1000]
 
 
-def test_who_asked_for_a_point_asks_for_the_one_above() -> None:
+def test_requests_of_an_evicted_point_count_for_the_one_above() -> None:
     def build(num_branches: int) -> CacheFeeder:
         feeder = CacheFeeder()
         feeder.turn("A", numbers(0, 300), {300: TURN})
@@ -116,7 +116,7 @@ def test_logits_go_before_a_state_that_others_need() -> None:
     assert [type(v) for v in shared] == [EvictLogits, EvictSnapshot]
 
 
-def test_a_leaf_without_a_point_is_useless_and_takes_along_what_led_there() -> None:
+def test_useless_leaf_is_removed_with_the_nodes_that_led_there() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 300), {100: TURN, 200: STRIDE, 300: TURN})
     feeder.turn("A", numbers(0, 100) + numbers(5000, 900), {1000: TAIL})
@@ -139,7 +139,7 @@ def test_an_interior_point_keeps_its_kv() -> None:
     assert feeder.cache.ledger().snapshot_bytes < held.snapshot_bytes
 
 
-def test_pinned_goes_after_the_rest_and_shared_system_prompts_last() -> None:
+def test_pinned_is_evicted_after_the_rest_and_shared_system_prompts_last() -> None:
     feeder = CacheFeeder()
     system = numbers(0, 100)
     for chat, start in (("pinned", 1000), ("A", 2000), ("B", 3000)):
@@ -159,7 +159,7 @@ def test_pinned_goes_after_the_rest_and_shared_system_prompts_last() -> None:
     assert feeder.cache.holdings().pinned == set()
 
 
-def test_a_short_system_prompt_is_nothing_special() -> None:
+def test_short_system_prompt_is_evicted_like_any_point() -> None:
     feeder = CacheFeeder()
     for chat in "AB":
         feeder.turn(chat, numbers(0, 3) + numbers(1000 * ord(chat), 300), {3: SYSTEM, 303: TAIL})
@@ -216,8 +216,8 @@ def test_kv_alone_goes_leaf_by_leaf_the_oldest_first() -> None:
     assert dropped == [1000, 2000, 3000, 0]
 
 
-def test_a_lent_leaf_goes_when_its_turn_comes() -> None:
-    """Its cache has no spare room, so that giving it up alone frees nothing."""
+def test_lent_leaf_is_evicted_in_its_turn() -> None:
+    """Its cache has no spare room, so that evicting it alone frees nothing."""
     feeder = CacheFeeder(state_tokens=0)
     n_tokens = 256
     feeder.turn("old", numbers(0, n_tokens), {})
@@ -249,7 +249,7 @@ budgets = st.sampled_from([0, 20_000, 60_000, 1 << 40])
     budgets,
     st.sets(chats, max_size=2),
 )
-def test_everything_can_be_given_up_and_is_counted_right(
+def test_evicting_everything_frees_the_bytes_reported(
     played: list[tuple[str, int, int, list[PointKind]]],
     state_tokens: int,
     budget: int,
