@@ -54,6 +54,6 @@ class Quarantine:
         self._holdings.tree.remove_subtree(node)
         self._report(path_run(node).token_ids, node.start)
 
-    def _report(self, token_ids: Sequence[int], n_tokens: int) -> None:
+    def _report(self, token_ids: Sequence[int], num_tokens: int) -> None:
         if self._on_fault is not None:
-            self._on_fault(token_ids, n_tokens)
+            self._on_fault(token_ids, num_tokens)

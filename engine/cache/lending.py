@@ -24,10 +24,10 @@ class Lending:
         matched = path[-1].end if path else (above.end if above else 0)
         parent = tree.node_ending_at(path, matched) or above
         if matched < run.end:
-            tree.append(parent, run.part(matched, run.end), LentSpan(hot, matched, run.end))
+            tree.append_leaf(parent, run.part(matched, run.end), LentSpan(hot, matched, run.end))
         for snapshot in lease.snapshots:
             if self._holdings.needs_snapshot or snapshot.logits is not None:
-                node = tree.node_ending_at(tree.match(run, above), snapshot.n_tokens) or above
+                node = tree.node_ending_at(tree.match(run, above), snapshot.num_tokens) or above
                 assert node is not None
                 _attach(node, snapshot)
                 node.last_used = self._holdings.clock
@@ -45,16 +45,16 @@ class Lending:
         """Return the deepest node that a lease was restored from, None if it was removed since."""
         if lease.locked is None or lease.locked.is_removed:
             return None
-        held = min(lease.restored, lease.hot.n_tokens)
+        held = min(lease.restored, lease.hot.num_tokens)
         return next((node for node in ancestry(lease.locked) if node.end <= held), None)
 
-    def copy_out(self, hot: HotCache, n_tokens: int) -> tuple[list[KvNode], list[KvNode]]:
-        """Let no node reference a cache beyond n_tokens: copy what is of use, remove the dead ends.
+    def copy_out(self, hot: HotCache, num_tokens: int) -> tuple[list[KvNode], list[KvNode]]:
+        """Let no node reference a cache beyond num_tokens: copy what is of use, remove the dead ends.
 
         Returns:
             The removed nodes, leaves first, and those that were kept, parents first.
         """
-        lent = self._lent_beyond(hot, n_tokens)
+        lent = self._lent_beyond(hot, num_tokens)
         kept = list(self._holdings.of_use(lent))
         removed = lent[len(kept) :][::-1]
         for node in removed:
@@ -68,9 +68,9 @@ class Lending:
                 self._holdings.counters.copied_bytes += node.span.nbytes
         return removed, kept
 
-    def drop_beyond(self, hot: HotCache, n_tokens: int) -> None:
-        """Remove the nodes that reference a cache beyond n_tokens, with all below them."""
-        for node in self._lent_beyond(hot, n_tokens)[:1]:
+    def drop_beyond(self, hot: HotCache, num_tokens: int) -> None:
+        """Remove the nodes that reference a cache beyond num_tokens, with all below them."""
+        for node in self._lent_beyond(hot, num_tokens)[:1]:
             self._holdings.tree.remove_subtree(node)
 
     def withdraw(self, hot: HotCache) -> int:
@@ -88,23 +88,23 @@ class Lending:
                 self._holdings.tree.remove_subtree(node)
                 return node.start
             node.span = LentSpan(other, node.start, node.end)
-        return hot.n_tokens
+        return hot.num_tokens
 
     def is_in_use(self, hot: HotCache) -> bool:
         """Return whether a node that a request is using references a cache."""
         return any(node.lock_count for node in self._lent_beyond(hot, 0))
 
-    def _lent_beyond(self, hot: HotCache, n_tokens: int) -> list[KvNode]:
-        """Return the nodes that reference a cache beyond n_tokens, parents first.
+    def _lent_beyond(self, hot: HotCache, num_tokens: int) -> list[KvNode]:
+        """Return the nodes that reference a cache beyond num_tokens, parents first.
 
-        One that reaches across n_tokens is split there.
+        One that reaches across num_tokens is split there.
         """
-        if n_tokens >= hot.n_tokens:
+        if num_tokens >= hot.num_tokens:
             return []
         path = [step.node for step in self._holdings.tree.match(hot.run)]
-        nodes = [node for node in path if node.end > n_tokens and lender(node) is hot]
-        if nodes and nodes[0].start < n_tokens:
-            self._holdings.tree.split(nodes[0], n_tokens - nodes[0].start)
+        nodes = [node for node in path if node.end > num_tokens and lender(node) is hot]
+        if nodes and nodes[0].start < num_tokens:
+            self._holdings.tree.split(nodes[0], num_tokens - nodes[0].start)
         return nodes
 
     def _other_holder(self, hot: HotCache) -> tuple[HotCache | None, int]:
@@ -120,7 +120,7 @@ class Lending:
 
 
 def _attach(node: KvNode, snapshot: Snapshot) -> None:
-    assert node.end == snapshot.n_tokens
+    assert node.end == snapshot.num_tokens
     known = node.snapshot
     if known is None or (known.logits is None and snapshot.logits is not None):
         node.snapshot = snapshot

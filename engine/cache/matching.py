@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.cache.hot import KvNode, KvSpan, KvTree
-from engine.cache.radix import Run, Step, common_end, path_run
+from engine.cache.radix import PathStep, TokenRun, common_end, path_run
 from engine.cache.snapshot import Snapshot
 
-_Path = list[Step[KvSpan, Snapshot]]
+_Path = list[PathStep[KvSpan, Snapshot]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ class Match:
     snapshot: Snapshot | None = None  # the state after it, where K/V alone is not enough
 
     @property
-    def run(self) -> Run:
+    def run(self) -> TokenRun:
         """The tokens that can be used, with the passes that fed them."""
         return path_run(self.node).part(0, self.restored)
 
 
 def deepest_match(
-    tree: KvTree, prompt_ids: Sequence[int], held: Run, *, needs_snapshot: bool
+    tree: KvTree, prompt_ids: Sequence[int], held: TokenRun, *, needs_snapshot: bool
 ) -> Match:
     """Find the resume point that leaves the fewest tokens to feed.
 

@@ -38,13 +38,13 @@ LIKELIHOOD = {
 class ResumePoint:
     """A token position worth a snapshot."""
 
-    n_tokens: int
+    num_tokens: int
     kind: PointKind
 
 
 class _AtPoint(Protocol):
     @property
-    def n_tokens(self) -> int: ...
+    def num_tokens(self) -> int: ...
 
     @property
     def kind(self) -> PointKind: ...
@@ -59,9 +59,9 @@ def least_valuable(points: Sequence[_P]) -> _P | None:
     Args:
         points: the request's points or snapshots, in order.
     """
-    starts = [0, *(point.n_tokens for point in points)]
+    starts = [0, *(point.num_tokens for point in points)]
     values = [
-        LIKELIHOOD[point.kind] * (point.n_tokens - start)
+        LIKELIHOOD[point.kind] * (point.num_tokens - start)
         for start, point in zip(starts, points[:-1], strict=False)
     ]
     return points[values.index(min(values))] if values else None

@@ -113,32 +113,32 @@ class PrefixCache:
         self, lease: Lease, kind: PointKind, logits: mx.array | None = None
     ) -> Snapshot:
         """Take a snapshot after the tokens committed so far; it is published with the lease."""
-        snapshot = capture(lease.hot.leaves.aux, lease.hot.n_tokens, kind, logits)
+        snapshot = capture(lease.hot.leaves.aux, lease.hot.num_tokens, kind, logits)
         lease.snapshots.append(snapshot)
         if not lease.side:
             self._eviction.make_room(snapshot.nbytes)
         return snapshot
 
-    def reserve_tokens(self, lease: Lease, n_tokens: int) -> None:
-        """Make room for n_tokens, so that no later step copies the buffers."""
-        if n_tokens <= lease.reserved:
+    def reserve_tokens(self, lease: Lease, num_tokens: int) -> None:
+        """Make room for num_tokens, so that no later step copies the buffers."""
+        if num_tokens <= lease.reserved:
             return
         leaves = lease.hot.leaves.kv
-        growth = kv.growth(leaves, n_tokens)
+        growth = kv.growth(leaves, num_tokens)
         if growth and not lease.side:
             self._eviction.make_room(0, to_come=growth)
-        self._holdings.counters.copied_bytes += kv.reserve(leaves, n_tokens)
+        self._holdings.counters.copied_bytes += kv.reserve(leaves, num_tokens)
         if lease.hot.token_ids:
-            lease.reserved = n_tokens
+            lease.reserved = num_tokens
 
-    def cut_back(self, lease: Lease, n_tokens: int) -> None:
-        """Remove the tokens after n_tokens, whose pass failed.
+    def cut_back(self, lease: Lease, num_tokens: int) -> None:
+        """Remove the tokens after num_tokens, whose pass failed.
 
         Raises:
             RuntimeError: the tokens before are lost too.
         """
-        lease.hot.cut(n_tokens)
-        lease.snapshots[:] = [point for point in lease.snapshots if point.n_tokens <= n_tokens]
+        lease.hot.cut(num_tokens)
+        lease.snapshots[:] = [point for point in lease.snapshots if point.num_tokens <= num_tokens]
         evaluate(lease.hot.leaves.buffers)
 
     def publish(self, lease: Lease, *, is_turn: bool = True) -> None:
@@ -175,12 +175,12 @@ class PrefixCache:
     def _take_back(self, lease: Lease) -> bool:
         """Park the tokens that a lease's cache held at first, if they are still there."""
         hot = lease.hot
-        n_tokens = min(lease.restored, hot.n_tokens)
-        if not n_tokens or any(leaf.offset < n_tokens for leaf in hot.leaves.kv):
+        num_tokens = min(lease.restored, hot.num_tokens)
+        if not num_tokens or any(leaf.offset < num_tokens for leaf in hot.leaves.kv):
             return False
         try:
-            self._lending.drop_beyond(hot, n_tokens)
-            hot.cut(n_tokens)
+            self._lending.drop_beyond(hot, num_tokens)
+            hot.cut(num_tokens)
             hot.set_state(None)
             evaluate(hot.leaves.buffers)
             lease.snapshots.clear()
@@ -252,7 +252,7 @@ class PrefixCache:
         known |= {id(lease.hot) for lease in self._holdings.leases}
         for node in self._holdings.tree.nodes():
             if node.snapshot is not None:
-                assert node.snapshot.n_tokens == node.end
+                assert node.snapshot.num_tokens == node.end
             if isinstance(node.span, LentSpan):
                 assert id(node.span.hot) in known
                 assert (node.start, node.end) == (node.span.start, node.span.end)

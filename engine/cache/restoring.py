@@ -9,7 +9,7 @@ from engine.cache.holdings import Holdings, Lease
 from engine.cache.hot import HotCache, lender
 from engine.cache.lending import Lending
 from engine.cache.matching import Match, deepest_match
-from engine.cache.radix import Run, ancestry, common_end, path_run
+from engine.cache.radix import TokenRun, ancestry, common_end, path_run
 from engine.types import ConversationId
 
 
@@ -23,7 +23,7 @@ class Restorer:
     def match(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> Match:
         """Find the deepest resume point of a prompt."""
         hot = self._holdings.parked.get(conversation_id)
-        held = hot.run if hot else Run((), ())
+        held = hot.run if hot else TokenRun((), ())
         needs_snapshot = self._holdings.needs_snapshot
         return deepest_match(self._holdings.tree, prompt_ids, held, needs_snapshot=needs_snapshot)
 
@@ -92,12 +92,12 @@ class Restorer:
 
     def first_buffers(self, hot: HotCache, room: int) -> int:
         """Return the bytes of the K/V buffers that the first tokens of an empty cache will make."""
-        is_new = not hot.n_tokens and all(leaf.keys is None for leaf in hot.leaves.kv)
+        is_new = not hot.num_tokens and all(leaf.keys is None for leaf in hot.leaves.kv)
         return kv.roomy(room) * self._holdings.kv_bytes_per_token if is_new else 0
 
     def _fill(self, hot: HotCache, match: Match, room: int) -> None:
-        """Copy the tree's K/V of [hot.n_tokens, match.restored) into a cache, behind its tokens."""
-        start, end = hot.n_tokens, match.restored
+        """Copy the tree's K/V of [hot.num_tokens, match.restored) into a cache, behind its tokens."""
+        start, end = hot.num_tokens, match.restored
         if start == end:
             return
         parts: list[tuple[object, ...]] = []
@@ -105,5 +105,5 @@ class Restorer:
             first, last = max(start, node.start), min(end, node.end)
             if first < last:
                 parts.append(node.span.range(first - node.start, last - node.start))
-        self._holdings.counters.copied_bytes += kv.append(hot.leaves.kv, parts, end, room)
+        self._holdings.counters.copied_bytes += kv.append_slices(hot.leaves.kv, parts, end, room)
         hot.adopt(path_run(match.node).part(start, end))

@@ -150,7 +150,7 @@ def report_sharing(feeder: CacheFeeder, chats: Sequence[Chat]) -> None:
     hot = [
         cache for chat in chats if (cache := feeder.cache.parked_cache(ConversationId(chat.name)))
     ]
-    spare = sum(cache.nbytes // TOKEN_BYTES - cache.n_tokens for cache in hot)
+    spare = sum(cache.nbytes // TOKEN_BYTES - cache.num_tokens for cache in hot)
     distinct = SYSTEM_LEN + sum(len(chat.token_ids) - SYSTEM_LEN for chat in chats)
     num_kv = (ledger.kv_bytes + ledger.hot_bytes) // TOKEN_BYTES
     twice = num_kv - distinct - spare
