@@ -150,7 +150,7 @@ def wrong_snapshot(harness: Harness, hot: HotCache) -> None:
     points = [n for n in harness.cache.nodes() if n.snapshot and n.users == {hot.conversation_id}]
     newest = max(points, key=lambda node: node.end)
     assert newest.snapshot is not None
-    newest.snapshot.n_tokens += 1
+    newest.snapshot.num_tokens += 1
 
 
 def short_kv(harness: Harness, hot: HotCache) -> None:
