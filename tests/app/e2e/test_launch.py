@@ -51,7 +51,7 @@ def first(stage: Stage, qapp: Application, tmp_path: Path) -> Iterator[Stage]:
 
 def end_of(process: subprocess.Popen[str], first: Stage) -> tuple[int, str]:
     """Its status and what it said, while the first one goes on."""
-    first.qtbot.waitUntil(lambda: process.poll() is not None, timeout=30_000)
+    first.wait_until(lambda: process.poll() is not None, timeout_s=30)
     out, errors = process.communicate()
     return process.returncode, out + errors
 

@@ -11,7 +11,6 @@ import pytest
 from PySide6.QtGui import QGuiApplication, QInputMethodEvent, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QMessageBox, QPlainTextEdit, QWidget
-from pytestqt.qtbot import QtBot
 
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.commands import COMMANDS, Command, CommandId, key_sequences
@@ -176,15 +175,14 @@ CASES = {
 
 
 @pytest.mark.parametrize("command", KEYED, ids=lambda command: command.id)
-def test_each_key_does_what_its_command_says(
-    command: Command, tmp_path: Path, qtbot: QtBot
-) -> None:
+@pytest.mark.usefixtures("qapp")
+def test_each_key_does_what_its_command_says(command: Command, tmp_path: Path) -> None:
     case = CASES[command.id]
     for number, keys in enumerate(key_sequences(command)):
         QGuiApplication.clipboard().clear()
         folder = tmp_path / str(number)
         folder.mkdir()
-        with closing(Stage(folder, qtbot)) as stage:
+        with closing(Stage(folder)) as stage:
             case.set_up(stage)
             assert not case.effect(stage), "it would prove nothing"
             press(stage, keys)
@@ -213,7 +211,7 @@ def find_field(stage: Stage) -> Field:
 
 def message(stage: Stage) -> Field:
     stage.run(CommandId.EDIT_LAST)
-    stage.qtbot.waitUntil(lambda: stage.pane.view.findChild(MessageEditor) is not None)
+    stage.wait_until(lambda: stage.pane.view.findChild(MessageEditor) is not None)
     editor = stage.pane.view.findChild(MessageEditor)
     assert isinstance(editor, MessageEditor)
     return typed_into(editor)
