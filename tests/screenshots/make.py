@@ -204,7 +204,8 @@ def formulas(stage: Stage) -> None:
     older_chats(stage)
     say(stage, "How does the delta rule update its state, and what does a step cost?")
     answer(stage, FORMULAS)
-    stage.wait(1500)  # for the typesetter's worker
+    view = stage.pane.view
+    stage.wait_until(lambda: view.statistics().is_idle, timeout_s=30)  # for the typesetter's worker
 
 
 def wrapped_code(stage: Stage) -> None:
