@@ -207,3 +207,4 @@ def test_a_prompt_that_outgrows_parked_caches_stays_in_the_budget(
     ask(client, user("one thing"), reply_of(first), user("word " * num_words))
 
     cache.check_invariants()
+    assert cache.ledger().total_bytes <= cache.statistics().budget_bytes

@@ -121,14 +121,14 @@ class TranscriptStage:
 
 
 def targets(view: TranscriptView, action: Action) -> Iterator[QPoint]:
-    """Yield the middle of each visible target, from the top; skip what another widget covers."""
+    """Yield a point in each visible target, from the top; skip what another widget covers."""
     found: list[QPoint] = []
-    for y in range(0, view.viewport().height(), GRID):
-        for x in range(0, view.viewport().width(), GRID):
-            target = view.target_at(QPointF(x, y))
+    for y in range(GRID // 2, view.viewport().height(), GRID):
+        for x in range(GRID // 2, view.viewport().width(), GRID):
+            point = QPoint(x, y)
+            target = view.target_at(QPointF(point))
             if target is None or target.action is not action:
                 continue
-            point = QPoint(x + GRID // 2, y + GRID // 2)
             is_new = all((point - other).manhattanLength() > 60 for other in found)
             if is_new and view.viewport().childAt(point) is None:
                 found.append(point)

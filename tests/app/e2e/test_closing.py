@@ -40,6 +40,7 @@ def test_closing_while_loading_with_a_message_waiting(make_stage: MakeStage) -> 
     stage.close()
     again = make_stage(settings=settings.value)
     again.wait_until(lambda: again.edit.toPlainText() == "Early bird")
+    assert again.engine.submitted == []
 
 
 def test_closing_while_reading(make_stage: MakeStage) -> None:
@@ -91,6 +92,7 @@ def test_closing_with_words_in_the_composer(make_stage: MakeStage) -> None:
     stage.close()
     again = make_stage(settings=settings.value)
     again.wait_until(lambda: again.edit.toPlainText() == "unfinished")
+    assert again.texts == []
 
 
 def test_every_control_has_a_name(stage: Stage) -> None:

@@ -503,6 +503,7 @@ def test_a_draft_is_stored_half_a_second_after_the_last_key(stage: Stage) -> Non
         lambda: stage.rig.stored(lambda store: store.load(stage.current)).draft == "unfinished",
         timeout_s=1.5,
     )
+    assert stage.edit.toPlainText() == "unfinished"
 
 
 def test_a_draft_that_is_taken_back_at_once_leaves_no_chat(make_stage: MakeStage) -> None:
@@ -676,6 +677,7 @@ def test_a_chat_that_is_not_open_can_be_renamed(make_stage: MakeStage) -> None:
     again.wait_until(lambda: again.rows == ["TODAY", "Hello"])
     again.rig.library.rename(conversation_id, "Greetings")
     again.wait_until(lambda: again.rows == ["TODAY", "Greetings"])
+    assert again.stored(lambda store: store.load(conversation_id)).title == "Greetings"
 
 
 def test_recent_chats_in_an_empty_one(stage: Stage) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import (
@@ -117,6 +117,8 @@ class _Model:
 
 
 class Histories(RuleBasedStateMachine):
+    num_reopened: ClassVar[int] = 0
+
     def __init__(self) -> None:
         super().__init__()
         self._folder = tempfile.TemporaryDirectory()
@@ -221,6 +223,7 @@ class Histories(RuleBasedStateMachine):
         loaded = self._store.load(self._conv.conversation_id)
         assert loaded == self._conv
         assert list(loaded.nodes) == list(self._conv.nodes)
+        Histories.num_reopened += 1
         self._conv = loaded
 
     @invariant()
@@ -276,3 +279,4 @@ def test_histories() -> None:
     run_state_machine_as_test(
         Histories, settings=settings(max_examples=25, stateful_step_count=25, deadline=None)
     )
+    assert Histories.num_reopened > 0
