@@ -72,18 +72,18 @@ Step = dict[str, Any]
 
 
 @dataclass(eq=False)
-class Turn:
+class TraceTurn:
     """A user message as the trace's writer sees it."""
 
-    parent: Turn | None
-    versions: list[Turn] = field(default_factory=list["Turn"])  # of the message after it
-    shown: Turn | None = None
+    parent: TraceTurn | None
+    versions: list[TraceTurn] = field(default_factory=list["TraceTurn"])  # of the message after it
+    shown: TraceTurn | None = None
 
-    def path(self) -> list[Turn]:
+    def path(self) -> list[TraceTurn]:
         return [] if self.shown is None else [self.shown, *self.shown.path()]
 
     def add(self) -> None:
-        self.shown = Turn(self)
+        self.shown = TraceTurn(self)
         self.versions.append(self.shown)
 
 
@@ -92,7 +92,7 @@ class TraceWriter:
 
     def __init__(self, seed: int) -> None:
         self._rng = Random(f"trace {seed}")
-        self._chats: dict[str, Turn] = {}
+        self._chats: dict[str, TraceTurn] = {}
         self._personas = [self._words(700, 0.5) for _ in range(3)]
         self.steps: list[Step] = []
 
@@ -110,7 +110,7 @@ class TraceWriter:
 
     def _turn(self, name: str) -> None:
         if name not in self._chats:
-            self._chats[name] = Turn(None)
+            self._chats[name] = TraceTurn(None)
             (persona,) = self._rng.choices(range(3), [6, 3, 2])
             self._step("system", name, persona=persona, words=self._personas[persona])
         chat = self._chats[name]
@@ -133,7 +133,7 @@ class TraceWriter:
             self._step("send", name, words=self._message())
             (path[-1] if path else chat).add()
 
-    def _hop(self, name: str, path: list[Turn], turn: Turn) -> None:
+    def _hop(self, name: str, path: list[TraceTurn], turn: TraceTurn) -> None:
         assert turn.parent is not None
         versions = turn.parent.versions
         other = self._rng.choice([version for version in versions if version is not turn])
@@ -254,7 +254,7 @@ class CacheClient:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
+class TraceResult:
     """A trace under one policy."""
 
     tokens_fed: int
@@ -263,7 +263,7 @@ class Played:
     working_set_bytes: int
 
 
-def play(model: LoadedModel, steps: list[Step], policy: Policy, budget_bytes: int) -> Played:
+def play(model: LoadedModel, steps: list[Step], policy: Policy, budget_bytes: int) -> TraceResult:
     cache = PrefixCache(
         model.layout, budget_bytes=budget_bytes, max_hot=CONFIG.max_hot, policy=policy
     )
@@ -274,7 +274,7 @@ def play(model: LoadedModel, steps: list[Step], policy: Policy, budget_bytes: in
             pass
     cache.check_invariants()
     held = cache.statistics()
-    return Played(
+    return TraceResult(
         tokens_fed=sum(
             finished.usage.plan.prompt_tokens - finished.usage.plan.restored
             for finished in client.finished

@@ -426,7 +426,7 @@ def loading(stage: Stage) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class WindowScene:
     """What is played, with which models, in which sizes."""
 
     play: Callable[[Stage], None]
@@ -437,43 +437,43 @@ class Scene:
 
 
 SCENES = {
-    "conversation": Scene(conversation, ("normal", "small", "large")),
-    "two-turns": Scene(two_turns),
-    "formulas": Scene(formulas, ("normal", "small")),
-    "wrapped-code": Scene(wrapped_code, ("normal", "small")),
-    "finding": Scene(finding, ("normal", "small")),
-    "more-contrast": Scene(more_contrast),
-    "shortcuts": Scene(shortcuts),
-    "settings-appearance": Scene(partial(settings, tab=Icon.APPEARANCE)),
-    "settings-chat": Scene(partial(settings, tab=Icon.CHAT)),
-    "settings-models": Scene(partial(settings, tab=Icon.MODEL)),
-    "streaming": Scene(streaming),
-    "thinking": Scene(thinking),
-    "reading": Scene(reading),
-    "stopped": Scene(stopped),
-    "queued": Scene(queued, ("normal", "small")),
-    "failed": Scene(failed),
-    "context-full": Scene(context_full, ("normal", "small")),
-    "crashed": Scene(crashed, ("normal", "small")),
-    "importing": Scene(importing),
-    "editing": Scene(editing),
-    "deleted": Scene(deleted),
-    "inspector": Scene(inspector, ("normal", "small")),
-    "reading-ahead": Scene(reading_ahead, ("normal", "small")),
-    "thinking-menu": Scene(thinking_menu),
-    "chat-menu": Scene(chat_menu),
-    "other-model": Scene(other_model),
-    "picker": Scene(picker, ("normal", "small")),
-    "empty": Scene(empty, ("normal", "small", "large")),
-    "demo": Scene(demo, models=(DEMO,)),
-    "demo-picker": Scene(demo_picker, models=(DEMO,)),
-    "no-model": Scene(no_model, models=(), has_starter=False),
-    "loading": Scene(loading, loads=False),
+    "conversation": WindowScene(conversation, ("normal", "small", "large")),
+    "two-turns": WindowScene(two_turns),
+    "formulas": WindowScene(formulas, ("normal", "small")),
+    "wrapped-code": WindowScene(wrapped_code, ("normal", "small")),
+    "finding": WindowScene(finding, ("normal", "small")),
+    "more-contrast": WindowScene(more_contrast),
+    "shortcuts": WindowScene(shortcuts),
+    "settings-appearance": WindowScene(partial(settings, tab=Icon.APPEARANCE)),
+    "settings-chat": WindowScene(partial(settings, tab=Icon.CHAT)),
+    "settings-models": WindowScene(partial(settings, tab=Icon.MODEL)),
+    "streaming": WindowScene(streaming),
+    "thinking": WindowScene(thinking),
+    "reading": WindowScene(reading),
+    "stopped": WindowScene(stopped),
+    "queued": WindowScene(queued, ("normal", "small")),
+    "failed": WindowScene(failed),
+    "context-full": WindowScene(context_full, ("normal", "small")),
+    "crashed": WindowScene(crashed, ("normal", "small")),
+    "importing": WindowScene(importing),
+    "editing": WindowScene(editing),
+    "deleted": WindowScene(deleted),
+    "inspector": WindowScene(inspector, ("normal", "small")),
+    "reading-ahead": WindowScene(reading_ahead, ("normal", "small")),
+    "thinking-menu": WindowScene(thinking_menu),
+    "chat-menu": WindowScene(chat_menu),
+    "other-model": WindowScene(other_model),
+    "picker": WindowScene(picker, ("normal", "small")),
+    "empty": WindowScene(empty, ("normal", "small", "large")),
+    "demo": WindowScene(demo, models=(DEMO,)),
+    "demo-picker": WindowScene(demo_picker, models=(DEMO,)),
+    "no-model": WindowScene(no_model, models=(), has_starter=False),
+    "loading": WindowScene(loading, loads=False),
 }
 
 
 @contextmanager
-def staged(scene: Scene, appearance: Appearance, size: str) -> Generator[Stage]:
+def staged(scene: WindowScene, appearance: Appearance, size: str) -> Generator[Stage]:
     """Play one scene; the window stays open inside the context."""
     catalog = FakeCatalog(cards=scene.models)  # pyright: ignore[reportArgumentType] (model cards)
     catalog.starter = DEMO if scene.has_starter else None
@@ -494,7 +494,7 @@ def staged(scene: Scene, appearance: Appearance, size: str) -> Generator[Stage]:
         yield stage
 
 
-def shoot(scene: Scene, appearance: Appearance, size: str) -> QPixmap:
+def shoot(scene: WindowScene, appearance: Appearance, size: str) -> QPixmap:
     """Play one scene and photograph the window with its popover."""
     with staged(scene, appearance, size) as stage:
         window = stage.window
