@@ -91,19 +91,18 @@ class Mutation:
     """
 
     name: str
-    module: str
-    function: str  # with its class
+    function: str  # module:qualified.name
     place: Place
     broken: str
     tests: tuple[str, ...] = MACHINE
 
     @property
     def path(self) -> Path:
-        return Path(*self.module.split(".")).with_suffix(".py")
+        return Path(*self.function.split(":")[0].split(".")).with_suffix(".py")
 
     def apply(self, source: str) -> str:
         """Return a module's source with the mutation in it."""
-        function = _function_in(ast.parse(source), self.function)
+        function = _function_in(ast.parse(source), self.function.split(":")[1])
         found = list(self.place(function))
         assert len(found) == 1, f"{self.name}: there are {len(found)} such places"
         (node,) = found
@@ -136,141 +135,122 @@ def _function_in(tree: ast.AST, qualified_name: str) -> ast.FunctionDef:
 MUTATIONS = (
     Mutation(
         "a snapshot of another token is restored",
-        "engine.cache.hot",
-        "HotCache.is_restored",
+        "engine.cache.hot:HotCache.is_restored",
         each(ast.BoolOp, lambda node: node if isinstance(node.op, ast.Or) else None),
         "True",
         FAULTS,
     ),
     Mutation(
         "a snapshot claims one token less",
-        "engine.cache.prefix_cache",
-        "PrefixCache.capture",
+        "engine.cache.prefix_cache:PrefixCache.capture",
         argument("capture", 1),
         "{old} - 1",
     ),
     Mutation(
         "the last token is restored without its logits",
-        "engine.cache.matching",
-        "_match_path",
+        "engine.cache.matching:_match_path",
         argument("min", 1),
         "{old} + 1",
         CACHE,
     ),
     Mutation(
         "K/V is not cut before it is written on",
-        "engine.cache.kv",
-        "cut",
+        "engine.cache.kv:cut",
         argument("trim", 0),
         "0",
     ),
     Mutation(
         "lent K/V is overwritten without being copied out",
-        "engine.cache.prefix_cache",
-        "PrefixCache._make_way",
+        "engine.cache.prefix_cache:PrefixCache._make_way",
         call("copy_out"),
         "None",
     ),
     Mutation(
         "a rotating window is put back without a copy",
-        "engine.cache.snapshot",
-        "restore",
+        "engine.cache.snapshot:restore",
         each(ast.IfExp, lambda node: node.test),
         "False",
     ),
     Mutation(
         "the newest token counts as fed before it is",
-        "engine.runner.decoder",
-        "Decoder._launch",
+        "engine.runner.decoder:Decoder._launch",
         argument("commit", 0),
         "{old} * 2",
     ),
     Mutation(
         "a token that ended the reply is not taken back",
-        "engine.runner.decoder",
-        "Decoder.leave",
+        "engine.runner.decoder:Decoder.leave",
         argument("release", "undoing"),
         "False",
         ("tests/engine/test_batches.py",),
     ),
     Mutation(
         "the point before the reply lies after the tail",
-        "engine.chat.prompt",
-        "PromptBuilder.build",
+        "engine.chat.prompt:PromptBuilder.build",
         call("_passing_len"),
         "0",
     ),
     Mutation(
         "a point in use may be given up",
-        "engine.cache.radix",
-        "RadixTree.lock",
+        "engine.cache.radix:RadixTree.lock",
         each(ast.AugAssign, lambda node: node.value),
         "0",
         CACHE,
     ),
     Mutation(
         "deleting a conversation takes everyone's state",
-        "engine.cache.eviction",
-        "Eviction.forget",
+        "engine.cache.eviction:Eviction.forget",
         call("discard"),
         "{object}.clear()",
     ),
     Mutation(
         "a conversation does not say what it uses",
-        "engine.cache.lending",
-        "Lending.lend",
+        "engine.cache.lending:Lending.lend",
         call("add"),
         "None",
     ),
     Mutation(
         "how a token was fed does not matter",
-        "engine.cache.feeding",
-        "common_feeding_end",
+        "engine.cache.feeding:common_feeding_end",
         comparison(ast.NotEq),
         "False",
         CACHE,
     ),
     Mutation(
         "what was read of a stopped prompt is lost",
-        "engine.runner.runner",
-        "Runner.settle",
+        "engine.runner.runner:Runner.settle",
         call("cut"),
         "{object}.chunks.clear()",
     ),
     Mutation(
         "the place where a prompt forked is not kept",
-        "engine.runner.runner",
-        "Runner._chunks",
+        "engine.runner.runner:Runner._chunks",
         comparison(ast.Lt),
         "False",
     ),
     Mutation(
         "side requests are published",
-        "engine.runner.runner",
-        "Runner.settle",
+        "engine.runner.runner:Runner.settle",
         condition_of("abandon"),
         "setattr({object}, 'side', False)",
     ),
     Mutation(
         "a reply's next turn begins somewhere else",
-        "engine.runner.runner",
-        "Runner._feed_closing",
+        "engine.runner.runner:Runner._feed_closing",
         comparison(ast.Lt),
         "False",
         ("tests/engine/test_read_ahead.py", *MACHINE),
     ),
     Mutation(
         "a stopped reply keeps no state of its end",
-        "engine.runner.runner",
-        "Runner._feed_closing",
+        "engine.runner.runner:Runner._feed_closing",
         comparison(ast.IsNot),
         "False",
         CONTINUED,
     ),
     Mutation(
         "a reply that goes on draws as from its beginning",
-        "engine.runner.decoder",
-        "Decoder._draw",
+        "engine.runner.decoder:Decoder._draw",
         each(ast.BinOp, lambda node: node.left if isinstance(node.op, ast.Add) else None),
         "{parameters[0]}.num_output",
         CONTINUED,

@@ -31,6 +31,7 @@ from engine.models.compare import relative_difference
 from engine.models.probe import find_quantisation
 from tests.architectures.configs.every import CONFIGS
 from tests.architectures.outcome import TrialOutcome, Verdict
+from tests.fakes.asking import cache_of
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import Template, build_tiny
 from tests.oracle.faults import (
@@ -118,7 +119,6 @@ def _hold(outcome: TrialOutcome, folder: Path) -> TrialOutcome:
     if outcome.kv_bits and not outcome.num_quantised:
         return replace(outcome, verdict=Verdict.EXACT)  # nothing is different from K/V as they are
     reports = _play(client, folder)
-    assert client.core.cache is not None
     outcome = replace(
         outcome,
         point_bytes=_point_bytes(client),
@@ -126,7 +126,7 @@ def _hold(outcome: TrialOutcome, folder: Path) -> TrialOutcome:
     )
     if re_read := _re_read(reports):
         return replace(outcome, reason=f"{re_read} known tokens were read again")
-    if faults := client.core.cache.statistics().restore_faults:
+    if faults := cache_of(client).statistics().restore_faults:
         return replace(outcome, reason=f"{faults} points were not what they said")
     for number, report in enumerate(reports, 1):
         if fault := _fault_of(report, outcome):
@@ -177,8 +177,7 @@ def _play(client: InlineClient, folder: Path) -> list[StepReport]:
     reports: list[StepReport] = []
     for step in _script():
         reports += player.play(parse_step(json.dumps(step)))
-        assert client.core.cache is not None
-        client.core.cache.check_invariants()
+        cache_of(client).check_invariants()
     return reports
 
 
@@ -190,8 +189,7 @@ def _re_read(reports: Sequence[StepReport]) -> int:
 
 
 def _point_bytes(client: InlineClient) -> int:
-    assert client.core.cache is not None
-    snapshots = (node.snapshot for node in client.core.cache.nodes())
+    snapshots = (node.snapshot for node in cache_of(client).nodes())
     return max((tree_bytes(s.states) for s in snapshots if s is not None), default=0)
 
 
