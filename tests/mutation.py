@@ -225,8 +225,8 @@ MUTATIONS = (
     Mutation(
         "the place where a prompt forked is not kept",
         "engine.runner.runner:Runner._chunks",
-        comparison(ast.Lt),
-        "False",
+        argument("Point", 0),
+        "len({parameters[0]}.token_ids)",
     ),
     Mutation(
         "side requests are published",
