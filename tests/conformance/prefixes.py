@@ -28,7 +28,7 @@ def check_prefixes(text: str, *, finish_every: int = 1) -> int:
     final: list[Block] = []
     num_ended = 0
     for length, character in enumerate(text, start=1):
-        stream.append(character)
+        stream.append_text(character)
         _ = stream.blocks  # read after every character, as the view does
         if stream.frozen[: len(final)] != final:
             raise PrefixError(f"after {length} characters final blocks have changed")
@@ -50,7 +50,7 @@ def check_pieces(text: str, random: Random) -> int:
     longest, start, num_pieces = random.choice(LONGEST_PIECES), 0, 0
     while start < len(text):
         end = start + random.randint(1, longest)
-        stream.append(text[start:end])
+        stream.append_text(text[start:end])
         start, num_pieces = end, num_pieces + 1
     _check_end(stream, text)
     return num_pieces

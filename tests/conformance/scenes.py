@@ -17,7 +17,7 @@ from app.viewmodels.transcript import (
     TranscriptItem,
     Version,
 )
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from app.widgets.transcript.view import TranscriptView
 from engine.errors import OutOfMemoryError
 from engine.types import Channel
@@ -115,7 +115,7 @@ class Scene:
         return Appearance.DARK if self.is_dark else Appearance.LIGHT
 
 
-def click(view: TranscriptView, action: Action) -> None:
+def click(view: TranscriptView, action: RowAction) -> None:
     """Click the first target of that action."""
     viewport, at = view.viewport(), next(targets(view, action))
     QTest.mouseMove(
@@ -142,7 +142,7 @@ def _turn(item: TranscriptItem, asked: str = "") -> tuple[TranscriptItem, ...]:
 
 def _streamed(view: TranscriptView, pieces: Sequence[tuple[Channel, str]]) -> None:
     for channel, text in pieces:
-        view.append("a0", channel, text)
+        view.append_delta("a0", channel, text)
         view.flush()
 
 
@@ -199,14 +199,14 @@ SCENES: dict[str, Scene] = {
     ),
     "answered": Scene(_turn(_ANSWERED)),
     "thoughts-dark": Scene(
-        _turn(_ANSWERED), is_dark=True, play=lambda view: click(view, Action.TOGGLE_THINKING)
+        _turn(_ANSWERED), is_dark=True, play=lambda view: click(view, RowAction.TOGGLE_THINKING)
     ),
     "failed": Scene(_turn(_FAILED)),
     "failed-dark-narrow": Scene(
         _turn(_FAILED),
         width=360,
         is_dark=True,
-        play=lambda view: click(view, Action.TOGGLE_DETAILS),
+        play=lambda view: click(view, RowAction.TOGGLE_DETAILS),
     ),
     "stopped-sharp": Scene(
         _turn(

@@ -71,7 +71,7 @@ PLACES = {
     "capture": FaultPlace(prefix_cache, "capture"),
     "evaluation": FaultPlace(kv, "evaluate", OUT_OF_MEMORY),
     "copying out": FaultPlace(kv, "copy_range"),
-    "writing back": FaultPlace(kv, "append"),
+    "writing back": FaultPlace(kv, "append_slices"),
     "making room": FaultPlace(kv, "reserve"),
     "publishing": FaultPlace(lending, "_attach"),
     "template": FaultPlace(JinjaRenderer, "render", TemplateError("No such role.")),
@@ -150,7 +150,7 @@ def wrong_snapshot(harness: Harness, hot: HotCache) -> None:
     points = [n for n in harness.cache.nodes() if n.snapshot and n.users == {hot.conversation_id}]
     newest = max(points, key=lambda node: node.end)
     assert newest.snapshot is not None
-    newest.snapshot.n_tokens += 1
+    newest.snapshot.num_tokens += 1
 
 
 def short_kv(harness: Harness, hot: HotCache) -> None:

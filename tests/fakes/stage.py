@@ -11,7 +11,7 @@ from app.settings import Settings
 from app.viewmodels.conversations import ConversationRow, ConversationsModel
 from app.viewmodels.models import ModelPhase
 from app.widgets.conversation_list import ConversationList
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from tests.fakes.rig import FakeCatalog, Rig
 from tests.fakes.transcript_stage import targets
 from tests.fakes.window_driver import WindowDriver
@@ -68,7 +68,7 @@ class Stage(WindowDriver):
         self.send(question)
         self.answer(reply)
 
-    def click(self, action: Action) -> None:
+    def click(self, action: RowAction) -> None:
         """Click the first target in the transcript with this action."""
         view = self.pane.view
         point = next(targets(view, action))

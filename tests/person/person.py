@@ -16,7 +16,7 @@ from typing_extensions import override
 from app.conversation.tree import Conversation
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from engine.catalog.card import ModelCard
 from engine.types import ConversationId
 from tests.fakes.real_window import RealWindow
@@ -124,7 +124,7 @@ class Person(RealWindow):
         QTest.mouseClick(widget, LEFT, pos=at or widget.rect().center())
         self.settle()
 
-    def click_in_transcript(self, action: Action) -> bool:
+    def click_in_transcript(self, action: RowAction) -> bool:
         """Click one of the visible targets; whether there is one."""
         view = self.pane.view
         found = list(targets(view, action)) if view.isVisible() else []

@@ -30,7 +30,7 @@ from app.theme.tokens import Size, Space
 from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
 from app.widgets.settings_window import SettingsWindow
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
 from engine.types import PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
@@ -214,14 +214,14 @@ def wrapped_code(stage: Stage) -> None:
     say(stage, "How do I ask from a script?")
     answer(stage, LONG_CODE)
     stage.pane.view.verticalScrollBar().setValue(0)
-    stage.click(Action.TOGGLE_WRAP)
+    stage.click(RowAction.TOGGLE_WRAP)
     stage.wait(200)
 
 
 def finding(stage: Stage) -> None:
     two_versions(stage)
     second_turn(stage)
-    stage.pane.find_bar.begin()
+    stage.pane.find_bar.begin_search()
     stage.pane.find_bar.field.setText("the")
     stage.pane.find_bar.step(1)
     stage.wait(200)
@@ -248,7 +248,7 @@ def settings(stage: Stage, tab: Icon) -> None:
     )
     preferences.set(replace(preferences.value, model_folders=folders))
     for name in ("Patient teacher", "Short & dry", "Translator"):
-        presets.put(Preset(name=name))
+        presets.save_preset(Preset(name=name))
     presets.choose(stage.core.models.status.path, "Short & dry")
     stage.window.commands[CommandId.SETTINGS].trigger()
     sheet = stage.window.findChild(SettingsWindow)

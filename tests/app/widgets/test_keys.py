@@ -13,7 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QMessageBox, QPlainTextEdit, QWidget
 
 from app.viewmodels.transcript import ItemStatus
-from app.widgets.commands import COMMANDS, Command, CommandId, key_sequences
+from app.widgets.commands import COMMANDS, CommandId, MenuCommand, key_sequences
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.editor import MessageEditor
 from tests.fakes.stage import CTRL, Key, Stage
@@ -180,7 +180,7 @@ CASES = {
 
 @pytest.mark.parametrize("command", KEYED, ids=lambda command: command.id)
 @pytest.mark.usefixtures("qapp")
-def test_each_key_does_what_its_command_says(command: Command, tmp_path: Path) -> None:
+def test_each_key_does_what_its_command_says(command: MenuCommand, tmp_path: Path) -> None:
     case = CASES[command.id]
     for number, keys in enumerate(key_sequences(command)):
         QGuiApplication.clipboard().clear()
