@@ -89,8 +89,8 @@ MUTATIONS = (
     Mutation(
         "a token that ended the reply is not taken back",
         "engine/runner/decoder.py",
-        "group.release(row, undoing=self._looks_ahead)",
-        "group.release(row, undoing=False)",
+        "group.hand_back(row, undoing=self._looks_ahead)",
+        "group.hand_back(row, undoing=False)",
         ("tests/engine/test_batches.py",),
     ),
     Mutation(

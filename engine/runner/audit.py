@@ -14,6 +14,7 @@ from engine.cache.layout import Leaves
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.radix import ancestry, path_run
 from engine.cache.trees import arrays_in
+from engine.cleanup import undo_on_error
 from engine.events import IdleKind
 from engine.models.adapter import ModelAdapter
 from engine.models.compare import relative_difference, rounding_in
@@ -56,15 +57,12 @@ class AuditJob:
 
     def step(self) -> bool:
         """One pass. False once the point is compared."""
-        try:
+        with undo_on_error(self.stop):
             passed = next(self._passes, None)
             if passed is not None:
                 self.done, self._logits = passed
                 return True
             wrong = _first_wrong(self._node, self._lease.hot.leaves, self._logits)
-        except BaseException:
-            self.stop()
-            raise
         if wrong is not None:
             log.error("stored state after token %d was wrong and is dropped", wrong.start)
         self._cache.end_audit(self._node, self._lease, wrong)

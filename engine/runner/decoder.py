@@ -63,7 +63,7 @@ class Decoder:
         sequence.drawn = None
         if sequence in self._places:
             group, row = self._places.pop(sequence)
-            group.release(row, undoing=self._looks_ahead)
+            group.hand_back(row, undoing=self._looks_ahead)
 
     def step(self) -> list[Outcome]:
         """The next token of every sequence. Who met an error has left; others end with `leave`."""
@@ -154,7 +154,7 @@ class Decoder:
 
     def _release(self) -> None:
         for group, row in self._places.values():
-            group.release(row, undoing=False)
+            group.hand_back(row, undoing=False)
         self._grouped = []
         self._places = {}
 

@@ -15,6 +15,7 @@ from engine.cache.held import Lease
 from engine.cache.prefix_cache import PrefixCache
 from engine.chat.prompt import Point, PointKind, Prompt
 from engine.chat.reply import ReplyStream, TextPiece
+from engine.cleanup import undo_on_error
 from engine.config import EngineConfig
 from engine.errors import ContextFullError, EngineError
 from engine.events import Event, PrefillProgress, Prewarm, RequestFinished, TextDelta
@@ -93,7 +94,7 @@ class Runner:
             side=request.side,
         )
         clock.restored = time.perf_counter()
-        try:
+        with undo_on_error(partial(self._cache.abandon, lease)):
             sequence = Sequence(
                 request=request,
                 prompt=prompt,
@@ -109,9 +110,6 @@ class Runner:
                 # All of the prompt was there.
                 self._decoder.join(sequence)
             return sequence
-        except BaseException:
-            self._cache.abandon(lease)
-            raise
 
     def read(self, sequence: Sequence, seconds: float = math.inf) -> list[Event]:
         """Feed a chunk of its prompt, or a part that takes about so long; at the end it may decode."""
