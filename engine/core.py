@@ -10,12 +10,15 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
 import mlx.core as mx
 
 from engine.cache.prefix_cache import PrefixCache
+from engine.checking.audit import AuditJob
+from engine.checking.records import Records
 from engine.config import EngineConfig
 from engine.errors import CancelledWaitingError, NoModelError, is_out_of_memory, problem_of
 from engine.events import (
@@ -48,11 +51,10 @@ from engine.events import (
     Verified,
     Verify,
 )
-from engine.idle import Idler
+from engine.idle import Idler, IdleWorker
 from engine.memory import MemoryWatch, cache_budget, limit_memory, wire_weights
 from engine.models.loader import LoadedModel, load_model, namespace_of
 from engine.power import Battery
-from engine.records import Records
 from engine.runner.history import History
 from engine.runner.plan import log_line
 from engine.runner.runner import Runner
@@ -446,7 +448,9 @@ class EngineCore:
             for conversation_id in self._pinned:
                 self.cache.pin(conversation_id, pinned=True)
         self.model, self._namespace = model, namespace
-        self._idler.worker = self._runner = Runner(model, self.cache, self._history, self._config)
+        self._runner = Runner(model, self.cache, self._history, self._config)
+        audit = partial(AuditJob.start, model.adapter, self.cache, self._config.audit_max_tokens)
+        self._idler.worker = IdleWorker(self._runner.read_ahead, audit)
         wire_weights()
 
     def _report_loading(self, path: Path, done: int, total: int) -> None:

@@ -1,6 +1,6 @@
 """What the engine does while nobody waits: what comes first, when it stops, what it says.
 
-Engine thread, but no mlx: jobs are made by who owns the model (runner/).
+Engine thread, but no mlx. The jobs are made in runner/ and checking/.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from engine.errors import EngineError
@@ -56,19 +57,23 @@ class IdleJob(Protocol):
         ...
 
 
-class IdleWorker(Protocol):
-    """Makes jobs for the model that is loaded."""
+class ReadAhead(Protocol):
+    """Makes the job that feeds a conversation's next prompt."""
 
-    def read_ahead(self, task: Prewarm, *, displaces: bool) -> IdleJob | None:
-        """None if all of it is there, or if there is no room.
+    def __call__(self, task: Prewarm, *, displaces: bool) -> IdleJob | None:
+        """Return None if all of it is cached, or if there is no room.
 
-        displaces: what matters less than this conversation may make room.
+        displaces: what matters less than this conversation may be evicted for it.
         """
         ...
 
-    def audit(self) -> IdleJob | None:
-        """Check a stored point; None if there is none."""
-        ...
+
+@dataclass(frozen=True, slots=True)
+class IdleWorker:
+    """Makes the idle jobs of the model that is loaded."""
+
+    read_ahead: ReadAhead
+    audit: Callable[[], IdleJob | None]  # checks a stored resume point; None if there is none
 
 
 class IdleQueue:

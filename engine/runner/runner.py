@@ -22,7 +22,6 @@ from engine.events import Event, PrefillProgress, Prewarm, RequestFinished, Text
 from engine.memory import spare_bytes
 from engine.models.filters import make_filter
 from engine.models.loader import LoadedModel
-from engine.runner.audit import AuditJob
 from engine.runner.chunks import Chunk, plan_chunks
 from engine.runner.decoder import Decoder, Outcome
 from engine.runner.explain import Found
@@ -177,10 +176,6 @@ class Runner:
         """After an error: nothing of the request is kept."""
         self._decoder.leave(sequence)
         self._cache.abandon(sequence.lease)
-
-    def audit(self) -> AuditJob | None:
-        """What would check a stored point, None if there is none."""
-        return AuditJob.start(self._model.adapter, self._cache, self._config.audit_max_tokens)
 
     def read_ahead(self, task: Prewarm, *, displaces: bool) -> ReadAheadJob | None:
         """What would feed the next prompt of a conversation as far as it is known.

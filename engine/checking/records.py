@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 
+from engine.checking.oracle import Record, check, failed_check
 from engine.events import Verify
 from engine.models.loader import LoadedModel
-from engine.oracle import Record, check, failed_check
 from engine.runner.sequence import Sequence
 from engine.types import CheckResult, RequestId
 
