@@ -18,7 +18,7 @@ import mlx.core as mx
 
 from engine.cache.prefix_cache import PrefixCache
 from engine.checking.audit import AuditJob
-from engine.checking.records import Records
+from engine.checking.records import Records, recorded_source
 from engine.config import EngineConfig
 from engine.errors import CancelledWaitingError, NoModelError, is_out_of_memory, problem_of
 from engine.events import (
@@ -448,7 +448,7 @@ class EngineCore:
             for conversation_id in self._pinned:
                 self.cache.pin(conversation_id, pinned=True)
         self.model, self._namespace = model, namespace
-        self._runner = Runner(model, self.cache, self._history, self._config)
+        self._runner = Runner(model, self.cache, self._history, self._config, recorded_source)
         audit = partial(AuditJob.start, model.adapter, self.cache, self._config.audit_max_tokens)
         self._idler.worker = IdleWorker(self._runner.read_ahead, audit)
         wire_weights()

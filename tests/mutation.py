@@ -160,8 +160,8 @@ MUTATIONS = (
     Mutation(
         "a reply that goes on draws as from its beginning",
         "engine/runner/decoder.py",
-        "index = len(sequence.reply.token_ids) + (unread is not None)",
-        "index = sequence.num_output + (unread is not None)",
+        "index = len(sequence.reply.token_ids) + (sequence.drawn is not None)",
+        "index = sequence.num_output + (sequence.drawn is not None)",
         CONTINUED,
     ),
 )

@@ -20,10 +20,10 @@ from engine.config import EngineConfig
 from engine.errors import ContextFullError, EngineError
 from engine.events import Event, PrefillProgress, Prewarm, RequestFinished, TextDelta
 from engine.memory import spare_bytes
-from engine.models.filters import make_filter
 from engine.models.loader import LoadedModel
 from engine.runner.chunks import Chunk, plan_chunks
 from engine.runner.decoder import Decoder, Outcome
+from engine.runner.drawing import SourceFactory, token_source
 from engine.runner.explain import Found
 from engine.runner.history import History
 from engine.runner.plan import plan_prompt
@@ -43,12 +43,18 @@ class Runner:
     """Takes requests through one loaded model and its prefix cache. Engine thread only."""
 
     def __init__(
-        self, model: LoadedModel, cache: PrefixCache, history: History, config: EngineConfig
+        self,
+        model: LoadedModel,
+        cache: PrefixCache,
+        history: History,
+        config: EngineConfig,
+        make_source: SourceFactory = token_source,
     ) -> None:
         self._model = model
         self._cache = cache
         self._history = history
         self._config = config
+        self._make_source = make_source
         self._decoder = Decoder(model, cache, looks_ahead=config.looks_ahead)
         self._memory = RequestMemory(
             model.layout, config, spare_bytes(config, model.facts.weight_bytes)
@@ -78,13 +84,10 @@ class Runner:
         if others and not self._memory.fits_beside(len(prompt.token_ids), room, others):
             return None
         clock.rendered = time.perf_counter()
-        logits_filter = make_filter(
-            request.sampling, self._model.vocab_size, self._model.spared_ids
-        )
         reply = ReplyStream(
             self._model.prompts.tokenizer, in_reasoning=prompt.in_reasoning, begun=prompt.begun
         )
-        forced_ids = self._forced_ids(request, reply)
+        source = self._make_source(self._model, request, reply)
         lease = self._cache.acquire(
             request.conversation_id,
             prompt.token_ids,
@@ -100,21 +103,20 @@ class Runner:
                 plan=self._plan(request, prompt, lease),
                 prefill=self._feed(prompt, lease),
                 reply=reply,
-                filter=logits_filter,
-                forced_ids=forced_ids,
+                source=source,
                 clock=clock,
                 logits=lease.logits,
             )
             if sequence.logits is not None:
                 # All of the prompt was there.
-                self._decoder.join(sequence)
+                self._decoder.attach(sequence)
             return sequence
 
     def read(self, sequence: Sequence, seconds: float = math.inf) -> list[Event]:
         """Feed a chunk of its prompt, or a part that takes about so long; at the end it may decode."""
         sequence.logits = sequence.prefill.step(sequence.room, seconds)
         if sequence.logits is not None:
-            self._decoder.join(sequence)
+            self._decoder.attach(sequence)
             return []
         return [] if sequence.prefill.is_computing else [self._progress(sequence)]
 
@@ -128,7 +130,7 @@ class Runner:
 
     def finish(self, sequence: Sequence, reason: FinishReason) -> list[Event]:
         """End the reply here, whatever it holds; settle() must follow."""
-        self._decoder.leave(sequence)
+        self._decoder.detach(sequence)
         sequence.ended = reason
         events = self._deltas(sequence, sequence.reply.flush())
         finished = RequestFinished(
@@ -174,7 +176,7 @@ class Runner:
 
     def abandon(self, sequence: Sequence) -> None:
         """After an error: nothing of the request is kept."""
-        self._decoder.leave(sequence)
+        self._decoder.detach(sequence)
         self._cache.abandon(sequence.lease)
 
     def read_ahead(self, task: Prewarm, *, displaces: bool) -> ReadAheadJob | None:
@@ -287,13 +289,6 @@ class Runner:
             TextDelta(request_id, piece.channel, piece.text, sequence.num_output)
             for piece in pieces
         ]
-
-    def _forced_ids(self, request: Request, reply: ReplyStream) -> tuple[int, ...] | None:
-        if request.forced is None:
-            return None
-        return self._model.prompts.forced_ids(
-            request.forced.text, request.forced.reasoning, in_reasoning=reply.is_reasoning
-        )
 
     # After the reply
 
