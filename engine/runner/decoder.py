@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import mlx.core as mx
 
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import evaluate, evaluate_soon
+from engine.events import Event
 from engine.models.filters import PENALTY_WINDOW
 from engine.models.loader import LoadedModel
 from engine.models.rows import MergedRows, RowByRow, RowGroup
@@ -30,12 +30,11 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The next token of one sequence, or the error that it failed with."""
+class StepResult(NamedTuple):
+    """The events of one sequence's step, or the error that it failed with."""
 
     sequence: Sequence
-    result: int | Exception
+    result: list[Event] | Exception
 
 
 class Decoder:
@@ -48,7 +47,7 @@ class Decoder:
         self._sequences: list[Sequence] = []
         self._grouped: list[Sequence] = []  # of the newest pass, with those detached since
         self._places: dict[Sequence, tuple[RowGroup, int]] = {}
-        self._failed: list[Outcome] = []  # in this step
+        self._failed: list[StepResult] = []  # in this step
 
     def attach(self, sequence: Sequence) -> None:
         """Decode a sequence from the next step on. Its prompt's logits must be there."""
@@ -64,8 +63,15 @@ class Decoder:
             group, row = self._places.pop(sequence)
             group.hand_back(row, undoing=self._looks_ahead)
 
-    def step(self) -> list[Outcome]:
-        """Draw the next token of every sequence. Those that failed are detached."""
+    def step(self, deliver: Callable[[Sequence, int], list[Event]]) -> list[StepResult]:
+        """Draw and deliver the next token of every sequence.
+
+        Args:
+            deliver: returns the events of a token that was read, and detaches a sequence that ends.
+
+        Returns:
+            A result for each sequence. Those that failed are detached.
+        """
         self._failed = []
         new = [s for s in self._sequences if s.drawn is None and not s.num_output]
         _keep_drawn(self._each(new, self._draw_first))
@@ -75,10 +81,11 @@ class Decoder:
         token_ids = self._read()
         if self._looks_ahead:
             _keep_drawn(following)
-        outcomes = [Outcome(sequence, token_id) for sequence, token_id in token_ids.items()]
-        return [*outcomes, *self._failed]
+        delivered = self._each(token_ids, lambda sequence: deliver(sequence, token_ids[sequence]))
+        results = [StepResult(sequence, events) for sequence, events in delivered.items()]
+        return [*results, *self._failed]
 
-    def wait(self) -> list[Outcome]:
+    def wait(self) -> list[StepResult]:
         """Wait until the launched pass is computed. Return and detach the sequences that failed."""
         self._failed = []
         self._each(self._sequences, _wait)
@@ -183,7 +190,7 @@ class Decoder:
 
     def _fail(self, sequence: Sequence, error: Exception) -> None:
         self.detach(sequence)
-        self._failed.append(Outcome(sequence, error))
+        self._failed.append(StepResult(sequence, error))
 
 
 def _keep_drawn(drawn: Mapping[Sequence, mx.array]) -> None:
