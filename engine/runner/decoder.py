@@ -83,13 +83,13 @@ class Decoder:
             _keep_drawn(following)
         delivered = self._each(token_ids, lambda sequence: deliver(sequence, token_ids[sequence]))
         results = [StepResult(sequence, events) for sequence, events in delivered.items()]
-        return [*results, *self._failed]
+        return [*results, *self._take_failed()]
 
     def wait(self) -> list[StepResult]:
         """Wait until the launched pass is computed. Return and detach the sequences that failed."""
         self._failed = []
         self._each(self._sequences, _wait)
-        return self._failed
+        return self._take_failed()
 
     def _launch(self) -> dict[Sequence, mx.array]:
         """Feed every sequence its next token, and begin to compute the tokens drawn after them."""
@@ -191,6 +191,11 @@ class Decoder:
     def _fail(self, sequence: Sequence, error: Exception) -> None:
         self.detach(sequence)
         self._failed.append(StepResult(sequence, error))
+
+    def _take_failed(self) -> list[StepResult]:
+        # Not kept here: an error's traceback refers to the decoder, which would refer to it, a cycle.
+        failed, self._failed = self._failed, []
+        return failed
 
 
 def _keep_drawn(drawn: Mapping[Sequence, mx.array]) -> None:
