@@ -69,7 +69,7 @@ class AuditJob:
         return False
 
     def stop(self) -> None:
-        """Give the audit up. The point is checked another time."""
+        """Stop the audit. The point is checked another time."""
         self._cache.abandon(self._lease)
 
 
