@@ -16,7 +16,7 @@ import psutil
 from app.paths import Paths
 from app.words import models as words
 from engine.catalog import choose, scan
-from engine.catalog.card import ModelCard, Source
+from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.starter import ensure_starter, find_starter, starter_folder
 from engine.errors import ModelFolderError
 
@@ -98,7 +98,7 @@ class LocalModels:
     def _open_folder(self, path: Path, folders: tuple[str, ...]) -> OpenedModel:
         place = os.path.realpath(path)
         listed = [card for card in self.scan(folders) if _lies_in(card, place)]
-        cards = listed or list(scan.scan([scan.Root(path, Source.FOLDER)]))
+        cards = listed or list(scan.scan([scan.Root(path, ModelSource.FOLDER)]))
         usable = tuple(card for card in cards if card.usable)
         if not cards:
             raise ModelFolderError(words.no_model(path), advice=words.WHAT_CAN_BE_OPENED)

@@ -16,7 +16,7 @@ from app.controllers.preferences import Preferences
 from app.local_models import OpenedModel
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.words import models as words
-from engine.catalog.card import ModelCard, Source
+from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.starter import is_starter_folder
 from engine.events import (
     LoadModel,
@@ -231,7 +231,7 @@ class ModelsController(QObject):
 
 def _is_at(card: ModelCard, path: str) -> bool:
     """The starter model's folder moves with the app that it is in."""
-    moved = card.source is Source.STARTER and is_starter_folder(Path(path))
+    moved = card.source is ModelSource.STARTER and is_starter_folder(Path(path))
     return moved or str(card.path) == path
 
 

@@ -9,16 +9,16 @@ from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
-from app.controllers.requests import has_long_draft, make_prewarm, withdrawal
+from app.controllers.requests import has_long_draft, make_read_ahead, withdrawal
 from app.controllers.turns import Turns
 from app.conversation.tree import ConversationSummary
-from engine.events import Pin, Prewarm, Show
+from engine.events import Pin, ReadAhead, Show
 from engine.types import ConversationId, ModelFacts
 
 STAY_MS = 400  # who leafs through chats does not stay this long
 
 
-class ReadAhead(QObject):
+class ReadAheadController(QObject):
     """Says how things are, then what changes. After a turn the engine reads ahead by itself."""
 
     def __init__(
@@ -37,12 +37,12 @@ class ReadAhead(QObject):
         self._models = models
         self._library = library
         self._facts: ModelFacts | None = None
-        self._sent: Prewarm | None = None
+        self._sent: ReadAhead | None = None
         self._is_put_off = False  # until the turn on show has ended
         self._is_over = False
         self._kept_ready: frozenset[ConversationId] = frozenset()
         self._stay = QTimer(self, singleShot=True, interval=STAY_MS)
-        self._stay.timeout.connect(self._prewarm)
+        self._stay.timeout.connect(self._send_read_ahead)
         library.current_changed.connect(self._on_shown)
         library.list_changed.connect(self._send_pins)
         library.deleted.connect(self._on_deleted)
@@ -86,7 +86,7 @@ class ReadAhead(QObject):
         if conversation_id == self._library.current:
             was_draft = self._sent is not None and self._sent.is_draft
             if was_draft or has_long_draft(self._desk.get(conversation_id)):
-                self._prewarm()
+                self._send_read_ahead()
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
         """At a turn's end the engine has its reply in mind, no longer the draft beside it."""
@@ -95,19 +95,19 @@ class ReadAhead(QObject):
             return
         if self._is_put_off or has_long_draft(self._desk.get(conversation_id)):
             self._sent = None
-            self._prewarm()
+            self._send_read_ahead()
 
     def _wait(self) -> None:
         if not self._is_over:
             self._stay.start()
 
-    def _prewarm(self) -> None:
+    def _send_read_ahead(self) -> None:
         self._stay.stop()
         current = self._library.current
         self._is_put_off = self._turns.live_in(current) is not None
         if self._facts is None or self._is_put_off or self._is_over:
             return
-        prewarm = make_prewarm(self._desk.get(current), self._facts)
+        prewarm = make_read_ahead(self._desk.get(current), self._facts)
         if prewarm != self._sent and (prewarm.messages or self._has_sent_for(current)):
             self._sent = prewarm
             self._bridge.send(prewarm)

@@ -9,7 +9,7 @@ from app.conversation.tree import Conversation, Generation, Setup
 from app.viewmodels.models import ModelStatus
 from app.words import problems as words
 from engine.errors import NoModelError, UserFixableError
-from engine.events import Prewarm
+from engine.events import ReadAhead
 from engine.types import ConversationId, ModelFacts, Problem, Request, RequestId, Role
 
 MAX_TOKENS = 4096
@@ -56,13 +56,13 @@ def has_long_draft(conversation: Conversation) -> bool:
     return len(conversation.draft) >= LONG_DRAFT
 
 
-def make_prewarm(conversation: Conversation, facts: ModelFacts) -> Prewarm:
+def make_read_ahead(conversation: Conversation, facts: ModelFacts) -> ReadAhead:
     """How the next turn begins, a long draft included; a withdrawal when nothing of it is known."""
     draft = conversation.draft if has_long_draft(conversation) else ""
     messages = messages_ahead(conversation, draft)
     if not messages or messages[-1].role is Role.SYSTEM:
         return withdrawal(conversation.conversation_id)
-    return Prewarm(
+    return ReadAhead(
         conversation_id=conversation.conversation_id,
         messages=messages,
         is_draft=messages[-1].role is Role.USER,
@@ -71,9 +71,9 @@ def make_prewarm(conversation: Conversation, facts: ModelFacts) -> Prewarm:
     )
 
 
-def withdrawal(conversation_id: ConversationId) -> Prewarm:
+def withdrawal(conversation_id: ConversationId) -> ReadAhead:
     """Takes back what was to be read ahead for a conversation."""
-    return Prewarm(conversation_id=conversation_id, messages=())
+    return ReadAhead(conversation_id=conversation_id, messages=())
 
 
 def _thinking(thinking: bool | None, facts: ModelFacts) -> bool | None:  # noqa: FBT001 (the value)

@@ -13,7 +13,7 @@ STARTER_NAME: Final = "SmolLM2 135M"
 STARTER_NOTE: Final = "Demo model, 135M: answers are often wrong"
 
 
-class Source(StrEnum):
+class ModelSource(StrEnum):
     """Where a model folder was found."""
 
     STARTER = "Demo"
@@ -28,7 +28,7 @@ class ModelCard:
 
     path: Path
     name: str
-    source: Source
+    source: ModelSource
     model_type: str
     num_parameters: int  # estimated from the weights' bytes and width
     bits: float  # per weight, 16 when not quantised

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import mlx.core as mx
 
-from engine.cache.radix import Run
+from engine.cache.radix import TokenRun
 from engine.cache.trees import evaluate
 from engine.chat.template import Thoughts
 from engine.checking.prompts import prompt_fault
@@ -30,7 +30,7 @@ TOLERANCE = 1e-4
 class Record:
     """The tokens that a request fed and drew, and the logits that it drew them from."""
 
-    fed: Run  # the tokens in its caches at the end, from token 0 on, restored ones included
+    fed: TokenRun  # the tokens in its caches at the end, from token 0 on, restored ones included
     prompt_ids: tuple[int, ...]
     num_begun: int  # tokens at the prompt's end that are the earlier part of a continued reply
     output_ids: tuple[int, ...]
@@ -112,8 +112,8 @@ def _replay_difference(model: LoadedModel, record: Record) -> float:
     """Return the difference from the same passes on empty caches; 0 if every bit is the same."""
     largest = 0.0
     first = len(record.prompt_ids)
-    for n_tokens, cold in replay(model.adapter, model.adapter.new_caches(), record.fed):
-        if cold is not None and n_tokens >= first and n_tokens - first < len(record.rows):
-            ours = record.rows[n_tokens - first]
+    for num_tokens, cold in replay(model.adapter, model.adapter.new_caches(), record.fed):
+        if cold is not None and num_tokens >= first and num_tokens - first < len(record.rows):
+            ours = record.rows[num_tokens - first]
             largest = max(largest, relative_difference(ours, cold))
     return largest

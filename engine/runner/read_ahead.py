@@ -10,7 +10,7 @@ from engine.cache.held import Lease
 from engine.cache.prefix_cache import PrefixCache
 from engine.chat.prompt import PointKind
 from engine.cleanup import undo_on_error
-from engine.events import IdleKind, Prewarm
+from engine.events import IdleKind, ReadAhead
 from engine.runner.prefill import Prefill
 
 
@@ -19,7 +19,7 @@ class ReadAheadJob:
 
     def __init__(
         self,
-        task: Prewarm,
+        task: ReadAhead,
         cache: PrefixCache,
         prefill: Prefill,
         publish: Callable[[Lease], None],

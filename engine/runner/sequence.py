@@ -9,7 +9,7 @@ import mlx.core as mx
 from engine.cache.held import Lease
 from engine.chat.prompt import Prompt
 from engine.chat.reply import ReplyStream
-from engine.events import Prewarm
+from engine.events import ReadAhead
 from engine.runner.drawing import TokenSource
 from engine.runner.prefill import Prefill
 from engine.types import FinishReason, Message, PromptPlan, Request, Role
@@ -96,10 +96,10 @@ class Sequence:
         return messages[:-1] if messages[-1].role is Role.ASSISTANT else messages
 
     @property
-    def upcoming(self) -> Prewarm:
+    def upcoming(self) -> ReadAhead:
         """The next prompt of the conversation, as far as it is known after this reply."""
         request = self.request
-        return Prewarm(
+        return ReadAhead(
             conversation_id=request.conversation_id,
             messages=(*self._asked, self.message),
             thinking=request.thinking,

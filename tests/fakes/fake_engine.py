@@ -25,7 +25,7 @@ from engine.events import (
     ModelLoading,
     ModelUnloaded,
     PrefillProgress,
-    Prewarm,
+    ReadAhead,
     RequestFailed,
     RequestFinished,
     RequestQueued,
@@ -126,8 +126,8 @@ class FakeEngine:
         return [command.request for command in self.commands if isinstance(command, Submit)]
 
     @property
-    def prewarmed(self) -> list[Prewarm]:
-        return [command for command in self.commands if isinstance(command, Prewarm)]
+    def read_aheads(self) -> list[ReadAhead]:
+        return [command for command in self.commands if isinstance(command, ReadAhead)]
 
     @property
     def running(self) -> Request | None:
