@@ -15,6 +15,9 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
+from typing_extensions import override
+
+from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.errors import LibraryError
 from engine.events import (
@@ -42,7 +45,7 @@ _LIBRARY_SETTINGS = {
 }
 
 
-class Engine:
+class Engine(EngineCommands):
     """Starts and stops the engine thread. All methods may be called from any thread."""
 
     def __init__(self, config: EngineConfig, on_event: Callable[[Event], None]) -> None:
@@ -55,6 +58,7 @@ class Engine:
         """Returns at once; the libraries are imported on the engine thread."""
         self._thread.start()
 
+    @override
     def send(self, command: Command) -> None:
         """Queue a command; never blocks."""
         self._commands.put(command)

@@ -148,14 +148,8 @@ class LoadStage(StrEnum):
     READING = "reading"  # the weights
 
 
-class Event:
-    """Something that happened on the engine thread."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True, slots=True)
-class ModelLoading(Event):
+class ModelLoading:
     """Loading goes on. fraction is 0 to 1."""
 
     path: str
@@ -166,14 +160,14 @@ class ModelLoading(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelLoaded(Event):
+class ModelLoaded:
     """The model answers from now on."""
 
     facts: ModelFacts
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFailed(Event):
+class ModelFailed:
     """The model could not be loaded."""
 
     path: str
@@ -181,12 +175,12 @@ class ModelFailed(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelUnloaded(Event):
+class ModelUnloaded:
     """No model is loaded any more."""
 
 
 @dataclass(frozen=True, slots=True)
-class RequestQueued(Event):
+class RequestQueued:
     """The request waits; ahead is the number of requests before it."""
 
     request_id: RequestId
@@ -194,7 +188,7 @@ class RequestQueued(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class RequestStarted(Event):
+class RequestStarted:
     """State is restored; plan says what is left to feed."""
 
     request_id: RequestId
@@ -203,7 +197,7 @@ class RequestStarted(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class PrefillProgress(Event):
+class PrefillProgress:
     """done of total fed tokens are processed; eta_s is the time left, None until it is known."""
 
     request_id: RequestId
@@ -213,7 +207,7 @@ class PrefillProgress(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class TextDelta(Event):
+class TextDelta:
     """More text of a reply. num_tokens counts the reply's tokens so far, this delta included."""
 
     request_id: RequestId
@@ -223,7 +217,7 @@ class TextDelta(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class RequestFinished(Event):
+class RequestFinished:
     """The reply is complete, or stopped and kept. Of one that went on, all of it is told."""
 
     request_id: RequestId
@@ -241,7 +235,7 @@ class RequestFinished(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class RequestFailed(Event):
+class RequestFailed:
     """The request ended without a usable reply; other requests are not touched."""
 
     request_id: RequestId
@@ -257,7 +251,7 @@ class IdleKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class IdleWorking(Event):
+class IdleWorking:
     """Idle work goes on: done of total tokens are fed."""
 
     conversation_id: ConversationId | None
@@ -267,17 +261,23 @@ class IdleWorking(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class IdleStopped(Event):
+class IdleStopped:
     """No idle work is running any more."""
 
 
+class Answer:
+    """The event that ends a command which asks for one."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class IdleReached(Event):
+class IdleReached(Answer):
     """The answer to AwaitIdle."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verified(Event):
+class Verified(Answer):
     """The answer to Verify."""
 
     request_id: RequestId
@@ -285,7 +285,27 @@ class Verified(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class StatisticsReported(Event):
+class StatisticsReported(Answer):
     """The answer to ReportStatistics and Evict."""
 
     statistics: CacheStatistics
+
+
+# Everything that happens on the engine thread. A new event belongs in here, and in the matches over it.
+Event = (
+    ModelLoading
+    | ModelLoaded
+    | ModelFailed
+    | ModelUnloaded
+    | RequestQueued
+    | RequestStarted
+    | PrefillProgress
+    | TextDelta
+    | RequestFinished
+    | RequestFailed
+    | IdleWorking
+    | IdleStopped
+    | IdleReached
+    | Verified
+    | StatisticsReported
+)

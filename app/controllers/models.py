@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
@@ -19,7 +19,6 @@ from app.words import models as words
 from engine.catalog.card import ModelCard, Source
 from engine.catalog.starter import is_starter_folder
 from engine.events import (
-    LoadModel,
     LoadStage,
     ModelFailed,
     ModelLoaded,
@@ -78,7 +77,7 @@ class ModelsController(QObject):
         wanted: Path | None = None,
     ) -> None:
         super().__init__()
-        self._bridge = bridge
+        self._engine = bridge.engine
         self._lane = lane
         self._catalog = catalog
         self._preferences = preferences
@@ -139,7 +138,7 @@ class ModelsController(QObject):
         self.will_replace.emit()
         name = next((card.name for card in self.cards if card.path == path), path.name)
         self._set_status(ModelStatus(phase=ModelPhase.IMPORTING, path=str(path), name=name))
-        self._bridge.send(LoadModel(str(path)))
+        self._engine.load_model(str(path))
 
     def _scan(self, folders: tuple[str, ...], known: str) -> _Scan | None:
         """On the lane; None when nothing has changed."""
@@ -223,6 +222,8 @@ class ModelsController(QObject):
                 self._set_status(
                     replace(self.status, phase=ModelPhase.FAILED, facts=None, problem=problem)
                 )
+            case _:
+                assert_never(event)
 
     def _set_status(self, status: ModelStatus) -> None:
         self.status = status

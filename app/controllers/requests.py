@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from app.conversation.actions import Turn, messages_ahead
 from app.conversation.tree import Conversation, Generation, Setup
 from app.viewmodels.models import ModelStatus
 from app.words import problems as words
 from engine.errors import NoModelError, UserFixableError
-from engine.events import Prewarm
-from engine.types import ConversationId, ModelFacts, Problem, Request, RequestId, Role
+from engine.types import ConversationId, Message, ModelFacts, Problem, Request, RequestId, Role
 
 MAX_TOKENS = 4096
 LONG_DRAFT = 400  # characters; a shorter one is read before anyone could see that it is
@@ -21,6 +20,17 @@ class OtherModelError(UserFixableError):
 
     title = words.OTHER_MODEL
     advice = words.OTHER_MODEL_ADVICE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextTurn:
+    """The part of a conversation's next prompt that is known; without messages, none of it is."""
+
+    conversation_id: ConversationId
+    messages: tuple[Message, ...] = ()
+    is_draft: bool = False
+    thinking: bool | None = None
+    keep_thinking: bool = False
 
 
 def make_request(
@@ -56,24 +66,19 @@ def has_long_draft(conversation: Conversation) -> bool:
     return len(conversation.draft) >= LONG_DRAFT
 
 
-def make_prewarm(conversation: Conversation, facts: ModelFacts) -> Prewarm:
-    """How the next turn begins, a long draft included; a withdrawal when nothing of it is known."""
+def next_turn(conversation: Conversation, facts: ModelFacts) -> NextTurn:
+    """Return the beginning of the next prompt, a long draft included."""
     draft = conversation.draft if has_long_draft(conversation) else ""
     messages = messages_ahead(conversation, draft)
     if not messages or messages[-1].role is Role.SYSTEM:
-        return withdrawal(conversation.conversation_id)
-    return Prewarm(
+        return NextTurn(conversation_id=conversation.conversation_id)
+    return NextTurn(
         conversation_id=conversation.conversation_id,
         messages=messages,
         is_draft=messages[-1].role is Role.USER,
         thinking=_thinking(conversation.setup.thinking, facts),
         keep_thinking=_keep_thinking(conversation.setup, facts),
     )
-
-
-def withdrawal(conversation_id: ConversationId) -> Prewarm:
-    """Takes back what was to be read ahead for a conversation."""
-    return Prewarm(conversation_id=conversation_id, messages=())
 
 
 def _thinking(thinking: bool | None, facts: ModelFacts) -> bool | None:  # noqa: FBT001 (the value)
