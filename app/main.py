@@ -16,7 +16,6 @@ from app.bridge.quit_signals import QuitSignals
 from app.bridge.reports import catch_unexpected, log_qt_messages, start_log
 from app.controllers.core import Core, Seams
 from app.controllers.origin import SystemOrigin
-from app.local_models import LocalModels
 from app.options import Options
 from app.paths import Paths
 from app.settings import load_settings
@@ -31,6 +30,7 @@ from app.widgets.window_frame import bring_to_front
 from app.words import window as words
 from engine.config import EngineConfig
 from engine.engine import Engine
+from engine.local_models import LocalModels
 from engine.types import Problem
 
 log = logging.getLogger(__name__)

@@ -13,11 +13,9 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from app.bridge.engine_bridge import EngineBridge, ModelEvent
 from app.bridge.tasks import TaskLane, problem_of
 from app.controllers.preferences import Preferences
-from app.local_models import OpenedModel
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.words import models as words
-from engine.catalog.card import ModelCard, Source
-from engine.catalog.starter import is_starter_folder
+from engine.catalog.card import ModelCard
 from engine.events import (
     LoadStage,
     ModelFailed,
@@ -25,6 +23,7 @@ from engine.events import (
     ModelLoading,
     ModelUnloaded,
 )
+from engine.local_models import OpenedModel
 
 log = logging.getLogger(__name__)
 
@@ -168,7 +167,7 @@ class ModelsController(QObject):
     def _remembered(self) -> Path | None:
         path = self._preferences.value.model_path
         usable = (card for card in self.cards if card.usable)
-        return next((card.path for card in usable if path and _is_at(card, path)), None)
+        return next((card.path for card in usable if path and card.is_at(path)), None)
 
     def _make_starter(self) -> None:
         self._set_status(ModelStatus(phase=ModelPhase.UNPACKING, name=words.DEMO_MODEL))
@@ -228,12 +227,6 @@ class ModelsController(QObject):
     def _set_status(self, status: ModelStatus) -> None:
         self.status = status
         self.status_changed.emit()
-
-
-def _is_at(card: ModelCard, path: str) -> bool:
-    """The starter model's folder moves with the app that it is in."""
-    moved = card.source is Source.STARTER and is_starter_folder(Path(path))
-    return moved or str(card.path) == path
 
 
 def _loading(status: ModelStatus, event: ModelLoading) -> ModelStatus:

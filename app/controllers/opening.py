@@ -12,11 +12,11 @@ from PySide6.QtCore import QObject, Qt, Signal
 from app.bridge.tasks import TaskLane, problem_of
 from app.controllers.models import Catalog, ModelsController
 from app.controllers.preferences import Preferences
-from app.local_models import OpenedModel
 from app.viewmodels import figures
 from app.viewmodels.models import ModelPhase
 from app.words import models as words
 from engine.errors import CancelledWaitingError
+from engine.local_models import OpenedModel
 
 
 class Opening(QObject):

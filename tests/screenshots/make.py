@@ -24,7 +24,6 @@ from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 from app.controllers.idle import HOLD_MS
 from app.conversation.preset import Preset
 from app.conversation.tree import Setup
-from app.local_models import OpenedModel
 from app.settings import Appearance, Settings
 from app.theme.icons import Icon
 from app.theme.palette import Theme
@@ -36,6 +35,7 @@ from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import Action
 from app.widgets.transcript.view import TranscriptView
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
+from engine.local_models import OpenedModel
 from engine.types import FinishReason, PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, Rig, card
 
