@@ -149,13 +149,13 @@ class BugError(EngineError):
     advice = "Try again; if it happens twice, please report the log."
 
 
-def is_out_of_memory(error: Exception) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error of Python or of MLX means that memory ran out."""
     words = str(error).lower()
     return isinstance(error, MemoryError) or "malloc" in words or "out of memory" in words
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: BaseException) -> Problem:
     """What a person is told; whatever nobody foresaw is logged as our bug."""
     if isinstance(error, EngineError):
         return error.problem

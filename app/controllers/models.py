@@ -11,7 +11,7 @@ from typing import Protocol, assert_never
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from app.bridge.engine_bridge import EngineBridge, ModelEvent
-from app.bridge.tasks import TaskLane, problem_of
+from app.bridge.tasks import TaskLane
 from app.controllers.preferences import Preferences
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.words import models as words
@@ -24,6 +24,7 @@ from engine.events import (
     ModelUnloaded,
 )
 from engine.local_models import OpenedModel
+from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +96,7 @@ class ModelsController(QObject):
 
     def start(self) -> None:
         """Look for models, load the best one, and keep watching the folders."""
-        self._lane.run(self._catalog.suggestion, self._on_suggestion, self._on_failed)
+        self._lane.run(self._catalog.suggestion, self._on_suggestion, self.failed.emit)
         self.refresh()
         self._watch.start()
 
@@ -187,22 +188,19 @@ class ModelsController(QObject):
         if self.status.phase is ModelPhase.UNPACKING:
             self._load(path)
 
-    def _on_starter_failed(self, error: Exception) -> None:
+    def _on_starter_failed(self, problem: Problem) -> None:
         if self.status.phase is ModelPhase.UNPACKING:
-            self._set_status(ModelStatus(phase=ModelPhase.NONE, problem=problem_of(error)))
+            self._set_status(ModelStatus(phase=ModelPhase.NONE, problem=problem))
 
     def _on_suggestion(self, suggestion: str) -> None:
         self.suggestion = suggestion
         self.cards_changed.emit()
 
-    def _on_scan_failed(self, error: Exception) -> None:
+    def _on_scan_failed(self, problem: Problem) -> None:
         self._checking = False
-        self._on_failed(error)
+        self.failed.emit(problem)
         if self.status.phase is ModelPhase.SEARCHING:
-            self._set_status(ModelStatus(phase=ModelPhase.NONE, problem=problem_of(error)))
-
-    def _on_failed(self, error: Exception) -> None:
-        self.failed.emit(problem_of(error))
+            self._set_status(ModelStatus(phase=ModelPhase.NONE, problem=problem))
 
     def _on_model_changed(self, event: ModelEvent) -> None:
         if isinstance(event, ModelUnloaded):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.bridge.tasks import TaskLane, problem_of
+from app.bridge.tasks import TaskLane
 from app.settings import ZOOM_MAX, ZOOM_MIN, Appearance, Settings, save_settings
 from engine.types import ConversationId
 
@@ -81,7 +81,4 @@ class Preferences(QObject):
 
     def _save(self) -> None:
         value = self._value
-        self._lane.run(lambda: save_settings(self._path, value), None, self._on_failed)
-
-    def _on_failed(self, error: Exception) -> None:
-        self.failed.emit(problem_of(error))
+        self._lane.run(lambda: save_settings(self._path, value), None, self.failed.emit)

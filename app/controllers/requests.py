@@ -8,14 +8,14 @@ from app.conversation.actions import Turn, messages_ahead
 from app.conversation.tree import Conversation, Generation, Setup
 from app.viewmodels.models import ModelStatus
 from app.words import problems as words
-from engine.errors import NoModelError, UserFixableError
+from engine.errors import EngineError
 from engine.types import ConversationId, Message, ModelFacts, Problem, Request, RequestId, Role
 
 MAX_TOKENS = 4096
 LONG_DRAFT = 400  # characters; a shorter one is read before anyone could see that it is
 
 
-class OtherModelError(UserFixableError):
+class OtherModelError(EngineError):
     """Another model would take what is there for something else."""
 
     title = words.OTHER_MODEL
@@ -109,5 +109,6 @@ def generation_of(request: Request, facts: ModelFacts) -> Generation:
 
 
 def problem_with(status: ModelStatus) -> Problem:
-    """Why nothing answers."""
-    return status.problem or NoModelError(words.NO_MODEL).problem
+    """Return why nothing answers: a model that is neither ready nor on its way has failed."""
+    assert status.problem is not None
+    return status.problem
