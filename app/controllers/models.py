@@ -113,8 +113,7 @@ class ModelsController(QObject):
 
     def choose(self, path: Path) -> None:
         """Load this model and remember it."""
-        value = self._preferences.value
-        self._preferences.set(replace(value, model_path=str(path)))
+        self._preferences.change(model_path=str(path))
         self._load(path)
 
     def add_folder(self, folder: Path) -> None:
@@ -130,7 +129,7 @@ class ModelsController(QObject):
 
     def _look_in(self, folders: tuple[str, ...]) -> None:
         """From now on, and at once."""
-        self._preferences.set(replace(self._preferences.value, model_folders=folders))
+        self._preferences.change(model_folders=folders)
         self._fingerprint = ""
         self.refresh()
 
