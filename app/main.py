@@ -18,7 +18,7 @@ from app.controllers.core import Core, Seams
 from app.controllers.origin import SystemOrigin
 from app.options import Options
 from app.paths import Paths
-from app.settings import load_settings
+from app.settings import Settings, load_settings
 from app.store.conversations import open_store
 from app.theme.icons import app_icon
 from app.theme.palette import Theme
@@ -56,19 +56,8 @@ def open_window(
     app = make_application()
     garbage = GarbageSearch(app)
     theme = Theme(app, loaded.settings.appearance)
-    config = EngineConfig(on_cpu=options.selftest is not None and options.selftest.on_cpu)
     origin = SystemOrigin()
-    core = Core(
-        Seams(
-            make_engine=lambda on_event: Engine(config, on_event),
-            open_store=lambda: open_store(paths.database, now=origin.now()),
-            catalog=LocalModels(paths),
-            origin=origin,
-            settings=loaded.settings,
-            settings_path=paths.settings,
-            model=options.model,
-        )
-    )
+    core = Core(make_seams(paths, options, loaded.settings, origin))
     window = MainWindow(theme, core, origin)
     catch_unexpected(window.say_problem)
     window.painted.connect(garbage.spare_all)
@@ -97,6 +86,20 @@ def open_window(
     signals.close()
     garbage.close()
     return status
+
+
+def make_seams(paths: Paths, options: Options, settings: Settings, origin: SystemOrigin) -> Seams:
+    """Return the real engine, store, catalog and clocks."""
+    config = EngineConfig(on_cpu=options.selftest is not None and options.selftest.on_cpu)
+    return Seams(
+        make_engine=lambda on_event: Engine(config, on_event),
+        open_store=lambda: open_store(paths.database, now=origin.now()),
+        catalog=LocalModels(paths),
+        origin=origin,
+        settings=settings,
+        settings_path=paths.settings,
+        model=options.model,
+    )
 
 
 def tell(problem: Problem) -> None:
