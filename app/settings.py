@@ -138,14 +138,13 @@ def _from_json(parsed: dict[str, object]) -> Settings:
 def _read(value: object, default: object) -> object:
     """Return the value if it is of its default's kind, else the default."""
     match default:
-        case None:
-            return value if isinstance(value, str) else None
-        case tuple():
-            items = cast("list[object]", value) if isinstance(value, list) else []
+        case None if isinstance(value, str):
+            return value
+        case tuple() if isinstance(value, list):
+            items = cast("list[object]", value)
             return tuple(item for item in items if isinstance(item, str))
-        case Appearance():
-            is_one = isinstance(value, str) and value in set(Appearance)
-            return Appearance(value) if is_one else default
+        case Appearance() if isinstance(value, str) and value in set(Appearance):
+            return Appearance(value)
         case _:
             # isinstance would take true for the number 1
             return value if type(value) is type(default) else default
