@@ -266,7 +266,7 @@ class IdleStopped:
 
 
 class Answer:
-    """The event that ends a command which asks for one."""
+    """An event that a caller waits for after a command: AwaitIdle, Verify, Evict, Forget and the like."""
 
     __slots__ = ()
 

@@ -21,7 +21,7 @@ from engine.types import Problem
 
 
 class OpeningEndedError(EngineError):
-    """The app ends while a file is imported; no user reads this."""
+    """The app ends while a file is imported. This stops the import and is never shown."""
 
 
 class Opening(QObject):
