@@ -15,7 +15,7 @@ from engine.events import (
     Forget,
     LoadModel,
     Pin,
-    Prewarm,
+    ReadAhead,
     SetIdleWork,
     Show,
     Submit,
@@ -64,7 +64,7 @@ class EngineCommands(Protocol):
     ) -> None:
         """Read these messages while idle; without any, read nothing ahead for this conversation."""
         self.send(
-            Prewarm(
+            ReadAhead(
                 conversation_id=conversation_id,
                 messages=messages,
                 is_draft=is_draft,

@@ -33,7 +33,7 @@ from engine.events import (
     ModelLoading,
     ModelUnloaded,
     Pin,
-    Prewarm,
+    ReadAhead,
     ReportStatistics,
     RequestFailed,
     RequestFinished,
@@ -189,7 +189,7 @@ class EngineCore:
                 self._stopping = True
             case Pin():
                 self._pin(command)
-            case Prewarm() | Show() | SetIdleWork() | AwaitIdle():
+            case ReadAhead() | Show() | SetIdleWork() | AwaitIdle():
                 if isinstance(command, Show):
                     self._scheduler.shown = command.conversation_id
                 self._idler.obey(command)
@@ -369,7 +369,7 @@ class EngineCore:
         self._end(sequence)
         self._records.keep(sequence)
         try:
-            upcoming = self._runner.settle(sequence)
+            upcoming = self._runner.publish_turn(sequence)
         except Exception:
             log.exception("state of %s is lost", sequence.request.conversation_id)
             self._abandon(sequence)
@@ -378,7 +378,7 @@ class EngineCore:
             # What was asked for before this turn is out of date.
             self._idler.drop(sequence.request.conversation_id)
         if upcoming is not None:
-            self._idler.put(upcoming)
+            self._idler.queue_read_ahead(upcoming)
 
     def _abandon(self, sequence: Sequence) -> None:
         """Whatever happens here, the request still gets its end."""

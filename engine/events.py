@@ -78,7 +78,7 @@ class Show(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prewarm(Command):
+class ReadAhead(Command):
     """Read ahead for a conversation while idle; a newer one for it takes the older one's place.
 
     messages end with a reply (what the next turn's prompt will begin with is read), or with a user

@@ -18,7 +18,7 @@ from engine.events import (
     IdleReached,
     IdleStopped,
     IdleWorking,
-    Prewarm,
+    ReadAhead,
     SetIdleWork,
     Show,
 )
@@ -59,7 +59,7 @@ class IdleJob(Protocol):
 class IdleWorker(Protocol):
     """Makes jobs for the model that is loaded."""
 
-    def read_ahead(self, task: Prewarm, *, displaces: bool) -> IdleJob | None:
+    def read_ahead(self, task: ReadAhead, *, displaces: bool) -> IdleJob | None:
         """None if all of it is there, or if there is no room.
 
         displaces: what matters less than this conversation may make room.
@@ -75,9 +75,9 @@ class IdleQueue:
     """What is to be read ahead: one task a conversation, the newest."""
 
     def __init__(self) -> None:
-        self._tasks: dict[ConversationId, Prewarm] = {}
+        self._tasks: dict[ConversationId, ReadAhead] = {}
 
-    def put(self, task: Prewarm) -> None:
+    def queue_read_ahead(self, task: ReadAhead) -> None:
         self._tasks.pop(task.conversation_id, None)
         self._tasks[task.conversation_id] = task
         if len(self._tasks) > _MAX_TASKS:
@@ -89,7 +89,7 @@ class IdleQueue:
     def clear(self) -> None:
         self._tasks.clear()
 
-    def first(self, shown: ConversationId | None, *, on_battery: bool) -> Prewarm | None:
+    def first(self, shown: ConversationId | None, *, on_battery: bool) -> ReadAhead | None:
         """The shown conversation's task, else the newest; on battery no other and no draft."""
         task = self._tasks.get(shown) if shown is not None else None
         if on_battery:
@@ -119,7 +119,7 @@ class Idler:
         self._queue = IdleQueue()
         self._shown: ConversationId | None = None
         self._job: IdleJob | None = None
-        self._task: Prewarm | None = None  # what the job is for
+        self._task: ReadAhead | None = None  # what the job is for
         self._is_said = False  # an IdleWorking awaits its IdleStopped
         self._num_awaiting = 0
         self.worker: IdleWorker | None = None  # None while no model is loaded
@@ -131,10 +131,10 @@ class Idler:
         is_working = self._job is not None or self._next() is not None
         return has_to_speak or is_working or self._is_audit_due()
 
-    def obey(self, command: Prewarm | Show | SetIdleWork | AwaitIdle) -> None:
+    def obey(self, command: ReadAhead | Show | SetIdleWork | AwaitIdle) -> None:
         match command:
-            case Prewarm():
-                self.put(command)
+            case ReadAhead():
+                self.queue_read_ahead(command)
             case Show(conversation_id):
                 self._shown = conversation_id
             case SetIdleWork(enabled):
@@ -144,7 +144,7 @@ class Idler:
             case AwaitIdle():
                 self._num_awaiting += 1
 
-    def put(self, task: Prewarm) -> None:
+    def queue_read_ahead(self, task: ReadAhead) -> None:
         """Queue a read-ahead in place of an older one for the same conversation."""
         if not task.messages:
             self.drop(task.conversation_id)
@@ -155,13 +155,13 @@ class Idler:
             # It would take the place of the reply's read-ahead, which is done on battery too.
             return
         self._end_job_of(task.conversation_id)
-        self._queue.put(task)
+        self._queue.queue_read_ahead(task)
 
     def pause(self) -> None:
         """Something else comes first. What is fed stays; the rest waits in the queue."""
         self._has_worked = True
         if self._task is not None:
-            self._queue.put(self._task)
+            self._queue.queue_read_ahead(self._task)
         self._end_job()
         self._say_stopped()
 
@@ -192,7 +192,7 @@ class Idler:
             self._advance(self._job)
         return True
 
-    def _next(self) -> Prewarm | None:
+    def _next(self) -> ReadAhead | None:
         if not self._enabled or self.worker is None:
             return None
         return self._queue.first(self._shown, on_battery=self._on_battery())
@@ -202,7 +202,7 @@ class Idler:
         is_for_shown = job.kind is IdleKind.READ_AHEAD and job.conversation_id == self._shown
         return not is_for_shown and self._on_battery()
 
-    def _start(self, task: Prewarm) -> None:
+    def _start(self, task: ReadAhead) -> None:
         assert self.worker is not None
         worker = self.worker
         displaces = task.conversation_id == self._shown

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 import psutil
 
 from engine.catalog import choose, scan
-from engine.catalog.card import ModelCard, Source
+from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.starter import ensure_starter, find_starter, starter_folder
 from engine.errors import ModelFolderError
 
@@ -118,7 +118,7 @@ class LocalModels:
     def _open_folder(self, path: Path, folders: tuple[str, ...]) -> OpenedModel:
         place = os.path.realpath(path)
         listed = [card for card in self.scan(folders) if _lies_in(card, place)]
-        cards = listed or list(scan.scan([scan.Root(path, Source.FOLDER)]))
+        cards = listed or list(scan.scan([scan.Root(path, ModelSource.FOLDER)]))
         usable = tuple(card for card in cards if card.usable)
         if not cards:
             raise _no_model(path)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import mlx.core as mx
 
-from engine.cache.radix import Run
+from engine.cache.radix import TokenRun
 from engine.cache.trees import evaluate
 from engine.chat.check import prompt_fault
 from engine.chat.template import Thoughts
@@ -34,7 +34,7 @@ class Record:
     tokens of the prompt are those of a reply that went on.
     """
 
-    fed: Run
+    fed: TokenRun
     prompt_ids: tuple[int, ...]
     num_begun: int
     output_ids: tuple[int, ...]
@@ -116,8 +116,8 @@ def _replay_difference(model: LoadedModel, record: Record) -> float:
     """Against an empty engine that repeats the same passes; 0 if every bit is the same."""
     largest = 0.0
     first = len(record.prompt_ids)
-    for n_tokens, cold in replay(model.adapter, model.adapter.new_caches(), record.fed):
-        if cold is not None and n_tokens >= first and n_tokens - first < len(record.rows):
-            ours = record.rows[n_tokens - first]
+    for num_tokens, cold in replay(model.adapter, model.adapter.new_caches(), record.fed):
+        if cold is not None and num_tokens >= first and num_tokens - first < len(record.rows):
+            ours = record.rows[num_tokens - first]
             largest = max(largest, relative_difference(ours, cold))
     return largest

@@ -45,15 +45,15 @@ MUTATIONS = (
     Mutation(
         "a snapshot of another token is restored",
         "engine/cache/hot.py",
-        "and (snapshot is None or snapshot.n_tokens == n_tokens)",
+        "and (snapshot is None or snapshot.num_tokens == num_tokens)",
         "and True",
         FAULTS,
     ),
     Mutation(
         "a snapshot claims one token less",
         "engine/cache/prefix_cache.py",
-        "capture(lease.hot.leaves.aux, lease.hot.n_tokens, kind, logits)",
-        "capture(lease.hot.leaves.aux, lease.hot.n_tokens - 1, kind, logits)",
+        "capture(lease.hot.leaves.aux, lease.hot.num_tokens, kind, logits)",
+        "capture(lease.hot.leaves.aux, lease.hot.num_tokens - 1, kind, logits)",
     ),
     Mutation(
         "the last token is restored without its logits",
@@ -65,8 +65,8 @@ MUTATIONS = (
     Mutation(
         "K/V is not cut before it is written on",
         "engine/cache/kv.py",
-        "leaf.trim(leaf.offset - n_tokens)",
-        "leaf.offset = n_tokens if leaf.offset == n_tokens else leaf.offset",
+        "leaf.trim(leaf.offset - num_tokens)",
+        "leaf.offset = num_tokens if leaf.offset == num_tokens else leaf.offset",
     ),
     Mutation(
         "lent K/V is overwritten without being copied out",

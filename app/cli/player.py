@@ -35,8 +35,8 @@ from app.conversation.actions import (
 )
 from app.conversation.tree import (
     Conversation,
+    MessageNode,
     MessageStatus,
-    Node,
     NodeId,
     finish_reply,
     new_conversation,
@@ -315,7 +315,7 @@ def _last_reply(conv: Conversation, step: Regenerate | Continue) -> NodeId:
     return replies[-1].node_id
 
 
-def _nth(conv: Conversation, role: Role, number: int) -> Node:
+def _nth(conv: Conversation, role: Role, number: int) -> MessageNode:
     nodes = [node for node in shown_path(conv) if node.role is role]
     if not 1 <= number <= len(nodes):
         raise ScriptError(f"message {number} of {len(nodes)} does not exist")

@@ -124,21 +124,21 @@ class _Fields:
     def __init__(self, values: dict[str, object]) -> None:
         self._values = values
 
-    def take(self, key: str, kind: type[T]) -> T:
+    def pop(self, key: str, kind: type[T]) -> T:
         if key not in self._values:
             raise ScriptError(f"{key!r} is missing")
         if kind is float and isinstance(self._values[key], int):
             self._values[key] = float(cast("int", self._values[key]))
         return self._checked(key, self._values.pop(key), kind)
 
-    def take_or(self, key: str, kind: type[T], default: T) -> T:
+    def pop_or(self, key: str, kind: type[T], default: T) -> T:
         if self._values.get(key) is None:
             self._values.pop(key, None)
             return default
-        return self.take(key, kind)
+        return self.pop(key, kind)
 
     def optional(self, key: str, kind: type[T]) -> T | None:
-        return self.take(key, kind) if self._values.get(key) is not None else None
+        return self.pop(key, kind) if self._values.get(key) is not None else None
 
     def end(self) -> None:
         unknown = [key for key, value in self._values.items() if value is not None]
@@ -173,7 +173,7 @@ def parse_step(line: str) -> ScriptStep:
     if not isinstance(values, dict):
         raise ScriptError("a step is a JSON object")
     fields = _Fields(cast("dict[str, object]", values))
-    op = fields.take("op", str)
+    op = fields.pop("op", str)
     parse = _PARSERS.get(op)
     if parse is None:
         raise ScriptError(f"unknown op {op!r}")
@@ -184,14 +184,14 @@ def parse_step(line: str) -> ScriptStep:
 
 def _generate(fields: _Fields) -> Generate:
     generate = Generate(
-        max_tokens=fields.take_or("max_tokens", int, 64),
-        temperature=fields.take_or("temperature", float, 0.0),
-        seed=fields.take_or("seed", int, 0),
+        max_tokens=fields.pop_or("max_tokens", int, 64),
+        temperature=fields.pop_or("temperature", float, 0.0),
+        seed=fields.pop_or("seed", int, 0),
         thinking=fields.optional("thinking", bool),
-        keep_thinking=fields.take_or("keep_thinking", bool, default=False),
+        keep_thinking=fields.pop_or("keep_thinking", bool, default=False),
         stop_after=fields.optional("stop_after", int),
         reply=_forced(fields),
-        wait=fields.take_or("wait", bool, default=True),
+        wait=fields.pop_or("wait", bool, default=True),
     )
     if generate.max_tokens < 1 or (generate.stop_after is not None and generate.stop_after < 1):
         raise ScriptError("'max_tokens' and 'stop_after' count from 1")
@@ -207,44 +207,44 @@ def _forced(fields: _Fields) -> ForcedReply | None:
     if not isinstance(values, dict):
         raise ScriptError("'reply' must be an object")
     inner = _Fields(cast("dict[str, object]", values))
-    reply = ForcedReply(text=inner.take("text", str), reasoning=inner.take_or("reasoning", str, ""))
+    reply = ForcedReply(text=inner.pop("text", str), reasoning=inner.pop_or("reasoning", str, ""))
     inner.end()
     return reply
 
 
 def _send(fields: _Fields) -> Send:
     return Send(
-        chat=fields.take("chat", str), text=fields.take("text", str), generate=_generate(fields)
+        chat=fields.pop("chat", str), text=fields.pop("text", str), generate=_generate(fields)
     )
 
 
 def _edit(fields: _Fields) -> Edit:
     return Edit(
-        chat=fields.take("chat", str),
-        message=fields.take("message", int),
-        text=fields.take("text", str),
+        chat=fields.pop("chat", str),
+        message=fields.pop("message", int),
+        text=fields.pop("text", str),
         generate=_generate(fields),
     )
 
 
 def _switch(fields: _Fields) -> SwitchBranch:
     return SwitchBranch(
-        chat=fields.take("chat", str),
-        message=fields.take("message", int),
-        version=fields.take("version", int),
-        of=VersionOf(fields.take("of", str)),
+        chat=fields.pop("chat", str),
+        message=fields.pop("message", int),
+        version=fields.pop("version", int),
+        of=VersionOf(fields.pop("of", str)),
     )
 
 
 _PARSERS: dict[str, Callable[[_Fields], ScriptStep]] = {
-    "system": lambda f: System(chat=f.take("chat", str), text=f.take("text", str)),
+    "system": lambda f: System(chat=f.pop("chat", str), text=f.pop("text", str)),
     "send": _send,
-    "regenerate": lambda f: Regenerate(chat=f.take("chat", str), generate=_generate(f)),
-    "continue": lambda f: Continue(chat=f.take("chat", str), generate=_generate(f)),
+    "regenerate": lambda f: Regenerate(chat=f.pop("chat", str), generate=_generate(f)),
+    "continue": lambda f: Continue(chat=f.pop("chat", str), generate=_generate(f)),
     "edit": _edit,
     "switch_branch": _switch,
-    "forget": lambda f: ForgetChat(chat=f.take("chat", str)),
-    "evict": lambda f: EvictState(what=EvictWhat(f.take("what", str))),
+    "forget": lambda f: ForgetChat(chat=f.pop("chat", str)),
+    "evict": lambda f: EvictState(what=EvictWhat(f.pop("what", str))),
     "reload": lambda _: Plain.RELOAD,
     "idle": lambda _: Plain.IDLE,
     "join": lambda _: Plain.JOIN,

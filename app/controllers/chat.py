@@ -126,7 +126,7 @@ class ChatController(QObject):
     def _give_back(self, conversation_id: ConversationId, text: str) -> None:
         """What was to be sent comes before what is being typed."""
         draft = self._desk.get(conversation_id).draft
-        self._desk.put_draft(conversation_id, join_texts(text, draft))
+        self._desk.save_draft(conversation_id, join_texts(text, draft))
         self.refused.emit(Refusal(conversation_id, text, None))
 
     def edit(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> bool:
@@ -185,7 +185,7 @@ class ChatController(QObject):
         self._put(replace(self._desk.get(conversation_id), setup=setup))
 
     def save_draft(self, conversation_id: ConversationId, draft: str) -> None:
-        self._desk.put_draft(conversation_id, draft)
+        self._desk.save_draft(conversation_id, draft)
         self.draft_saved.emit(conversation_id)
 
     def _note_deletion(
@@ -209,7 +209,7 @@ class ChatController(QObject):
         self.restored.emit(conversation.conversation_id)
 
     def _put(self, conversation: Conversation) -> None:
-        self._desk.put(conversation)
+        self._desk.save(conversation)
         self.next_turn_changed.emit(conversation.conversation_id)
 
     def _begin(self, conversation_id: ConversationId, text: str, plan: Plan) -> bool:
@@ -224,7 +224,7 @@ class ChatController(QObject):
         if status.facts is None and not status.will_be_ready:
             self.refused.emit(Refusal(conversation_id, "", problem_with(status)))
             return False
-        self._turns.begin(turn, text)
+        self._turns.start_turn(turn, text)
         return True
 
     def _new_ids(self) -> TurnIds:

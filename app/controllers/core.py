@@ -17,14 +17,14 @@ from app.bridge.tasks import TaskLane
 from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.exports import Exports
-from app.controllers.idle import Idle
+from app.controllers.idle import IdleController
 from app.controllers.library import LibraryController
 from app.controllers.models import Catalog, ModelsController
 from app.controllers.opening import Opening
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.presets import PresetsController
-from app.controllers.read_ahead import ReadAhead
+from app.controllers.read_ahead import ReadAheadController
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.settings import Settings
@@ -69,8 +69,8 @@ class Core(QObject):
             self.store, self.desk, self.turns, self.presets, self.undo, seams.origin
         )
         self.library.selected.connect(self.preferences.set_selected)
-        self.idle = Idle(self.bridge, self.preferences)
-        self.read_ahead = ReadAhead(
+        self.idle = IdleController(self.bridge, self.preferences)
+        self.read_ahead = ReadAheadController(
             self.bridge, self.desk, self.turns, self.models, self.library, self.chat
         )
         for source in (

@@ -22,7 +22,7 @@ RETRY_MS = 5000
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _UnacceptedTurn:
     """A turn that is not accepted: the value without it, and what the person typed for it."""
 
     before: Conversation
@@ -46,7 +46,7 @@ class Desk(QObject):
         super().__init__(parent)
         self._store = store
         self._open: dict[ConversationId, Conversation] = {}
-        self._held: dict[ConversationId, _Held] = {}
+        self._held: dict[ConversationId, _UnacceptedTurn] = {}
         self._queued: dict[ConversationId, str] = {}
         self._reading: dict[ConversationId, list[_Waiter]] = {}
         self.shown: ConversationId | None = None  # stays in memory, too
@@ -87,13 +87,13 @@ class Desk(QObject):
         if conversation_id not in self._open:
             self._read(conversation_id)
 
-    def put(self, conversation: Conversation) -> None:
+    def save(self, conversation: Conversation) -> None:
         """Replace the value and save it."""
         self._open[conversation.conversation_id] = conversation
         self._save(conversation.conversation_id)
         self.changed.emit(conversation.conversation_id)
 
-    def put_draft(self, conversation_id: ConversationId, draft: str) -> None:
+    def save_draft(self, conversation_id: ConversationId, draft: str) -> None:
         """Replace the draft; only its first and last words make a difference to the lists."""
         before = self._open[conversation_id]
         if draft == before.draft:
@@ -106,8 +106,8 @@ class Desk(QObject):
     def hold(self, conversation: Conversation, text: str) -> None:
         """Show a value whose newest turn is not accepted; save the text only."""
         conversation_id = conversation.conversation_id
-        self._held[conversation_id] = _Held(self._open[conversation_id], text)
-        self.put(conversation)
+        self._held[conversation_id] = _UnacceptedTurn(self._open[conversation_id], text)
+        self.save(conversation)
 
     def accept(self, conversation_id: ConversationId) -> None:
         """The held turn is part of the conversation from now on."""
@@ -118,7 +118,7 @@ class Desk(QObject):
         """The held turn never was; its text is in the draft."""
         value = self._without_turn(self._open[conversation_id])
         del self._held[conversation_id]
-        self.put(value)
+        self.save(value)
 
     def queue(self, conversation_id: ConversationId, text: str) -> None:
         """Keep a message that is to be sent later, behind what waits there already; it is no draft now."""

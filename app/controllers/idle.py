@@ -12,7 +12,7 @@ from engine.events import IdleWorking
 HOLD_MS = 500  # shorter work, and shorter pauses in it, are not shown
 
 
-class Idle(QObject):
+class IdleController(QObject):
     """note is empty while there is nothing to say."""
 
     note_changed = Signal()

@@ -151,14 +151,14 @@ class LibraryController(QObject):
     def _lay_out_new(self) -> ConversationId:
         conversation_id = ConversationId(self._origin.new_id())
         conversation = new_conversation(conversation_id, now=self._origin.now())
-        self._blank = self._presets.begin(conversation)
+        self._blank = self._presets.begin_conversation(conversation)
         self._desk.add(self._blank)
         return conversation_id
 
     def _on_presets_changed(self) -> None:
         """A conversation that nobody has touched begins as another one would now."""
         if self._is_blank(self._desk.get(self.current)):
-            self._blank = self._presets.begin(self._blank)
+            self._blank = self._presets.begin_conversation(self._blank)
             self._desk.add(self._blank)
             self.list_changed.emit()
 
@@ -183,7 +183,7 @@ class LibraryController(QObject):
         """Change a conversation, which may have to be read for that."""
         self._desk.open(
             conversation_id,
-            lambda conversation: self._desk.put(change(conversation)),
+            lambda conversation: self._desk.save(change(conversation)),
             self.failed.emit,
         )
 

@@ -35,12 +35,12 @@ class PresetsController(QObject):
         """Read them; there are none until then."""
         self._store.run(lambda store: store.presets.load(), self._on_loaded)
 
-    def begin(self, conversation: Conversation) -> Conversation:
+    def begin_conversation(self, conversation: Conversation) -> Conversation:
         """An empty conversation as one begins with the model in use."""
         name = self.value.by_model.get(self._model_path, "")
         return apply_preset(conversation, self.value.by_name.get(name, Preset(name="")))
 
-    def put(self, preset: Preset) -> None:
+    def save_preset(self, preset: Preset) -> None:
         """Keep a preset, in place of one of that name."""
         earlier = self.value.by_name.get(preset.name, preset)
         self._put(preset)
@@ -49,7 +49,7 @@ class PresetsController(QObject):
 
     def _put(self, preset: Preset) -> None:
         self._take(replace(self.value, by_name={**self.value.by_name, preset.name: preset}))
-        self._write(lambda store: store.put(preset))
+        self._write(lambda store: store.save_preset(preset))
 
     def _on_loaded(self, stored: Presets) -> None:
         """What was kept here meanwhile is newer."""

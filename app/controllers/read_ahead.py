@@ -17,7 +17,7 @@ from engine.types import ConversationId, ModelFacts
 STAY_MS = 400  # who leafs through chats does not stay this long
 
 
-class ReadAhead(QObject):
+class ReadAheadController(QObject):
     """Says how things are, then what changes. After a turn the engine reads ahead by itself."""
 
     def __init__(

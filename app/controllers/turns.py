@@ -137,7 +137,7 @@ class Turns(QObject):
         running = self._find(conversation_id)
         return None if running is None else running.reply_id
 
-    def begin(self, turn: Turn, text: str) -> None:
+    def start_turn(self, turn: Turn, text: str) -> None:
         """Show the turn and hand it to the engine, at once or when the model is ready."""
         status = self._models.status
         running = _Running(
@@ -191,7 +191,7 @@ class Turns(QObject):
         )
         running.facts = facts
         generation = generation_of(request, facts)
-        self._desk.put(set_generation(conversation, running.reply_id, generation))
+        self._desk.save(set_generation(conversation, running.reply_id, generation))
         self._set_phase(running, Waiting(0))
         self._engine.submit(request)
 
@@ -237,7 +237,7 @@ class Turns(QObject):
         now = self._origin.tick()
         if live.num_tokens == 0 and running.planned is not None:
             self._set_phase(running, running.planned)
-        live.append(delta.channel, delta.text, num_tokens=delta.num_tokens, now=now)
+        live.append_delta(delta.channel, delta.text, num_tokens=delta.num_tokens, now=now)
         if not self._saver.isActive():
             self._saver.start()
         self.text_arrived.emit(running.reply_id, delta.channel, delta.text)
@@ -278,7 +278,7 @@ class Turns(QObject):
 
     def _end(self, running: _Running, conversation: Conversation) -> None:
         self._drop(running)
-        self._desk.put(conversation)
+        self._desk.save(conversation)
         self._desk.unpin(running.conversation_id)
         self.activity_changed.emit(running.conversation_id)
 

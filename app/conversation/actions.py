@@ -12,8 +12,8 @@ from app.conversation.text import message_text, title_from
 from app.conversation.tree import (
     Conversation,
     Generation,
+    MessageNode,
     MessageStatus,
-    Node,
     NodeId,
     add_nodes,
     path_to,
@@ -112,7 +112,7 @@ def can_continue(conv: Conversation, reply_id: NodeId) -> bool:
     return is_cut and _says_something(reply) and reply_id not in conv.children
 
 
-def is_at_limit(reply: Node) -> bool:
+def is_at_limit(reply: MessageNode) -> bool:
     """Whether a reply ended because it was as long as it might be; a full context is another limit."""
     generation = reply.generation
     if generation is None or generation.finish_reason is not FinishReason.LENGTH:
@@ -137,16 +137,18 @@ def messages_ahead(conv: Conversation, draft: str = "") -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def _user_node(text: str, node_id: NodeId, parent: NodeId | None, *, now: float) -> Node:
+def _user_node(text: str, node_id: NodeId, parent: NodeId | None, *, now: float) -> MessageNode:
     if not text.strip():
         raise EmptyMessageError("")
-    return Node(
+    return MessageNode(
         node_id=node_id, parent=parent, role=Role.USER, content=message_text(text), created_at=now
     )
 
 
-def _reply_node(node_id: NodeId, user: Node, now: float, generation: Generation | None) -> Node:
-    return Node(
+def _reply_node(
+    node_id: NodeId, user: MessageNode, now: float, generation: Generation | None
+) -> MessageNode:
+    return MessageNode(
         node_id=node_id,
         parent=user.node_id,
         role=Role.ASSISTANT,
@@ -157,7 +159,7 @@ def _reply_node(node_id: NodeId, user: Node, now: float, generation: Generation 
     )
 
 
-def _plan(conv: Conversation, user: Node, reply: Node) -> Turn:
+def _plan(conv: Conversation, user: MessageNode, reply: MessageNode) -> Turn:
     is_new = user.node_id not in conv.nodes
     grown = add_nodes(conv, user, reply) if is_new else add_nodes(conv, reply)
     messages = _messages(conv.system_prompt, path_to(grown, user.node_id))
@@ -189,7 +191,7 @@ def _turn(
     )
 
 
-def _messages(system_prompt: str, path: Iterable[Node]) -> list[Message]:
+def _messages(system_prompt: str, path: Iterable[MessageNode]) -> list[Message]:
     """The messages of a branch as the model gets them.
 
     A reply that holds nothing (it failed, or was stopped before its first token) is left out. Many chat
@@ -215,7 +217,7 @@ def _add_user(messages: list[Message], content: str) -> None:
     messages.append(Message(role=Role.USER, content=content))
 
 
-def _reply_message(node: Node) -> Message:
+def _reply_message(node: MessageNode) -> Message:
     return Message(
         role=Role.ASSISTANT,
         content=node.content,
@@ -224,12 +226,12 @@ def _reply_message(node: Node) -> Message:
     )
 
 
-def _holds_something(reply: Node) -> bool:
+def _holds_something(reply: MessageNode) -> bool:
     # An answer that the model itself left empty counts: the engine holds the state after it.
     return reply.status is MessageStatus.COMPLETE or _says_something(reply)
 
 
-def _says_something(reply: Node) -> bool:
+def _says_something(reply: MessageNode) -> bool:
     # Tokens without text count: half a character was generated.
     has_tokens = reply.reply is not None and bool(reply.reply.token_bytes)
     return has_tokens or bool(reply.content or reply.reasoning)

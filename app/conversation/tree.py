@@ -89,7 +89,7 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class MessageNode:
     """One version of one message. The content of a streaming reply is empty until it ends."""
 
     node_id: NodeId
@@ -136,7 +136,7 @@ class Conversation:
     setup: Setup = field(default_factory=Setup)
     draft: str = ""
     deleted_at: float | None = None
-    nodes: Mapping[NodeId, Node] = field(default_factory=dict[NodeId, Node])
+    nodes: Mapping[NodeId, MessageNode] = field(default_factory=dict[NodeId, MessageNode])
     children: Mapping[NodeId | None, tuple[NodeId, ...]] = field(
         default_factory=dict[NodeId | None, tuple[NodeId, ...]]
     )
@@ -171,10 +171,10 @@ def summary_of(conv: Conversation) -> ConversationSummary:
     )
 
 
-def shown_path(conv: Conversation) -> tuple[Node, ...]:
+def shown_path(conv: Conversation) -> tuple[MessageNode, ...]:
     """The messages on show, first message first."""
     nodes, children, shown = conv.nodes, conv.children, conv.shown
-    path: list[Node] = []
+    path: list[MessageNode] = []
     parent: NodeId | None = None
     while versions_below := children.get(parent):
         parent = shown.get(parent, versions_below[-1])
@@ -186,9 +186,9 @@ def has_messages(conv: Conversation) -> bool:
     return None in conv.children
 
 
-def path_to(conv: Conversation, node_id: NodeId) -> tuple[Node, ...]:
+def path_to(conv: Conversation, node_id: NodeId) -> tuple[MessageNode, ...]:
     """The messages from the first one to this one, whichever are on show."""
-    path: list[Node] = []
+    path: list[MessageNode] = []
     at: NodeId | None = node_id
     while at is not None:
         path.append(conv.nodes[at])
@@ -210,7 +210,7 @@ def show_version(conv: Conversation, node_id: NodeId) -> Conversation:
     return replace(conv, shown=shown)
 
 
-def add_nodes(conv: Conversation, *added: Node) -> Conversation:
+def add_nodes(conv: Conversation, *added: MessageNode) -> Conversation:
     """Put messages into the tree, parents first, and show them."""
     nodes, children, shown = dict(conv.nodes), dict(conv.children), dict(conv.shown)
     for node in added:
@@ -287,12 +287,12 @@ def fail_reply(
     return _end_reply(conv, replace(node, content=content, reasoning=reasoning))
 
 
-def _end_reply(conv: Conversation, ended: Node) -> Conversation:
+def _end_reply(conv: Conversation, ended: MessageNode) -> Conversation:
     assert conv.nodes[ended.node_id].status is MessageStatus.STREAMING, "a reply ends once"
     return replace_node(conv, ended)
 
 
-def replace_node(conv: Conversation, node: Node) -> Conversation:
+def replace_node(conv: Conversation, node: MessageNode) -> Conversation:
     """Take another value for a message that is there."""
     return replace(conv, nodes={**conv.nodes, node.node_id: node})
 

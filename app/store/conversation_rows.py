@@ -11,7 +11,7 @@ from engine.types import ConversationId
 _ROOT = ""  # the parent of first messages: a primary key holds no NULL
 
 
-class ConversationRow(NamedTuple):
+class ConversationRecord(NamedTuple):
     """One row of conversations; the fields are the columns."""
 
     conversation_id: str
@@ -44,8 +44,8 @@ class ShownRow(NamedTuple):
     node_id: str
 
 
-def conversation_row(conv: Conversation) -> ConversationRow:
-    return ConversationRow(
+def conversation_row(conv: Conversation) -> ConversationRecord:
+    return ConversationRecord(
         conversation_id=conv.conversation_id,
         title=conv.title,
         title_is_manual=conv.title_is_manual,
@@ -60,7 +60,7 @@ def conversation_row(conv: Conversation) -> ConversationRow:
     )
 
 
-def conversation_from(row: ConversationRow) -> Conversation:
+def conversation_from(row: ConversationRecord) -> Conversation:
     """The conversation without its messages."""
     return Conversation(
         conversation_id=ConversationId(row.conversation_id),

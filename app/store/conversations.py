@@ -12,13 +12,13 @@ from pathlib import Path
 from app.conversation.tree import (
     Conversation,
     ConversationSummary,
-    Node,
+    MessageNode,
     NodeId,
     add_nodes,
 )
 from app.store import statements
 from app.store.conversation_rows import (
-    ConversationRow,
+    ConversationRecord,
     ShownRow,
     SummaryRow,
     conversation_from,
@@ -149,14 +149,14 @@ class ConversationStore:
         nodes = [node_from(row) for row in messages]
         choices = self._database.rows(statements.SELECT_SHOWN, (conversation_id,))
         shown = dict(shown_from(ShownRow._make(row)) for row in choices)
-        conv = add_nodes(conversation_from(ConversationRow._make(rows[0])), *nodes)
+        conv = add_nodes(conversation_from(ConversationRecord._make(rows[0])), *nodes)
         return replace(conv, shown=shown)
 
-    def _update_conversation(self, row: ConversationRow, old: ConversationRow) -> None:
+    def _update_conversation(self, row: ConversationRecord, old: ConversationRecord) -> None:
         changes = [None if new == was else new for new, was in zip(row, old, strict=True)]
         self._database.run(statements.UPDATE_CONVERSATION, (*changes[1:], row.conversation_id))
 
-    def _write_nodes(self, conv: Conversation, nodes: Iterable[Node]) -> None:
+    def _write_nodes(self, conv: Conversation, nodes: Iterable[MessageNode]) -> None:
         rows = (message_values(conv.conversation_id, node) for node in nodes)
         self._database.run_many(statements.PUT_MESSAGE, rows)
 

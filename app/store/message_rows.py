@@ -12,7 +12,7 @@ from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from app.conversation.tree import Generation, MessageStatus, Node, NodeId
+from app.conversation.tree import Generation, MessageNode, MessageStatus, NodeId
 from app.store.codec import from_json_or_none, to_json
 from app.store.database import Value
 from engine.types import (
@@ -87,7 +87,7 @@ _NO_TOKENS = (None,) * len(TokensRow._fields)
 _NO_USAGE = (None,) * len(UsageRow._fields)
 
 
-def message_values(conversation_id: ConversationId, node: Node) -> tuple[Value, ...]:
+def message_values(conversation_id: ConversationId, node: MessageNode) -> tuple[Value, ...]:
     """One value for each of COLUMNS."""
     how, reply = node.generation, node.reply
     usage = how and how.usage
@@ -110,11 +110,11 @@ def message_values(conversation_id: ConversationId, node: Node) -> tuple[Value, 
     return (*row, *tokens, *(_NO_USAGE if usage is None else _usage_row(usage)))
 
 
-def node_from(values: tuple[Value, ...]) -> Node:
+def node_from(values: tuple[Value, ...]) -> MessageNode:
     """The node of a row with COLUMNS."""
     row = MessageRow._make(values[:_TOKENS_AT])
     has_tokens = values[_TOKENS_AT] is not None
-    return Node(
+    return MessageNode(
         node_id=NodeId(row.node_id),
         parent=None if row.parent is None else NodeId(row.parent),
         role=_ROLES[row.role],

@@ -38,7 +38,7 @@ class PresetStore:
         by_model = {str(path): str(name) for path, name in self._database.rows(_SELECT_MODELS)}
         return Presets(by_name=by_name, by_model=by_model)
 
-    def put(self, preset: Preset) -> None:
+    def save_preset(self, preset: Preset) -> None:
         """Keep a preset, in place of one of that name."""
         self._database.run(_PUT, (preset.name, preset.system_prompt, to_json(preset.setup)))
 

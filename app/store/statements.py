@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.store.conversation_rows import ConversationRow, ShownRow, SummaryRow
+from app.store.conversation_rows import ConversationRecord, ShownRow, SummaryRow
 from app.store.message_rows import COLUMNS as MESSAGE_COLUMNS
 
 
@@ -19,8 +19,10 @@ def _assign(pattern: str, columns: tuple[str, ...]) -> str:
     return ", ".join(pattern.format(column) for column in columns)
 
 
-INSERT_CONVERSATION = _insert("conversations", ConversationRow._fields)
-SELECT_CONVERSATION = _select("conversations", ConversationRow._fields, "WHERE conversation_id = ?")
+INSERT_CONVERSATION = _insert("conversations", ConversationRecord._fields)
+SELECT_CONVERSATION = _select(
+    "conversations", ConversationRecord._fields, "WHERE conversation_id = ?"
+)
 SELECT_SUMMARIES = _select(
     "conversations",
     SummaryRow._fields,
@@ -28,7 +30,7 @@ SELECT_SUMMARIES = _select(
 )
 # Takes a value for each column but the id, then the id. NULL leaves a column as it is: none that is changed this way
 # ever goes back to NULL.
-_CHANGES = _assign("{0} = coalesce(?, {0})", ConversationRow._fields[1:])
+_CHANGES = _assign("{0} = coalesce(?, {0})", ConversationRecord._fields[1:])
 UPDATE_CONVERSATION = f"UPDATE conversations SET {_CHANGES} WHERE conversation_id = ?"  # noqa: S608 - only constants
 SET_DELETED_AT = "UPDATE conversations SET deleted_at = ? WHERE conversation_id = ?"
 PURGE = "DELETE FROM conversations WHERE deleted_at <= ?"

@@ -14,14 +14,14 @@ from typing import cast
 from app.theme.tokens import Colors
 
 
-class Kind(StrEnum):
+class PaintKind(StrEnum):
     """What is painted on a background."""
 
     TEXT = "text"
     MARK = "mark"  # an icon, a dot, a ring, the border of a control, the mark of the focus
 
 
-MIN_CONTRAST = {Kind.TEXT: 4.5, Kind.MARK: 3.0}
+MIN_CONTRAST = {PaintKind.TEXT: 4.5, PaintKind.MARK: 3.0}
 
 # What others are painted on: to lay one on another is not to write.
 SURFACES = frozenset(
@@ -45,7 +45,7 @@ class Pair:
     ink: str
     background: str
     over: str = "canvas"
-    kind: Kind = Kind.TEXT
+    kind: PaintKind = PaintKind.TEXT
 
 
 TRANSCRIPT_PAIRS = (
@@ -102,7 +102,7 @@ CONTROL_PAIRS = (
 
 
 def _marks(ink: str, *backgrounds: str) -> tuple[Pair, ...]:
-    return tuple(Pair(ink, background, kind=Kind.MARK) for background in backgrounds)
+    return tuple(Pair(ink, background, kind=PaintKind.MARK) for background in backgrounds)
 
 
 MARK_PAIRS = (

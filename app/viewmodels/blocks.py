@@ -12,7 +12,7 @@ from enum import Enum, Flag, StrEnum, auto
 LINE_BREAK = "\u2028"  # a hard line break within a text block
 
 
-class Mark(Flag):
+class TextMark(Flag):
     """How a span is set."""
 
     NONE = 0
@@ -25,11 +25,11 @@ class Mark(Flag):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TextSpan:
     """A run of text of one look; of a formula the LaTeX. link is a URL or empty."""
 
     text: str
-    marks: Mark = Mark.NONE
+    marks: TextMark = TextMark.NONE
     link: str = ""
 
 
@@ -56,7 +56,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceRange:
     """A half-open range of the Markdown source."""
 
     start: int
@@ -67,7 +67,7 @@ class Source:
 class Block:
     """A leaf. The outermost `joined` frames are shared with the block before."""
 
-    source: Source
+    source: SourceRange
     frames: tuple[Frame, ...] = ()
     joined: int = 0
 
@@ -76,7 +76,7 @@ class Block:
 class TextBlock(Block):
     """A paragraph (level 0) or a heading (level 1 to 6)."""
 
-    spans: tuple[Span, ...]
+    spans: tuple[TextSpan, ...]
     level: int = 0
 
     @property
@@ -112,7 +112,7 @@ class Align(StrEnum):
 class Cell:
     """One table cell."""
 
-    spans: tuple[Span, ...]
+    spans: tuple[TextSpan, ...]
 
     @property
     def text(self) -> str:

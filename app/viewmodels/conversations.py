@@ -24,7 +24,7 @@ NO_PARENT = QModelIndex()
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class ListHeading:
     """A section label; it can't be selected."""
 
     text: str
@@ -50,7 +50,7 @@ class ConversationRow:
         return ", ".join(part for part in (self.title, *notes) if part)
 
 
-Row = Heading | ConversationRow
+Row = ListHeading | ConversationRow
 
 
 def heading_of(day: date, today: date) -> str:
@@ -78,7 +78,7 @@ def make_rows(
         section = heading_of(_day(summary.updated_at), today)
         if section != heading:
             heading = section
-            rows.append(Heading(section))
+            rows.append(ListHeading(section))
         rows.append(
             ConversationRow(
                 summary.conversation_id,
@@ -166,14 +166,14 @@ class ConversationsModel(QAbstractListModel):
         role: int = Qt.ItemDataRole.DisplayRole,
     ) -> object:
         row = self._rows[index.row()]
-        text = row.text if isinstance(row, Heading) else row.title
+        text = row.text if isinstance(row, ListHeading) else row.title
         match role:
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
                 return text
             case Qt.ItemDataRole.ToolTipRole:
                 return text if isinstance(row, ConversationRow) else None
             case Qt.ItemDataRole.AccessibleTextRole:
-                return text if isinstance(row, Heading) else row.spoken
+                return text if isinstance(row, ListHeading) else row.spoken
             case _:
                 return None
 
@@ -192,7 +192,7 @@ class ConversationsModel(QAbstractListModel):
 
     @override
     def flags(self, index: QModelIndex | QPersistentModelIndex) -> Qt.ItemFlag:
-        if not index.isValid() or isinstance(self._rows[index.row()], Heading):
+        if not index.isValid() or isinstance(self._rows[index.row()], ListHeading):
             return Qt.ItemFlag.NoItemFlags
         flag = Qt.ItemFlag
         return (
@@ -204,4 +204,4 @@ class ConversationsModel(QAbstractListModel):
 
 
 def _identity(row: Row) -> str:
-    return row.text if isinstance(row, Heading) else row.conversation_id
+    return row.text if isinstance(row, ListHeading) else row.conversation_id

@@ -26,7 +26,7 @@ class Occurrence:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FindPosition:
     """Which occurrence is shown, from 1, and how many there are. Both are 0 where there is none."""
 
     number: int = 0

@@ -55,7 +55,7 @@ class HeightTree:
             self._sums[at] += change
             at += at & -at
 
-    def append(self, height: int) -> None:
+    def append_height(self, height: int) -> None:
         at = len(self._sums)
         first = at - (at & -at)
         self._heights.append(height)

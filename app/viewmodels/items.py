@@ -10,8 +10,8 @@ from app.conversation.deletion import can_delete
 from app.conversation.tree import (
     Conversation,
     Generation,
+    MessageNode,
     MessageStatus,
-    Node,
     NodeId,
     shown_path,
     versions,
@@ -110,14 +110,14 @@ def _version(conversation: Conversation, node_id: NodeId) -> Version:
     return Version(siblings.index(node_id) + 1, len(siblings))
 
 
-def _user_item(node: Node, version: Version, *, deletes: bool) -> TranscriptItem:
+def _user_item(node: MessageNode, version: Version, *, deletes: bool) -> TranscriptItem:
     return TranscriptItem(
         key=node.node_id, role=Role.USER, text=node.content, version=version, can_delete=deletes
     )
 
 
 def _reply_item(
-    node: Node, version: Version, earlier_model: str | None, *, goes_on: bool, deletes: bool
+    node: MessageNode, version: Version, earlier_model: str | None, *, goes_on: bool, deletes: bool
 ) -> TranscriptItem:
     return TranscriptItem(
         key=node.node_id,
@@ -148,7 +148,7 @@ def _live_item(stored: TranscriptItem, live: LiveReply) -> TranscriptItem:
     )
 
 
-def _cut(reply: Node) -> str:
+def _cut(reply: MessageNode) -> str:
     """Why a reply ends where it does, if not by itself; why it failed is on a card of its own."""
     if reply.status is MessageStatus.STOPPED:
         return words.STOPPED
@@ -161,7 +161,7 @@ def _cut(reply: Node) -> str:
     return words.reached_limit(limit) if is_at_limit(reply) else words.NO_ROOM
 
 
-def _figures(reply: Node, earlier_model: str | None) -> ReplyFigures | None:
+def _figures(reply: MessageNode, earlier_model: str | None) -> ReplyFigures | None:
     generation = reply.generation
     if generation is None:
         return None

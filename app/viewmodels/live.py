@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import InitVar, dataclass, field
 
-from app.conversation.tree import Node
+from app.conversation.tree import MessageNode
 from app.viewmodels.state_line import Phase
 from engine.types import Channel
 
@@ -22,7 +22,7 @@ class LiveReply:
     """
 
     phase: Phase
-    begun: InitVar[Node | None] = None
+    begun: InitVar[MessageNode | None] = None
     num_tokens: int = 0
     _content: list[str] = field(init=False)
     _reasoning: list[str] = field(init=False)
@@ -30,7 +30,7 @@ class LiveReply:
     _first_tokens: int = 0
     _last_at: float = 0.0
 
-    def __post_init__(self, begun: Node | None) -> None:
+    def __post_init__(self, begun: MessageNode | None) -> None:
         self._content = [begun.content] if begun else []
         self._reasoning = [begun.reasoning] if begun else []
 
@@ -49,7 +49,7 @@ class LiveReply:
             return None
         return (self.num_tokens - self._first_tokens) / (self._last_at - self._first_at)
 
-    def append(self, channel: Channel, text: str, *, num_tokens: int, now: float) -> None:
+    def append_delta(self, channel: Channel, text: str, *, num_tokens: int, now: float) -> None:
         (self._reasoning if channel is Channel.REASONING else self._content).append(text)
         self.num_tokens = num_tokens
         self._last_at = now

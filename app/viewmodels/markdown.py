@@ -25,17 +25,17 @@ from app.viewmodels.blocks import (
     FormulaBlock,
     Frame,
     FrameKind,
-    Mark,
     RuleBlock,
-    Source,
-    Span,
+    SourceRange,
     TableBlock,
     TextBlock,
+    TextMark,
+    TextSpan,
 )
 
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 _TASK = re.compile(r"\[([ xX])\](?:\s+|$)")
-_MARKS = {"strong": Mark.BOLD, "em": Mark.ITALIC, "s": Mark.STRIKE}
+_MARKS = {"strong": TextMark.BOLD, "em": TextMark.ITALIC, "s": TextMark.STRIKE}
 _ALIGNS = {f"text-align:{align}": align for align in Align}
 
 
@@ -66,13 +66,13 @@ class Lines:
     def start(self, line: int) -> int:
         return self._starts[line] if line < len(self._starts) else self._end
 
-    def source(self, lines: Sequence[int] | None) -> Source:
+    def source(self, lines: Sequence[int] | None) -> SourceRange:
         """Return the range of lines [first, end) without the last newline."""
         if lines is None:
-            return Source(self._end, self._end)
+            return SourceRange(self._end, self._end)
         start, end = self.start(lines[0]), self.start(lines[1])
         at_line_start = lines[1] < len(self._starts)
-        return Source(start, max(start, end - 1 if at_line_start else end))
+        return SourceRange(start, max(start, end - 1 if at_line_start else end))
 
 
 def read_blocks(
@@ -87,7 +87,7 @@ class _Container:
     """An open quote, list or list item while tokens are read. Lists have no frame."""
 
     frame: Frame | None
-    source: Source
+    source: SourceRange
     number: int | None = None  # of an ordered list's next item
     empty: bool = True
 
@@ -150,7 +150,7 @@ class _Reader:
             case _:
                 return None
 
-    def _text(self, token: Token, at: int, source: Source) -> TextBlock:
+    def _text(self, token: Token, at: int, source: SourceRange) -> TextBlock:
         spans = _spans(self._tokens[at + 1].children or ())
         if token.type == "heading_open":
             return TextBlock(source=source, spans=spans, level=int(token.tag[1:]))
@@ -173,7 +173,7 @@ class _Reader:
         parent.number += 1
         return _Container(frame, source)
 
-    def _without_task(self, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+    def _without_task(self, spans: tuple[TextSpan, ...]) -> tuple[TextSpan, ...]:
         item = self._open[-1] if self._open else None
         if item is None or not item.empty or item.frame is None or not spans:
             return spans
@@ -182,7 +182,7 @@ class _Reader:
             return spans
         item.frame = Frame(FrameKind.TASK, opens=True, checked=box[1] != " ")
         rest = spans[0].text[box.end() :]
-        return (Span(rest), *spans[1:]) if rest else spans[1:]
+        return (TextSpan(rest), *spans[1:]) if rest else spans[1:]
 
     def _table(self, start: int, end: int) -> TableBlock:
         rows: list[tuple[Cell, ...]] = []
@@ -225,7 +225,7 @@ class _Reader:
         return replace(block, frames=frames, joined=joined)
 
 
-def read_code(token: Token, source: Source) -> CodeBlock:
+def read_code(token: Token, source: SourceRange) -> CodeBlock:
     """Turn a fence or indented block into a block."""
     words = unescapeAll(token.info).split(maxsplit=1)
     text = token.content.removesuffix("\n")
@@ -233,7 +233,7 @@ def read_code(token: Token, source: Source) -> CodeBlock:
     return CodeBlock(source=source, language=language, text=text, closed=is_closed(token))
 
 
-def read_formula(token: Token, source: Source) -> Block:
+def read_formula(token: Token, source: SourceRange) -> Block:
     """Turn a formula into a block; as long as its end may come it is its source."""
     if token.info == formulas.OPEN:
         return TextBlock(source=source, spans=_verbatim(token.content))
@@ -249,14 +249,14 @@ def is_closed(token: Token) -> bool:
     return token.map[1] - token.map[0] == num_content_lines + 2
 
 
-def _verbatim(text: str) -> tuple[Span, ...]:
-    return (Span(text.strip("\n").replace("\n", LINE_BREAK)),)
+def _verbatim(text: str) -> tuple[TextSpan, ...]:
+    return (TextSpan(text.strip("\n").replace("\n", LINE_BREAK)),)
 
 
-def _spans(children: Sequence[Token]) -> tuple[Span, ...]:
+def _spans(children: Sequence[Token]) -> tuple[TextSpan, ...]:
     """Merge inline tokens into as few spans as possible."""
-    spans: list[Span] = []
-    marks = Mark.NONE
+    spans: list[TextSpan] = []
+    marks = TextMark.NONE
     links: list[str] = []
     for token in children:
         kind = token.type.rpartition("_")[0]
@@ -275,27 +275,27 @@ def _spans(children: Sequence[Token]) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-def _is_same_look(before: Span, span: Span) -> bool:
+def _is_same_look(before: TextSpan, span: TextSpan) -> bool:
     """Whether two spans are one. Two formulas side by side stay two."""
-    is_formula = Mark.FORMULA in span.marks
+    is_formula = TextMark.FORMULA in span.marks
     return not is_formula and (before.marks, before.link) == (span.marks, span.link)
 
 
-def _inline(token: Token, marks: Mark, link: str) -> Span:
+def _inline(token: Token, marks: TextMark, link: str) -> TextSpan:
     match token.type:
         case "softbreak":
-            return Span(" ", marks, link)
+            return TextSpan(" ", marks, link)
         case "hardbreak":
-            return Span(LINE_BREAK, marks, link)
+            return TextSpan(LINE_BREAK, marks, link)
         case "code_inline":
-            return Span(token.content, marks | Mark.CODE, link)
+            return TextSpan(token.content, marks | TextMark.CODE, link)
         case formulas.INLINE:
-            size = Mark.DISPLAY if formulas.is_display(token.markup) else Mark.NONE
-            return Span(token.content, marks | Mark.FORMULA | size, link)
+            size = TextMark.DISPLAY if formulas.is_display(token.markup) else TextMark.NONE
+            return TextSpan(token.content, marks | TextMark.FORMULA | size, link)
         case "image":
             address = str(token.attrs.get("src", ""))
             label = "".join(child.content for child in token.children or ())
-            return Span(label or address, marks, link or address)
+            return TextSpan(label or address, marks, link or address)
         case _:
             # As a browser shows it. A line end comes from an entity or from within a tag.
-            return Span(_BLANKS.sub(" ", token.content), marks, link)
+            return TextSpan(_BLANKS.sub(" ", token.content), marks, link)

@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from app.viewmodels import formulas
-from app.viewmodels.blocks import Block, CodeBlock, Source
+from app.viewmodels.blocks import Block, CodeBlock, SourceRange
 from app.viewmodels.markdown import (
     Lines,
     is_closed,
@@ -96,7 +96,7 @@ class MarkdownStream:
     def blocks(self) -> tuple[Block, ...]:
         return (*self._frozen, *self.tail)
 
-    def append(self, text: str) -> None:
+    def append_text(self, text: str) -> None:
         """Add text; costs as much as the tail is long, not the whole."""
         assert not self._finished, "append after finish"
         text = self._held + text
@@ -168,7 +168,7 @@ class MarkdownStream:
         return replace(
             fence.block,
             text=self._text[fence.content : content_end].removesuffix("\n"),
-            source=Source(self._tail_start, end),
+            source=SourceRange(self._tail_start, end),
             closed=closed,
         )
 
@@ -214,7 +214,7 @@ class MarkdownStream:
             return None
         if token.map is None or token.map[0] != cut.line:
             return None
-        block = read_code(token, Source(self._tail_start, len(self._text)))
+        block = read_code(token, SourceRange(self._tail_start, len(self._text)))
         marker = opening[1]
         closing = re.compile(rf" {{0,3}}{re.escape(marker)}{re.escape(marker[0])}*[ \t]*")
         return _OpenFence(block, opening.end(), marker[0], closing)

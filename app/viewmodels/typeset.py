@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
-from app.viewmodels.blocks import Mark, Span
+from app.viewmodels.blocks import TextMark, TextSpan
 
 log = logging.getLogger(__name__)
 
@@ -41,9 +41,9 @@ class Formula:
     display: bool
 
     @classmethod
-    def of(cls, span: Span) -> Formula:
+    def of(cls, span: TextSpan) -> Formula:
         """That of a span which is one."""
-        return cls(span.text, display=Mark.DISPLAY in span.marks)
+        return cls(span.text, display=TextMark.DISPLAY in span.marks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ Role = QAction.MenuRole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class MenuCommand:
     """One row. keys are Qt's standard key or a sequence, in which Ctrl is ⌘ on a Mac.
 
     A list key works only while the conversation list has the focus, so it is shown, not bound.
@@ -95,8 +95,8 @@ class Command:
 
 
 COMMANDS = (
-    Command(id=CommandId.NEW_CHAT, text=words.NEW_CHAT, menu=MenuName.FILE, keys=Keys.New),
-    Command(
+    MenuCommand(id=CommandId.NEW_CHAT, text=words.NEW_CHAT, menu=MenuName.FILE, keys=Keys.New),
+    MenuCommand(
         id=CommandId.SETTINGS,
         text=words.SETTINGS,
         menu=MenuName.FILE,
@@ -104,57 +104,61 @@ COMMANDS = (
         role=Role.PreferencesRole,
         separated=True,
     ),
-    Command(
+    MenuCommand(
         id=CommandId.CLOSE,
         text=words.CLOSE_WINDOW,
         menu=MenuName.FILE,
         keys=Keys.Close,
         separated=True,
     ),
-    Command(
+    MenuCommand(
         id=CommandId.QUIT,
         text=words.QUIT_APP,
         menu=MenuName.FILE,
         keys=Keys.Quit,
         role=Role.QuitRole,
     ),
-    Command(id=CommandId.UNDO, text=words.UNDO, menu=MenuName.EDIT, keys=Keys.Undo),
-    Command(id=CommandId.REDO, text=words.REDO, menu=MenuName.EDIT, keys=Keys.Redo),
-    Command(id=CommandId.CUT, text=words.CUT, menu=MenuName.EDIT, keys=Keys.Cut, separated=True),
-    Command(id=CommandId.COPY, text=words.COPY, menu=MenuName.EDIT, keys=Keys.Copy),
-    Command(id=CommandId.PASTE, text=words.PASTE, menu=MenuName.EDIT, keys=Keys.Paste),
-    Command(
+    MenuCommand(id=CommandId.UNDO, text=words.UNDO, menu=MenuName.EDIT, keys=Keys.Undo),
+    MenuCommand(id=CommandId.REDO, text=words.REDO, menu=MenuName.EDIT, keys=Keys.Redo),
+    MenuCommand(
+        id=CommandId.CUT, text=words.CUT, menu=MenuName.EDIT, keys=Keys.Cut, separated=True
+    ),
+    MenuCommand(id=CommandId.COPY, text=words.COPY, menu=MenuName.EDIT, keys=Keys.Copy),
+    MenuCommand(id=CommandId.PASTE, text=words.PASTE, menu=MenuName.EDIT, keys=Keys.Paste),
+    MenuCommand(
         id=CommandId.SELECT_ALL, text=words.SELECT_ALL, menu=MenuName.EDIT, keys=Keys.SelectAll
     ),
-    Command(
+    MenuCommand(
         id=CommandId.FIND,
         text=words.FIND,
         menu=MenuName.EDIT,
         keys=Keys.Find,
         separated=True,
     ),
-    Command(id=CommandId.FIND_NEXT, text=words.FIND_NEXT, menu=MenuName.EDIT, keys=Keys.FindNext),
-    Command(
+    MenuCommand(
+        id=CommandId.FIND_NEXT, text=words.FIND_NEXT, menu=MenuName.EDIT, keys=Keys.FindNext
+    ),
+    MenuCommand(
         id=CommandId.FIND_PREVIOUS,
         text=words.FIND_PREVIOUS,
         menu=MenuName.EDIT,
         keys=Keys.FindPrevious,
     ),
-    Command(
+    MenuCommand(
         id=CommandId.SIDEBAR,
         text=words.SHOW_SIDEBAR,
         menu=MenuName.VIEW,
         keys="Meta+Ctrl+S" if sys.platform == "darwin" else "F9",
         checkable=True,
     ),
-    Command(
+    MenuCommand(
         id=CommandId.INSPECTOR,
         text=words.SHOW_INSPECTOR,
         menu=MenuName.VIEW,
         keys="Alt+Ctrl+I",
         checkable=True,
     ),
-    Command(
+    MenuCommand(
         id=CommandId.LIGHT,
         text=words.LIGHT,
         menu=MenuName.VIEW,
@@ -162,31 +166,35 @@ COMMANDS = (
         checkable=True,
         separated=True,
     ),
-    Command(
+    MenuCommand(
         id=CommandId.DARK,
         text=words.DARK,
         menu=MenuName.VIEW,
         group=words.APPEARANCE,
         checkable=True,
     ),
-    Command(
+    MenuCommand(
         id=CommandId.SYSTEM,
         text=words.SYSTEM,
         menu=MenuName.VIEW,
         group=words.APPEARANCE,
         checkable=True,
     ),
-    Command(id=CommandId.CONTRAST, text=words.MORE_CONTRAST, menu=MenuName.VIEW, checkable=True),
-    Command(
+    MenuCommand(
+        id=CommandId.CONTRAST, text=words.MORE_CONTRAST, menu=MenuName.VIEW, checkable=True
+    ),
+    MenuCommand(
         id=CommandId.ZOOM_IN,
         text=words.LARGER_TEXT,
         menu=MenuName.VIEW,
         keys=Keys.ZoomIn,
         separated=True,
     ),
-    Command(id=CommandId.ZOOM_OUT, text=words.SMALLER_TEXT, menu=MenuName.VIEW, keys=Keys.ZoomOut),
-    Command(id=CommandId.ZOOM_RESET, text=words.NORMAL_TEXT, menu=MenuName.VIEW, keys="Ctrl+0"),
-    Command(
+    MenuCommand(
+        id=CommandId.ZOOM_OUT, text=words.SMALLER_TEXT, menu=MenuName.VIEW, keys=Keys.ZoomOut
+    ),
+    MenuCommand(id=CommandId.ZOOM_RESET, text=words.NORMAL_TEXT, menu=MenuName.VIEW, keys="Ctrl+0"),
+    MenuCommand(
         id=CommandId.FULL_SCREEN,
         text=words.FULL_SCREEN,
         menu=MenuName.VIEW,
@@ -194,60 +202,64 @@ COMMANDS = (
         checkable=True,
         separated=True,
     ),
-    Command(id=CommandId.STOP, text=words.STOP, menu=MenuName.CHAT, keys="Ctrl+."),
-    Command(id=CommandId.REGENERATE, text=words.REGENERATE, menu=MenuName.CHAT, keys="Ctrl+R"),
-    Command(
+    MenuCommand(id=CommandId.STOP, text=words.STOP, menu=MenuName.CHAT, keys="Ctrl+."),
+    MenuCommand(id=CommandId.REGENERATE, text=words.REGENERATE, menu=MenuName.CHAT, keys="Ctrl+R"),
+    MenuCommand(
         id=CommandId.CONTINUE,
         text=words.CONTINUE,
         hint=words.CONTINUE_HINT,
         menu=MenuName.CHAT,
         keys="Ctrl+Shift+Return",
     ),
-    Command(id=CommandId.EDIT_LAST, text=words.EDIT_LAST, menu=MenuName.CHAT),
-    Command(id=CommandId.COPY_LAST, text=words.COPY_LAST, menu=MenuName.CHAT, keys="Ctrl+Shift+C"),
-    Command(
+    MenuCommand(id=CommandId.EDIT_LAST, text=words.EDIT_LAST, menu=MenuName.CHAT),
+    MenuCommand(
+        id=CommandId.COPY_LAST, text=words.COPY_LAST, menu=MenuName.CHAT, keys="Ctrl+Shift+C"
+    ),
+    MenuCommand(
         id=CommandId.DELETE_LAST,
         text=words.DELETE_LAST,
         hint=words.DELETE_LAST_HINT,
         menu=MenuName.CHAT,
     ),
-    Command(
+    MenuCommand(
         id=CommandId.PREVIOUS_VERSION,
         text=words.PREVIOUS_VERSION,
         menu=MenuName.CHAT,
         keys="Alt+Ctrl+Left",
         separated=True,
     ),
-    Command(
+    MenuCommand(
         id=CommandId.NEXT_VERSION,
         text=words.NEXT_VERSION,
         menu=MenuName.CHAT,
         keys="Alt+Ctrl+Right",
     ),
-    Command(
+    MenuCommand(
         id=CommandId.RENAME,
         text=words.RENAME,
         menu=MenuName.CHAT,
         keys="Meta+Ctrl+R" if sys.platform == "darwin" else "F2",
         separated=True,
     ),
-    Command(
+    MenuCommand(
         id=CommandId.KEEP_READY,
         text=words.KEEP_READY,
         hint=words.KEEP_READY_HINT,
         menu=MenuName.CHAT,
         checkable=True,
     ),
-    Command(
+    MenuCommand(
         id=CommandId.DELETE,
         text=words.DELETE,
         menu=MenuName.CHAT,
         keys="Ctrl+Backspace" if sys.platform == "darwin" else Keys.Delete,
         list_key=True,
     ),
-    Command(id=CommandId.CHOOSE_MODEL, text=words.CHOOSE_MODEL, menu=MenuName.MODEL, keys="Ctrl+L"),
-    Command(id=CommandId.ADD_FOLDER, text=words.ADD_FOLDER, menu=MenuName.MODEL),
-    Command(
+    MenuCommand(
+        id=CommandId.CHOOSE_MODEL, text=words.CHOOSE_MODEL, menu=MenuName.MODEL, keys="Ctrl+L"
+    ),
+    MenuCommand(id=CommandId.ADD_FOLDER, text=words.ADD_FOLDER, menu=MenuName.MODEL),
+    MenuCommand(
         id=CommandId.READ_AHEAD,
         text=words.READ_AHEAD,
         hint=words.READ_AHEAD_HINT,
@@ -255,11 +267,11 @@ COMMANDS = (
         checkable=True,
         separated=True,
     ),
-    Command(id=CommandId.MINIMISE, text=words.MINIMISE, menu=MenuName.WINDOW, keys="Ctrl+M"),
-    Command(
+    MenuCommand(id=CommandId.MINIMISE, text=words.MINIMISE, menu=MenuName.WINDOW, keys="Ctrl+M"),
+    MenuCommand(
         id=CommandId.SHORTCUTS, text=words.KEYBOARD_SHORTCUTS, menu=MenuName.HELP, keys="Ctrl+/"
     ),
-    Command(id=CommandId.ABOUT, text=words.ABOUT, menu=MenuName.HELP, role=Role.AboutRole),
+    MenuCommand(id=CommandId.ABOUT, text=words.ABOUT, menu=MenuName.HELP, role=Role.AboutRole),
 )
 
 Actions = Mapping[CommandId, QAction]
@@ -306,7 +318,7 @@ def fill_menu_bar(bar: QMenuBar, actions: Actions) -> None:
         menu.addAction(actions[command.id])
 
 
-def key_sequences(command: Command) -> list[QKeySequence]:
+def key_sequences(command: MenuCommand) -> list[QKeySequence]:
     """The keys of a command on this platform."""
     match command.keys:
         case None:

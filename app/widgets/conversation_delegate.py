@@ -20,7 +20,7 @@ from typing_extensions import override
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space, Type
-from app.viewmodels.conversations import ConversationRow, ConversationsModel, Heading
+from app.viewmodels.conversations import ConversationRow, ConversationsModel, ListHeading
 from app.widgets.fields import LineField
 from app.widgets.row_painting import paint_row_ground
 from app.words import units, window as words
@@ -38,7 +38,7 @@ class ConversationDelegate(QStyledItemDelegate):
         self._theme = theme
         self._model = model
 
-    def _paint_heading(self, painter: QPainter, rect: QRect, heading: Heading) -> None:
+    def _paint_heading(self, painter: QPainter, rect: QRect, heading: ListHeading) -> None:
         painter.setFont(self._theme.fonts.font(Type.SECTION))
         painter.setPen(QColor(self._theme.colors.tertiary))
         inner = _inner(_body(rect)).adjusted(0, 0, 0, -Space.XS)
@@ -103,7 +103,7 @@ class ConversationDelegate(QStyledItemDelegate):
         row = self._model.row_at(index)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if isinstance(row, Heading):
+        if isinstance(row, ListHeading):
             self._paint_heading(painter, option.rect, row)
         else:
             self._paint_row(painter, option, row)

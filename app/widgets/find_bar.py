@@ -11,7 +11,7 @@ from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.viewmodels import figures
-from app.viewmodels.find import Found
+from app.viewmodels.find import FindPosition
 from app.widgets.announcer import Announcer
 from app.widgets.commands import Actions, CommandId
 from app.widgets.fields import LineField
@@ -63,7 +63,7 @@ class FindBar(QWidget):
         self._previous.trigger(actions[CommandId.FIND_PREVIOUS])
         self._next.trigger(actions[CommandId.FIND_NEXT])
 
-    def begin(self) -> None:
+    def begin_search(self) -> None:
         """Ask what to find; what was looked for last is selected."""
         was_hidden = not self.isVisible()
         self.show()
@@ -78,7 +78,7 @@ class FindBar(QWidget):
             self._show(self._view.finding.go(step))
             self.announcer.say(self.count.text())
         else:
-            self.begin()
+            self.begin_search()
 
     def end(self) -> None:
         """Look for nothing; what was found stays selected."""
@@ -115,7 +115,7 @@ class FindBar(QWidget):
         self._show(self._view.finding.look_for(self.field.text()))
         self.announcer.say(self.count.text())
 
-    def _show(self, found: Found) -> None:
+    def _show(self, found: FindPosition) -> None:
         """Say it in the strip; aloud only what somebody has asked for, not what changes by itself."""
         looks = bool(self.field.text().strip())
         place = words.found(number=figures.count(found.number), total=figures.count(found.total))

@@ -42,4 +42,4 @@ class InspectorBinding(QObject):
         name = one_line(text, NAME_LEN)
         if name:
             conversation = self._core.desk.get(self._core.library.current)
-            self._core.presets.put(preset_of(conversation, name))
+            self._core.presets.save_preset(preset_of(conversation, name))

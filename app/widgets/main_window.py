@@ -174,7 +174,7 @@ class MainWindow(QMainWindow):
             CommandId.COPY: text.copy,
             CommandId.PASTE: text.paste,
             CommandId.SELECT_ALL: text.select_all,
-            CommandId.FIND: self.pane.find_bar.begin,
+            CommandId.FIND: self.pane.find_bar.begin_search,
             CommandId.FIND_NEXT: lambda: self.pane.find_bar.step(1),
             CommandId.FIND_PREVIOUS: lambda: self.pane.find_bar.step(-1),
             CommandId.SIDEBAR: self._toggle_sidebar,

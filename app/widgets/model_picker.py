@@ -52,7 +52,7 @@ class ModelPicker(QFrame):
         self._rows = PickerModel(self)
         self.list = QListView(self)
         self.sentence = Sentences(self)
-        self.suggestion = Suggestion(self)
+        self.suggestion = SuggestionBox(self)
         self.add_folder = QPushButton(commands.ADD_FOLDER, self)
         self._layout = QVBoxLayout(self)
         self._build(theme)
@@ -159,7 +159,7 @@ class ModelPicker(QFrame):
         painter.drawRoundedRect(rect, Radius.POPOVER, Radius.POPOVER)
 
 
-class Suggestion(QFrame):
+class SuggestionBox(QFrame):
     """A command for a terminal, with a button that copies it. Hidden without one."""
 
     def __init__(self, parent: QWidget) -> None:

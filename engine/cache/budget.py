@@ -87,9 +87,9 @@ LIKELIHOOD = {
 
 def least_point(points: Sequence[Snapshot]) -> Snapshot | None:
     """Of a running request's points, in order, all but the newest: the one that covers least."""
-    starts = [0, *(point.n_tokens for point in points)]
+    starts = [0, *(point.num_tokens for point in points)]
     costs = [
-        LIKELIHOOD[point.kind] * (point.n_tokens - start)
+        LIKELIHOOD[point.kind] * (point.num_tokens - start)
         for start, point in zip(starts, points[:-1], strict=False)
     ]
     return points[costs.index(min(costs))] if costs else None

@@ -13,7 +13,7 @@ from engine.cache import kv
 from engine.cache.feeding import Feed, add_feeds, add_pass, clip
 from engine.cache.kv import KvArrays
 from engine.cache.layout import Leaves
-from engine.cache.radix import Node, RadixTree, Run
+from engine.cache.radix import RadixNode, RadixTree, TokenRun
 from engine.cache.snapshot import Snapshot, capture, restore
 from engine.cache.trees import tree_bytes
 from engine.chat.prompt import PointKind
@@ -37,7 +37,7 @@ class HotCache:
         self._empty = capture(self.leaves.aux, 0, PointKind.TAIL)
 
     @property
-    def n_tokens(self) -> int:
+    def num_tokens(self) -> int:
         return len(self.token_ids)
 
     @property
@@ -46,26 +46,26 @@ class HotCache:
         return sum(tree_bytes((leaf.keys, leaf.values)) for leaf in self.leaves.kv)
 
     @property
-    def run(self) -> Run:
+    def run(self) -> TokenRun:
         """What is held: tokens and how they were fed."""
-        return Run(tuple(self.token_ids), tuple(self.feeds))
+        return TokenRun(tuple(self.token_ids), tuple(self.feeds))
 
     def commit(self, token_ids: Sequence[int]) -> None:
         """Say that one pass fed token_ids."""
-        add_pass(self.feeds, self.n_tokens, self.n_tokens + len(token_ids))
+        add_pass(self.feeds, self.num_tokens, self.num_tokens + len(token_ids))
         self.token_ids.extend(token_ids)
 
-    def adopt(self, run: Run) -> None:
+    def adopt(self, run: TokenRun) -> None:
         """Say that what follows was copied in, fed as the run says."""
-        assert run.start == self.n_tokens
+        assert run.start == self.num_tokens
         add_feeds(self.feeds, run.feeds)
         self.token_ids.extend(run.token_ids)
 
-    def cut(self, n_tokens: int) -> None:
-        """Forget K/V after n_tokens."""
-        kv.cut(self.leaves.kv, n_tokens)
-        del self.token_ids[n_tokens:]
-        self.feeds[:] = clip(self.feeds, 0, n_tokens)
+    def cut(self, num_tokens: int) -> None:
+        """Forget K/V after num_tokens."""
+        kv.cut(self.leaves.kv, num_tokens)
+        del self.token_ids[num_tokens:]
+        self.feeds[:] = clip(self.feeds, 0, num_tokens)
 
     def set_state(self, snapshot: Snapshot | None) -> None:
         """Put auxiliary state back; None is the state before the first token."""
@@ -74,18 +74,18 @@ class HotCache:
     def is_consistent(self) -> bool:
         """Whether every K/V leaf holds exactly the committed tokens."""
         return all(
-            leaf.offset == self.n_tokens and kv.capacity(leaf) >= self.n_tokens
+            leaf.offset == self.num_tokens and kv.capacity(leaf) >= self.num_tokens
             for leaf in self.leaves.kv
         )
 
-    def is_restored(self, n_tokens: int, snapshot: Snapshot | None) -> bool:
-        """Whether everything here stands at n_tokens: tokens, K/V, snapshot, other layers' counts."""
-        counts = {leaf.num_tokens for leaf in self.leaves.aux if n_tokens > 0}
+    def is_restored(self, num_tokens: int, snapshot: Snapshot | None) -> bool:
+        """Whether everything here stands at num_tokens: tokens, K/V, snapshot, other layers' counts."""
+        counts = {leaf.num_tokens for leaf in self.leaves.aux if num_tokens > 0}
         return (
-            self.n_tokens == n_tokens
+            self.num_tokens == num_tokens
             and self.is_consistent()
-            and (snapshot is None or snapshot.n_tokens == n_tokens)
-            and counts <= {None, n_tokens}
+            and (snapshot is None or snapshot.num_tokens == num_tokens)
+            and counts <= {None, num_tokens}
         )
 
 
@@ -98,7 +98,7 @@ class LentSpan:
     end: int
 
     @property
-    def n_tokens(self) -> int:
+    def num_tokens(self) -> int:
         return self.end - self.start
 
     @property
@@ -119,7 +119,7 @@ class LentSpan:
 
 
 KvSpan = KvArrays | LentSpan
-KvNode = Node[KvSpan, Snapshot]
+KvNode = RadixNode[KvSpan, Snapshot]
 KvTree = RadixTree[KvSpan, Snapshot]
 
 

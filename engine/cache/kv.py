@@ -25,10 +25,10 @@ _LARGE_BYTES = 16 << 20
 class KvArrays:
     """The K/V of a range of tokens in arrays of its own, one (keys, values) a leaf.
 
-    Each tensor has shape (1, H, n_tokens, D); quantised K/V are tuples of such tensors.
+    Each tensor has shape (1, H, num_tokens, D); quantised K/V are tuples of such tensors.
     """
 
-    n_tokens: int
+    num_tokens: int
     leaves: tuple[object, ...]
     nbytes: int = field(init=False)
 
@@ -40,7 +40,8 @@ class KvArrays:
         parts = (
             KvArrays(at, tuple(_slice(leaf, 0, at) for leaf in self.leaves)),
             KvArrays(
-                self.n_tokens - at, tuple(_slice(leaf, at, self.n_tokens) for leaf in self.leaves)
+                self.num_tokens - at,
+                tuple(_slice(leaf, at, self.num_tokens) for leaf in self.leaves),
             ),
         )
         evaluate([part.leaves for part in parts])
@@ -65,12 +66,12 @@ def copy_range(leaves: Sequence[KvLeaf], start: int, end: int) -> KvArrays:
     return KvArrays(end - start, copied)
 
 
-def cut(leaves: Sequence[KvLeaf], n_tokens: int) -> None:
-    """Forget everything after n_tokens; the buffers stay."""
+def cut(leaves: Sequence[KvLeaf], num_tokens: int) -> None:
+    """Forget everything after num_tokens; the buffers stay."""
     for leaf in leaves:
-        assert leaf.offset >= n_tokens
-        leaf.trim(leaf.offset - n_tokens)
-        assert leaf.offset == n_tokens
+        assert leaf.offset >= num_tokens
+        leaf.trim(leaf.offset - num_tokens)
+        assert leaf.offset == num_tokens
 
 
 def capacity(leaf: KvLeaf) -> int:
@@ -78,41 +79,41 @@ def capacity(leaf: KvLeaf) -> int:
     return next((array.shape[-2] for array in arrays_in(leaf.keys)), 0)
 
 
-def roomy(n_tokens: int) -> int:
-    """The capacity of a buffer that is made for n_tokens: an eighth to spare."""
-    return _round_up(n_tokens + n_tokens // 8)
+def roomy(num_tokens: int) -> int:
+    """The capacity of a buffer that is made for num_tokens: an eighth to spare."""
+    return _round_up(num_tokens + num_tokens // 8)
 
 
-def reserve(leaves: Sequence[KvLeaf], n_tokens: int) -> int:
-    """Make room for n_tokens in one go, with an eighth to spare.
+def reserve(leaves: Sequence[KvLeaf], num_tokens: int) -> int:
+    """Make room for num_tokens in one go, with an eighth to spare.
 
     Returns:
         Bytes copied, 0 where there was room or nothing is held yet.
     """
     copied = 0
     for leaf in leaves:
-        if leaf.keys is None or capacity(leaf) >= n_tokens:
+        if leaf.keys is None or capacity(leaf) >= num_tokens:
             continue
         copied += tree_bytes((leaf.keys, leaf.values)) * leaf.offset // capacity(leaf)
-        _grow(leaf, (), leaf.offset, roomy(n_tokens))
+        _grow(leaf, (), leaf.offset, roomy(num_tokens))
     if copied:
         evaluate([(leaf.keys, leaf.values) for leaf in leaves])
     return copied
 
 
-def growth(leaves: Sequence[KvLeaf], n_tokens: int) -> int:
+def growth(leaves: Sequence[KvLeaf], num_tokens: int) -> int:
     """Bytes that `reserve` would add."""
     needed = 0
     for leaf in leaves:
-        if leaf.keys is not None and (held := capacity(leaf)) < n_tokens:
-            needed += tree_bytes((leaf.keys, leaf.values)) * (roomy(n_tokens) - held) // held
+        if leaf.keys is not None and (held := capacity(leaf)) < num_tokens:
+            needed += tree_bytes((leaf.keys, leaf.values)) * (roomy(num_tokens) - held) // held
     return needed
 
 
-def append(
-    leaves: Sequence[KvLeaf], parts: Sequence[tuple[object, ...]], n_tokens: int, room: int
+def append_slices(
+    leaves: Sequence[KvLeaf], parts: Sequence[tuple[object, ...]], num_tokens: int, room: int
 ) -> int:
-    """Write slices (from `range` or `read_range`) behind what the leaves hold: n_tokens in all.
+    """Write slices (from `range` or `read_range`) behind what the leaves hold: num_tokens in all.
 
     In place where they fit, else by one concatenation a buffer, with room for `room` tokens.
 
@@ -121,18 +122,18 @@ def append(
     """
     for index, leaf in enumerate(leaves):
         added = [part[index] for part in parts]
-        if capacity(leaf) >= n_tokens:
+        if capacity(leaf) >= num_tokens:
             _write((leaf.keys, leaf.values), leaf.offset, added)
         else:
-            _grow(leaf, added, n_tokens, _round_up(max(room, n_tokens)))
-        leaf.offset = n_tokens
+            _grow(leaf, added, num_tokens, _round_up(max(room, num_tokens)))
+        leaf.offset = num_tokens
     evaluate([(leaf.keys, leaf.values) for leaf in leaves])
     return sum(tree_bytes(part) for part in parts)
 
 
-def _grow(leaf: KvLeaf, added: Sequence[object], n_tokens: int, room: int) -> None:
+def _grow(leaf: KvLeaf, added: Sequence[object], num_tokens: int, room: int) -> None:
     held = () if leaf.keys is None else read_range([leaf], 0, leaf.offset)
-    leaf.keys, leaf.values = _join([*held, *added], n_tokens, room)
+    leaf.keys, leaf.values = _join([*held, *added], num_tokens, room)
     if tree_bytes((leaf.keys, leaf.values)) >= _LARGE_BYTES:
         evaluate(leaf.keys, leaf.values)
 
@@ -150,17 +151,17 @@ def _slice(tree: object, start: int, end: int) -> object:
     return map_arrays(lambda x: owned(x[..., start:end, :]), tree)
 
 
-def _round_up(n_tokens: int) -> int:
-    return -(-n_tokens // STEP) * STEP
+def _round_up(num_tokens: int) -> int:
+    return -(-num_tokens // STEP) * STEP
 
 
-def _join(trees: Sequence[object], n_tokens: int, room: int) -> tuple[object, object]:
-    """Trees of one shape, n_tokens in all, and zeros up to `room`; each byte is copied once."""
+def _join(trees: Sequence[object], num_tokens: int, room: int) -> tuple[object, object]:
+    """Trees of one shape, num_tokens in all, and zeros up to `room`; each byte is copied once."""
     rows = zip(*(arrays_in(tree) for tree in trees), strict=True)
 
     def join(row: Sequence[mx.array]) -> mx.array:
         *lead, _, dim = row[0].shape
-        padding = mx.zeros((*lead, room - n_tokens, dim), row[0].dtype)
+        padding = mx.zeros((*lead, room - num_tokens, dim), row[0].dtype)
         return mx.concatenate([*row, padding], axis=-2)
 
     joined = (join(row) for row in rows)

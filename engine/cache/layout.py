@@ -149,18 +149,18 @@ class Layout:
 
 
 def measure_layout(
-    caches: Sequence[object], n_tokens: int, nbytes: Callable[[object], int]
+    caches: Sequence[object], num_tokens: int, nbytes: Callable[[object], int]
 ) -> Layout:
-    """The layout from caches that were just fed n_tokens.
+    """The layout from caches that were just fed num_tokens.
 
     Args:
         caches: the model's cache objects.
-        n_tokens: how many tokens they hold.
+        num_tokens: how many tokens they hold.
         nbytes: bytes of all arrays in a tree.
     """
     leaves = Leaves.of(caches)
-    assert all(leaf.offset == n_tokens for leaf in leaves.kv)
-    assert all(leaf.num_tokens in (None, n_tokens) for leaf in leaves.aux)
+    assert all(leaf.offset == num_tokens for leaf in leaves.kv)
+    assert all(leaf.num_tokens in (None, num_tokens) for leaf in leaves.aux)
     # A buffer is longer than what it holds: count by shape, one token's share of it.
     per_token = sum(nbytes((leaf.keys, leaf.values)) // _capacity(leaf.keys) for leaf in leaves.kv)
     return Layout(

@@ -24,10 +24,10 @@ class Lending:
         matched = path[-1].end if path else (above.end if above else 0)
         parent = tree.node_ending_at(path, matched) or above
         if matched < run.end:
-            tree.append(parent, run.part(matched, run.end), LentSpan(hot, matched, run.end))
+            tree.append_leaf(parent, run.part(matched, run.end), LentSpan(hot, matched, run.end))
         for snapshot in lease.snapshots:
             if self._held.needs_snapshot or snapshot.logits is not None:
-                node = tree.node_ending_at(tree.match(run, above), snapshot.n_tokens) or above
+                node = tree.node_ending_at(tree.match(run, above), snapshot.num_tokens) or above
                 assert node is not None
                 _attach(node, snapshot)
                 node.last_used = self._held.clock
@@ -45,12 +45,12 @@ class Lending:
         """The deepest node of what was restored, None if that is not in the tree any more."""
         if lease.locked is None or lease.locked.is_removed:
             return None
-        held = min(lease.restored, lease.hot.n_tokens)
+        held = min(lease.restored, lease.hot.num_tokens)
         return next((node for node in ancestry(lease.locked) if node.end <= held), None)
 
-    def copy_out(self, hot: HotCache, n_tokens: int) -> None:
-        """Let no node borrow from hot beyond n_tokens any more: what is of use is copied."""
-        lent = self._lent_beyond(hot, n_tokens)
+    def copy_out(self, hot: HotCache, num_tokens: int) -> None:
+        """Let no node borrow from hot beyond num_tokens any more: what is of use is copied."""
+        lent = self._lent_beyond(hot, num_tokens)
         other, agreed = self._other_holder(hot) if lent else (None, 0)
         for node, span in reversed(lent):
             if self._held.is_dead_end(node):
@@ -61,9 +61,9 @@ class Lending:
                 node.span = span.copied()
                 self._held.counters.copied_bytes += node.span.nbytes
 
-    def drop_beyond(self, hot: HotCache, n_tokens: int) -> None:
-        """Remove what borrows from hot beyond n_tokens, with all below."""
-        for node, _ in self._lent_beyond(hot, n_tokens)[:1]:
+    def drop_beyond(self, hot: HotCache, num_tokens: int) -> None:
+        """Remove what borrows from hot beyond num_tokens, with all below."""
+        for node, _ in self._lent_beyond(hot, num_tokens)[:1]:
             self._held.tree.remove_subtree(node)
 
     def withdraw(self, hot: HotCache) -> int:
@@ -79,20 +79,20 @@ class Lending:
                 self._held.tree.remove_subtree(node)
                 return node.start
             node.span = LentSpan(other, node.start, node.end)
-        return hot.n_tokens
+        return hot.num_tokens
 
     def lends_to_requests(self, hot: HotCache) -> bool:
         """Whether a node that a request is using borrows from hot."""
         return any(node.lock_count for node, _ in self._lent_beyond(hot, 0))
 
-    def _lent_beyond(self, hot: HotCache, n_tokens: int) -> list[tuple[KvNode, LentSpan]]:
-        """The nodes that borrow from hot beyond n_tokens, parents first; none reaches across it."""
-        if n_tokens >= hot.n_tokens:
+    def _lent_beyond(self, hot: HotCache, num_tokens: int) -> list[tuple[KvNode, LentSpan]]:
+        """The nodes that borrow from hot beyond num_tokens, parents first; none reaches across it."""
+        if num_tokens >= hot.num_tokens:
             return []
-        path = [step.node for step in self._held.tree.match(hot.run) if step.node.end > n_tokens]
+        path = [step.node for step in self._held.tree.match(hot.run) if step.node.end > num_tokens]
         nodes = [node for node in path if borrows(node, hot)]
-        if nodes and nodes[0].start < n_tokens:
-            self._held.tree.split(nodes[0], n_tokens - nodes[0].start)
+        if nodes and nodes[0].start < num_tokens:
+            self._held.tree.split(nodes[0], num_tokens - nodes[0].start)
         return [(node, node.span) for node in nodes if isinstance(node.span, LentSpan)]
 
     def _other_holder(self, hot: HotCache) -> tuple[HotCache | None, int]:
@@ -104,7 +104,7 @@ class Lending:
 
 
 def _attach(node: KvNode, snapshot: Snapshot) -> None:
-    assert node.end == snapshot.n_tokens
+    assert node.end == snapshot.num_tokens
     known = node.snapshot
     if known is None or (known.logits is None and snapshot.logits is not None):
         node.snapshot = snapshot

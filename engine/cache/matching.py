@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.cache.hot import KvNode, KvSpan, KvTree
-from engine.cache.radix import Run, Step, common_end, path_run
+from engine.cache.radix import PathStep, TokenRun, common_end, path_run
 from engine.cache.snapshot import Snapshot
 
-_Path = list[Step[KvSpan, Snapshot]]
+_Path = list[PathStep[KvSpan, Snapshot]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,13 @@ class Match:
     snapshot: Snapshot | None = None
 
     @property
-    def run(self) -> Run:
+    def run(self) -> TokenRun:
         """The tokens that can be used, and how they were fed."""
         return path_run(self.node).part(0, self.restored)
 
 
 def deepest_match(
-    tree: KvTree, prompt_ids: Sequence[int], held: Run, *, needs_snapshot: bool
+    tree: KvTree, prompt_ids: Sequence[int], held: TokenRun, *, needs_snapshot: bool
 ) -> Match:
     """The point that leaves the fewest tokens to feed.
 

@@ -31,7 +31,7 @@ from engine.cache.layout import Layout
 from engine.cache.lending import Lending, borrows
 from engine.cache.matching import Match, deepest_match
 from engine.cache.radix import (
-    Run,
+    TokenRun,
     ancestry,
     common_end,
     path_run,
@@ -118,32 +118,32 @@ class PrefixCache:
 
     def capture(self, lease: Lease, kind: PointKind, logits: mx.array | None = None) -> Snapshot:
         """Keep the state at the tokens committed so far; kept for good once published."""
-        snapshot = capture(lease.hot.leaves.aux, lease.hot.n_tokens, kind, logits)
+        snapshot = capture(lease.hot.leaves.aux, lease.hot.num_tokens, kind, logits)
         lease.snapshots.append(snapshot)
         if not lease.side:
             self._eviction.add(snapshot.nbytes)
         return snapshot
 
-    def reserve(self, lease: Lease, n_tokens: int) -> None:
-        """Make room for n_tokens, so that no later step copies the buffers."""
-        if n_tokens <= lease.reserved:
+    def reserve(self, lease: Lease, num_tokens: int) -> None:
+        """Make room for num_tokens, so that no later step copies the buffers."""
+        if num_tokens <= lease.reserved:
             return
         leaves = lease.hot.leaves.kv
-        growth = kv.growth(leaves, n_tokens)
+        growth = kv.growth(leaves, num_tokens)
         if growth and not lease.side:
             self._eviction.add(0, to_come=growth)
-        self._held.counters.copied_bytes += kv.reserve(leaves, n_tokens)
+        self._held.counters.copied_bytes += kv.reserve(leaves, num_tokens)
         if lease.hot.token_ids:
-            lease.reserved = n_tokens
+            lease.reserved = num_tokens
 
-    def cut_back(self, lease: Lease, n_tokens: int) -> None:
-        """Take back what was fed after n_tokens and failed.
+    def cut_back(self, lease: Lease, num_tokens: int) -> None:
+        """Take back what was fed after num_tokens and failed.
 
         Raises:
             RuntimeError: what was fed before is lost too.
         """
-        lease.hot.cut(n_tokens)
-        lease.snapshots[:] = [point for point in lease.snapshots if point.n_tokens <= n_tokens]
+        lease.hot.cut(num_tokens)
+        lease.snapshots[:] = [point for point in lease.snapshots if point.num_tokens <= num_tokens]
         evaluate(lease.hot.leaves.buffers)
 
     def publish(self, lease: Lease, *, is_turn: bool = True) -> None:
@@ -180,12 +180,12 @@ class PrefixCache:
     def _take_back(self, lease: Lease) -> bool:
         """Park what a cache held before its request failed, if that is still there."""
         hot = lease.hot
-        n_tokens = min(lease.restored, hot.n_tokens)
-        if not n_tokens or any(leaf.offset < n_tokens for leaf in hot.leaves.kv):
+        num_tokens = min(lease.restored, hot.num_tokens)
+        if not num_tokens or any(leaf.offset < num_tokens for leaf in hot.leaves.kv):
             return False
         try:
-            self._lending.drop_beyond(hot, n_tokens)
-            hot.cut(n_tokens)
+            self._lending.drop_beyond(hot, num_tokens)
+            hot.cut(num_tokens)
             hot.set_state(None)
             evaluate(hot.leaves.buffers)
             lease.snapshots.clear()
@@ -257,7 +257,7 @@ class PrefixCache:
         known |= {id(lease.hot) for lease in self._held.leases}
         for node in self._held.tree.nodes():
             if node.snapshot is not None:
-                assert node.snapshot.n_tokens == node.end
+                assert node.snapshot.num_tokens == node.end
             if isinstance(node.span, LentSpan):
                 assert id(node.span.hot) in known
                 assert (node.start, node.end) == (node.span.start, node.span.end)
@@ -295,7 +295,7 @@ class PrefixCache:
 
     # Reading ahead
 
-    def look_ahead(self, conversation_id: ConversationId, token_ids: Sequence[int]) -> Match:
+    def match_beginning(self, conversation_id: ConversationId, token_ids: Sequence[int]) -> Match:
         """What a longer prompt that begins with token_ids would find."""
         return self._match(conversation_id, (*token_ids, _ANOTHER_TOKEN))
 
@@ -334,7 +334,7 @@ class PrefixCache:
 
     def _match(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> Match:
         hot = self._held.parked.get(conversation_id)
-        held = hot.run if hot else Run((), ())
+        held = hot.run if hot else TokenRun((), ())
         needs_snapshot = self._held.needs_snapshot
         return deepest_match(self._held.tree, prompt_ids, held, needs_snapshot=needs_snapshot)
 
@@ -394,9 +394,9 @@ class PrefixCache:
         self._held.tree.remove_subtree(node)
         self._say_faulty(path_run(node).token_ids, node.start)
 
-    def _say_faulty(self, token_ids: Sequence[int], n_tokens: int) -> None:
+    def _say_faulty(self, token_ids: Sequence[int], num_tokens: int) -> None:
         if self._on_fault is not None:
-            self._on_fault(token_ids, n_tokens)
+            self._on_fault(token_ids, num_tokens)
 
     def _make_way(self, conversation_id: ConversationId, match: Match) -> int:
         """Copy out of a conversation's parked caches what will be overwritten there.
@@ -429,12 +429,12 @@ class PrefixCache:
 
     def _first_buffers(self, hot: HotCache, room: int) -> int:
         """Bytes of the K/V buffers that the first tokens of an empty cache will make."""
-        is_new = not hot.n_tokens and all(leaf.keys is None for leaf in hot.leaves.kv)
+        is_new = not hot.num_tokens and all(leaf.keys is None for leaf in hot.leaves.kv)
         return kv.roomy(room) * self._layout.kv_bytes_per_token if is_new else 0
 
     def _fill(self, hot: HotCache, match: Match, room: int) -> None:
-        """Copy the tree's K/V of [hot.n_tokens, match.restored) behind what hot holds."""
-        start, end = hot.n_tokens, match.restored
+        """Copy the tree's K/V of [hot.num_tokens, match.restored) behind what hot holds."""
+        start, end = hot.num_tokens, match.restored
         if start == end:
             return
         parts: list[tuple[object, ...]] = []
@@ -442,7 +442,7 @@ class PrefixCache:
             first, last = max(start, node.start), min(end, node.end)
             if first < last:
                 parts.append(node.span.range(first - node.start, last - node.start))
-        self._held.counters.copied_bytes += kv.append(hot.leaves.kv, parts, end, room)
+        self._held.counters.copied_bytes += kv.append_slices(hot.leaves.kv, parts, end, room)
         hot.adopt(path_run(match.node).part(start, end))
 
     def _end_lease(self, lease: Lease) -> None:

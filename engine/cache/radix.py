@@ -18,11 +18,11 @@ from engine.sequences import common_prefix_len
 from engine.types import ConversationId
 
 
-class Span(Protocol):
+class NodeSpan(Protocol):
     """The K/V of a run of tokens."""
 
     @property
-    def n_tokens(self) -> int: ...
+    def num_tokens(self) -> int: ...
 
     @property
     def nbytes(self) -> int: ...
@@ -30,7 +30,7 @@ class Span(Protocol):
     def split(self, at: int, /) -> tuple[Self, Self]: ...
 
 
-S = TypeVar("S", bound=Span)
+S = TypeVar("S", bound=NodeSpan)
 P = TypeVar("P")
 
 
@@ -39,7 +39,7 @@ _Symbol = tuple[int, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TokenRun:
     """Fed tokens from position start on."""
 
     token_ids: tuple[int, ...]
@@ -50,10 +50,10 @@ class Run:
     def end(self) -> int:
         return self.start + len(self.token_ids)
 
-    def part(self, start: int, end: int) -> Run:
+    def part(self, start: int, end: int) -> TokenRun:
         """Tokens [start, end), counted from token 0."""
         tokens = self.token_ids[start - self.start : end - self.start]
-        return Run(tokens, tuple(clip(self.feeds, start, end)), start)
+        return TokenRun(tokens, tuple(clip(self.feeds, start, end)), start)
 
     def symbol_at(self, position: int) -> _Symbol:
         """A token's id and the pass that computed it."""
@@ -61,7 +61,7 @@ class Run:
         return self.token_ids[position - self.start], feed.pass_of(position)
 
 
-class Node(Generic[S, P]):
+class RadixNode(Generic[S, P]):
     """A run of tokens [start, end) of every conversation that passes here."""
 
     __slots__ = (
@@ -77,11 +77,11 @@ class Node(Generic[S, P]):
         "users",
     )
 
-    def __init__(self, run: Run, span: S, parent: Node[S, P] | None) -> None:
+    def __init__(self, run: TokenRun, span: S, parent: RadixNode[S, P] | None) -> None:
         self.run = run
         self.span = span
         self.parent = parent
-        self.children: dict[_Symbol, Node[S, P]] = {}
+        self.children: dict[_Symbol, RadixNode[S, P]] = {}
         self.snapshot: P | None = None
         self.lock_count = 0
         self.is_removed = False  # from the tree, by itself or with a node above
@@ -103,31 +103,31 @@ class Node(Generic[S, P]):
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Generic[S, P]):
+class PathStep(Generic[S, P]):
     """A node on a matched path and how many of its tokens matched (all but perhaps the last's)."""
 
-    node: Node[S, P]
-    n_matched: int
+    node: RadixNode[S, P]
+    num_matched: int
 
     @property
     def end(self) -> int:
         """Tokens matched up to here, from token 0 on."""
-        return self.node.start + self.n_matched
+        return self.node.start + self.num_matched
 
     @property
     def is_whole(self) -> bool:
-        return self.n_matched == len(self.node.token_ids)
+        return self.num_matched == len(self.node.token_ids)
 
 
 class RadixTree(Generic[S, P]):
     """Token sequences sharing their common prefixes. Owned by the engine thread."""
 
     def __init__(self) -> None:
-        self._roots: dict[_Symbol, Node[S, P]] = {}
+        self._roots: dict[_Symbol, RadixNode[S, P]] = {}
 
-    def paths(self, token_ids: Sequence[int]) -> Iterator[list[Step[S, P]]]:
+    def paths(self, token_ids: Sequence[int]) -> Iterator[list[PathStep[S, P]]]:
         """The paths that agree with token_ids, however they were fed, none the beginning of another."""
-        pending: list[list[Step[S, P]]] = [[]]
+        pending: list[list[PathStep[S, P]]] = [[]]
         while pending:
             path = pending.pop()
             while going_on := self._steps_on(path, token_ids):
@@ -137,40 +137,42 @@ class RadixTree(Generic[S, P]):
             if path:
                 yield path
 
-    def match(self, run: Run, above: Node[S, P] | None = None) -> list[Step[S, P]]:
+    def match(self, run: TokenRun, above: RadixNode[S, P] | None = None) -> list[PathStep[S, P]]:
         """The path that agrees longest with a run from token 0, in tokens and in feeding.
 
         above: a node whose path is known to agree; the path below it is returned.
         """
-        path: list[Step[S, P]] = []
+        path: list[PathStep[S, P]] = []
         children = above.children if above else self._roots
         position = above.end if above else 0
         while position < run.end and (node := children.get(run.symbol_at(position))):
             end = common_end(node.run, run)
-            path.append(Step(node, end - position))
+            path.append(PathStep(node, end - position))
             position = end
             if end < node.end:
                 break
             children = node.children
         return path
 
-    def append(self, parent: Node[S, P] | None, run: Run, span: S) -> Node[S, P]:
+    def append_leaf(
+        self, parent: RadixNode[S, P] | None, run: TokenRun, span: S
+    ) -> RadixNode[S, P]:
         """A new leaf below parent (None: at the root)."""
         siblings = parent.children if parent else self._roots
         symbol = run.symbol_at(run.start)
         assert run.start == (parent.end if parent else 0)
         assert symbol not in siblings
-        assert span.n_tokens == len(run.token_ids)
-        node = siblings[symbol] = Node(run, span, parent)
+        assert span.num_tokens == len(run.token_ids)
+        node = siblings[symbol] = RadixNode(run, span, parent)
         return node
 
-    def split(self, node: Node[S, P], at: int) -> Node[S, P]:
+    def split(self, node: RadixNode[S, P], at: int) -> RadixNode[S, P]:
         """Cut a node before its token number `at`; returns the new node above it."""
         assert 0 < at < len(node.token_ids)
         middle = node.start + at
         tail_run = node.run.part(middle, node.end)
         head_span, tail_span = node.span.split(at)
-        head: Node[S, P] = Node(node.run.part(node.start, middle), head_span, node.parent)
+        head: RadixNode[S, P] = RadixNode(node.run.part(node.start, middle), head_span, node.parent)
         head.lock_count, head.last_used, head.users = (
             node.lock_count,
             node.last_used,
@@ -181,24 +183,26 @@ class RadixTree(Generic[S, P]):
         head.children[_symbol(node)] = node
         return head
 
-    def node_ending_at(self, path: Sequence[Step[S, P]], n_tokens: int) -> Node[S, P] | None:
-        """The node on a whole path that ends at n_tokens, splitting one if need be."""
+    def node_ending_at(
+        self, path: Sequence[PathStep[S, P]], num_tokens: int
+    ) -> RadixNode[S, P] | None:
+        """The node on a whole path that ends at num_tokens, splitting one if need be."""
         for step in path:
             node = step.node
-            if node.start < n_tokens < node.end:
-                return self.split(node, n_tokens - node.start)
-            if node.end == n_tokens:
+            if node.start < num_tokens < node.end:
+                return self.split(node, num_tokens - node.start)
+            if node.end == num_tokens:
                 return node
         return None
 
-    def remove(self, node: Node[S, P]) -> None:
+    def remove(self, node: RadixNode[S, P]) -> None:
         """Take an unlocked leaf out."""
         assert not node.children
         assert node.lock_count == 0
         node.is_removed = True
         del self._siblings(node)[_symbol(node)]
 
-    def remove_subtree(self, node: Node[S, P]) -> None:
+    def remove_subtree(self, node: RadixNode[S, P]) -> None:
         """Take a node out with all below it. Whoever has locked it may still unlock it."""
         if not node.is_removed:
             del self._siblings(node)[_symbol(node)]
@@ -210,16 +214,16 @@ class RadixTree(Generic[S, P]):
             pending.extend(lost.children.values())
             lost.children.clear()
 
-    def lock(self, node: Node[S, P] | None) -> None:
+    def lock(self, node: RadixNode[S, P] | None) -> None:
         for ancestor in ancestry(node):
             ancestor.lock_count += 1
 
-    def unlock(self, node: Node[S, P] | None) -> None:
+    def unlock(self, node: RadixNode[S, P] | None) -> None:
         for ancestor in ancestry(node):
             assert ancestor.lock_count > 0
             ancestor.lock_count -= 1
 
-    def nodes(self) -> Iterator[Node[S, P]]:
+    def nodes(self) -> Iterator[RadixNode[S, P]]:
         """All nodes, parents before children."""
         pending = list(self._roots.values())
         while pending:
@@ -227,25 +231,27 @@ class RadixTree(Generic[S, P]):
             yield node
             pending.extend(node.children.values())
 
-    def _steps_on(self, path: Sequence[Step[S, P]], token_ids: Sequence[int]) -> list[Step[S, P]]:
+    def _steps_on(
+        self, path: Sequence[PathStep[S, P]], token_ids: Sequence[int]
+    ) -> list[PathStep[S, P]]:
         """The steps that go on from a whole path (none: from the root) as token_ids do."""
         end = path[-1].end if path else 0
         if end == len(token_ids) or (path and not path[-1].is_whole):
             return []
         children = path[-1].node.children if path else self._roots
         return [
-            Step(child, common_prefix_len(child.token_ids, token_ids, end))
+            PathStep(child, common_prefix_len(child.token_ids, token_ids, end))
             for (token_id, _), child in children.items()
             if token_id == token_ids[end]
         ]
 
-    def _siblings(self, node: Node[S, P]) -> dict[_Symbol, Node[S, P]]:
+    def _siblings(self, node: RadixNode[S, P]) -> dict[_Symbol, RadixNode[S, P]]:
         return node.parent.children if node.parent else self._roots
 
     def check_invariants(self) -> None:
         for node in self.nodes():
             assert node.token_ids
-            assert node.span.n_tokens == len(node.token_ids)
+            assert node.span.num_tokens == len(node.token_ids)
             assert node.start == (node.parent.end if node.parent else 0)
             assert node.lock_count >= max((c.lock_count for c in node.children.values()), default=0)
             assert node.run.feeds == tuple(clip(node.run.feeds, node.start, node.end))
@@ -255,28 +261,28 @@ class RadixTree(Generic[S, P]):
                 assert child.users <= node.users
 
 
-def _symbol(node: Node[S, P]) -> _Symbol:
+def _symbol(node: RadixNode[S, P]) -> _Symbol:
     return node.run.token_ids[0], node.run.feeds[0].pass_of(node.run.start)
 
 
-def ancestry(node: Node[S, P] | None) -> Iterator[Node[S, P]]:
+def ancestry(node: RadixNode[S, P] | None) -> Iterator[RadixNode[S, P]]:
     """A node and the nodes above it."""
     while node is not None:
         yield node
         node = node.parent
 
 
-def path_run(node: Node[S, P] | None) -> Run:
+def path_run(node: RadixNode[S, P] | None) -> TokenRun:
     """Everything from token 0 to a node's end."""
     token_ids: list[int] = []
     feeds: list[Feed] = []
     for ancestor in reversed(list(ancestry(node))):
         token_ids.extend(ancestor.token_ids)
         add_feeds(feeds, ancestor.run.feeds)
-    return Run(tuple(token_ids), tuple(feeds))
+    return TokenRun(tuple(token_ids), tuple(feeds))
 
 
-def common_end(a: Run, b: Run) -> int:
+def common_end(a: TokenRun, b: TokenRun) -> int:
     """How far b, which starts no later than a, agrees with a from a's start on, fed alike."""
     same_tokens = common_prefix_len(a.token_ids, b.token_ids, a.start - b.start)
     return common_feeding_end(a.feeds, b.feeds, a.start, a.start + same_tokens)

@@ -18,13 +18,13 @@ from engine.chat.prompt import PointKind
 
 @dataclass(slots=True, eq=False)
 class Snapshot:
-    """The auxiliary state of all layers after exactly n_tokens, and perhaps the logits there.
+    """The auxiliary state of all layers after exactly num_tokens, and perhaps the logits there.
 
     logits (V,) are the raw ones before any filter: with them a reply can begin without a forward
     pass.
     """
 
-    n_tokens: int
+    num_tokens: int
     kind: PointKind
     states: tuple[object, ...]
     logits: mx.array | None = None
@@ -35,11 +35,11 @@ class Snapshot:
 
 
 def capture(
-    leaves: Sequence[AuxLeaf], n_tokens: int, kind: PointKind, logits: mx.array | None = None
+    leaves: Sequence[AuxLeaf], num_tokens: int, kind: PointKind, logits: mx.array | None = None
 ) -> Snapshot:
     """Take the state out; lazy until the caller evaluates it together with the live arrays."""
     states = tuple(_detached(leaf) for leaf in leaves)
-    return Snapshot(n_tokens, kind, states, None if logits is None else owned(logits))
+    return Snapshot(num_tokens, kind, states, None if logits is None else owned(logits))
 
 
 def restore(leaves: Sequence[AuxLeaf], states: Sequence[object]) -> None:

@@ -13,7 +13,7 @@ STARTER_NAME: Final = "SmolLM2 135M"
 STARTER_FOLDER: Final = "SmolLM2-135M-Instruct"
 
 
-class Source(StrEnum):
+class ModelSource(StrEnum):
     """Where a model folder was found."""
 
     STARTER = "Demo"
@@ -28,7 +28,7 @@ class ModelCard:
 
     path: Path
     name: str
-    source: Source
+    source: ModelSource
     model_type: str
     num_parameters: int  # estimated from the weights' bytes and width
     bits: float  # per weight, 16 when not quantised
@@ -44,7 +44,7 @@ class ModelCard:
 
     @property
     def is_starter(self) -> bool:
-        return self.source is Source.STARTER
+        return self.source is ModelSource.STARTER
 
     def is_at(self, path: str) -> bool:
         """Return whether this model is or was there: the starter's folder moves with its app."""

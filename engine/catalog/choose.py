@@ -20,7 +20,7 @@ _MODELS_FILE: Final = Path(__file__).parents[2] / "resources" / "models.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suggestion:
+class ModelSuggestion:
     """A model worth downloading; command is a line for a terminal."""
 
     name: str
@@ -68,7 +68,7 @@ def best_card(
     return max(alike, key=lambda card: (card.hybrid, card.num_parameters, card.bits, card.name))
 
 
-def suggest_download(memory_bytes: int) -> Suggestion:
+def suggest_download(memory_bytes: int) -> ModelSuggestion:
     """The model of resources/models.toml that is meant for this much memory."""
     try:
         content = tomllib.loads(_MODELS_FILE.read_text(encoding="utf-8"))
@@ -80,12 +80,12 @@ def suggest_download(memory_bytes: int) -> Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _SuggestionRow:
     from_bytes: int
-    suggestion: Suggestion
+    suggestion: ModelSuggestion
 
 
-def _parse(row: dict[str, object]) -> _Row:
+def _parse(row: dict[str, object]) -> _SuggestionRow:
     match row:
         case {
             "from_gib": int(gib),
@@ -93,6 +93,8 @@ def _parse(row: dict[str, object]) -> _Row:
             "repo_id": str(repo_id),
             "size_bytes": int(size),
         }:
-            return _Row(gib << 30, Suggestion(name=name, repo_id=repo_id, size_bytes=size))
+            return _SuggestionRow(
+                gib << 30, ModelSuggestion(name=name, repo_id=repo_id, size_bytes=size)
+            )
         case _:
             raise ValueError(f"a suggestion is incomplete: {row}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from engine.catalog.architectures import installed_architectures
-from engine.catalog.card import STARTER_NAME, ModelCard, Source
+from engine.catalog.card import STARTER_NAME, ModelCard, ModelSource
 from engine.catalog.model_config import (
     ModelConfig,
     TokenizerConfig,
@@ -23,7 +23,7 @@ from engine.types import Problem
 _NO_WEIGHTS: Final = Weights(size_bytes=0, num_parameters=0)
 
 
-def read_card(path: Path, source: Source) -> ModelCard:
+def read_card(path: Path, source: ModelSource) -> ModelCard:
     """The card of a folder that is taken to be a model; whatever is wrong is its problem."""
     card = find_card(path, source)
     if card is not None:
@@ -32,7 +32,7 @@ def read_card(path: Path, source: Source) -> ModelCard:
     return _make_card(path, source, ModelConfig(), _NO_WEIGHTS, error.problem)
 
 
-def find_card(path: Path, source: Source) -> ModelCard | None:
+def find_card(path: Path, source: ModelSource) -> ModelCard | None:
     """The card of a folder, None when it clearly holds something else than a chat model."""
     try:
         return _inspect(path, source)
@@ -43,7 +43,7 @@ def find_card(path: Path, source: Source) -> ModelCard | None:
     return _make_card(path, source, ModelConfig(), _NO_WEIGHTS, problem)
 
 
-def _inspect(path: Path, source: Source) -> ModelCard | None:
+def _inspect(path: Path, source: ModelSource) -> ModelCard | None:
     if not path.is_dir():
         raise ModelFolderError(f"There is no folder {path}.")
     config = read_config(path)
@@ -112,11 +112,11 @@ def _require_template(path: Path, tokenizer: TokenizerConfig, module: str | None
 
 
 def _make_card(
-    path: Path, source: Source, config: ModelConfig, weights: Weights, problem: Problem | None
+    path: Path, source: ModelSource, config: ModelConfig, weights: Weights, problem: Problem | None
 ) -> ModelCard:
     return ModelCard(
         path=path,
-        name=STARTER_NAME if source is Source.STARTER else _name(path),
+        name=STARTER_NAME if source is ModelSource.STARTER else _name(path),
         source=source,
         model_type=config.model_type,
         num_parameters=weights.num_parameters,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from engine.catalog.card import ModelCard, Source
+from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.inspect import find_card
 from engine.catalog.weights import INDEX_NAME, has_partial_download
 
@@ -29,7 +29,7 @@ class Root:
     """A place to look for models: a model folder itself, or a folder that holds some."""
 
     path: Path
-    source: Source
+    source: ModelSource
 
 
 def default_roots(
@@ -37,11 +37,11 @@ def default_roots(
 ) -> tuple[Root, ...]:
     """The starter model, the Hugging Face cache, LM Studio's folders, and those of the user."""
     return (
-        Root(starter, Source.STARTER),
-        Root(_hub_cache(environment, home), Source.HF_CACHE),
-        Root(home / ".lmstudio" / "models", Source.LM_STUDIO),
-        Root(home / ".cache" / "lm-studio" / "models", Source.LM_STUDIO),
-        *(Root(folder, Source.FOLDER) for folder in folders),
+        Root(starter, ModelSource.STARTER),
+        Root(_hub_cache(environment, home), ModelSource.HF_CACHE),
+        Root(home / ".lmstudio" / "models", ModelSource.LM_STUDIO),
+        Root(home / ".cache" / "lm-studio" / "models", ModelSource.LM_STUDIO),
+        *(Root(folder, ModelSource.FOLDER) for folder in folders),
     )
 
 

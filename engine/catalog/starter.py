@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
-from engine.catalog.card import STARTER_FOLDER, Source
+from engine.catalog.card import STARTER_FOLDER, ModelSource
 from engine.catalog.inspect import read_card
 from engine.errors import ModelFolderError
 
@@ -34,7 +34,7 @@ def starter_folder(base: Path) -> Path:
 
 def find_starter(bundled: Path | None, imported: Path) -> Path:
     """The folder that comes with the app is used where it lies; else it is the imported one."""
-    if bundled is not None and read_card(bundled, Source.STARTER).usable:
+    if bundled is not None and read_card(bundled, ModelSource.STARTER).usable:
         return bundled
     return imported
 
@@ -63,6 +63,6 @@ def ensure_starter(
     source = find_starter_file()
     if source is not None:
         importer(source, folder, progress)
-    elif not read_card(folder, Source.STARTER).usable:
+    elif not read_card(folder, ModelSource.STARTER).usable:
         raise ModelFolderError("The demo model is not installed.", advice=HOW_TO_ADD)
     return folder

@@ -47,7 +47,7 @@ class PointKind(StrEnum):
 class Point:
     """A token position worth a snapshot."""
 
-    n_tokens: int
+    num_tokens: int
     kind: PointKind
 
 
@@ -98,7 +98,7 @@ class _Tokenized:
 
     def cut(self, end: int, kind: PointKind, num_messages: int) -> Prompt:
         """What lies before end, which is a point of its own."""
-        inside = [point for point in self.points if 0 < point.n_tokens < end]
+        inside = [point for point in self.points if 0 < point.num_tokens < end]
         return Prompt(
             token_ids=tuple(self.runs.token_ids[:end]),
             message_starts=tuple(min(start, end) for start in self.starts[: num_messages + 1]),
@@ -144,19 +144,19 @@ class PromptBuilder:
         turns = {max(0, stable), max(stable, tokens.starts[-1])}
         points = [
             *tokens.points,
-            *(Point(n_tokens, PointKind.TURN) for n_tokens in turns),
+            *(Point(num_tokens, PointKind.TURN) for num_tokens in turns),
             Point(len(token_ids), PointKind.PROMPT),
         ]
-        by_place = {point.n_tokens: point for point in points if point.n_tokens}
+        by_place = {point.num_tokens: point for point in points if point.num_tokens}
         return Prompt(
             token_ids=token_ids,
             message_starts=tuple(tokens.starts),
-            points=tuple(by_place[n_tokens] for n_tokens in sorted(by_place)),
+            points=tuple(by_place[num_tokens] for num_tokens in sorted(by_place)),
             in_reasoning=self._ends_in_reasoning(token_ids),
             thoughtless=frozenset(i for i, m in enumerate(messages) if m.reasoning) - shown,
         )
 
-    def build_ahead(
+    def build_read_ahead(
         self,
         messages: Sequence[Message],
         *,
@@ -261,7 +261,7 @@ class PromptBuilder:
 
     def _up_to(self, following: Message, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
         tokens = self._tokens_of([*messages, following], thoughts, reply_follows=False)
-        end = tokens.points[-1].n_tokens if tokens.points else 0
+        end = tokens.points[-1].num_tokens if tokens.points else 0
         if following.role is Role.TOOL:
             # A person may answer instead.
             tokens.points.append(Point(tokens.starts[len(messages)], PointKind.TAIL))
@@ -282,7 +282,7 @@ class PromptBuilder:
         while segments and not segments[-1].is_content:
             segments.pop()
         tokens = self._tokenize(segments, turn)
-        begin = tokens.points[-1].n_tokens if tokens.points else 0
+        begin = tokens.points[-1].num_tokens if tokens.points else 0
         end = tokens.runs.boundary([typed[len(settled) :]]) - 1
         tokens.end(len(turn))
         if settled and end > begin:

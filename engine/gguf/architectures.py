@@ -88,7 +88,7 @@ ARCHITECTURES: Final[Mapping[str, Architecture]] = {entry.name: entry for entry 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ConfigNumbers:
     """The numbers of config.json, by their names there."""
 
     integers: Mapping[str, int]
@@ -107,11 +107,11 @@ def find_architecture(metadata: Metadata) -> Architecture:
     return architecture
 
 
-def read_settings(architecture: Architecture, metadata: Metadata) -> Settings:
+def read_settings(architecture: Architecture, metadata: Metadata) -> ConfigNumbers:
     def key(field: Field) -> str:
         return f"{architecture.name}.{field.key}"
 
-    return Settings(
+    return ConfigNumbers(
         integers={
             name: metadata.integer(key(field), field.default)
             for name, field in architecture.integers.items()

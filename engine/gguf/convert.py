@@ -19,14 +19,14 @@ from engine.errors import GgufError
 from engine.gguf import quants
 from engine.gguf.architectures import (
     Architecture,
-    Settings,
+    ConfigNumbers,
     find_architecture,
     module_names,
     read_settings,
 )
 from engine.gguf.reader import GgufFile, Tensor
 from engine.gguf.tokenizer import Tokenizer, read_tokenizer, tokenizer_config_json, tokenizer_json
-from engine.gguf.weights import Planned, Storage, WeightsWriter
+from engine.gguf.weights import PlannedTensor, Storage, WeightsWriter
 
 WEIGHTS_NAME: Final = "model.safetensors"
 _SLICE_VALUES: Final = 1 << 22  # decoded at once: 16 MiB of float32
@@ -51,7 +51,7 @@ class Rounding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _TensorPart:
     """One tensor on its way: its module in mlx-lm, its width there, the order of its rows."""
 
     tensor: Tensor
@@ -59,16 +59,16 @@ class _Part:
     bits: int | None  # None: float16
     order: NDArray[np.intp]
 
-    def planned(self) -> list[Planned]:
+    def planned(self) -> list[PlannedTensor]:
         weight = f"{self.module}.weight"
         if self.bits is None:
-            return [Planned(weight, Storage.F16, self.tensor.shape)]
+            return [PlannedTensor(weight, Storage.F16, self.tensor.shape)]
         num_rows, num_columns = self.tensor.shape
         groups = (num_rows, num_columns // quants.GROUP_SIZE)
         return [
-            Planned(weight, Storage.U32, (num_rows, num_columns * self.bits // 32)),
-            Planned(f"{self.module}.scales", Storage.F16, groups),
-            Planned(f"{self.module}.biases", Storage.F16, groups),
+            PlannedTensor(weight, Storage.U32, (num_rows, num_columns * self.bits // 32)),
+            PlannedTensor(f"{self.module}.scales", Storage.F16, groups),
+            PlannedTensor(f"{self.module}.biases", Storage.F16, groups),
         ]
 
 
@@ -77,9 +77,9 @@ class Conversion:
     """A file that can be converted: everything about it is understood, nothing is written yet."""
 
     architecture: Architecture
-    settings: Settings
+    settings: ConfigNumbers
     tokenizer: Tokenizer
-    parts: tuple[_Part, ...]
+    parts: tuple[_TensorPart, ...]
 
     @property
     def weights_bytes(self) -> int:
@@ -134,8 +134,8 @@ def write_files(conversion: Conversion, folder: Path, on_bytes: Callable[[int], 
 
 
 def _plan_part(
-    tensor: Tensor, module: str, architecture: Architecture, settings: Settings
-) -> _Part:
+    tensor: Tensor, module: str, architecture: Architecture, settings: ConfigNumbers
+) -> _TensorPart:
     if len(tensor.shape) > 2:
         raise GgufError(f"The tensor {tensor.name} has {len(tensor.shape)} dimensions, not 1 or 2.")
     order = np.arange(len(tensor.raw))
@@ -148,7 +148,7 @@ def _plan_part(
             )
         order = order.reshape(num_heads, -1, 2).swapaxes(1, 2).ravel()
     is_matrix = len(tensor.shape) > 1
-    return _Part(
+    return _TensorPart(
         tensor=tensor,
         module=module,
         bits=quants.affine_bits(tensor.kind) if is_matrix else None,
@@ -156,7 +156,9 @@ def _plan_part(
     )
 
 
-def _write_part(part: _Part, writer: WeightsWriter, on_bytes: Callable[[int], None]) -> Rounding:
+def _write_part(
+    part: _TensorPart, writer: WeightsWriter, on_bytes: Callable[[int], None]
+) -> Rounding:
     rounding = Rounding()
     step = max(1, _SLICE_VALUES // part.tensor.shape[-1])
     for start in range(0, len(part.order), step):
@@ -168,20 +170,20 @@ def _write_part(part: _Part, writer: WeightsWriter, on_bytes: Callable[[int], No
     return rounding
 
 
-def _write_rows(part: _Part, raw: NDArray[np.uint8], writer: WeightsWriter) -> Rounding:
+def _write_rows(part: _TensorPart, raw: NDArray[np.uint8], writer: WeightsWriter) -> Rounding:
     weight = f"{part.module}.weight"
     if part.bits is None:
         values = quants.dequantised(part.tensor.kind, raw).astype(np.float16)
         _require_finite(values, part.tensor)
-        writer.append(weight, values)
+        writer.write_rows(weight, values)
         return Rounding()
     affine = quants.quantised(part.tensor.kind, raw)
     packed = quants.packed(affine)
     _require_finite(packed.scales, part.tensor)
     _require_finite(packed.biases, part.tensor)
-    writer.append(weight, packed.weight)
-    writer.append(f"{part.module}.scales", packed.scales)
-    writer.append(f"{part.module}.biases", packed.biases)
+    writer.write_rows(weight, packed.weight)
+    writer.write_rows(f"{part.module}.scales", packed.scales)
+    writer.write_rows(f"{part.module}.biases", packed.biases)
     return Rounding(scale_error=packed.error, requantised_error=affine.error)
 
 
@@ -210,7 +212,7 @@ def _config_json(conversion: Conversion) -> str:
     return json.dumps(content, indent=2)
 
 
-def _quantisation(parts: tuple[_Part, ...]) -> Mapping[str, object]:
+def _quantisation(parts: tuple[_TensorPart, ...]) -> Mapping[str, object]:
     """The commonest width, and each module that has another."""
     widths = {part.module: part.bits for part in parts if part.bits is not None}
     if not widths:

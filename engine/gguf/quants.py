@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.gguf.reader import BLOCKS, Bytes, Kind
+from engine.gguf.reader import BLOCKS, Bytes, TensorKind
 
 Floats = NDArray[np.float32]
 Words = NDArray[np.uint32]
@@ -58,36 +58,36 @@ class Packed:
     error: float
 
 
-def affine_bits(kind: Kind) -> int | None:
+def affine_bits(kind: TensorKind) -> int | None:
     """The width that a kind has in MLX, None for plain numbers."""
-    if kind is Kind.Q6_K:
+    if kind is TensorKind.Q6_K:
         return REQUANTISED_BITS
     return _REPACKED[kind].bits if kind in _REPACKED else None
 
 
-def dequantised(kind: Kind, raw: Bytes) -> Floats:
+def dequantised(kind: TensorKind, raw: Bytes) -> Floats:
     """Raw rows to numbers of shape (rows, columns)."""
     match kind:
-        case Kind.F32:
+        case TensorKind.F32:
             return raw.view("<f4").astype(np.float32)
-        case Kind.F16:
+        case TensorKind.F16:
             return raw.view("<f2").astype(np.float32)
-        case Kind.BF16:
+        case TensorKind.BF16:
             return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
-        case Kind.Q6_K:
+        case TensorKind.Q6_K:
             return _dequantised_q6_k(raw)
         case _:
             return _repacked(kind, raw).values()
 
 
-def quantised(kind: Kind, raw: Bytes) -> Affine:
+def quantised(kind: TensorKind, raw: Bytes) -> Affine:
     """Raw rows of a quantised kind as affine groups: the file's own codes, or new ones for Q6_K."""
-    if kind is Kind.Q6_K:
+    if kind is TensorKind.Q6_K:
         return requantised(_dequantised_q6_k(raw))
     return _repacked(kind, raw)
 
 
-def _repacked(kind: Kind, raw: Bytes) -> Affine:
+def _repacked(kind: TensorKind, raw: Bytes) -> Affine:
     repacking = _REPACKED[kind]
     groups = repacking.take_apart(raw.reshape(-1, _BLOCK_BYTES[kind]))
     return Affine(
@@ -244,13 +244,13 @@ class _Repacking:
     take_apart: Callable[[Bytes], _Groups]
 
 
-_REPACKED: Final[Mapping[Kind, _Repacking]] = {
-    Kind.Q4_0: _Repacking(4, _q4_0),
-    Kind.Q4_1: _Repacking(4, _q4_1),
-    Kind.Q5_0: _Repacking(5, _q5_0),
-    Kind.Q5_1: _Repacking(5, _q5_1),
-    Kind.Q8_0: _Repacking(8, _q8_0),
-    Kind.Q4_K: _Repacking(4, _q4_k),
-    Kind.Q5_K: _Repacking(5, _q5_k),
+_REPACKED: Final[Mapping[TensorKind, _Repacking]] = {
+    TensorKind.Q4_0: _Repacking(4, _q4_0),
+    TensorKind.Q4_1: _Repacking(4, _q4_1),
+    TensorKind.Q5_0: _Repacking(5, _q5_0),
+    TensorKind.Q5_1: _Repacking(5, _q5_1),
+    TensorKind.Q8_0: _Repacking(8, _q8_0),
+    TensorKind.Q4_K: _Repacking(4, _q4_k),
+    TensorKind.Q5_K: _Repacking(5, _q5_k),
 }
 _BLOCK_BYTES: Final = {block.kind: block.num_bytes for block in BLOCKS.values()}

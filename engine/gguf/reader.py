@@ -24,7 +24,7 @@ Bytes = NDArray[np.uint8]
 Value = bool | int | float | str | list[str] | list[int] | list[float] | list[bool]
 
 
-class Kind(StrEnum):
+class TensorKind(StrEnum):
     """How a tensor's numbers are stored."""
 
     F32 = "F32"
@@ -41,26 +41,26 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class BlockFormat:
     """One kind of tensor storage: so many values in so many bytes."""
 
-    kind: Kind
+    kind: TensorKind
     num_values: int
     num_bytes: int
 
 
-BLOCKS: Final[Mapping[int, Block]] = {
-    0: Block(Kind.F32, 1, 4),
-    1: Block(Kind.F16, 1, 2),
-    2: Block(Kind.Q4_0, 32, 18),
-    3: Block(Kind.Q4_1, 32, 20),
-    6: Block(Kind.Q5_0, 32, 22),
-    7: Block(Kind.Q5_1, 32, 24),
-    8: Block(Kind.Q8_0, 32, 34),
-    12: Block(Kind.Q4_K, 256, 144),
-    13: Block(Kind.Q5_K, 256, 176),
-    14: Block(Kind.Q6_K, 256, 210),
-    30: Block(Kind.BF16, 1, 2),
+BLOCKS: Final[Mapping[int, BlockFormat]] = {
+    0: BlockFormat(TensorKind.F32, 1, 4),
+    1: BlockFormat(TensorKind.F16, 1, 2),
+    2: BlockFormat(TensorKind.Q4_0, 32, 18),
+    3: BlockFormat(TensorKind.Q4_1, 32, 20),
+    6: BlockFormat(TensorKind.Q5_0, 32, 22),
+    7: BlockFormat(TensorKind.Q5_1, 32, 24),
+    8: BlockFormat(TensorKind.Q8_0, 32, 34),
+    12: BlockFormat(TensorKind.Q4_K, 256, 144),
+    13: BlockFormat(TensorKind.Q5_K, 256, 176),
+    14: BlockFormat(TensorKind.Q6_K, 256, 210),
+    30: BlockFormat(TensorKind.BF16, 1, 2),
 }
 
 _STRING: Final = 8
@@ -79,7 +79,7 @@ class Tensor:
     """A named tensor; shape is (rows, columns), raw its (rows, bytes per row) in the file."""
 
     name: str
-    kind: Kind
+    kind: TensorKind
     shape: tuple[int, ...]
     raw: Bytes
 
@@ -143,7 +143,7 @@ def read_gguf(path: Path) -> GgufFile:
     """Map and parse a file; its tensors are checked to lie inside it."""
     content = _map(path)
     cursor = _Cursor(content, path.name)
-    if cursor.take(4) != b"GGUF":
+    if cursor.read_bytes(4) != b"GGUF":
         raise GgufError(f"{path.name} is not a GGUF file.")
     version = cursor.integer("I")
     if version not in _VERSIONS:
@@ -187,7 +187,7 @@ class _Cursor:
         self.position = 0
         self._file_name = file_name
 
-    def take(self, num_bytes: int) -> bytes:
+    def read_bytes(self, num_bytes: int) -> bytes:
         end = self.position + num_bytes
         if end > len(self.content):
             raise GgufError(
@@ -198,14 +198,14 @@ class _Cursor:
         return taken
 
     def integer(self, format_: str) -> int:
-        return int.from_bytes(self.take(struct.calcsize("<" + format_)), "little")
+        return int.from_bytes(self.read_bytes(struct.calcsize("<" + format_)), "little")
 
     def text(self) -> str:
-        return self.take(self.integer("Q")).decode("utf-8", errors="replace")
+        return self.read_bytes(self.integer("Q")).decode("utf-8", errors="replace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
+class _TensorEntry:
     name: str
     dimensions: tuple[int, ...]  # columns first, as the file has them
     kind_id: int
@@ -245,13 +245,13 @@ def _read_numbers(
     if type_id not in _FORMATS:
         raise GgufError(f"The metadata value {key[:60]!r} is of the unknown type {type_id}.")
     code = _FORMATS[type_id]
-    raw = cursor.take(count * struct.calcsize("<" + code))
+    raw = cursor.read_bytes(count * struct.calcsize("<" + code))
     if type_id == _BOOL:
         return [byte != 0 for byte in raw]
     return np.frombuffer(raw, np.dtype("<" + code)).tolist()
 
 
-def _read_entry(cursor: _Cursor) -> _Entry:
+def _read_entry(cursor: _Cursor) -> _TensorEntry:
     name = cursor.text()
     if len(name) > _MAX_NAME_LEN:
         raise GgufError(f"A tensor has a name of {len(name):,} characters.")
@@ -259,14 +259,14 @@ def _read_entry(cursor: _Cursor) -> _Entry:
     if not 1 <= num_dimensions <= _MAX_DIMENSIONS:
         raise GgufError(f"The tensor {name} has {num_dimensions} dimensions; 1 to 4 are possible.")
     dimensions = tuple(cursor.integer("Q") for _ in range(num_dimensions))
-    return _Entry(
+    return _TensorEntry(
         name=name, dimensions=dimensions, kind_id=cursor.integer("I"), offset=cursor.integer("Q")
     )
 
 
-def _view(entry: _Entry, content: mmap.mmap, start: int, file_name: str) -> Tensor:
+def _view(entry: _TensorEntry, content: mmap.mmap, start: int, file_name: str) -> Tensor:
     if entry.kind_id not in BLOCKS:
-        have = ", ".join(Kind)
+        have = ", ".join(TensorKind)
         raise GgufError(
             f"The tensor {entry.name} is quantised in a way that can’t be imported "
             f"(type {entry.kind_id}); possible are {have}."

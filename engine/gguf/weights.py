@@ -31,7 +31,7 @@ class Storage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedTensor:
     """A tensor that will be written."""
 
     name: str
@@ -46,7 +46,7 @@ class Planned:
 class WeightsWriter:
     """Fills an open, empty file according to a plan; each tensor's rows come in order."""
 
-    def __init__(self, file: BinaryIO, plan: Iterable[Planned]) -> None:
+    def __init__(self, file: BinaryIO, plan: Iterable[PlannedTensor]) -> None:
         self._file = file
         # The wider format comes first, so that every tensor starts at a multiple of its width.
         ordered = sorted(plan, key=lambda planned: -planned.storage.num_bytes)
@@ -56,7 +56,7 @@ class WeightsWriter:
             planned.name: self._positions[planned.name] + planned.num_bytes for planned in ordered
         }
 
-    def append(self, name: str, rows: NDArray[np.float16] | NDArray[np.uint32]) -> None:
+    def write_rows(self, name: str, rows: NDArray[np.float16] | NDArray[np.uint32]) -> None:
         """Write the next rows of a tensor."""
         self._file.seek(self._positions[name])
         self._file.write(np.ascontiguousarray(rows).data)
@@ -67,7 +67,7 @@ class WeightsWriter:
         assert self._positions == self._ends, "not every planned tensor was written"
 
 
-def _layout(ordered: Iterable[Planned]) -> tuple[bytes, dict[str, int]]:
+def _layout(ordered: Iterable[PlannedTensor]) -> tuple[bytes, dict[str, int]]:
     """The file's head, and where in the file each tensor starts."""
     offset = 0
     starts: dict[str, int] = {}

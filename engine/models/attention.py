@@ -116,9 +116,9 @@ def _block_len(queries: mx.array, num_keys: int) -> int:
     return max(1, max_scores // (num_rows * num_heads * num_keys))
 
 
-def _first(tree: object, n_tokens: int) -> object:
+def _first(tree: object, num_tokens: int) -> object:
     """The keys or values of the first tokens, quantised or not."""
-    return map_arrays(lambda array: array[:, :, :n_tokens], tree)
+    return map_arrays(lambda array: array[:, :, :num_tokens], tree)
 
 
 def attend_in_pieces() -> None:

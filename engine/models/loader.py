@@ -24,7 +24,7 @@ from transformers import PreTrainedConfig
 
 from engine.cache.layout import Layout
 from engine.cache.trees import evaluate
-from engine.catalog.card import ModelCard, Source
+from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.inspect import read_card
 from engine.chat.prompt import PromptBuilder
 from engine.chat.template import Renderer
@@ -270,7 +270,7 @@ def namespace_of(path: Path, kv_bits: int | None) -> str:
 
 
 def _usable_card(path: Path) -> ModelCard:
-    card = read_card(path, Source.FOLDER)
+    card = read_card(path, ModelSource.FOLDER)
     if card.problem is not None:
         raise ModelFolderError.of(card.problem)
     return card

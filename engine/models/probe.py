@@ -66,18 +66,18 @@ def _require_causal(adapter: ModelAdapter, caches: list[object]) -> None:
 
 def _put_back(adapter: ModelAdapter, caches: list[object]) -> Layout:
     """Go on from a point, cut back to it, take it out, and go on from it in other caches."""
-    n_tokens, leaves = len(_FIRST), Leaves.of(caches)
-    layout = measure_layout(caches, n_tokens, tree_bytes)
-    states = capture(leaves.aux, n_tokens, PointKind.TAIL).states
+    num_tokens, leaves = len(_FIRST), Leaves.of(caches)
+    layout = measure_layout(caches, num_tokens, tree_bytes)
+    states = capture(leaves.aux, num_tokens, PointKind.TAIL).states
     evaluate(states)
     at_once = _feed(adapter, caches, _NEXT)
 
-    kv.cut(leaves.kv, n_tokens)
+    kv.cut(leaves.kv, num_tokens)
     restore(leaves.aux, states)
-    copied = kv.copy_range(leaves.kv, 0, n_tokens)
+    copied = kv.copy_range(leaves.kv, 0, num_tokens)
     others = adapter.new_caches()
     leaves = Leaves.of(others)
-    kv.append(leaves.kv, [copied.leaves], n_tokens, n_tokens)
+    kv.append_slices(leaves.kv, [copied.leaves], num_tokens, num_tokens)
     restore(leaves.aux, states)
     _require_same(at_once, _feed(adapter, others, _NEXT), "logits after the same state")
     return layout
@@ -115,9 +115,9 @@ def can_merge(adapter: ModelAdapter) -> bool:
 def _rows(adapter: ModelAdapter) -> list[list[object]]:
     """Caches of conversations of different lengths."""
     rows: list[list[object]] = []
-    for n_tokens in (len(_FIRST), 5):
+    for num_tokens in (len(_FIRST), 5):
         rows.append(adapter.new_caches())
-        _feed(adapter, rows[-1], _FIRST[:n_tokens])
+        _feed(adapter, rows[-1], _FIRST[:num_tokens])
     return rows
 
 

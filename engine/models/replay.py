@@ -9,13 +9,13 @@ import mlx.core as mx
 from engine.cache import kv
 from engine.cache.feeding import kept
 from engine.cache.layout import Leaves
-from engine.cache.radix import Run
+from engine.cache.radix import TokenRun
 from engine.cache.trees import evaluate
 from engine.models.adapter import ModelAdapter
 
 
 def replay(
-    adapter: ModelAdapter, caches: list[object], run: Run
+    adapter: ModelAdapter, caches: list[object], run: TokenRun
 ) -> Iterator[tuple[int, mx.array | None]]:
     """Feed run's tokens (from token 0) as they were fed, one pass an iteration.
 

@@ -74,8 +74,8 @@ class _Before:
         self._aux = [(leaf, _same(leaf.state)) for leaf in leaves.aux]
 
     def put_back(self) -> None:
-        for leaf, n_tokens in self._kv:
-            leaf.trim(leaf.offset - n_tokens)
+        for leaf, num_tokens in self._kv:
+            leaf.trim(leaf.offset - num_tokens)
         for leaf, state in self._aux:
             leaf.state = _same(state)
 

@@ -78,7 +78,7 @@ class AuditJob:
 def _first_wrong(node: KvNode, fresh: Leaves, logits: mx.array | None) -> KvNode | None:
     """Of the path to a point, the first node whose K/V or state is not what fresh caches hold there."""
     for ancestor in reversed(list(ancestry(node))):
-        stored = ancestor.span.range(0, ancestor.span.n_tokens)
+        stored = ancestor.span.range(0, ancestor.span.num_tokens)
         if _differ(stored, kv.read_range(fresh.kv, ancestor.start, ancestor.end)):
             return ancestor
     snapshot = node.snapshot

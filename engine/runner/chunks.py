@@ -24,19 +24,19 @@ def plan_chunks(
     start: int,
     points: Sequence[Point],
     *,
-    n_tokens: int,
+    num_tokens: int,
     cell_len: int,
     stride_len: int,
 ) -> list[Chunk]:
-    """Chunks of prompt[start:n_tokens]: cut at every point and at multiples of cell_len.
+    """Chunks of prompt[start:num_tokens]: cut at every point and at multiples of cell_len.
 
     Where they end does not depend on how busy the engine is or, but for a BRANCH point, on what
     was restored: a restored prompt is cut like a cold one. points include the prompt's end.
     """
-    kinds: dict[int, PointKind | None] = dict.fromkeys(range(cell_len, n_tokens, cell_len))
-    kinds |= dict.fromkeys(range(stride_len, n_tokens, stride_len), PointKind.STRIDE)
-    kinds |= {point.n_tokens: point.kind for point in points}
-    last_start = max((end for end in kinds if end < n_tokens), default=0)
-    if n_tokens - last_start > _LONG_LAST:
-        kinds[n_tokens - _LAST_LEN] = None
+    kinds: dict[int, PointKind | None] = dict.fromkeys(range(cell_len, num_tokens, cell_len))
+    kinds |= dict.fromkeys(range(stride_len, num_tokens, stride_len), PointKind.STRIDE)
+    kinds |= {point.num_tokens: point.kind for point in points}
+    last_start = max((end for end in kinds if end < num_tokens), default=0)
+    if num_tokens - last_start > _LONG_LAST:
+        kinds[num_tokens - _LAST_LEN] = None
     return [Chunk(end, kinds[end]) for end in sorted(kinds) if end > start]

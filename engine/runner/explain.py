@@ -17,7 +17,7 @@ from engine.types import Reason, ReasonKind, Request, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class PrefixHit:
     """What the prefix cache had of a prompt.
 
     restored tokens could be used, matched were known. faulted: up to there a stored point was
@@ -45,7 +45,7 @@ class Why:
 
 
 def explain(
-    request: Request, prompt: Prompt, found: Found, known: Known | None
+    request: Request, prompt: Prompt, found: PrefixHit, known: Known | None
 ) -> tuple[Reason, ...]:
     """Reasons for all tokens after found.restored, in order: their counts add up to the tokens fed.
 
@@ -118,7 +118,7 @@ class _Case:
 
     request: Request
     prompt: Prompt
-    found: Found
+    found: PrefixHit
     known: Known | None
 
     def starts(self) -> list[int]:

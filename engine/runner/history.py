@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from engine.chat.prompt import Prompt
-from engine.events import Prewarm
+from engine.events import ReadAhead
 from engine.sequences import common_prefix_len
 from engine.types import ConversationId, Message, Request, Role
 
@@ -25,15 +25,15 @@ _NO_IDS = array("I")
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class MessageMark:
     """A message, to be told from others."""
 
     role: Role
     digest: int
 
 
-def marks_of(messages: Iterable[Message]) -> tuple[Mark, ...]:
-    return tuple(Mark(m.role, hash((m.content, m.reasoning))) for m in messages)
+def marks_of(messages: Iterable[Message]) -> tuple[MessageMark, ...]:
+    return tuple(MessageMark(m.role, hash((m.content, m.reasoning))) for m in messages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class FedPath:
     """
 
     token_ids: array[int]
-    marks: tuple[Mark, ...]
+    marks: tuple[MessageMark, ...]
     points: frozenset[int]
     thinking: bool | None
     keep_thinking: bool
@@ -80,7 +80,7 @@ class History:
 
     def remember(
         self,
-        shown: Request | Prewarm,
+        shown: Request | ReadAhead,
         prompt: Prompt,
         token_ids: Iterable[int],
         points: Iterable[int],
@@ -94,7 +94,7 @@ class History:
             points: where state was kept this time.
         """
         fed = array("I", token_ids)
-        is_draft = isinstance(shown, Prewarm) and shown.is_draft
+        is_draft = isinstance(shown, ReadAhead) and shown.is_draft
         said = shown.messages[:-1] if is_draft else shown.messages
         marks = marks_of(said[: bisect_left(prompt.message_starts, len(fed))])
         kept = set(points)
@@ -115,13 +115,13 @@ class History:
         self._paths[shown.conversation_id] = [*others[1 - _MAX_PATHS :], newest]
         self._keep_small()
 
-    def mark_faulted(self, token_ids: Sequence[int], n_tokens: int) -> None:
-        """What was stored of token_ids after n_tokens was wrong and is dropped."""
+    def mark_faulted(self, token_ids: Sequence[int], num_tokens: int) -> None:
+        """What was stored of token_ids after num_tokens was wrong and is dropped."""
         wrong = array("I", token_ids)
         for paths in self._paths.values():
             paths[:] = [
-                replace(path, faulted_at=n_tokens)
-                if common_prefix_len(path.token_ids, wrong) > n_tokens
+                replace(path, faulted_at=num_tokens)
+                if common_prefix_len(path.token_ids, wrong) > num_tokens
                 else path
                 for path in paths
             ]

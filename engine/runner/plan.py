@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 
 from engine.chat.prompt import Prompt
-from engine.runner.explain import Found, explain
+from engine.runner.explain import PrefixHit, explain
 from engine.runner.history import Known
 from engine.types import PromptPlan, Request
 
 
-def plan_prompt(request: Request, prompt: Prompt, found: Found, known: Known | None) -> PromptPlan:
+def plan_prompt(
+    request: Request, prompt: Prompt, found: PrefixHit, known: Known | None
+) -> PromptPlan:
     """Split a prompt's tokens into restored, read (new to the chat) and replayed (the rest).
 
     Messages that the request adds or changes are read, and so is the generation tail.

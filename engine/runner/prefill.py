@@ -34,7 +34,7 @@ class Prefill:
         self._token_ids = token_ids
         self.lease = lease
         self.chunks = list(chunks)  # still to be fed, in order
-        self.start = lease.hot.n_tokens
+        self.start = lease.hot.num_tokens
         self.end = len(token_ids)
         self._computation: Computation | None = None  # of a chunk that is fed in part
         self._logits: mx.array | None = None  # after it
@@ -42,7 +42,7 @@ class Prefill:
     @property
     def fed(self) -> int:
         """Tokens in the caches."""
-        return self.lease.hot.n_tokens
+        return self.lease.hot.num_tokens
 
     @property
     def is_computing(self) -> bool:
@@ -72,7 +72,7 @@ class Prefill:
     def cut(self, kind: PointKind) -> None:
         """Stop here: what is fed stays fed, with a point at its end."""
         points = self.lease.snapshots
-        if self.fed > self.start and not (points and points[-1].n_tokens == self.fed):
+        if self.fed > self.start and not (points and points[-1].num_tokens == self.fed):
             self._capture(kind, None)
             self._computation = self._compute({})
         if self._computation is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from engine.cache.held import Lease
 from engine.cache.prefix_cache import PrefixCache
 from engine.chat.prompt import PointKind
-from engine.events import IdleKind, Prewarm
+from engine.events import IdleKind, ReadAhead
 from engine.runner.prefill import Prefill
 
 
@@ -16,7 +16,7 @@ class ReadAheadJob:
 
     def __init__(
         self,
-        task: Prewarm,
+        task: ReadAhead,
         cache: PrefixCache,
         prefill: Prefill,
         publish: Callable[[Lease], None],

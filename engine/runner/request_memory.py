@@ -46,12 +46,12 @@ class RequestMemory:
         needed = self._needed_bytes(room, min(prompt_len, self.config.cell_len))
         return needed + held <= self.spare_bytes
 
-    def holds(self, n_tokens: int) -> bool:
+    def holds(self, num_tokens: int) -> bool:
         """Whether a reply can have got so far."""
-        return self._needed_bytes(n_tokens, 1) <= self.spare_bytes
+        return self._needed_bytes(num_tokens, 1) <= self.spare_bytes
 
-    def _needed_bytes(self, n_tokens: int, pass_len: int) -> int:
+    def _needed_bytes(self, num_tokens: int, pass_len: int) -> int:
         """K/V in buffers with their spare room, recurrent states, the own arrays of a pass."""
-        kv_bytes = kv.roomy(n_tokens) * self.layout.kv_bytes_per_token
+        kv_bytes = kv.roomy(num_tokens) * self.layout.kv_bytes_per_token
         state_bytes = _NUM_STATES * self.layout.snapshot_bytes
         return kv_bytes + state_bytes + self.config.pass_bytes * pass_len // self.config.cell_len

@@ -17,14 +17,14 @@ from engine.chat.prompt import Point, PointKind, Prompt
 from engine.chat.reply import ReplyStream, TextPiece
 from engine.config import EngineConfig
 from engine.errors import ContextFullError, EngineError
-from engine.events import Event, PrefillProgress, Prewarm, RequestFinished, TextDelta
+from engine.events import Event, PrefillProgress, ReadAhead, RequestFinished, TextDelta
 from engine.memory import spare_bytes
 from engine.models.filters import make_filter
 from engine.models.loader import LoadedModel
 from engine.runner.audit import AuditJob
 from engine.runner.chunks import Chunk, plan_chunks
 from engine.runner.decoder import Decoder, Outcome
-from engine.runner.explain import Found
+from engine.runner.explain import PrefixHit
 from engine.runner.history import History
 from engine.runner.plan import plan_prompt
 from engine.runner.prefill import Prefill
@@ -130,7 +130,7 @@ class Runner:
         return [self._delivered(outcome) for outcome in self._decoder.wait()]
 
     def finish(self, sequence: Sequence, reason: FinishReason) -> list[Event]:
-        """End the reply here, whatever it holds; settle() must follow."""
+        """End the reply here, whatever it holds; publish_turn() must follow."""
         self._decoder.leave(sequence)
         sequence.ended = reason
         events = self._deltas(sequence, sequence.reply.flush())
@@ -145,7 +145,7 @@ class Runner:
         )
         return [*events, finished]
 
-    def settle(self, sequence: Sequence) -> Prewarm | None:
+    def publish_turn(self, sequence: Sequence) -> ReadAhead | None:
         """After the reply: go on to where the next message's text will begin, then publish.
 
         The person is reading meanwhile, and the next turn finds everything but its own text fed.
@@ -162,7 +162,7 @@ class Runner:
             # Stopped while the prompt was being read: what is read stays read.
             sequence.prefill.cut(PointKind.BRANCH)
         elif sequence.reply.token_ids:
-            fed = lease.hot.n_tokens
+            fed = lease.hot.num_tokens
             try:
                 is_ahead = self._feed_closing(sequence)
             except EngineError as error:
@@ -184,7 +184,7 @@ class Runner:
         """What would check a stored point, None if there is none."""
         return AuditJob.start(self._model.adapter, self._cache, self._config.audit_max_tokens)
 
-    def read_ahead(self, task: Prewarm, *, displaces: bool) -> ReadAheadJob | None:
+    def read_ahead(self, task: ReadAhead, *, displaces: bool) -> ReadAheadJob | None:
         """What would feed the next prompt of a conversation as far as it is known.
 
         None if all of it is there, or if it does not fit: beside what is kept, or (displaces) at all.
@@ -193,10 +193,10 @@ class Runner:
             TemplateError: the template refused the messages.
             ContextFullError: they fill the context.
         """
-        prompt = self._build_ahead(task)
+        prompt = self._build_read_ahead(task)
         self._check_fits(prompt)
         name, token_ids = task.conversation_id, prompt.token_ids
-        match = self._cache.look_ahead(name, token_ids)
+        match = self._cache.match_beginning(name, token_ids)
         if match.restored == len(token_ids):
             return None
         chunks = self._chunks(prompt, match.restored, match.matched)
@@ -213,7 +213,7 @@ class Runner:
     # Prefill
 
     def _plan(self, request: Request, prompt: Prompt, lease: Lease) -> PromptPlan:
-        found = Found(
+        found = PrefixHit(
             restored=lease.restored,
             matched=lease.matched,
             faulted=lease.faulted,
@@ -231,7 +231,7 @@ class Runner:
 
     def _feed(self, prompt: Prompt, lease: Lease) -> Prefill:
         """What is left to be fed of a prompt."""
-        chunks = self._chunks(prompt, lease.hot.n_tokens, lease.matched)
+        chunks = self._chunks(prompt, lease.hot.num_tokens, lease.matched)
         return Prefill(self._model, self._cache, lease, prompt.token_ids, chunks)
 
     def _chunks(self, prompt: Prompt, start: int, matched: int) -> list[Chunk]:
@@ -242,7 +242,7 @@ class Runner:
         return plan_chunks(
             start,
             points,
-            n_tokens=len(prompt.token_ids),
+            num_tokens=len(prompt.token_ids),
             cell_len=self._config.cell_len,
             stride_len=self._config.stride_len,
         )
@@ -305,9 +305,9 @@ class Runner:
     # After the reply
 
     def _publish(
-        self, shown: Request | Prewarm, prompt: Prompt, lease: Lease, *, is_turn: bool
+        self, shown: Request | ReadAhead, prompt: Prompt, lease: Lease, *, is_turn: bool
     ) -> None:
-        points = [snapshot.n_tokens for snapshot in lease.snapshots]
+        points = [snapshot.num_tokens for snapshot in lease.snapshots]
         self._history.remember(shown, prompt, lease.hot.token_ids, points)
         self._cache.publish(lease, is_turn=is_turn)
 
@@ -321,7 +321,7 @@ class Runner:
         held = sequence.prompt.followed_by(sequence.output_ids)
         if sequence.ended is not FinishReason.STOP:
             self._feed_all(held, sequence.lease)
-        upcoming = self._build_ahead(sequence.upcoming)
+        upcoming = self._build_read_ahead(sequence.upcoming)
         num_held = len(held.token_ids)
         if common_prefix_len(held.token_ids, upcoming.token_ids) < num_held:
             return False
@@ -334,8 +334,8 @@ class Runner:
         while prefill.chunks:
             prefill.step(prefill.end)
 
-    def _build_ahead(self, task: Prewarm) -> Prompt:
-        return self._model.prompts.build_ahead(
+    def _build_read_ahead(self, task: ReadAhead) -> Prompt:
+        return self._model.prompts.build_read_ahead(
             task.messages,
             thinking=task.thinking,
             keep_thinking=task.keep_thinking,

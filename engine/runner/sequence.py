@@ -9,7 +9,7 @@ import mlx.core as mx
 from engine.cache.held import Lease
 from engine.chat.prompt import Prompt
 from engine.chat.reply import ReplyStream
-from engine.events import Prewarm
+from engine.events import ReadAhead
 from engine.models.filters import LogitsFilter
 from engine.runner.prefill import Prefill
 from engine.types import FinishReason, Message, PromptPlan, Request, Role
@@ -106,10 +106,10 @@ class Sequence:
         return messages[:-1] if messages[-1].role is Role.ASSISTANT else messages
 
     @property
-    def upcoming(self) -> Prewarm:
+    def upcoming(self) -> ReadAhead:
         """What can be read ahead after this reply."""
         request = self.request
-        return Prewarm(
+        return ReadAhead(
             conversation_id=request.conversation_id,
             messages=(*self._asked, self.message),
             thinking=request.thinking,

@@ -45,11 +45,11 @@ class PaddedRows:
         return [logits[row] for row in range(len(token_ids))]
 
 
-def read(adapter: ModelAdapter, n_tokens: int) -> list[object]:
+def read(adapter: ModelAdapter, num_tokens: int) -> list[object]:
     """Caches of a conversation of so many tokens."""
     caches = adapter.new_caches()
-    for start in range(0, n_tokens, 512):
-        token_ids = [token_id % 97 for token_id in range(start, min(start + 512, n_tokens))]
+    for start in range(0, num_tokens, 512):
+        token_ids = [token_id % 97 for token_id in range(start, min(start + 512, num_tokens))]
         adapter.forward(token_ids, caches)
         evaluate(held(caches))
     return caches
@@ -78,7 +78,7 @@ def measure(adapter: ModelAdapter, lens: Sequence[int], reps: int) -> dict[str, 
     to_padded: list[float] = []
     joins: list[tuple[float, float]] = []
     for _ in range(reps):
-        rows = [read(adapter, n_tokens) for n_tokens in lens]
+        rows = [read(adapter, num_tokens) for num_tokens in lens]
         start = time.perf_counter()
         merged = MergedRows(rows)
         evaluate([states.merged.cache for states in vars(merged)["_states"]])

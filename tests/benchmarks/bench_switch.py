@@ -28,7 +28,7 @@ from app.bridge.garbage import GarbageSearch
 from app.conversation.tree import (
     Conversation,
     Generation,
-    Node,
+    MessageNode,
     NodeId,
     add_nodes,
     new_conversation,
@@ -68,10 +68,10 @@ HOME = ConversationId("home")  # the chat that is shown in between
 
 
 def stored_chat(name: str, num_messages: int) -> Conversation:
-    nodes: list[Node] = []
+    nodes: list[MessageNode] = []
     for item in conversation(num_messages):
         nodes.append(
-            Node(
+            MessageNode(
                 node_id=NodeId(f"{name}-{item.key}"),
                 parent=nodes[-1].node_id if nodes else None,
                 role=item.role,

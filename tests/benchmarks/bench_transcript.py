@@ -97,10 +97,10 @@ class TimedView(TranscriptView):
         self._waiting: deque[tuple[int, float]] = deque()  # text length, when it was appended
 
     @override
-    def append(self, key: str, channel: Channel, delta: str) -> None:
+    def append_delta(self, key: str, channel: Channel, delta: str) -> None:
         self._appended += len(delta)
         self._waiting.append((self._appended, perf_counter()))
-        super().append(key, channel, delta)
+        super().append_delta(key, channel, delta)
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -304,7 +304,7 @@ def bench_stream(theme: Theme, text: str, *, tokens_per_s: float, follow: bool) 
     started = perf_counter()
     gaps = play(
         source,
-        lambda piece: view.append(NEW, Channel.ANSWER, piece),
+        lambda piece: view.append_delta(NEW, Channel.ANSWER, piece),
         lambda: view.finish(replace(item, text=text, status=ItemStatus.COMPLETE)),
     )
     report(
@@ -386,7 +386,7 @@ def bench_answer(theme: Theme, text: str, *, in_browser: bool) -> float:
     def take(piece: str) -> None:
         shown[0] += piece
         if isinstance(view, TimedView):
-            view.append(NEW, Channel.ANSWER, piece)
+            view.append_delta(NEW, Channel.ANSWER, piece)
         elif not flush.isActive():
             flush.start()
 

@@ -153,7 +153,7 @@ def time_decoding(client: InlineClient, reps: int) -> Iterator[Row]:
     cache = cache_of(client)
 
     def nothing(lease: Lease, kind: PointKind, logits: mx.array | None = None) -> Snapshot:
-        return Snapshot(lease.hot.n_tokens, kind, ())
+        return Snapshot(lease.hot.num_tokens, kind, ())
 
     ratios: list[float] = []
     same: list[float] = []
@@ -179,12 +179,12 @@ def new_caches() -> list[object]:
     return [*(KVCache() for _ in range(NUM_KV)), *(ArraysCache(2) for _ in range(NUM_RECURRENT))]
 
 
-def feed(caches: Sequence[object], n_tokens: int) -> None:
-    """What a model's pass over n_tokens leaves behind."""
+def feed(caches: Sequence[object], num_tokens: int) -> None:
+    """What a model's pass over num_tokens leaves behind."""
     batch, heads, dim = KV_SHAPE
     for cache in caches:
         if isinstance(cache, KVCache):
-            fed = mx.random.normal((batch, heads, n_tokens, dim)).astype(mx.bfloat16)
+            fed = mx.random.normal((batch, heads, num_tokens, dim)).astype(mx.bfloat16)
             cache.update_and_fetch(fed, fed + 1)  # pyright: ignore[reportUnknownMemberType]
         elif isinstance(cache, ArraysCache):
             # The same for all, or the points alone would take gigabytes.

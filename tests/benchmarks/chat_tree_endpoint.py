@@ -12,11 +12,11 @@ from app.cli.tree.measure import StepCost
 from app.cli.tree.scenario import (
     OWN_REPLY_TOKENS,
     STOP_AFTER,
-    Action,
     ChatMessage,
     Replies,
     Scenario,
-    Step,
+    TreeAction,
+    TreeStep,
 )
 from tests.benchmarks.chat_tree_client import Answer, Endpoint, EndpointError
 from tests.benchmarks.chat_tree_tokens import PromptTokens
@@ -58,7 +58,7 @@ class EndpointEngine:
         hello = (ChatMessage("user", "Hello."),)
         self._endpoint.ask(hello, thinking=False, max_tokens=_THROWN_AWAY_TOKENS)
 
-    def play(self, step: Step) -> StepCost:
+    def play(self, step: TreeStep) -> StepCost:
         messages = self._prompts[step.name] = self._scenario.messages(step, self._replies)
         answer = self._endpoint.ask(
             messages,
@@ -70,18 +70,18 @@ class EndpointEngine:
         self._keep(step, answer)
         return cost
 
-    def cold_ttft_ms(self, step: Step, nonce: str) -> float:
+    def cold_ttft_ms(self, step: TreeStep, nonce: str) -> float:
         system, *others = self._prompts[step.name]
         cold = (replace(system, content=f"{nonce} {system.content}"), *others)
         answer = self._endpoint.ask(cold, thinking=step.thinking, max_tokens=_THROWN_AWAY_TOKENS)
         return answer.ttft_ms
 
-    def _max_tokens(self, step: Step) -> int:
+    def _max_tokens(self, step: TreeStep) -> int:
         if step.stops:
             return _STOPPED_TOKENS
         return _THROWN_AWAY_TOKENS if self._is_scripted else OWN_REPLY_TOKENS
 
-    def _cost(self, step: Step, messages: tuple[ChatMessage, ...], answer: Answer) -> StepCost:
+    def _cost(self, step: TreeStep, messages: tuple[ChatMessage, ...], answer: Answer) -> StepCost:
         prompt = self._tokens.encode(messages, thinking=step.thinking)
         known = self._processed.add(prompt)
         output = answer.reasoning + answer.text
@@ -108,11 +108,13 @@ class EndpointEngine:
             peak_bytes=self._measure_memory(),
         )
 
-    def _num_old(self, step: Step, messages: tuple[ChatMessage, ...], prompt: Sequence[int]) -> int:
+    def _num_old(
+        self, step: TreeStep, messages: tuple[ChatMessage, ...], prompt: Sequence[int]
+    ) -> int:
         """Tokens of the prompt before the first message that the server meets in this chat."""
-        if step.action is Action.REGENERATE:
+        if step.action is TreeAction.REGENERATE:
             return len(prompt)
-        if step.action is Action.SEND and step.after is None:
+        if step.action is TreeAction.SEND and step.after is None:
             return 0
         is_reply_new = step.after is not None and step.after not in self._sent_replies
         first_new = len(messages) - (2 if is_reply_new else 1)
@@ -122,7 +124,7 @@ class EndpointEngine:
         common = zip(prompt, self._tokens.encode(changed, thinking=step.thinking), strict=False)
         return next((n for n, (ours, theirs) in enumerate(common) if ours != theirs), len(prompt))
 
-    def _keep(self, step: Step, answer: Answer) -> None:
+    def _keep(self, step: TreeStep, answer: Answer) -> None:
         if step.after is not None:
             self._sent_replies.add(step.after)
         if self._is_scripted:

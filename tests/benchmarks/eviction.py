@@ -249,7 +249,7 @@ class CacheClient(EngineCommands):
             [(_, result)] = self._runner.decode()
             assert not isinstance(result, Exception), result
             events = result
-        self._runner.settle(sequence)
+        self._runner.publish_turn(sequence)
         self.finished.append(events[-1])
         self._events.append(events[-1])
 

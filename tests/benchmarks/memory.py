@@ -148,7 +148,7 @@ def report_sharing(feeder: CacheFeeder, chats: Sequence[Chat]) -> None:
     """The system prompt's K/V is there once, and once more in every hot chat at most."""
     ledger = feeder.cache.ledger()
     hot = [cache for chat in chats if (cache := feeder.cache.parked(ConversationId(chat.name)))]
-    spare = sum(cache.nbytes // TOKEN_BYTES - cache.n_tokens for cache in hot)
+    spare = sum(cache.nbytes // TOKEN_BYTES - cache.num_tokens for cache in hot)
     distinct = SYSTEM_LEN + sum(len(chat.token_ids) - SYSTEM_LEN for chat in chats)
     num_kv = (ledger.kv_bytes + ledger.hot_bytes) // TOKEN_BYTES
     twice = num_kv - distinct - spare
@@ -185,7 +185,7 @@ def report_budgets(newest_bytes: int) -> dict[int, int]:
     feeder = fed(chats)
     for percent in (100, 90, 80, 70, 60, 50):
         feeder.cache.set_budget(newest_bytes * percent // 100)
-        found = [feeder.cache.look_ahead(ConversationId(c.name), c.token_ids) for c in chats]
+        found = [feeder.cache.match_beginning(ConversationId(c.name), c.token_ids) for c in chats]
         rests = (len(c.token_ids) - m.restored for c, m in zip(chats, found, strict=True))
         missing[percent] = sum(rests)
         print(

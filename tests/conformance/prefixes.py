@@ -28,7 +28,7 @@ def check_prefixes(text: str, *, finish_every: int = 1) -> int:
     final: list[Block] = []
     num_ended = 0
     for length, character in enumerate(text, start=1):
-        stream.append(character)
+        stream.append_text(character)
         _ = stream.blocks  # read after every character, as the view does
         if stream.frozen[: len(final)] != final:
             raise PrefixError(f"after {length} characters final blocks have changed")
@@ -46,7 +46,7 @@ def check_pieces(text: str, random: Random) -> None:
     longest, start = random.choice(LONGEST_PIECES), 0
     while start < len(text):
         end = start + random.randint(1, longest)
-        stream.append(text[start:end])
+        stream.append_text(text[start:end])
         start = end
     _check_end(stream, text)
 

@@ -17,7 +17,7 @@ from app.viewmodels.transcript import (
     TranscriptItem,
     Version,
 )
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from app.widgets.transcript.view import TranscriptView
 from engine.errors import OutOfMemoryError
 from engine.types import Channel
@@ -115,7 +115,7 @@ class Scene:
         return Appearance.DARK if self.is_dark else Appearance.LIGHT
 
 
-def click(view: TranscriptView, action: Action) -> None:
+def click(view: TranscriptView, action: RowAction) -> None:
     """Click the first target of that action; raises LookupError."""
     viewport, at = view.viewport(), _find(view, action)
     QTest.mouseMove(
@@ -132,7 +132,7 @@ def drag(view: TranscriptView, start: QPoint, end: QPoint) -> None:
     QTest.mouseRelease(viewport, LEFT, pos=end)
 
 
-def _find(view: TranscriptView, action: Action) -> QPoint:
+def _find(view: TranscriptView, action: RowAction) -> QPoint:
     viewport = view.viewport()
     for y in range(0, viewport.height(), GRID):
         for x in range(0, viewport.width(), GRID):
@@ -152,7 +152,7 @@ def _turn(item: TranscriptItem, asked: str = "") -> tuple[TranscriptItem, ...]:
 
 def _streamed(view: TranscriptView, pieces: Sequence[tuple[Channel, str]]) -> None:
     for channel, text in pieces:
-        view.append("a0", channel, text)
+        view.append_delta("a0", channel, text)
         view.flush()
 
 
@@ -209,14 +209,14 @@ SCENES: dict[str, Scene] = {
     ),
     "answered": Scene(_turn(_ANSWERED)),
     "thoughts-dark": Scene(
-        _turn(_ANSWERED), is_dark=True, play=lambda view: click(view, Action.TOGGLE_THINKING)
+        _turn(_ANSWERED), is_dark=True, play=lambda view: click(view, RowAction.TOGGLE_THINKING)
     ),
     "failed": Scene(_turn(_FAILED)),
     "failed-dark-narrow": Scene(
         _turn(_FAILED),
         width=360,
         is_dark=True,
-        play=lambda view: click(view, Action.TOGGLE_DETAILS),
+        play=lambda view: click(view, RowAction.TOGGLE_DETAILS),
     ),
     "stopped-sharp": Scene(
         _turn(

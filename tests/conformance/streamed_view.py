@@ -35,7 +35,7 @@ def check_picture(view: TranscriptView, text: str, pieces: Iterable[str]) -> int
     whole = answer(0, text)
     view.show_conversation([question(0), replace(whole, text="", status=ItemStatus.STREAMING)])
     for piece in pieces:
-        view.append(whole.key, Channel.ANSWER, piece)
+        view.append_delta(whole.key, Channel.ANSWER, piece)
         view.flush()
         view.viewport().repaint()
     view.finish(whole)

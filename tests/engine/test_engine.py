@@ -17,7 +17,7 @@ import sys, threading, time
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.events import (
-    IdleWorking, LoadModel, ModelLoaded, ModelLoading, Prewarm, RequestFinished, Submit, TextDelta,
+    IdleWorking, LoadModel, ModelLoaded, ModelLoading, ReadAhead, RequestFinished, Submit, TextDelta,
 )
 from engine.types import ConversationId, ForcedReply, Message, Request, RequestId, Role
 
@@ -45,7 +45,7 @@ request = Request(
     max_tokens=400 if state == "answering" else 4,
     forced=ForcedReply(text="boat " * 300),
 )
-prewarm = Prewarm(
+prewarm = ReadAhead(
     conversation_id=ConversationId("c"),
     messages=(
         Message(role=Role.USER, content="boat " * 3000),

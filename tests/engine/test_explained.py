@@ -191,7 +191,7 @@ def test_a_stored_point_that_is_not_what_it_says(chats: Chats) -> None:
     chats.send("one")
     point = max((node for node in chats.cache.nodes() if node.snapshot), key=lambda node: node.end)
     assert point.snapshot is not None
-    point.snapshot.n_tokens -= 1
+    point.snapshot.num_tokens -= 1
     second = chats.send("two")
     assert kinds(second) == [ReasonKind.FAULT, ReasonKind.NEW_MESSAGE]
     assert second.reasons[0].at + second.reasons[0].num_tokens == point.end

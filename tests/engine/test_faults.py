@@ -71,7 +71,7 @@ PLACES = {
     "capture": Place(prefix_cache, "capture"),
     "evaluation": Place(kv, "evaluate", OUT_OF_MEMORY),
     "copying out": Place(kv, "copy_range"),
-    "writing back": Place(kv, "append"),
+    "writing back": Place(kv, "append_slices"),
     "making room": Place(kv, "reserve"),
     "publishing": Place(lending, "_attach"),
     "template": Place(JinjaRenderer, "render", TemplateError("No such role.")),
@@ -150,7 +150,7 @@ def wrong_snapshot(harness: Harness, hot: HotCache) -> None:
     points = [n for n in harness.cache.nodes() if n.snapshot and n.users == {hot.conversation_id}]
     newest = max(points, key=lambda node: node.end)
     assert newest.snapshot is not None
-    newest.snapshot.n_tokens += 1
+    newest.snapshot.num_tokens += 1
 
 
 def short_kv(harness: Harness, hot: HotCache) -> None:

@@ -16,7 +16,7 @@ from engine.events import (
     IdleReached,
     IdleStopped,
     IdleWorking,
-    Prewarm,
+    ReadAhead,
     SetIdleWork,
     Show,
 )
@@ -29,9 +29,9 @@ A, B, C = ConversationId("A"), ConversationId("B"), ConversationId("C")
 
 def task(
     conversation_id: ConversationId, text: str = "hello", *, is_draft: bool = False
-) -> Prewarm:
+) -> ReadAhead:
     message = Message(role=Role.USER if is_draft else Role.ASSISTANT, content=text)
-    return Prewarm(conversation_id=conversation_id, messages=(message,), is_draft=is_draft)
+    return ReadAhead(conversation_id=conversation_id, messages=(message,), is_draft=is_draft)
 
 
 @dataclass
@@ -62,9 +62,9 @@ class Rig:
     num_pieces: int = 2
     enabled: bool = True
     on_battery: bool = False
-    refuse: Callable[[Prewarm], None] = lambda _: None
+    refuse: Callable[[ReadAhead], None] = lambda _: None
     now: float = 0.0
-    made: list[tuple[Prewarm, CountingJob]] = field(default_factory=list)
+    made: list[tuple[ReadAhead, CountingJob]] = field(default_factory=list)
     displacing: list[ConversationId] = field(default_factory=list)
     audits: list[CountingJob] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -83,7 +83,7 @@ class Rig:
         self.audits.append(CountingJob(None, IdleKind.AUDIT, self.num_pieces))
         return self.audits[-1]
 
-    def read_ahead(self, task: Prewarm, *, displaces: bool) -> CountingJob | None:
+    def read_ahead(self, task: ReadAhead, *, displaces: bool) -> CountingJob | None:
         self.refuse(task)
         if displaces:
             self.displacing.append(task.conversation_id)
@@ -109,7 +109,7 @@ class Rig:
 def test_the_shown_conversation_comes_first_then_the_newest() -> None:
     queue = IdleQueue()
     for name in (A, B, C):
-        queue.put(task(name))
+        queue.queue_read_ahead(task(name))
     order: list[ConversationId] = []
     while (first := queue.first(A, on_battery=False)) is not None:
         order.append(first.conversation_id)
@@ -120,9 +120,9 @@ def test_the_shown_conversation_comes_first_then_the_newest() -> None:
 
 def test_a_newer_task_takes_the_place_of_the_older() -> None:
     queue = IdleQueue()
-    queue.put(task(A, "old"))
-    queue.put(task(B))
-    queue.put(task(A, "new"))
+    queue.queue_read_ahead(task(A, "old"))
+    queue.queue_read_ahead(task(B))
+    queue.queue_read_ahead(task(A, "new"))
 
     assert queue.first(None, on_battery=False) == task(A, "new")
     queue.drop(A)
@@ -133,8 +133,8 @@ def test_a_newer_task_takes_the_place_of_the_older() -> None:
 
 def test_on_battery_only_the_shown_conversation_is_read_and_no_draft() -> None:
     queue = IdleQueue()
-    queue.put(task(A))
-    queue.put(task(B, is_draft=True))
+    queue.queue_read_ahead(task(A))
+    queue.queue_read_ahead(task(B, is_draft=True))
 
     assert queue.first(None, on_battery=True) is None
     assert queue.first(B, on_battery=True) is None
@@ -145,7 +145,7 @@ def test_the_oldest_of_many_is_let_go() -> None:
     queue = IdleQueue()
     names = [ConversationId(f"{number}") for number in range(40)]
     for name in names:
-        queue.put(task(name))
+        queue.queue_read_ahead(task(name))
     kept: list[ConversationId] = []
     while (first := queue.first(None, on_battery=False)) is not None:
         kept.append(first.conversation_id)
@@ -159,8 +159,8 @@ def test_the_oldest_of_many_is_let_go() -> None:
 
 def test_it_says_what_it_does_and_when_it_stops() -> None:
     rig = Rig()
-    rig.idler.put(task(A))
-    rig.idler.put(task(B, is_draft=True))
+    rig.idler.queue_read_ahead(task(A))
+    rig.idler.queue_read_ahead(task(B, is_draft=True))
     rig.run()
 
     assert rig.events == [
@@ -175,7 +175,7 @@ def test_it_says_what_it_does_and_when_it_stops() -> None:
 
 def test_whoever_asks_is_told_once_when_nothing_is_left() -> None:
     rig = Rig()
-    rig.idler.put(task(A))
+    rig.idler.queue_read_ahead(task(A))
     for _ in range(2):
         rig.idler.obey(AwaitIdle())
     rig.run()
@@ -187,7 +187,7 @@ def test_whoever_asks_is_told_once_when_nothing_is_left() -> None:
 
 def test_nothing_to_read_says_nothing() -> None:
     rig = Rig(num_pieces=0)
-    rig.idler.put(task(A))
+    rig.idler.queue_read_ahead(task(A))
     rig.run()
 
     assert rig.order == [A]
@@ -196,7 +196,7 @@ def test_nothing_to_read_says_nothing() -> None:
 
 def test_paused_work_is_put_away_and_goes_on_later() -> None:
     rig = Rig(num_pieces=3)
-    rig.idler.put(task(A))
+    rig.idler.queue_read_ahead(task(A))
     rig.idler.step()
     rig.idler.step()
     rig.idler.pause()
@@ -211,9 +211,9 @@ def test_paused_work_is_put_away_and_goes_on_later() -> None:
 
 def test_a_newer_task_ends_the_job_of_the_older() -> None:
     rig = Rig()
-    rig.idler.put(task(A, "old"))
+    rig.idler.queue_read_ahead(task(A, "old"))
     rig.idler.step()
-    rig.idler.put(task(A, "new"))
+    rig.idler.queue_read_ahead(task(A, "new"))
     rig.run()
 
     assert [made.messages[0].content for made, _ in rig.made] == ["old", "new"]
@@ -222,9 +222,9 @@ def test_a_newer_task_ends_the_job_of_the_older() -> None:
 
 def test_the_task_that_is_being_done_is_not_begun_again() -> None:
     rig = Rig()
-    rig.idler.put(task(A))
+    rig.idler.queue_read_ahead(task(A))
     rig.idler.step()
-    rig.idler.put(task(A))
+    rig.idler.queue_read_ahead(task(A))
     rig.run()
 
     assert rig.order == [A]
@@ -232,8 +232,8 @@ def test_the_task_that_is_being_done_is_not_begun_again() -> None:
 
 def test_the_conversation_that_is_opened_comes_before_the_one_being_read() -> None:
     rig = Rig(num_pieces=3)
-    rig.idler.put(task(A))
-    rig.idler.put(task(B))
+    rig.idler.queue_read_ahead(task(A))
+    rig.idler.queue_read_ahead(task(B))
     rig.idler.step()
     rig.idler.obey(Show(A))
     rig.run()
@@ -244,8 +244,8 @@ def test_the_conversation_that_is_opened_comes_before_the_one_being_read() -> No
 
 def test_a_forgotten_conversation_is_read_no_more() -> None:
     rig = Rig()
-    rig.idler.put(task(A))
-    rig.idler.put(task(B))
+    rig.idler.queue_read_ahead(task(A))
+    rig.idler.queue_read_ahead(task(B))
     rig.idler.step()
     rig.idler.drop(B)
     rig.idler.drop(A)
@@ -258,7 +258,7 @@ def test_a_forgotten_conversation_is_read_no_more() -> None:
 
 def test_switched_off_it_waits_and_switched_on_it_goes_on() -> None:
     rig = Rig(enabled=False)
-    rig.idler.put(task(A))
+    rig.idler.queue_read_ahead(task(A))
     assert not rig.idler.has_work
     rig.run()
     assert rig.order == []
@@ -277,7 +277,7 @@ def test_switched_off_it_waits_and_switched_on_it_goes_on() -> None:
 def test_without_a_model_it_waits() -> None:
     rig = Rig()
     rig.idler.worker = None
-    rig.idler.put(task(A))
+    rig.idler.queue_read_ahead(task(A))
 
     assert not rig.idler.step()
     assert not rig.idler.has_work
@@ -286,9 +286,9 @@ def test_without_a_model_it_waits() -> None:
 def test_on_battery_a_draft_does_not_push_out_the_reply() -> None:
     rig = Rig(on_battery=True)
     rig.idler.obey(Show(A))
-    rig.idler.put(task(A, "reply"))
-    rig.idler.put(task(A, "draft", is_draft=True))
-    rig.idler.put(task(B))
+    rig.idler.queue_read_ahead(task(A, "reply"))
+    rig.idler.queue_read_ahead(task(A, "draft", is_draft=True))
+    rig.idler.queue_read_ahead(task(B))
     rig.run()
 
     assert [made.messages[0].content for made, _ in rig.made] == ["reply"]
@@ -300,7 +300,7 @@ def test_on_battery_a_draft_does_not_push_out_the_reply() -> None:
 def test_what_is_no_work_for_the_battery_pauses_when_the_plug_is_pulled() -> None:
     rig = Rig(num_pieces=3)
     rig.idler.obey(Show(A))
-    rig.idler.put(task(B))
+    rig.idler.queue_read_ahead(task(B))
     rig.idler.step()
     rig.on_battery = True
     rig.run()
@@ -315,9 +315,9 @@ def test_what_is_no_work_for_the_battery_pauses_when_the_plug_is_pulled() -> Non
 
 def test_a_task_without_messages_takes_the_one_before_back() -> None:
     rig = Rig()
-    rig.idler.put(task(A))
-    rig.idler.put(task(B))
-    rig.idler.put(Prewarm(conversation_id=B, messages=()))
+    rig.idler.queue_read_ahead(task(A))
+    rig.idler.queue_read_ahead(task(B))
+    rig.idler.queue_read_ahead(ReadAhead(conversation_id=B, messages=()))
     rig.run()
 
     assert rig.order == [A]
@@ -325,8 +325,8 @@ def test_a_task_without_messages_takes_the_one_before_back() -> None:
 
 def test_an_error_ends_one_job_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     rig = Rig()
-    rig.idler.put(task(A))
-    rig.idler.put(task(B))
+    rig.idler.queue_read_ahead(task(A))
+    rig.idler.queue_read_ahead(task(B))
     rig.idler.step()
     rig.made[0][1].fails = True
     rig.run()
@@ -337,14 +337,14 @@ def test_an_error_ends_one_job_and_is_logged(caplog: pytest.LogCaptureFixture) -
 
 
 def test_a_template_that_refuses_is_no_alarm(caplog: pytest.LogCaptureFixture) -> None:
-    def refuse(task: Prewarm) -> None:
+    def refuse(task: ReadAhead) -> None:
         if task.conversation_id == B:
             raise TemplateError("no such words")
 
     caplog.set_level(logging.INFO)
     rig = Rig(refuse=refuse)
-    rig.idler.put(task(A))
-    rig.idler.put(task(B))
+    rig.idler.queue_read_ahead(task(A))
+    rig.idler.queue_read_ahead(task(B))
     rig.run()
 
     assert rig.order == [A]
@@ -400,7 +400,7 @@ def test_the_battery_is_asked_every_few_seconds_at_most(monkeypatch: pytest.Monk
 def test_an_audit_comes_last_and_now_and_then() -> None:
     rig = Rig()
     rig.now = 61.0
-    rig.idler.put(task(A))
+    rig.idler.queue_read_ahead(task(A))
     rig.idler.obey(AwaitIdle())
     rig.run()
 
@@ -417,7 +417,7 @@ def test_an_audit_comes_last_and_now_and_then() -> None:
         for event in rig.events[:reached]
     )
     rig.now += 59.0
-    rig.idler.put(task(A))
+    rig.idler.queue_read_ahead(task(A))
     rig.run()
     assert len(rig.audits) == 1
     rig.now += 1.0
@@ -443,7 +443,7 @@ def test_reading_takes_an_audits_place() -> None:
     rig.now = 61.0
     rig.idler.pause()  # a request came
     assert rig.idler.step()
-    rig.idler.put(task(A))
+    rig.idler.queue_read_ahead(task(A))
     rig.run()
 
     assert rig.audits[0].is_stopped
@@ -454,7 +454,7 @@ def test_others_make_room_for_the_shown_conversation_only() -> None:
     rig = Rig()
     rig.idler.obey(Show(A))
     for name in (A, B, C):
-        rig.idler.put(task(name))
+        rig.idler.queue_read_ahead(task(name))
     rig.run()
 
     assert rig.order == [A, C, B]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.paths import Paths, make_paths
-from engine.catalog.card import Source
+from engine.catalog.card import ModelSource
 from engine.catalog.starter import starter_folder
 from engine.errors import GgufError, ModelFolderError
 from engine.local_models import LocalModels, OpenedModel
@@ -28,7 +28,7 @@ def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
     return make_paths(tmp_path / "data")
 
 
-def listed(models: LocalModels) -> list[tuple[Path, Source]]:
+def listed(models: LocalModels) -> list[tuple[Path, ModelSource]]:
     return [(card.path, card.source) for card in models.scan(())]
 
 
@@ -42,7 +42,7 @@ def test_the_starter_of_a_bundle_is_listed_once_and_left_as_it_is(
     before = {path: path.stat().st_mtime_ns for path in bundle.rglob("*")}
     models = LocalModels(replace(paths, bundle=bundle))
 
-    assert listed(models) == [(bundled, Source.STARTER)]
+    assert listed(models) == [(bundled, ModelSource.STARTER)]
     assert models.make_starter(nothing) == bundled
     assert models.best(models.scan(())) == models.scan(())[0]
     models.fingerprint(())
@@ -58,7 +58,7 @@ def test_a_new_starter_is_a_cache(paths: Paths, monkeypatch: pytest.MonkeyPatch)
     assert listed(models) == []
     folder = models.make_starter(nothing)
     assert folder.is_relative_to(paths.cache_dir)
-    assert listed(models) == listed(LocalModels(paths)) == [(folder, Source.STARTER)]
+    assert listed(models) == listed(LocalModels(paths)) == [(folder, ModelSource.STARTER)]
 
 
 def test_a_model_folder_is_opened_and_looked_in_from_now_on(paths: Paths, tmp_path: Path) -> None:

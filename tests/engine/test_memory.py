@@ -158,8 +158,8 @@ def test_a_prompt_that_cannot_fit_is_refused_before_it_starts(tiny_model: TinyMo
 def test_an_answer_ends_where_no_memory_is_left(tiny_model: TinyModel) -> None:
     probe = open_with(tiny_model, EngineConfig(use_openblas=False), "llama").core.model
     assert probe is not None
-    n_tokens = 640
-    device = probe.facts.weight_bytes + kv.roomy(n_tokens) * probe.layout.kv_bytes_per_token
+    num_tokens = 640
+    device = probe.facts.weight_bytes + kv.roomy(num_tokens) * probe.layout.kv_bytes_per_token
     config = EngineConfig(use_openblas=False, device_bytes=device, pass_bytes=0)
     client = open_with(tiny_model, config, "llama")
     client.send(request("go", max_tokens=2000, forced=ForcedReply(text="word " * 600)))
@@ -167,7 +167,7 @@ def test_an_answer_ends_where_no_memory_is_left(tiny_model: TinyModel) -> None:
 
     assert isinstance(finished, RequestFinished)
     assert finished.reason is FinishReason.LENGTH
-    assert n_tokens <= len(finished.prompt_ids) + finished.usage.output_tokens < n_tokens + 256
+    assert num_tokens <= len(finished.prompt_ids) + finished.usage.output_tokens < num_tokens + 256
 
 
 def test_a_pin_outlives_the_model(tiny_model: TinyModel) -> None:

@@ -27,7 +27,7 @@ from engine.events import (
     IdleWorking,
     LoadModel,
     ModelLoaded,
-    Prewarm,
+    ReadAhead,
     RequestFinished,
     RequestStarted,
     SetIdleWork,
@@ -183,13 +183,13 @@ def test_a_stopped_reply_is_read_ahead_too(open_short: OpenShort) -> None:
 def test_a_conversation_that_is_opened_is_read_in_advance(open_short: OpenShort) -> None:
     client = open_short()
     history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
-    client.send(Prewarm(conversation_id=A, messages=history))
+    client.send(ReadAhead(conversation_id=A, messages=history))
     working = idle(client)
 
     assert {event.kind for event in working} == {IdleKind.READ_AHEAD}
     assert [event.done for event in working] == sorted({event.done for event in working})
     assert all(event.done < event.total for event in working)
-    client.send(Prewarm(conversation_id=A, messages=history))
+    client.send(ReadAhead(conversation_id=A, messages=history))
     assert idle(client) == []
     plan = ask(client, *history, user("more")).usage.plan
     assert plan.replayed == 0
@@ -203,7 +203,7 @@ def test_a_draft_is_read_as_it_is_typed(open_short: OpenShort) -> None:
     idle(client)
 
     def type_draft(text: str) -> int:
-        draft = Prewarm(conversation_id=A, messages=(*before, user(text)), is_draft=True)
+        draft = ReadAhead(conversation_id=A, messages=(*before, user(text)), is_draft=True)
         client.send(draft)
         working = idle(client)
         assert {event.kind for event in working} == {IdleKind.DRAFT}
@@ -224,7 +224,7 @@ def test_a_draft_is_read_as_it_is_typed(open_short: OpenShort) -> None:
 def test_a_request_waits_for_no_more_than_the_chunk_in_progress(open_short: OpenShort) -> None:
     client = open_short()
     history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
-    client.send(Prewarm(conversation_id=A, messages=history))
+    client.send(ReadAhead(conversation_id=A, messages=history))
     working = step_until(client, IdleWorking)
     while isinstance(working, IdleWorking) and working.done < 100:
         working = client.next_event()
@@ -242,7 +242,7 @@ def test_a_request_waits_for_no_more_than_the_chunk_in_progress(open_short: Open
 def test_other_conversations_go_on_where_they_were_interrupted(open_short: OpenShort) -> None:
     client = open_short()
     history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
-    client.send(Prewarm(conversation_id=A, messages=history))
+    client.send(ReadAhead(conversation_id=A, messages=history))
     working = step_until(client, IdleWorking)
     while isinstance(working, IdleWorking) and working.done < 100:
         working = client.next_event()
@@ -285,7 +285,7 @@ def test_on_battery_only_the_shown_conversation_is_read(
     client.send(Show(A))
     assert {event.conversation_id for event in idle(client)} == {A}
     messages = (user("one"), reply_of(first), user(LONG))
-    client.send(Prewarm(conversation_id=A, messages=messages, is_draft=True))
+    client.send(ReadAhead(conversation_id=A, messages=messages, is_draft=True))
     assert idle(client) == []
 
 
@@ -335,7 +335,7 @@ def test_idle_work_evicts_nothing_at_any_budget(open_short: OpenShort, spare: in
 def test_a_forgotten_conversation_is_read_no_more(open_short: OpenShort) -> None:
     client = open_short()
     history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
-    client.send(Prewarm(conversation_id=A, messages=history))
+    client.send(ReadAhead(conversation_id=A, messages=history))
     step_until(client, IdleWorking)
     client.send(Forget(A))
 
@@ -349,7 +349,7 @@ def test_evicting_while_it_reads_leaves_a_sound_cache(
 ) -> None:
     client = open_short()
     history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
-    client.send(Prewarm(conversation_id=A, messages=history))
+    client.send(ReadAhead(conversation_id=A, messages=history))
     step_until(client, IdleWorking)
     step_until(client, IdleWorking)
     client.send(Evict(what))
@@ -376,7 +376,7 @@ def test_a_template_that_refuses_costs_nothing(open_short: OpenShort, tmp_path: 
     (folder / "chat_template.jinja").write_text(refusal + template)
     load_model(client, folder, lambda _: None)
     first = ask(client, user("one"))
-    client.send(Prewarm(conversation_id=B, messages=(user("bad"), reply_of(first))))
+    client.send(ReadAhead(conversation_id=B, messages=(user("bad"), reply_of(first))))
 
     assert {event.conversation_id for event in idle(client)} == {A}
     assert ask(client, user("one"), reply_of(first), user("two")).usage.plan.replayed == 0
@@ -409,7 +409,7 @@ def test_what_is_pending_outlives_the_same_model_and_no_other(
     client = open_short(idle_work=False)
     same, other = (tiny_model(name, Template.THINKING) for name in ("lfm2", "llama"))
     history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
-    client.send(Prewarm(conversation_id=A, messages=history))
+    client.send(ReadAhead(conversation_id=A, messages=history))
     client.send(SetIdleWork(enabled=True))
     step_until(client, IdleWorking)
     client.send(LoadModel(str(same)))
@@ -424,6 +424,6 @@ def test_what_is_pending_outlives_the_same_model_and_no_other(
 def test_without_a_model_idle_is_reached_at_once(open_short: OpenShort) -> None:
     client = open_short()
     client.send(UnloadModel())
-    client.send(Prewarm(conversation_id=A, messages=(user(LONG), user("x"))))
+    client.send(ReadAhead(conversation_id=A, messages=(user(LONG), user("x"))))
 
     assert idle(client) == []

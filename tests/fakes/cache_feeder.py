@@ -39,7 +39,7 @@ class CacheFeeder:
     def turn(self, chat: str, token_ids: Sequence[int], points: Points) -> int:
         """Feed a prompt and its reply, keep points on the way. Returns the tokens that were fed."""
         lease = self.start(chat, token_ids)
-        num_fed = len(token_ids) - lease.hot.n_tokens
+        num_fed = len(token_ids) - lease.hot.num_tokens
         self.feed(lease, token_ids, points)
         self.cache.publish(lease)
         return num_fed
@@ -56,7 +56,7 @@ class CacheFeeder:
     def feed(self, lease: Lease, token_ids: Sequence[int], points: Points) -> None:
         """Feed what is missing of token_ids, cut at the points."""
         for end in sorted({*points, len(token_ids)}):
-            start = lease.hot.n_tokens
+            start = lease.hot.num_tokens
             if end <= start:
                 continue
             # Before: nothing is held yet by a new conversation.

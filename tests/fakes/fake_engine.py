@@ -28,7 +28,7 @@ from engine.events import (
     ModelLoading,
     ModelUnloaded,
     PrefillProgress,
-    Prewarm,
+    ReadAhead,
     RequestFailed,
     RequestFinished,
     RequestQueued,
@@ -130,8 +130,8 @@ class FakeEngine(EngineCommands):
         return [command.request for command in self.commands if isinstance(command, Submit)]
 
     @property
-    def prewarmed(self) -> list[Prewarm]:
-        return [command for command in self.commands if isinstance(command, Prewarm)]
+    def read_aheads(self) -> list[ReadAhead]:
+        return [command for command in self.commands if isinstance(command, ReadAhead)]
 
     @property
     def running(self) -> Request | None:

@@ -11,19 +11,19 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.gguf.reader import BLOCKS, Block, Kind, Value
+from engine.gguf.reader import BLOCKS, BlockFormat, TensorKind, Value
 
 KIND_IDS: Final = {block.kind: kind_id for kind_id, block in BLOCKS.items()}
 # Where a block keeps its half-precision numbers; random bytes there would be infinite now and then.
-_HALVES: Final[Mapping[Kind, Sequence[int]]] = {
-    Kind.Q4_0: (0,),
-    Kind.Q4_1: (0, 2),
-    Kind.Q5_0: (0,),
-    Kind.Q5_1: (0, 2),
-    Kind.Q8_0: (0,),
-    Kind.Q4_K: (0, 2),
-    Kind.Q5_K: (0, 2),
-    Kind.Q6_K: (208,),
+_HALVES: Final[Mapping[TensorKind, Sequence[int]]] = {
+    TensorKind.Q4_0: (0,),
+    TensorKind.Q4_1: (0, 2),
+    TensorKind.Q5_0: (0,),
+    TensorKind.Q5_1: (0, 2),
+    TensorKind.Q8_0: (0,),
+    TensorKind.Q4_K: (0, 2),
+    TensorKind.Q5_K: (0, 2),
+    TensorKind.Q6_K: (208,),
 }
 CHAT_TEMPLATE: Final = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -35,17 +35,17 @@ SPECIAL_TOKENS: Final = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenTensor:
     name: str
-    kind: Kind
+    kind: TensorKind
     shape: tuple[int, ...]  # rows first
     raw: bytes
 
 
-def block_of(kind: Kind) -> Block:
+def block_of(kind: TensorKind) -> BlockFormat:
     return BLOCKS[KIND_IDS[kind]]
 
 
 def random_tensor(
-    name: str, kind: Kind, shape: tuple[int, ...], rng: np.random.Generator
+    name: str, kind: TensorKind, shape: tuple[int, ...], rng: np.random.Generator
 ) -> WrittenTensor:
     """Random codes under scales between 0.001 and 0.01."""
     block = block_of(kind)
@@ -59,14 +59,14 @@ def random_tensor(
     return plain_tensor(name, kind, rng.normal(0, 0.05, shape).astype(np.float32))
 
 
-def plain_tensor(name: str, kind: Kind, values: NDArray[np.floating]) -> WrittenTensor:
+def plain_tensor(name: str, kind: TensorKind, values: NDArray[np.floating]) -> WrittenTensor:
     match kind:
-        case Kind.F32:
+        case TensorKind.F32:
             raw = values.astype("<f4").tobytes()
-        case Kind.F16:
+        case TensorKind.F16:
             raw = values.astype("<f2").tobytes()
         case _:
-            assert kind is Kind.BF16
+            assert kind is TensorKind.BF16
             raw = (values.astype("<f4").view("<u4") >> 16).astype("<u2").tobytes()
     return WrittenTensor(name=name, kind=kind, shape=values.shape, raw=raw)
 
@@ -170,7 +170,7 @@ def tiny_shapes(num_tokens: int) -> dict[str, tuple[int, ...]]:
     return {f"{name}.weight": shape for name, shape in shapes.items()}
 
 
-def tiny_llama(matrix_kinds: Sequence[Kind] = (Kind.Q4_1,), seed: int = 0) -> TinyLlama:
+def tiny_llama(matrix_kinds: Sequence[TensorKind] = (TensorKind.Q4_1,), seed: int = 0) -> TinyLlama:
     """matrix_kinds are dealt out to the matrices in turn; vectors are F32."""
     rng = np.random.default_rng(seed)
     metadata = tiny_metadata()
@@ -180,7 +180,7 @@ def tiny_llama(matrix_kinds: Sequence[Kind] = (Kind.Q4_1,), seed: int = 0) -> Ti
     num_matrices = 0
     for name, shape in tiny_shapes(len(tokens)).items():
         is_matrix = len(shape) > 1
-        kind = matrix_kinds[num_matrices % len(matrix_kinds)] if is_matrix else Kind.F32
+        kind = matrix_kinds[num_matrices % len(matrix_kinds)] if is_matrix else TensorKind.F32
         num_matrices += is_matrix
         tensors.append(random_tensor(name, kind, shape, rng))
     return TinyLlama(metadata=metadata, tensors=tensors)

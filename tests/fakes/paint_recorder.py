@@ -28,7 +28,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
-from app.theme.contrast import EXEMPT, SURFACES, Kind, Pair
+from app.theme.contrast import EXEMPT, SURFACES, PaintKind, Pair
 from app.theme.tokens import LIGHT, Colors, StateInk, SyntaxColors
 
 TRANSLUCENT = ("inline_code", "shadow")
@@ -99,11 +99,11 @@ class PaintRecorder:
         region = QRegion(part or widget.rect())
         widget.render(_Device(widget.size(), self), QPoint(0, 0), region)
 
-    def note(self, kind: Kind, ink: QColor, background: QColor, what: str) -> None:
+    def note(self, kind: PaintKind, ink: QColor, background: QColor, what: str) -> None:
         if ink.alpha() < OPAQUE:
             ink = _mixed(ink, background)
         name, below = _named(self._inks, ink), _named(self._backgrounds, background)
-        if name is None and kind is Kind.MARK:
+        if name is None and kind is PaintKind.MARK:
             return  # a shade that Qt's own style has made
         on, over = below or (background.name(), "")
         inked = name or ink.name()
@@ -231,7 +231,7 @@ class _Engine(QPaintEngine):
         pixels = product(range(rect.width()), range(0, rect.height(), LINES))
         seen = {before.pixel(x, y) for x, y in pixels if before.pixel(x, y) != after.pixel(x, y)}
         for background in seen:
-            self._recorder.note(Kind.TEXT, ink, QColor(background), repr(textItem.text()))
+            self._recorder.note(PaintKind.TEXT, ink, QColor(background), repr(textItem.text()))
         painter.save()
         painter.resetTransform()
         painter.drawImage(rect, before)
@@ -245,11 +245,11 @@ class _Engine(QPaintEngine):
         pen, brush = painter.pen(), painter.brush()
         if pen.style() is not Qt.PenStyle.NoPen:
             for share in POINTS:
-                self._note(Kind.MARK, pen.color(), path.pointAtPercent(share), "an outline")
+                self._note(PaintKind.MARK, pen.color(), path.pointAtPercent(share), "an outline")
         if brush.style() is Qt.BrushStyle.SolidPattern:
             centre = path.boundingRect().center()
             if path.contains(centre) and not self._recorder.is_surface(brush.color()):
-                self._note(Kind.MARK, brush.color(), centre, "a shape")
+                self._note(PaintKind.MARK, brush.color(), centre, "a shape")
         painter.drawPath(path)
 
     @override
@@ -287,10 +287,10 @@ class _Engine(QPaintEngine):
         pixels = product(range(image.width()), range(image.height()))
         inks = {image.pixel(x, y) for x, y in pixels if image.pixelColor(x, y).alpha() >= OPAQUE}
         for ink in inks:
-            self._note(Kind.MARK, QColor(ink), QRectF(r).center(), "an icon")
+            self._note(PaintKind.MARK, QColor(ink), QRectF(r).center(), "an icon")
         self._painter.drawImage(QRectF(r), image)
 
-    def _note(self, kind: Kind, ink: QColor, place: QPointF, what: str) -> None:
+    def _note(self, kind: PaintKind, ink: QColor, place: QPointF, what: str) -> None:
         point = self._painter.transform().map(place).toPoint()
         is_seen = self._clip is None or self._clip.contains(QPointF(point))
         if is_seen and self.systemClip().contains(point) and ink.alpha():

@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from app.controllers.core import Core, Seams
 from app.controllers.turns import Refusal
-from app.conversation.tree import Conversation, Node, shown_path
+from app.conversation.tree import Conversation, MessageNode, shown_path
 from app.settings import Settings
 from app.store.conversations import ConversationStore, open_store
-from engine.catalog.card import ModelCard, Source
+from engine.catalog.card import ModelCard, ModelSource
 from engine.config import EngineConfig
 from engine.errors import ModelFolderError
 from engine.events import Event
@@ -31,7 +31,7 @@ def card(name: str = "Tiny-9B-4bit", **changes: object) -> ModelCard:
     values: dict[str, object] = {
         "path": Path("/models") / name,
         "name": name,
-        "source": Source.HF_CACHE,
+        "source": ModelSource.HF_CACHE,
         "model_type": "qwen3_5",
         "num_parameters": 9_000_000_000,
         "bits": 4.0,
@@ -46,7 +46,7 @@ def card(name: str = "Tiny-9B-4bit", **changes: object) -> ModelCard:
 
 DEMO = card(
     "SmolLM2-135M-Instruct",
-    source=Source.STARTER,
+    source=ModelSource.STARTER,
     num_parameters=135_000_000,
     bits=8.0,
     size_bytes=98_000_000,
@@ -161,7 +161,7 @@ class Rig:
         return self.desk.get(self.library.current)
 
     @property
-    def path(self) -> list[Node]:
+    def path(self) -> list[MessageNode]:
         return list(shown_path(self.current))
 
     def start(self) -> None:
@@ -175,7 +175,7 @@ class Rig:
         """Ask the store on its own thread and wait for the answer."""
         return ask_store(self.core.store, call)
 
-    def stored_path(self, conversation_id: ConversationId) -> list[Node]:
+    def stored_path(self, conversation_id: ConversationId) -> list[MessageNode]:
         return list(shown_path(self.stored(lambda store: store.load(conversation_id))))
 
     def _make_engine(self, on_event: Callable[[Event], None]) -> FakeEngine:

@@ -18,7 +18,7 @@ from app.viewmodels.transcript import TranscriptItem
 from app.widgets.commands import CommandId
 from app.widgets.conversation_list import ConversationList
 from app.widgets.main_window import MainWindow
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from engine.types import ConversationId
 from tests.fakes.rig import FakeCatalog, Rig
 from tests.fakes.transcript_stage import find
@@ -117,7 +117,7 @@ class Stage:
         action.trigger()
         self.settle()
 
-    def click(self, action: Action) -> None:
+    def click(self, action: RowAction) -> None:
         """The first target in the transcript that does this."""
         view = self.pane.view
         QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=find(view, action))

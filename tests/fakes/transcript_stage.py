@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.theme.palette import Theme
 from app.viewmodels.transcript import TranscriptItem
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from app.widgets.transcript.view import TranscriptView
 
 WIDTH, HEIGHT = 800, 600
@@ -65,17 +65,17 @@ class TranscriptStage:
         """Return what is painted, without the scroll bar, which may come and go."""
         return self.view.viewport().grab(QRect(0, 0, WIDTH - 20, HEIGHT)).toImage()
 
-    def find(self, action: Action, which: int = 0) -> QPoint:
+    def find(self, action: RowAction, which: int = 0) -> QPoint:
         return find(self.view, action, which)
 
-    def has(self, action: Action) -> bool:
+    def has(self, action: RowAction) -> bool:
         try:
             self.find(action)
         except LookupError:
             return False
         return True
 
-    def click(self, action: Action, which: int = 0) -> None:
+    def click(self, action: RowAction, which: int = 0) -> None:
         QTest.mouseClick(self.view.viewport(), LEFT, pos=self.find(action, which))
 
     def drag(self, start: QPoint, end: QPoint) -> None:
@@ -97,7 +97,7 @@ class TranscriptStage:
         def note(word: str) -> Callable[[str], None]:
             return lambda key: self.asked.append(f"{word} {key}")
 
-        def note_requested(key: str, action: Action) -> None:
+        def note_requested(key: str, action: RowAction) -> None:
             self.asked.append(f"{action.name.lower()} {key}")
 
         def note_submitted(key: str, text: str) -> None:
@@ -116,7 +116,7 @@ class TranscriptStage:
         self.opened.append(url.toString())
 
 
-def find(view: TranscriptView, action: Action, which: int = 0) -> QPoint:
+def find(view: TranscriptView, action: RowAction, which: int = 0) -> QPoint:
     """Return the middle of a visible target, counted from the top."""
     found: list[QPoint] = []
     for y in range(0, view.viewport().height(), GRID):

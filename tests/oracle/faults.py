@@ -151,11 +151,11 @@ def _put_other_kv(client: InlineClient) -> None:
     hot, other = _cache_of(client).parked(A), _cache_of(client).parked(B)
     assert hot is not None
     assert other is not None
-    n_tokens = min(hot.n_tokens, other.n_tokens)
-    foreign = copy_range(other.leaves.kv, 0, n_tokens)
+    num_tokens = min(hot.num_tokens, other.num_tokens)
+    foreign = copy_range(other.leaves.kv, 0, num_tokens)
     for leaf, pair in zip(hot.leaves.kv, foreign.leaves, strict=True):
         for own, array in zip(arrays_in((leaf.keys, leaf.values)), arrays_in(pair), strict=True):
-            own[..., :n_tokens, :] = array
+            own[..., :num_tokens, :] = array
 
 
 def _put_states(node: KvNode, foreign: tuple[object, ...]) -> None:
@@ -181,6 +181,6 @@ def _fitted(own: mx.array, other: mx.array) -> mx.array:
     """The newest rows of other, as many as own has."""
     if own.ndim < 2 or (own.shape[:-2], own.shape[-1]) != (other.shape[:-2], other.shape[-1]):
         return own
-    n_rows, n_others = own.shape[-2], other.shape[-2]
-    missing = mx.zeros((*own.shape[:-2], max(0, n_rows - n_others), own.shape[-1]), own.dtype)
-    return mx.concatenate([missing, other[..., max(0, n_others - n_rows) :, :]], axis=-2)
+    num_rows, num_others = own.shape[-2], other.shape[-2]
+    missing = mx.zeros((*own.shape[:-2], max(0, num_rows - num_others), own.shape[-1]), own.dtype)
+    return mx.concatenate([missing, other[..., max(0, num_others - num_rows) :, :]], axis=-2)

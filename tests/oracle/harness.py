@@ -35,7 +35,7 @@ from engine.events import (
     IdleWorking,
     LoadModel,
     ModelLoaded,
-    Prewarm,
+    ReadAhead,
     RequestFailed,
     RequestFinished,
     RequestStarted,
@@ -179,7 +179,7 @@ class Harness:
             request = how.ask("", chat, messages, (), side=False)
             self._read_ahead[chat] = ahead_of(messages, request)
         self.tell(
-            Prewarm(
+            ReadAhead(
                 conversation_id=ConversationId(chat),
                 messages=messages,
                 is_draft=bool(draft),
@@ -398,7 +398,7 @@ class Harness:
             self._read_ahead[chat] = ahead_of(messages, request)
         parked = self.cache.parked(request.conversation_id) if self.cache else None
         if parked is not None:
-            fed = parked.n_tokens - finished.usage.plan.restored
+            fed = parked.num_tokens - finished.usage.plan.restored
             # Tokens that others were drawn after went through as rows: all but the newest.
             num_drawn = finished.usage.output_tokens + (finished.reason is FinishReason.STOP)
             fed -= max(0, num_drawn - 1)

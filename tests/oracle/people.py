@@ -13,7 +13,7 @@ from app.conversation.actions import (
 )
 from app.conversation.tree import (
     Conversation,
-    Node,
+    MessageNode,
     NodeId,
     fail_reply,
     finish_reply,
@@ -38,7 +38,7 @@ class People:
     def chat(self, name: str) -> Conversation:
         return self.chats.get(name) or new_conversation(ConversationId(name), now=0.0)
 
-    def shown(self, chat: str, role: Role) -> list[Node]:
+    def shown(self, chat: str, role: Role) -> list[MessageNode]:
         return [node for node in shown_path(self.chat(chat)) if node.role is role]
 
     def send(self, chat: str, text: str) -> Turn:

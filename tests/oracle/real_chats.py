@@ -112,7 +112,7 @@ class RealChats:
         tail = self._prompts.tokenizer.decode(empty.token_ids[empty.message_starts[-1] :])
         thought = "" if "</think>" in tail else self._text(*self._lengths.thought)
         before, self._stripped[chat] = self._stripped[chat], self._num_tokens(answer)
-        around = len(empty.token_ids) - empty.points[0].n_tokens - 1
+        around = len(empty.token_ids) - empty.points[0].num_tokens - 1
         return Turn(
             step={
                 "op": "send",

@@ -25,7 +25,7 @@ from app.widgets.chat_pane import ChatPane
 from app.widgets.commands import CommandId
 from app.widgets.composer_edit import ComposerEdit
 from app.widgets.main_window import MainWindow
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from engine.catalog.card import ModelCard
 from engine.types import ConversationId
 from tests.fakes.ask_store import PATIENCE_S, ask_store
@@ -177,14 +177,14 @@ class Person:
         QTest.mouseClick(widget, LEFT, pos=at or widget.rect().center())
         self.settle()
 
-    def click_in_transcript(self, action: Action) -> bool:
+    def click_in_transcript(self, action: RowAction) -> bool:
         """One of the visible targets; whether there is one."""
         targets = self.targets(action)
         if targets:
             self.click(self.pane.view.viewport(), self.random.choice(targets))
         return bool(targets)
 
-    def targets(self, action: Action) -> list[QPoint]:
+    def targets(self, action: RowAction) -> list[QPoint]:
         """Middles of what a click would act on, without what is hidden below another widget."""
         view = self.pane.view
         if not view.isVisible():

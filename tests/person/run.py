@@ -80,7 +80,7 @@ def _prepare(person: Person) -> None:
     """A window that fits the screen, where it will come back as it was, and answers that end."""
     person.window.resize(person.window.minimumSize())
     presets = person.core.presets
-    presets.put(SHORT)
+    presets.save_preset(SHORT)
     for card in person.cards:
         presets.choose(str(card.path), SHORT.name)
     person.settle()

@@ -32,7 +32,7 @@ from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
 from app.widgets.settings_window import SettingsWindow
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from app.widgets.transcript.view import TranscriptView
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
 from engine.local_models import OpenedModel
@@ -236,13 +236,13 @@ def wrapped_code(stage: Stage) -> None:
 
 def _is_wrap(view: TranscriptView, point: QPoint) -> bool:
     target = view.target_at(QPointF(point))
-    return target is not None and target.action is Action.TOGGLE_WRAP
+    return target is not None and target.action is RowAction.TOGGLE_WRAP
 
 
 def finding(stage: Stage) -> None:
     stage.conversation()
     stage.second_turn()
-    stage.window.pane.find_bar.begin()
+    stage.window.pane.find_bar.begin_search()
     stage.window.pane.find_bar.field.setText("the")
     stage.window.pane.find_bar.step(1)
     stage.wait(200)
@@ -269,7 +269,7 @@ def settings(stage: Stage, tab: Icon) -> None:
     )
     preferences.set(replace(preferences.value, model_folders=folders))
     for name in ("Patient teacher", "Short & dry", "Translator"):
-        presets.put(Preset(name=name))
+        presets.save_preset(Preset(name=name))
     presets.choose(stage.rig.models.status.path, "Short & dry")
     stage.window.commands[CommandId.SETTINGS].trigger()
     sheet = stage.window.findChild(SettingsWindow)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
-from app.cli.tree.scenario import Scenario, Step
+from app.cli.tree.scenario import Scenario, TreeStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +89,11 @@ class TreeEngine(Protocol):
         """Answer something that has nothing to do with the scenario: a first request compiles and loads."""
         ...
 
-    def play(self, step: Step) -> StepCost:
+    def play(self, step: TreeStep) -> StepCost:
         """Ask for the step's reply and keep it: later steps follow it."""
         ...
 
-    def cold_ttft_ms(self, step: Step, nonce: str) -> float:
+    def cold_ttft_ms(self, step: TreeStep, nonce: str) -> float:
         """Ask again after all steps, with nonce as the prompt's first word; nothing is kept."""
         ...
 

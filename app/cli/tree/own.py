@@ -12,10 +12,10 @@ from app.cli.tree.measure import StepCost
 from app.cli.tree.scenario import (
     OWN_REPLY_TOKENS,
     STOP_AFTER,
-    Action,
     Replies,
     Scenario,
-    Step,
+    TreeAction,
+    TreeStep,
 )
 from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
 from app.conversation.tree import (
@@ -77,7 +77,7 @@ class OwnEngine:
             )
         )
 
-    def play(self, step: Step) -> StepCost:
+    def play(self, step: TreeStep) -> StepCost:
         turn = self._plan(step)
         request = self._request(step, turn)
         self._requests[step.name] = request
@@ -102,7 +102,7 @@ class OwnEngine:
             peak_bytes=_peak_bytes(),
         )
 
-    def cold_ttft_ms(self, step: Step, nonce: str) -> float:
+    def cold_ttft_ms(self, step: TreeStep, nonce: str) -> float:
         warm = self._requests[step.name]
         system, *others = warm.messages
         system = replace(system, content=f"{nonce} {system.content}")
@@ -116,24 +116,24 @@ class OwnEngine:
         )
         return self._ask(cold).usage.ttft_ms
 
-    def _plan(self, step: Step) -> Turn:
+    def _plan(self, step: TreeStep) -> Turn:
         """The turn that the window would plan with the step's branch on show."""
         conv = self._chats.get(step.chat) or set_system_prompt(
             new_conversation(ConversationId(step.chat), now=0.0), self._scenario.system
         )
         user, reply = _user(step.name), _reply(step.name)
         match step.action:
-            case Action.SEND:
+            case TreeAction.SEND:
                 if step.after is not None:
                     conv = _show(conv, _reply(step.after))
                 return plan_send(conv, step.user, TurnIds(user=user, reply=reply), now=0.0)
-            case Action.EDIT:
+            case TreeAction.EDIT:
                 ids = TurnIds(user=user, reply=reply)
                 return plan_edit(conv, _user(step.target), step.user, ids, now=0.0)
-            case Action.REGENERATE:
+            case TreeAction.REGENERATE:
                 return plan_regenerate(conv, _reply(step.target), reply, now=0.0)
 
-    def _request(self, step: Step, turn: Turn) -> Request:
+    def _request(self, step: TreeStep, turn: Turn) -> Request:
         thinks = step.thinking and self._facts.has_thinking
         forced = ForcedReply(text=step.reply.text, reasoning=step.reply.reasoning if thinks else "")
         is_scripted = self._replies is Replies.SCRIPTED

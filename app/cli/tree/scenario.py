@@ -25,7 +25,7 @@ class Replies(StrEnum):
     OWN = "own"  # the engine itself
 
 
-class Action(StrEnum):
+class TreeAction(StrEnum):
     """What brings about a reply."""
 
     SEND = "send"
@@ -47,7 +47,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class TreeStep:
     """One reply that is asked for; name identifies it.
 
     after names the step whose reply the user's message follows, None for the first of a chat; target
@@ -56,7 +56,7 @@ class Step:
 
     name: str
     chat: str
-    action: Action
+    action: TreeAction
     after: str | None
     target: str = ""
     user: str
@@ -78,16 +78,16 @@ class Scenario:
     """The steps in their order; all chats have the same system prompt."""
 
     system: str
-    steps: tuple[Step, ...]
+    steps: tuple[TreeStep, ...]
 
-    def history(self, step: Step) -> tuple[Step, ...]:
+    def history(self, step: TreeStep) -> tuple[TreeStep, ...]:
         """The steps whose user messages and replies come before the step's own message."""
         if step.after is None:
             return ()
         before = next(other for other in self.steps if other.name == step.after)
         return (*self.history(before), before)
 
-    def messages(self, step: Step, replies: Mapping[str, str]) -> tuple[ChatMessage, ...]:
+    def messages(self, step: TreeStep, replies: Mapping[str, str]) -> tuple[ChatMessage, ...]:
         """The prompt of a step; replies holds the text that each step before it ended with."""
         messages = [ChatMessage("system", self.system)]
         for turn in self.history(step):
@@ -108,12 +108,12 @@ def chat_tree(run: str, *, turns: int = 8, size: float = 1.0) -> Scenario:
     return Scenario(system + texts.words(700), tuple(_steps(texts, turns)))
 
 
-def _steps(texts: _Texts, turns: int) -> Iterator[Step]:
-    def send(name: str, after: str | None, chat: str = "A") -> Step:
-        return Step(
+def _steps(texts: _Texts, turns: int) -> Iterator[TreeStep]:
+    def send(name: str, after: str | None, chat: str = "A") -> TreeStep:
+        return TreeStep(
             name=name,
             chat=chat,
-            action=Action.SEND,
+            action=TreeAction.SEND,
             after=after,
             user=texts.question(),
             reply=texts.reply(),
@@ -122,9 +122,9 @@ def _steps(texts: _Texts, turns: int) -> Iterator[Step]:
     def turn(number: int) -> str:
         return f"turn {number}"
 
-    def edit(name: str, number: int) -> Step:
+    def edit(name: str, number: int) -> TreeStep:
         before = turn(number - 1) if number > 1 else None
-        return replace(send(name, before), action=Action.EDIT, target=turn(number))
+        return replace(send(name, before), action=TreeAction.EDIT, target=turn(number))
 
     originals = [send(turn(n), turn(n - 1) if n > 1 else None) for n in range(1, turns + 1)]
     yield from originals
@@ -136,7 +136,7 @@ def _steps(texts: _Texts, turns: int) -> Iterator[Step]:
     yield edit("edit again", edited[1])
     old = originals[turns - 3]
     yield replace(
-        old, name="regenerate", action=Action.REGENERATE, target=old.name, reply=texts.reply()
+        old, name="regenerate", action=TreeAction.REGENERATE, target=old.name, reply=texts.reply()
     )
     yield send("second chat", None, chat="B")
     yield replace(send("no thinking", "original"), thinking=False)

@@ -10,7 +10,7 @@ from PySide6.QtGui import QAccessible, QAccessibleEvent, QAccessibleInterface
 from PySide6.QtWidgets import QAccessibleWidget, QWidget
 from typing_extensions import override
 
-from app.widgets.transcript.access_nodes import MessageInterface, Node
+from app.widgets.transcript.access_nodes import AccessNode, MessageInterface
 from app.widgets.transcript.reader import MessageReader
 from app.words import transcript as words
 
@@ -30,7 +30,7 @@ class TranscriptCanvas(QWidget):
         canvas = QAccessible.queryAccessibleInterface(self)
         message = self.reader.focused
         item = None if message is None else canvas.child(message)
-        part = item.focused() if isinstance(item, Node) else None
+        part = item.focused() if isinstance(item, AccessNode) else None
         event = QAccessible.Event.Focus
         told = QAccessibleEvent(part or canvas.parent(), event)
         QAccessible.updateAccessibility(told)

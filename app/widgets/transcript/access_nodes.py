@@ -15,8 +15,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
-from app.widgets.transcript.reader import MessageReader, Part
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.reader import MessageReader, ReadablePart
+from app.widgets.transcript.rows.row import RowAction
 
 
 class MessageText(QAccessibleTextInterface):
@@ -104,12 +104,12 @@ class MessageActions(QAccessibleActionInterface):
         return []
 
     @property
-    def _actions(self) -> dict[str, Action]:
+    def _actions(self) -> dict[str, RowAction]:
         """Nothing once the message is gone."""
         return self._reader.actions(self._index) if self._index < len(self._reader) else {}
 
 
-class Node(QAccessibleInterface):
+class AccessNode(QAccessibleInterface):
     """A message, or something in one. Nodes are kept: one that Python drops would crash Qt."""
 
     def __init__(self, canvas: QWidget, reader: MessageReader, index: int) -> None:
@@ -119,11 +119,11 @@ class Node(QAccessibleInterface):
         self._index = index
         self._nodes: list[PartInterface] = []
 
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[ReadablePart]:
         """What is in it just now."""
         raise NotImplementedError
 
-    def focused(self) -> Node | None:
+    def focused(self) -> AccessNode | None:
         """The one in it, or in one of these, that the keys are at."""
         inner = [self.child(number) for number in range(self.childCount())]
         return next((found for node in inner if (found := node.focused()) is not None), None)
@@ -162,7 +162,7 @@ class Node(QAccessibleInterface):
         """Nothing is written here by screen readers."""
 
 
-class MessageInterface(Node):
+class MessageInterface(AccessNode):
     """One message."""
 
     def __init__(self, canvas: QWidget, reader: MessageReader, index: int) -> None:
@@ -213,15 +213,15 @@ class MessageInterface(Node):
         return ""
 
     @override
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[ReadablePart]:
         return self._reader.parts(self._index) if self.isValid() else ()
 
 
-class PartInterface(Node):
+class PartInterface(AccessNode):
     """A link, a button, or code with its buttons."""
 
     def __init__(
-        self, canvas: QWidget, reader: MessageReader, index: int, above: Node, number: int
+        self, canvas: QWidget, reader: MessageReader, index: int, above: AccessNode, number: int
     ) -> None:
         super().__init__(canvas, reader, index)
         self._above = above
@@ -229,7 +229,7 @@ class PartInterface(Node):
         self._press = PartPress(self)
 
     @property
-    def part(self) -> Part | None:
+    def part(self) -> ReadablePart | None:
         """None once it is gone."""
         parts = self._above.parts()
         return parts[self._number] if self._number < len(parts) else None
@@ -240,12 +240,12 @@ class PartInterface(Node):
             self._reader.press(self._index, part.hit)
 
     @override
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[ReadablePart]:
         part = self.part
         return () if part is None else part.inner
 
     @override
-    def focused(self) -> Node | None:
+    def focused(self) -> AccessNode | None:
         part = self.part
         if part is not None and self._reader.is_focused(self._index, part):
             return self
@@ -268,7 +268,7 @@ class PartInterface(Node):
         part = self.part
         if part is None or part.hit is None:
             return QAccessible.Role.Grouping
-        is_link = part.hit.at.target.action is Action.OPEN_LINK
+        is_link = part.hit.at.target.action is RowAction.OPEN_LINK
         return QAccessible.Role.Link if is_link else QAccessible.Role.Button
 
     @override

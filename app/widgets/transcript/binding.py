@@ -11,7 +11,7 @@ from app.controllers.turns import Turns
 from app.conversation.tree import NodeId
 from app.viewmodels.items import TranscriptItems
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel, ConversationId, Role
 
@@ -163,7 +163,7 @@ class TranscriptBinding(QObject):
     def _begin_streaming(self, items: tuple[TranscriptItem, ...]) -> None:
         for item in items:
             if item.status is ItemStatus.STREAMING:
-                self._view.begin(item)
+                self._view.begin_answer(item)
 
     def _update(self, before: TranscriptItem, item: TranscriptItem) -> None:
         ended = before.status is ItemStatus.STREAMING and item.status is not ItemStatus.STREAMING
@@ -174,27 +174,27 @@ class TranscriptBinding(QObject):
 
     def _on_text_arrived(self, node_id: NodeId, channel: Channel, text: str) -> None:
         if node_id in self._items:
-            self._view.append(node_id, channel, text)
+            self._view.append_delta(node_id, channel, text)
 
     def _on_line_changed(self, node_id: NodeId) -> None:
         if node_id in self._items and self._shown is not None:
             self.refresh(self._shown)
 
-    def _on_requested(self, key: str, action: Action) -> None:
+    def _on_requested(self, key: str, action: RowAction) -> None:
         match action:
-            case Action.EDIT:
+            case RowAction.EDIT:
                 self._edit(key)
-            case Action.REGENERATE | Action.RETRY:
+            case RowAction.REGENERATE | RowAction.RETRY:
                 self._regenerate(key)
-            case Action.CONTINUE:
+            case RowAction.CONTINUE:
                 self._continue(key)
-            case Action.STOP:
+            case RowAction.STOP:
                 self._stop()
-            case Action.DELETE:
+            case RowAction.DELETE:
                 self._delete(key)
-            case Action.PREVIOUS_VERSION:
+            case RowAction.PREVIOUS_VERSION:
                 self._show_neighbour(key, -1)
-            case Action.NEXT_VERSION:
+            case RowAction.NEXT_VERSION:
                 self._show_neighbour(key, 1)
             case _:
                 raise ValueError(action)

@@ -12,7 +12,7 @@ from PySide6.QtGui import QGuiApplication
 
 from app.widgets.transcript.placement import Placement
 from app.widgets.transcript.pointer import Click, Pointer
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from app.widgets.transcript.stack import MessageStack
 
 LINK_SCHEMES = frozenset({"http", "https", "mailto"})
@@ -39,12 +39,12 @@ class Clicks(QObject):
         self._open_url = open_url
         pointer.clicked.connect(self.carry_out)
 
-    def act(self, message: int, action: Action) -> None:
+    def act(self, message: int, action: RowAction) -> None:
         """What a screen reader wants done with a message."""
         layout = self._stack.layouts[message]
-        if action is Action.COPY_MESSAGE:
+        if action is RowAction.COPY_MESSAGE:
             _copy(layout.text)
-        elif action is Action.COPY_DETAILS:
+        elif action is RowAction.COPY_DETAILS:
             _copy(layout.details)
         else:
             self.requested.emit(layout.item.key, action)
@@ -54,21 +54,21 @@ class Clicks(QObject):
         layout = self._stack.layouts[click.message]
         target = click.at.target
         match target.action:
-            case Action.COPY_MESSAGE:
+            case RowAction.COPY_MESSAGE:
                 self._copy(layout.text, click)
-            case Action.COPY_CODE:
+            case RowAction.COPY_CODE:
                 self._copy(click.at.row.text, click)
-            case Action.COPY_DETAILS:
+            case RowAction.COPY_DETAILS:
                 self._copy(layout.details, click)
-            case Action.SAVE_CODE:
+            case RowAction.SAVE_CODE:
                 self.save_requested.emit(click.at.row.file_name, click.at.row.text)
-            case Action.OPEN_LINK:
+            case RowAction.OPEN_LINK:
                 self._open_link(target.link)
-            case Action.TOGGLE_THINKING | Action.TOGGLE_FOLD | Action.TOGGLE_DETAILS:
+            case RowAction.TOGGLE_THINKING | RowAction.TOGGLE_FOLD | RowAction.TOGGLE_DETAILS:
                 self._toggle(click)
-            case Action.TOGGLE_WRAP:
+            case RowAction.TOGGLE_WRAP:
                 self._wrap(click)
-            case Action.EXPLAIN:
+            case RowAction.EXPLAIN:
                 pass  # hovering shows it
             case asked:
                 self.requested.emit(layout.item.key, asked)

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from app.viewmodels.find import ROW_END, Counts, Found, Occurrence, wanted
+from app.viewmodels.find import ROW_END, Counts, FindPosition, Occurrence, wanted
 from app.widgets.transcript.marks import Marks
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import Place
 from app.widgets.transcript.rows.flow import Range
 from app.widgets.transcript.rows.hits import Hits
-from app.widgets.transcript.rows.row import Row
+from app.widgets.transcript.rows.row import TranscriptRow
 from app.widgets.transcript.selection import FIRST_PLACE, LAST_PLACE, Caret, Selection
 from app.widgets.transcript.stack import MessageStack
 
@@ -44,7 +44,7 @@ class Finder:
         self._near: int = 0  # the message where looking begins
         self._key = ""  # of the message with the current one: messages may come before it
         self._nth = 0
-        self._row: Row | None = None  # that holds the current one
+        self._row: TranscriptRow | None = None  # that holds the current one
         self._hit: Range | None = None  # where, in its text
         self.selection: Selection | None = None  # of the current one
 
@@ -63,28 +63,28 @@ class Finder:
         self._counts = Counts(self._hits.wanted)
         self._key = ""
 
-    def go(self, step: int) -> Found:
+    def go(self, step: int) -> FindPosition:
         """Choose the next one (1), the one before (-1), or the first there is (0)."""
         self.selection = self._row = self._hit = None
         one = self._choose(step)
         if one is None:
-            return Found()
+            return FindPosition()
         self._key, self._nth = self._stack.items[one.message].key, one.nth
         if step:
             self._near = one.message
         self.selection = self._selection_of(one)
         return self.recount()
 
-    def recount(self) -> Found:
+    def recount(self) -> FindPosition:
         """Say how many there are now, and which of them is shown."""
         self._count()
         if not self._counts.total:
-            return Found()
+            return FindPosition()
         current = self._current()
         number = None if current is None else self._counts.number(current)
         if number is None:
             number = self._counts.neighbour(None, step=0, near=self._near)
-        return Found(number + 1, self._counts.total)
+        return FindPosition(number + 1, self._counts.total)
 
     def marks(self, height: int) -> Marks:
         """Where occurrences are in a bar of some height, as counted last. Lays out nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.theme.tokens import Millis
-from app.viewmodels.find import Found
+from app.viewmodels.find import FindPosition
 from app.widgets.transcript.find import Finder
 from app.widgets.transcript.marks import MarkedBar, Marks
 from app.widgets.transcript.placement import Placement
@@ -33,17 +33,17 @@ class Finding(QObject):
         self._placement = placement
         self._pointer = pointer
         self._bar = bar
-        self._found = Found()
+        self._found = FindPosition()
         self._timer = QTimer(self, singleShot=True, interval=Millis.MARKS)
         self._timer.timeout.connect(self._recount)
         bar.resized.connect(self.touch)
 
-    def look_for(self, text: str) -> Found:
+    def look_for(self, text: str) -> FindPosition:
         """Look for a text from here on, and show where it is; end looking if there are no words."""
         self._finder.look_for(text, self._stack.at(self._placement.top))
         return self.go(0)
 
-    def go(self, step: int) -> Found:
+    def go(self, step: int) -> FindPosition:
         """Show the next occurrence (1) or the one before (-1)."""
         self._found = self._finder.go(step)
         selection = self._finder.selection

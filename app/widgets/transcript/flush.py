@@ -45,7 +45,7 @@ class DeltaBuffer(QObject):
         if not self._timer.isActive():
             self._timer.start(self._interval())
 
-    def take(self) -> list[Delta]:
+    def take_deltas(self) -> list[Delta]:
         """Return what waits, neighbours joined, and wait for the next piece."""
         self._timer.stop()
         pending, self._pending = self._pending, []

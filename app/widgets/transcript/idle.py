@@ -10,7 +10,7 @@ from time import perf_counter
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.widgets.transcript.messages.answer import AnswerLayout
-from app.widgets.transcript.rows.row import Idle, Row
+from app.widgets.transcript.rows.row import IdleResult, TranscriptRow
 from app.widgets.transcript.stack import MessageStack
 
 PAUSE_MS = 10
@@ -26,7 +26,7 @@ class IdleWork(QObject):
 
     def __init__(self, stack: MessageStack, parent: QObject) -> None:
         super().__init__(parent)
-        self.unfinished: dict[Row, None] = {}  # visible rows that want time, oldest first
+        self.unfinished: dict[TranscriptRow, None] = {}  # visible rows that want time, oldest first
         self._stack = stack
         self._near = 0
         self._timer = QTimer(self)
@@ -65,8 +65,8 @@ class IdleWork(QObject):
             if perf_counter() > until:
                 break
             progress = row.advance()
-            changed |= progress is Idle.CHANGED
-            if progress is Idle.DONE:
+            changed |= progress is IdleResult.CHANGED
+            if progress is IdleResult.DONE:
                 del self.unfinished[row]
         return changed
 

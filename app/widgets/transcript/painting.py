@@ -9,7 +9,7 @@ from app.widgets.transcript.messages.places import MessagePaint
 from app.widgets.transcript.placement import Placement
 from app.widgets.transcript.pointer import Pointer
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Row
+from app.widgets.transcript.rows.row import TranscriptRow
 from app.widgets.transcript.stack import MessageStack
 from app.widgets.transcript.walk import Walk
 
@@ -26,7 +26,7 @@ class TranscriptPainter:
         self._walk = walk
 
     def paint(
-        self, painter: QPainter, area: QRect, look: Look, unfinished: dict[Row, None]
+        self, painter: QPainter, area: QRect, look: Look, unfinished: dict[TranscriptRow, None]
     ) -> None:
         """Paint area; rows that want idle time are added to unfinished."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

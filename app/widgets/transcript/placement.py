@@ -151,13 +151,13 @@ class Placement:
             return self._height
         return max(0, min(self._height, self._stack.top(index) + changed - self.top))
 
-    def settle(self) -> int | None:
+    def lay_out_visible(self) -> int | None:
         """Make what is visible exact and put it where it belongs.
 
         Returns by how much what was at the top has moved on the screen; None if it is gone.
         """
         shown = self._shown
-        self._stack.settle(self._wanted_top, self._height)
+        self._stack.lay_out_visible(self._wanted_top, self._height)
         self.update_bar()
         self._follower.settled(current=self.top, end=self._end, answer_top=self._answer_top())
         moved = None if shown is None else self._stack.y_of(shown)

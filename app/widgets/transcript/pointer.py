@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QPoint, QPointF, Qt, QTimer, Signal
 from app.theme.tokens import Millis
 from app.widgets.transcript.messages.places import MessageHit, Place, RowTarget, Spot
 from app.widgets.transcript.placement import Placement
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from app.widgets.transcript.selection import Caret, Selection
 from app.widgets.transcript.stack import MessageStack
 
@@ -62,7 +62,7 @@ class Pointer(QObject):
     def shape(self) -> Qt.CursorShape:
         """The cursor for what is below the mouse."""
         if self.hit is not None:
-            is_link = self.hit.at.target.action is Action.OPEN_LINK
+            is_link = self.hit.at.target.action is RowAction.OPEN_LINK
             return Qt.CursorShape.PointingHandCursor if is_link else Qt.CursorShape.ArrowCursor
         spot = self._placement.spot_at(self._point)
         is_text = spot is not None and self._stack.layouts[spot.message].has_text_at(spot.y)
@@ -80,7 +80,7 @@ class Pointer(QObject):
             return
         if self.hit is not None:
             self._pressed = Click(spot.message, self.hit.at)
-            if self.hit.at.target.action is not Action.OPEN_LINK:
+            if self.hit.at.target.action is not RowAction.OPEN_LINK:
                 self._press_point = None
                 return
         caret = self._caret(spot)

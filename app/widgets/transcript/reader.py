@@ -13,8 +13,8 @@ from app.widgets.transcript.clicks import Clicks
 from app.widgets.transcript.messages.places import MessageHit
 from app.widgets.transcript.placement import Placement
 from app.widgets.transcript.pointer import Click
-from app.widgets.transcript.rows.actions import Button, answer_parts, user_parts
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.actions import ActionButton, answer_parts, user_parts
+from app.widgets.transcript.rows.row import RowAction
 from app.widgets.transcript.stack import MessageStack
 from app.widgets.transcript.walk import Walk
 from app.words import commands, problems, transcript as words
@@ -29,13 +29,13 @@ _STATUS_WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReadablePart:
     """What is found by itself in a message: a link, a button, or code with its buttons."""
 
     name: str
     rect: QRectF  # in the message
     hit: MessageHit | None = None
-    inner: tuple[Part, ...] = ()
+    inner: tuple[ReadablePart, ...] = ()
 
 
 class MessageReader:
@@ -79,20 +79,20 @@ class MessageReader:
         line = self._stack.items[index].state_line
         return "\n".join(part for part in (self.text(index), line and line.explained) if part)
 
-    def actions(self, index: int) -> dict[str, Action]:
+    def actions(self, index: int) -> dict[str, RowAction]:
         """What can be done with a message, by the words that its buttons say."""
         return _actions(self._stack.items[index])
 
-    def act(self, index: int, action: Action) -> None:
+    def act(self, index: int, action: RowAction) -> None:
         self._clicks.act(index, action)
 
-    def parts(self, index: int) -> list[Part]:
+    def parts(self, index: int) -> list[ReadablePart]:
         """What is in a message, as far as that has been laid out: what is in view, and near it."""
-        parts: list[Part] = []
+        parts: list[ReadablePart] = []
         for row in self._stack.layouts[index].clickable():
-            inner = tuple(Part(hit.name, hit.rect, hit) for hit in row.hits)
+            inner = tuple(ReadablePart(hit.name, hit.rect, hit) for hit in row.hits)
             group = row.row.group
-            parts += [Part(group, row.rect, inner=inner)] if group else inner
+            parts += [ReadablePart(group, row.rect, inner=inner)] if group else inner
         return parts
 
     def press(self, index: int, hit: MessageHit) -> None:
@@ -103,7 +103,7 @@ class MessageReader:
         """The message in which keys are at a part."""
         return self._walk.message
 
-    def is_focused(self, index: int, part: Part) -> bool:
+    def is_focused(self, index: int, part: ReadablePart) -> bool:
         return part.hit is not None and (self._walk.message, self._walk.hit) == (index, part.hit)
 
     def rect(self, index: int, inner: QRectF | None = None) -> QRect:
@@ -124,18 +124,18 @@ class MessageReader:
         return self._stack.at(local.y() + self._placement.top)
 
 
-def _actions(item: TranscriptItem) -> dict[str, Action]:
+def _actions(item: TranscriptItem) -> dict[str, RowAction]:
     if item.status is ItemStatus.STREAMING:
-        return {commands.STOP: Action.STOP}
+        return {commands.STOP: RowAction.STOP}
     if item.editing:
         return {}
     parts = user_parts(item) if item.role is Role.USER else answer_parts(item)
-    buttons = (part for part in parts if isinstance(part, Button) and part.enabled)
+    buttons = (part for part in parts if isinstance(part, ActionButton) and part.enabled)
     actions = {button.tip: button.action for button in buttons}
     if item.can_continue:
-        actions[commands.CONTINUE] = Action.CONTINUE
+        actions[commands.CONTINUE] = RowAction.CONTINUE
     if item.problem is not None:
-        actions[words.RETRY] = Action.RETRY
+        actions[words.RETRY] = RowAction.RETRY
         if item.problem.details:
-            actions[problems.COPY_DETAILS] = Action.COPY_DETAILS
+            actions[problems.COPY_DETAILS] = RowAction.COPY_DETAILS
     return actions

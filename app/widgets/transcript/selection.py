@@ -11,7 +11,7 @@ from app.widgets.transcript.messages.layouts import MessageLayouts
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import END, Place, PlaceRange
 from app.widgets.transcript.rows.flow import Range
-from app.widgets.transcript.rows.row import Row
+from app.widgets.transcript.rows.row import TranscriptRow
 
 FIRST_PLACE = Place(0, 0)
 LAST_PLACE = Place(END, 0)
@@ -59,7 +59,7 @@ class _Fragment:
 
     part: Range
     ordinal: int
-    row: Row
+    row: TranscriptRow
     whole: bool
 
 

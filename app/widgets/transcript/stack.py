@@ -176,7 +176,7 @@ class MessageStack:
         self._tree.set(index, height)
         return height != before
 
-    def settle(self, wanted_top: Callable[[], int], height: int) -> None:
+    def lay_out_visible(self, wanted_top: Callable[[], int], height: int) -> None:
         """Make exact what is visible at the scroll value that is wanted, which may move by that."""
         for _ in range(MAX_ROUNDS):
             if not self._settle_between(wanted_top(), height):
@@ -252,7 +252,7 @@ class MessageStack:
         for index in self.visible(top, height):
             layout, y = self.layouts[index], self.top(index)
             self._live.add(layout)
-            changed |= layout.settle(top - y, top + height - y)
+            changed |= layout.lay_out_between(top - y, top + height - y)
             changed |= self.sync(index)
         return changed
 

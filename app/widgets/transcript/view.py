@@ -160,14 +160,14 @@ class TranscriptView(QAbstractScrollArea):
             self._stack.update(index, item)
             self._show()
 
-    def begin(self, item: TranscriptItem) -> None:
+    def begin_answer(self, item: TranscriptItem) -> None:
         """An answer starts to be written."""
         if self._stack.index_of(item.key) is not None:
             self.update_item(item)
         else:
             self.set_items([*self._stack.items, item])
 
-    def append(self, key: str, channel: Channel, delta: str) -> None:
+    def append_delta(self, key: str, channel: Channel, delta: str) -> None:
         """Add text to an answer that is being written; it shows with the next frame."""
         self._buffer.add(Delta(key, channel, delta))
 
@@ -180,10 +180,10 @@ class TranscriptView(QAbstractScrollArea):
         """Show the text that has arrived, not waiting for the next frame."""
         started = perf_counter()
         changed = False
-        for delta in self._buffer.take():
+        for delta in self._buffer.take_deltas():
             layout = self._stack.find(delta.key)
             if isinstance(layout, AnswerLayout):
-                layout.append(delta.channel, delta.text)
+                layout.append_delta(delta.channel, delta.text)
                 changed = True
         if changed:
             self._stack.touch()
@@ -275,7 +275,7 @@ class TranscriptView(QAbstractScrollArea):
             self._place_widgets()  # they have moved too
 
     def _settle(self) -> int | None:
-        moved = self._placement.settle()
+        moved = self._placement.lay_out_visible()
         self._place_widgets()
         self._pointer.refresh()
         self._walk.refresh()

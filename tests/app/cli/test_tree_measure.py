@@ -7,7 +7,7 @@ import pytest
 from app.cli.processed import ProcessedTokens
 from app.cli.tree import report
 from app.cli.tree.measure import StepCost, measure, total
-from app.cli.tree.scenario import Step, chat_tree
+from app.cli.tree.scenario import TreeStep, chat_tree
 
 COST = StepCost(
     step="turn 1",
@@ -37,11 +37,11 @@ class Clockwork:
     def warm_up(self) -> None:
         self.done.append("warm up")
 
-    def play(self, step: Step) -> StepCost:
+    def play(self, step: TreeStep) -> StepCost:
         self.done.append(step.name)
         return replace(COST, step=step.name, cold_ttft_ms=None)
 
-    def cold_ttft_ms(self, step: Step, nonce: str) -> float:
+    def cold_ttft_ms(self, step: TreeStep, nonce: str) -> float:
         self.done.append(nonce)
         return self.cold_ms[len(self.done) % len(self.cold_ms)]
 

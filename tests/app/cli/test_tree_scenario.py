@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from app.cli.tree.scenario import Action, Scenario, chat_tree
+from app.cli.tree.scenario import Scenario, TreeAction, chat_tree
 
 
 def replies(scenario: Scenario) -> dict[str, str]:
@@ -10,11 +10,11 @@ def replies(scenario: Scenario) -> dict[str, str]:
 def test_does_what_people_do_with_a_tree_of_chats() -> None:
     steps = chat_tree("x").steps
 
-    assert [step.target for step in steps if step.action is Action.EDIT] == [
+    assert [step.target for step in steps if step.action is TreeAction.EDIT] == [
         *("turn 7", "turn 5", "turn 3", "turn 1"),
         "turn 5",
     ]
-    assert [step.target for step in steps if step.action is Action.REGENERATE] == ["turn 6"]
+    assert [step.target for step in steps if step.action is TreeAction.REGENERATE] == ["turn 6"]
     assert {step.chat for step in steps} == {"A", "B"}
     assert [step.name for step in steps if step.stops] == ["stop"]
     assert {step.thinking for step in steps} == {True, False}
@@ -26,7 +26,7 @@ def test_a_step_follows_only_what_came_before_and_sends_go_on_at_an_end() -> Non
     for step in chat_tree("x").steps:
         assert {step.after, step.target} <= seen
         assert step.name not in seen
-        if step.action is Action.SEND and step.after is not None:
+        if step.action is TreeAction.SEND and step.after is not None:
             assert step.after not in followed
         seen.add(step.name)
         followed.add(step.after)
@@ -56,6 +56,6 @@ def test_messages_are_the_branch_that_a_step_continues() -> None:
 
 
 def test_no_two_messages_begin_alike() -> None:
-    steps = [step for step in chat_tree("x").steps if step.action is not Action.REGENERATE]
+    steps = [step for step in chat_tree("x").steps if step.action is not TreeAction.REGENERATE]
 
     assert len({step.user[0] for step in steps}) == len(steps)

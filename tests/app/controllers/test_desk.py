@@ -87,11 +87,11 @@ def test_what_could_not_be_saved_is_saved_later(
     first = conversation("a")
     desk.add(first)
     disk.is_full = True
-    desk.put(set_title(first, "One"))
+    desk.save(set_title(first, "One"))
     qtbot.waitUntil(lambda: bool(problems))
     assert problems[0].title == "The disk is full, so the conversation was not saved."
     disk.is_full = False
-    desk.put(set_title(first, "Two"))
+    desk.save(set_title(first, "Two"))
     loaded = on_lane(lane, qtbot, lambda store: store.load(ConversationId("a")))
     assert isinstance(loaded, Conversation)
     assert loaded.title == "Two"
@@ -105,7 +105,7 @@ def test_saving_again_needs_no_new_change(
     desk.add(first)
     disk.is_full = True
     with qtbot.waitSignal(desk.failed):
-        desk.put(set_title(first, "One"))
+        desk.save(set_title(first, "One"))
     disk.is_full = False
     desk.save_again()
     loaded = on_lane(lane, qtbot, lambda store: store.load(ConversationId("a")))

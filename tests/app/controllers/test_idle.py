@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.controllers.idle import Idle
+from app.controllers.idle import IdleController
 from engine.events import IdleKind
 from tests.fakes.rig import Rig
 
@@ -20,7 +20,7 @@ def rig(tmp_path: Path, qtbot: QtBot) -> Iterator[Rig]:
     rig.close()
 
 
-def heard(idle: Idle) -> list[str]:
+def heard(idle: IdleController) -> list[str]:
     notes: list[str] = []
     idle.note_changed.connect(lambda: notes.append(idle.note))
     return notes

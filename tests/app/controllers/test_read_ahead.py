@@ -12,7 +12,7 @@ from app.controllers.requests import LONG_DRAFT
 from app.conversation.tree import Setup
 from app.settings import Settings
 from app.viewmodels.models import ModelPhase
-from engine.events import Command, Pin, Prewarm, SetIdleWork, Show
+from engine.events import Command, Pin, ReadAhead, SetIdleWork, Show
 from engine.types import Role
 from tests.fakes.rig import Rig
 
@@ -72,11 +72,11 @@ def restarted(make_rig: MakeRig, rig: Rig, *, hold_load: bool = False) -> Rig:
     return make_rig(settings=last, hold_load=hold_load)
 
 
-def prewarmed(rig: Rig, qtbot: QtBot, number: int) -> Prewarm:
+def read_aheads(rig: Rig, qtbot: QtBot, number: int) -> ReadAhead:
     """The number-th read-ahead that was asked for, from 1, and the last one so far."""
-    qtbot.waitUntil(lambda: len(rig.engine.prewarmed) >= number)
-    assert len(rig.engine.prewarmed) == number
-    return rig.engine.prewarmed[-1]
+    qtbot.waitUntil(lambda: len(rig.engine.read_aheads) >= number)
+    assert len(rig.engine.read_aheads) == number
+    return rig.engine.read_aheads[-1]
 
 
 def sent(rig: Rig, *kinds: type[Command]) -> list[Command]:
@@ -99,7 +99,7 @@ def test_after_a_restart_the_chat_is_read_ahead(make_rig: MakeRig, qtbot: QtBot)
     chat(before, qtbot, "One", "1")
     rig = restarted(make_rig, before)
 
-    ahead = prewarmed(rig, qtbot, 1)
+    ahead = read_aheads(rig, qtbot, 1)
     assert (ahead.conversation_id, ahead.is_draft) == (rig.library.current, False)
     chat(rig, qtbot, "Two", "2")
 
@@ -116,12 +116,12 @@ def test_it_waits_for_the_model_and_begins_anew_with_another(
     chat(before, qtbot, "One", "1")
     rig = restarted(make_rig, before, hold_load=True)
     qtbot.waitUntil(lambda: len(rig.path) == 2)
-    assert rig.engine.prewarmed == []
+    assert rig.engine.read_aheads == []
     rig.engine.finish_load()
-    first = prewarmed(rig, qtbot, 1)
+    first = read_aheads(rig, qtbot, 1)
     rig.models.choose(Path("/models/other"))
     rig.engine.finish_load()
-    assert prewarmed(rig, qtbot, 2) == first
+    assert read_aheads(rig, qtbot, 2) == first
 
 
 def test_nothing_is_asked_for_while_an_answer_comes(rig: Rig, qtbot: QtBot) -> None:
@@ -129,7 +129,7 @@ def test_nothing_is_asked_for_while_an_answer_comes(rig: Rig, qtbot: QtBot) -> N
     rig.chat.set_setup(rig.library.current, Setup(thinking=True))
     rig.chat.save_draft(rig.library.current, LONG)
     end(rig, qtbot, "1")
-    ahead = prewarmed(rig, qtbot, 1)
+    ahead = read_aheads(rig, qtbot, 1)
     assert ahead.is_draft
     assert [message.content for message in ahead.messages] == ["One", "1", LONG]
 
@@ -138,7 +138,7 @@ def test_a_turn_needs_no_word_from_here(rig: Rig, qtbot: QtBot) -> None:
     chat(rig, qtbot, "One", "1")
     chat(rig, qtbot, "Two", "2")
     rig.chat.set_setup(rig.library.current, Setup(thinking=True))
-    ahead = prewarmed(rig, qtbot, 1)
+    ahead = read_aheads(rig, qtbot, 1)
     assert [message.content for message in ahead.messages] == ["One", "1", "Two", "2"]
 
 
@@ -146,19 +146,19 @@ def test_a_long_draft_is_read_and_a_short_one_is_not(rig: Rig, qtbot: QtBot) -> 
     current = rig.library.current
     rig.chat.save_draft(current, LONG[: LONG_DRAFT - 1])
     rig.chat.save_draft(current, LONG)
-    ahead = prewarmed(rig, qtbot, 1)
+    ahead = read_aheads(rig, qtbot, 1)
     assert ahead.is_draft
     assert [message.content for message in ahead.messages] == [LONG]
     rig.chat.save_draft(current, LONG + "more")
-    assert prewarmed(rig, qtbot, 2).messages[-1].content == LONG + "more"
+    assert read_aheads(rig, qtbot, 2).messages[-1].content == LONG + "more"
 
 
 def test_a_draft_that_is_gone_leaves_the_reply_to_be_read(rig: Rig, qtbot: QtBot) -> None:
     chat(rig, qtbot, "One", "1")
     rig.chat.save_draft(rig.library.current, LONG)
-    assert prewarmed(rig, qtbot, 1).is_draft
+    assert read_aheads(rig, qtbot, 1).is_draft
     rig.chat.save_draft(rig.library.current, "")
-    ahead = prewarmed(rig, qtbot, 2)
+    ahead = read_aheads(rig, qtbot, 2)
     assert not ahead.is_draft
     assert [message.content for message in ahead.messages] == ["One", "1"]
 
@@ -166,44 +166,44 @@ def test_a_draft_that_is_gone_leaves_the_reply_to_be_read(rig: Rig, qtbot: QtBot
 def test_a_draft_that_is_gone_from_a_new_chat_is_taken_back(rig: Rig, qtbot: QtBot) -> None:
     current = rig.library.current
     rig.chat.save_draft(current, LONG)
-    assert prewarmed(rig, qtbot, 1).is_draft
+    assert read_aheads(rig, qtbot, 1).is_draft
     rig.chat.save_draft(current, "")
-    assert prewarmed(rig, qtbot, 2) == Prewarm(conversation_id=current, messages=())
+    assert read_aheads(rig, qtbot, 2) == ReadAhead(conversation_id=current, messages=())
     rig.chat.save_draft(current, "again")
     rig.chat.save_draft(current, LONG)
-    assert prewarmed(rig, qtbot, 3).is_draft
+    assert read_aheads(rig, qtbot, 3).is_draft
 
 
 def test_nothing_is_taken_back_that_was_not_asked_for(rig: Rig, qtbot: QtBot) -> None:
     chat(rig, qtbot, "One", "1")
     rig.chat.set_setup(rig.library.current, Setup(thinking=True))
-    assert prewarmed(rig, qtbot, 1).messages
+    assert read_aheads(rig, qtbot, 1).messages
     rig.library.new_chat()
     rig.chat.set_system_prompt(rig.library.current, "Be brief.")
     qtbot.wait(5)
-    assert len(rig.engine.prewarmed) == 1
+    assert len(rig.engine.read_aheads) == 1
 
 
 def test_what_is_read_for_a_deleted_chat_is_taken_back(rig: Rig, qtbot: QtBot) -> None:
     first = rig.library.current
     chat(rig, qtbot, "One", "1")
     rig.chat.save_draft(first, LONG)
-    asked = prewarmed(rig, qtbot, 1)
+    asked = read_aheads(rig, qtbot, 1)
     rig.library.delete(first)
-    assert prewarmed(rig, qtbot, 2) == Prewarm(conversation_id=first, messages=())
+    assert read_aheads(rig, qtbot, 2) == ReadAhead(conversation_id=first, messages=())
     rig.core.undo.undo_newest()
-    assert prewarmed(rig, qtbot, 3) == asked
+    assert read_aheads(rig, qtbot, 3) == asked
 
 
 def test_a_draft_that_outlasts_a_turn_is_read_again(rig: Rig, qtbot: QtBot) -> None:
     current = rig.library.current
     chat(rig, qtbot, "One", "1")
     rig.chat.save_draft(current, LONG)
-    assert prewarmed(rig, qtbot, 1).is_draft
+    assert read_aheads(rig, qtbot, 1).is_draft
     for number, reply in enumerate(("1b", "1b"), 2):
         assert rig.chat.regenerate(current, rig.path[-1].node_id)
         end(rig, qtbot, reply)
-        ahead = prewarmed(rig, qtbot, number)
+        ahead = read_aheads(rig, qtbot, number)
         assert ahead.is_draft
         assert [message.content for message in ahead.messages] == ["One", reply, LONG]
 
@@ -214,7 +214,7 @@ def test_a_draft_of_another_chat_waits_until_it_is_shown(rig: Rig, qtbot: QtBot)
     rig.library.new_chat()
     rig.chat.save_draft(first, LONG)
     rig.library.select(first)
-    assert prewarmed(rig, qtbot, 1).is_draft
+    assert read_aheads(rig, qtbot, 1).is_draft
 
 
 def test_what_changes_the_next_prompt_is_read_and_nothing_else(rig: Rig, qtbot: QtBot) -> None:
@@ -223,24 +223,24 @@ def test_what_changes_the_next_prompt_is_read_and_nothing_else(rig: Rig, qtbot: 
     assert rig.chat.regenerate(current, rig.path[-1].node_id)
     end(rig, qtbot, "1b")
     rig.chat.show_neighbour(current, rig.path[-1].node_id, -1)
-    assert prewarmed(rig, qtbot, 1).messages[-1].content == "1"
+    assert read_aheads(rig, qtbot, 1).messages[-1].content == "1"
     rig.chat.set_setup(current, Setup(temperature=1.0))
     qtbot.wait(1)
     rig.chat.set_setup(current, Setup(temperature=1.0, thinking=False))
-    assert prewarmed(rig, qtbot, 2).thinking is False
+    assert read_aheads(rig, qtbot, 2).thinking is False
     rig.chat.set_system_prompt(current, "Be brief.")
-    assert prewarmed(rig, qtbot, 3).messages[0].content == "Be brief."
+    assert read_aheads(rig, qtbot, 3).messages[0].content == "Be brief."
 
 
 def test_thoughts_are_kept_where_the_model_can(rig: Rig, qtbot: QtBot) -> None:
     chat(rig, qtbot, "One", "1")
     rig.chat.set_setup(rig.library.current, Setup(keep_thinking=True))
-    assert prewarmed(rig, qtbot, 1).keep_thinking
+    assert read_aheads(rig, qtbot, 1).keep_thinking
     chat(rig, qtbot, "Two", "2")
     assert [one.keep_thinking for one in rig.engine.submitted] == [False, True]
     rig.engine.facts = replace(rig.engine.facts, can_keep_thinking=False)
     rig.models.choose(Path("/models/other"))
-    assert not prewarmed(rig, qtbot, 2).keep_thinking
+    assert not read_aheads(rig, qtbot, 2).keep_thinking
     chat(rig, qtbot, "Three", "3")
     assert not rig.engine.submitted[-1].keep_thinking
 
@@ -310,4 +310,4 @@ def test_the_end_of_the_app_asks_for_nothing(rig: Rig, qtbot: QtBot) -> None:
     rig.chat.save_draft(rig.library.current, LONG)
     rig.close()
     qtbot.wait(1)
-    assert rig.engine.prewarmed == []
+    assert rig.engine.read_aheads == []

@@ -14,7 +14,7 @@ from app.viewmodels.transcript import ItemStatus, Version
 from app.widgets.commands import CommandId
 from app.widgets.message_edit import MessageEdit
 from app.widgets.send_button import SendState
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from engine.errors import ContextFullError, OutOfMemoryError
 from engine.types import PromptPlan
 from tests.app.conftest import MakeStage
@@ -75,21 +75,21 @@ def test_escape_stops_from_the_composer_and_from_the_transcript(stage: Stage) ->
 
 def test_what_was_typed_in_an_editor_outlives_its_message(stage: Stage) -> None:
     stage.chat("One", "1")
-    stage.click(Action.EDIT)
+    stage.click(RowAction.EDIT)
     QTest.keyClicks(editor(stage), " and more")
     stage.run(CommandId.DELETE_LAST)
     assert stage.texts == []
     stage.run(CommandId.UNDO)
     assert stage.texts == ["One", "1"]
-    stage.click(Action.EDIT)
+    stage.click(RowAction.EDIT)
     assert editor(stage).toPlainText() == "One and more"
     stage.run(CommandId.NEW_CHAT)
     stage.click_row("One")
-    stage.click(Action.EDIT)
+    stage.click(RowAction.EDIT)
     assert editor(stage).toPlainText() == "One and more"
     stage.edit.setFocus()
     QTest.keyClick(stage.edit, Key.Key_Escape)
-    stage.click(Action.EDIT)
+    stage.click(RowAction.EDIT)
     assert editor(stage).toPlainText() == "One", "it was cancelled"
 
 
@@ -128,7 +128,7 @@ def test_reading_is_stopped_at_the_end_of_its_line(stage: Stage) -> None:
     line = stage.items[-1].state_line
     assert line is not None
     assert line.text == "Reading 4,096 of 9,000 tokens · about 9 s left"
-    stage.click(Action.STOP)
+    stage.click(RowAction.STOP)
     assert stage.items[-1].status is ItemStatus.STOPPED
 
 
@@ -149,7 +149,7 @@ def test_a_stopped_answer_goes_on_where_it_was(stage: Stage) -> None:
     stage.pane.view.flush()
     assert stage.pane.view.text_of(stage.items[-1].key) == "One, two, "
     stage.run(CommandId.STOP)
-    stage.pane.view.requested.emit(stage.items[-1].key, Action.CONTINUE)
+    stage.pane.view.requested.emit(stage.items[-1].key, RowAction.CONTINUE)
     stage.settle()
     stage.answer("three.")
     assert stage.texts == ["Count", "One, two, three."]
@@ -213,11 +213,11 @@ def test_a_message_is_deleted_with_all_below_it_and_comes_back(stage: Stage) -> 
     stage.chat("One", "1")
     stage.chat("Two", "2")
     view = stage.pane.view
-    view.requested.emit(stage.items[2].key, Action.DELETE)
+    view.requested.emit(stage.items[2].key, RowAction.DELETE)
     stage.settle()
     assert stage.texts == ["One", "1"]
     assert stage.window.toast.text == "Deleted 2 messages"
-    view.requested.emit(stage.items[0].key, Action.DELETE)
+    view.requested.emit(stage.items[0].key, RowAction.DELETE)
     stage.settle()
     assert stage.pane.question.isVisible()
     stage.edit.setFocus()
@@ -252,7 +252,7 @@ def test_nothing_is_deleted_or_brought_back_while_an_answer_is_written(stage: St
     stage.run(CommandId.REGENERATE)
     stage.answer("1b")
     assert [item.can_delete for item in stage.items] == [True, True]
-    stage.pane.view.requested.emit(stage.items[1].key, Action.DELETE)
+    stage.pane.view.requested.emit(stage.items[1].key, RowAction.DELETE)
     stage.settle()
     assert stage.texts == ["One", "1"]
     stage.send("Two")
@@ -381,7 +381,7 @@ def test_regenerate_and_versions(stage: Stage) -> None:
     assert stage.items[1].version == Version(2, 2)
     stage.run(CommandId.PREVIOUS_VERSION)
     assert stage.texts == ["Hello", "First"]
-    stage.pane.view.requested.emit(stage.items[1].key, Action.NEXT_VERSION)
+    stage.pane.view.requested.emit(stage.items[1].key, RowAction.NEXT_VERSION)
     stage.settle()
     assert stage.texts == ["Hello", "Second"]
 
@@ -452,7 +452,7 @@ def test_a_failure_shows_its_card_and_can_be_retried(stage: Stage) -> None:
     stage.engine.fail(problem)
     stage.settle()
     assert stage.items[1].problem == problem
-    stage.pane.view.requested.emit(stage.items[1].key, Action.RETRY)
+    stage.pane.view.requested.emit(stage.items[1].key, RowAction.RETRY)
     stage.settle()
     stage.answer("Hi")
     assert stage.texts == ["Hello", "Hi"]
@@ -592,7 +592,7 @@ def test_deleting_a_chat_that_answers_stops_it(stage: Stage) -> None:
 def test_a_message_that_comes_back_brings_its_deleted_chat_back(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.chat("Two", "2")
-    stage.pane.view.requested.emit(stage.items[2].key, Action.DELETE)
+    stage.pane.view.requested.emit(stage.items[2].key, RowAction.DELETE)
     stage.settle()
     button = stage.window.toast.findChild(type(stage.pane.notice.button))
     assert button is not None

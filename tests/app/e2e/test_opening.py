@@ -16,7 +16,7 @@ from app.main import listen_to_others
 from app.paths import make_paths
 from app.viewmodels.models import ModelPhase
 from app.widgets.application import Application
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from engine.errors import GgufError
 from engine.events import LoadModel
 from engine.local_models import LocalModels, OpenedModel
@@ -182,7 +182,7 @@ def test_code_is_saved_where_downloads_go_unless_another_place_is_chosen(
     downloads.mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))
     stage.chat("Code, please", "```python\nx = 1\n```")
-    stage.click(Action.SAVE_CODE)
+    stage.click(RowAction.SAVE_CODE)
     (dialog,) = stage.window.findChildren(QFileDialog)
     (chosen,) = map(Path, dialog.selectedFiles())
     assert chosen.parent == downloads

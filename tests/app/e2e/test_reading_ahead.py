@@ -13,7 +13,7 @@ from app.conversation.tree import Setup
 from app.settings import Settings
 from app.theme.tokens import Millis
 from app.widgets.commands import CommandId
-from engine.events import IdleKind, Pin, Prewarm, SetIdleWork, Show
+from engine.events import IdleKind, Pin, ReadAhead, SetIdleWork, Show
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
 
@@ -24,8 +24,8 @@ def footer_words(stage: Stage) -> list[str]:
     return [label.text() for label in stage.window.sidebar.footer.findChildren(QLabel)]
 
 
-def drafts(stage: Stage) -> list[Prewarm]:
-    return [ahead for ahead in stage.engine.prewarmed if ahead.is_draft]
+def drafts(stage: Stage) -> list[ReadAhead]:
+    return [ahead for ahead in stage.engine.read_aheads if ahead.is_draft]
 
 
 def paste(stage: Stage, text: str) -> None:
@@ -60,7 +60,7 @@ def test_quitting_keeps_a_draft_and_reads_nothing(
     stage = make_stage()
     paste(stage, "word " * 200)
     stage.close()
-    assert stage.engine.prewarmed == []
+    assert stage.engine.read_aheads == []
     assert make_stage().rig.stored(lambda store: store.load(stage.current)).draft == "word " * 200
 
 
@@ -78,8 +78,8 @@ def test_an_opened_chat_is_read_ahead_after_a_restart(make_stage: MakeStage) -> 
     stage = make_stage()
     stage.qtbot.waitUntil(lambda: stage.rows == ["TODAY", "One"])
     stage.click_row("One")
-    stage.qtbot.waitUntil(lambda: len(stage.engine.prewarmed) == 1)
-    ahead = stage.engine.prewarmed[0]
+    stage.qtbot.waitUntil(lambda: len(stage.engine.read_aheads) == 1)
+    ahead = stage.engine.read_aheads[0]
     assert [message.content for message in ahead.messages] == ["One", "1"]
     shows = [command for command in stage.engine.commands if isinstance(command, Show)]
     assert shows[-1] == Show(ahead.conversation_id)

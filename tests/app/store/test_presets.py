@@ -23,23 +23,23 @@ def presets(tmp_path: Path) -> Iterator[PresetStore]:
 
 def test_presets_come_back_by_name(presets: PresetStore) -> None:
     for preset in (WRITER, TEACHER):
-        presets.put(preset)
+        presets.save_preset(preset)
 
     assert list(presets.load().by_name.values()) == [TEACHER, WRITER]
 
 
 def test_a_preset_takes_the_place_of_one_of_its_name(presets: PresetStore) -> None:
-    presets.put(WRITER)
+    presets.save_preset(WRITER)
     presets.choose("/models/a", "Writer")
     other = Preset(name="Writer", system_prompt="Write.")
-    presets.put(other)
+    presets.save_preset(other)
 
     assert presets.load() == Presets(by_name={"Writer": other}, by_model={"/models/a": "Writer"})
 
 
 def test_a_model_has_one_or_none(presets: PresetStore) -> None:
     for preset in (WRITER, TEACHER):
-        presets.put(preset)
+        presets.save_preset(preset)
     for path, name in (("/a", "Writer"), ("/b", "Writer"), ("/a", "teacher"), ("/b", "")):
         presets.choose(path, name)
 
@@ -47,7 +47,7 @@ def test_a_model_has_one_or_none(presets: PresetStore) -> None:
 
 
 def test_no_model_keeps_a_preset_that_is_gone(presets: PresetStore) -> None:
-    presets.put(WRITER)
+    presets.save_preset(WRITER)
     presets.choose("/a", "Writer")
     presets.delete("Writer")
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.theme.contrast import MIN_CONTRAST, PAINTED_PAIRS, Kind, Pair, contrast
+from app.theme.contrast import MIN_CONTRAST, PAINTED_PAIRS, PaintKind, Pair, contrast
 from app.theme.tokens import DARK, DARK_SHARP, LIGHT, LIGHT_SHARP, Colors
 
 APPEARANCES = {"light": LIGHT, "dark": DARK, "sharp light": LIGHT_SHARP, "sharp dark": DARK_SHARP}
@@ -24,7 +24,7 @@ def test_more_contrast_is_more_everywhere(plain: Colors, sharp: Colors) -> None:
     for pair in PAINTED_PAIRS:
         assert contrast(pair, sharp) >= contrast(pair, plain)
     lines = Pair("hairline", "canvas"), Pair("strong_line", "canvas")
-    assert all(contrast(line, sharp) >= MIN_CONTRAST[Kind.TEXT] for line in lines)
+    assert all(contrast(line, sharp) >= MIN_CONTRAST[PaintKind.TEXT] for line in lines)
     around = Pair("selection_line", "selected")
     assert (contrast(around, plain), contrast(around, sharp) > 10) == (1, True)
 

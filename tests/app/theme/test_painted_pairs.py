@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.settings import Appearance
 from app.theme import palette
-from app.theme.contrast import PAINTED_PAIRS, Kind, Pair
+from app.theme.contrast import PAINTED_PAIRS, PaintKind, Pair
 from app.widgets.main_window import MainWindow
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import Target
@@ -125,7 +125,7 @@ def test_what_is_not_listed_is_noticed(qtbot: QtBot) -> None:
     recorder.record(label, "a label")
     assert set(recorder.pairs) == {
         Pair("must_read.ink", "selected"),
-        Pair("link", "selected", kind=Kind.MARK),
+        Pair("link", "selected", kind=PaintKind.MARK),
     }
     assert not set(recorder.pairs) & set(PAINTED_PAIRS)
 

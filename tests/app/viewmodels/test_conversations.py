@@ -10,7 +10,7 @@ from app.conversation.tree import ConversationSummary
 from app.viewmodels.conversations import (
     ConversationRow,
     ConversationsModel,
-    Heading,
+    ListHeading,
     heading_of,
     make_rows,
 )
@@ -52,10 +52,10 @@ def test_rows_stand_under_their_headings() -> None:
         NOON,
     )
     assert rows == [
-        Heading("TODAY"),
+        ListHeading("TODAY"),
         ConversationRow(ConversationId("a"), "About a"),
         ConversationRow(ConversationId("b"), "About b", "58 tok/s"),
-        Heading("YESTERDAY"),
+        ListHeading("YESTERDAY"),
         ConversationRow(ConversationId("c"), "About c", unseen=True),
     ]
 

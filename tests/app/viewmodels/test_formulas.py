@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from app.viewmodels.blocks import FormulaBlock, FrameKind, Mark, Span, TextBlock
+from app.viewmodels.blocks import FormulaBlock, FrameKind, TextBlock, TextMark, TextSpan
 from app.viewmodels.markdown import parse_markdown
 
-INLINE = Mark.FORMULA
-LARGE = Mark.FORMULA | Mark.DISPLAY
+INLINE = TextMark.FORMULA
+LARGE = TextMark.FORMULA | TextMark.DISPLAY
 
 
-def spans(text: str) -> tuple[Span, ...]:
+def spans(text: str) -> tuple[TextSpan, ...]:
     (block,) = parse_markdown(text)
     assert isinstance(block, TextBlock)
     return block.spans
@@ -30,17 +30,20 @@ def formulas(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "formula"),
     [
-        ("$x$", Span("x", INLINE)),
-        (r"$\$5 + x_1$", Span(r"\$5 + x_1", INLINE)),
-        (r"\(x * y * z\)", Span("x * y * z", INLINE)),
-        (r"\( x \)", Span("x", INLINE)),
-        ("the $i$", Span("i", INLINE)),
-        ("so $$x$$", Span("x", LARGE)),
-        (r"so \[x\]", Span("x", LARGE)),
-        (r"$\begin{cases} a \\ b \end{cases}$", Span(r"\begin{cases} a \\ b \end{cases}", INLINE)),
+        ("$x$", TextSpan("x", INLINE)),
+        (r"$\$5 + x_1$", TextSpan(r"\$5 + x_1", INLINE)),
+        (r"\(x * y * z\)", TextSpan("x * y * z", INLINE)),
+        (r"\( x \)", TextSpan("x", INLINE)),
+        ("the $i$", TextSpan("i", INLINE)),
+        ("so $$x$$", TextSpan("x", LARGE)),
+        (r"so \[x\]", TextSpan("x", LARGE)),
+        (
+            r"$\begin{cases} a \\ b \end{cases}$",
+            TextSpan(r"\begin{cases} a \\ b \end{cases}", INLINE),
+        ),
     ],
 )
-def test_a_formula_in_a_line(text: str, formula: Span) -> None:
+def test_a_formula_in_a_line(text: str, formula: TextSpan) -> None:
     assert spans(text)[-1] == formula
 
 
@@ -88,11 +91,11 @@ def test_a_formula_among_chinese_characters() -> None:
 
 
 def test_formulas_side_by_side_stay_two() -> None:
-    assert spans(r"\(a\)\(b\)") == (Span("a", INLINE), Span("b", INLINE))
+    assert spans(r"\(a\)\(b\)") == (TextSpan("a", INLINE), TextSpan("b", INLINE))
 
 
 def test_marks_around_a_formula_stay() -> None:
-    assert spans("**$x$**") == (Span("x", INLINE | Mark.BOLD),)
+    assert spans("**$x$**") == (TextSpan("x", INLINE | TextMark.BOLD),)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_it_does_what_a_list_does(heights: list[int], steps: list[tuple[str, int
     tree, model = HeightTree(heights), ListOfHeights(heights)
     for step, at, height in steps:
         if step == "append":
-            tree.append(height)
+            tree.append_height(height)
             model.heights.append(height)
         elif step == "truncate":
             tree.truncate(at % (len(model.heights) + 1))

@@ -115,9 +115,9 @@ def test_the_model_is_named_where_it_changes() -> None:
 def test_a_streaming_answer_shows_what_has_arrived() -> None:
     turn = send(EMPTY, 1)
     live = LiveReply(Waiting(1))
-    live.append(Channel.REASONING, "hm", num_tokens=1, now=0.0)
-    live.append(Channel.ANSWER, "so ", num_tokens=2, now=0.1)
-    live.append(Channel.ANSWER, "far", num_tokens=3, now=0.2)
+    live.append_delta(Channel.REASONING, "hm", num_tokens=1, now=0.0)
+    live.append_delta(Channel.ANSWER, "so ", num_tokens=2, now=0.1)
+    live.append_delta(Channel.ANSWER, "far", num_tokens=3, now=0.2)
     _user, reply = TranscriptItems().of(turn.conversation, {turn.reply_id: live})
     assert (reply.status, reply.text, reply.reasoning) == (ItemStatus.STREAMING, "so far", "hm")
     assert reply.state_line is not None
@@ -152,18 +152,18 @@ def test_the_message_in_the_editor_is_marked() -> None:
 def test_rate_needs_some_time() -> None:
     live = LiveReply(Waiting(0))
     assert live.tok_s is None
-    live.append(Channel.ANSWER, "a", num_tokens=1, now=10.0)
+    live.append_delta(Channel.ANSWER, "a", num_tokens=1, now=10.0)
     assert live.tok_s is None
-    live.append(Channel.ANSWER, "bcde", num_tokens=5, now=10.05)
+    live.append_delta(Channel.ANSWER, "bcde", num_tokens=5, now=10.05)
     assert live.tok_s is None, "they came together"
-    live.append(Channel.ANSWER, "f", num_tokens=6, now=10.25)
+    live.append_delta(Channel.ANSWER, "f", num_tokens=6, now=10.25)
     assert live.tok_s == pytest.approx(20.0)
 
 
 def test_a_slow_answer_has_its_rate_with_the_second_token() -> None:
     live = LiveReply(Waiting(0))
-    live.append(Channel.ANSWER, "a", num_tokens=1, now=10.0)
-    live.append(Channel.ANSWER, "b", num_tokens=2, now=10.5)
+    live.append_delta(Channel.ANSWER, "a", num_tokens=1, now=10.0)
+    live.append_delta(Channel.ANSWER, "b", num_tokens=2, now=10.5)
     assert live.tok_s == pytest.approx(2.0)
 
 
@@ -188,7 +188,7 @@ def test_an_answer_that_goes_on_shows_what_it_says_already() -> None:
     stopped = finished(turn, reason=FinishReason.CANCELLED)
     again = plan_continue(stopped, turn.reply_id, now=2)
     live = LiveReply(Waiting(0), again.conversation.nodes[turn.reply_id])
-    live.append(Channel.ANSWER, " more", num_tokens=1, now=0.0)
+    live.append_delta(Channel.ANSWER, " more", num_tokens=1, now=0.0)
     _user, reply = TranscriptItems().of(again.conversation, {turn.reply_id: live})
     assert (reply.status, reply.text) == (ItemStatus.STREAMING, "answer more")
 

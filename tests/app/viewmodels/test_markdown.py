@@ -9,11 +9,11 @@ from app.viewmodels.blocks import (
     CodeBlock,
     Frame,
     FrameKind,
-    Mark,
     RuleBlock,
-    Span,
     TableBlock,
     TextBlock,
+    TextMark,
+    TextSpan,
 )
 from app.viewmodels.markdown import normalized, parse_markdown
 from tests.fakes.transcript_samples import GUIDE
@@ -25,7 +25,7 @@ def only(text: str) -> Block:
     return blocks[0]
 
 
-def spans(text: str) -> tuple[Span, ...]:
+def spans(text: str) -> tuple[TextSpan, ...]:
     block = only(text)
     assert isinstance(block, TextBlock)
     return block.spans
@@ -33,54 +33,54 @@ def spans(text: str) -> tuple[Span, ...]:
 
 def test_inline_marks_nest() -> None:
     assert spans("a **b *c* `d`** ~~e~~") == (
-        Span("a "),
-        Span("b ", Mark.BOLD),
-        Span("c", Mark.BOLD | Mark.ITALIC),
-        Span(" ", Mark.BOLD),
-        Span("d", Mark.BOLD | Mark.CODE),
-        Span(" "),
-        Span("e", Mark.STRIKE),
+        TextSpan("a "),
+        TextSpan("b ", TextMark.BOLD),
+        TextSpan("c", TextMark.BOLD | TextMark.ITALIC),
+        TextSpan(" ", TextMark.BOLD),
+        TextSpan("d", TextMark.BOLD | TextMark.CODE),
+        TextSpan(" "),
+        TextSpan("e", TextMark.STRIKE),
     )
 
 
 @pytest.mark.parametrize("text", ["**half", "[half](http://x", "`half", "a * b", "~~half"])
 def test_half_typed_marks_stay_as_typed(text: str) -> None:
-    assert spans(text) == (Span(text),)
+    assert spans(text) == (TextSpan(text),)
 
 
 def test_links_carry_their_address() -> None:
     assert spans("[*a*](https://x.org) <https://y.org>") == (
-        Span("a", Mark.ITALIC, "https://x.org"),
-        Span(" "),
-        Span("https://y.org", Mark.NONE, "https://y.org"),
+        TextSpan("a", TextMark.ITALIC, "https://x.org"),
+        TextSpan(" "),
+        TextSpan("https://y.org", TextMark.NONE, "https://y.org"),
     )
 
 
 def test_an_image_is_a_link_to_its_address() -> None:
     assert spans("![a *b*](https://x.org/i.png)") == (
-        Span("a b", Mark.NONE, "https://x.org/i.png"),
+        TextSpan("a b", TextMark.NONE, "https://x.org/i.png"),
     )
     assert spans("![](https://x.org/i.png)")[0].text == "https://x.org/i.png"
 
 
 def test_dangerous_links_are_text() -> None:
-    assert spans("[a](javascript:alert(1))") == (Span("[a](javascript:alert(1))"),)
+    assert spans("[a](javascript:alert(1))") == (TextSpan("[a](javascript:alert(1))"),)
 
 
 def test_raw_html_is_text() -> None:
-    assert spans("a <b>c</b> &amp; d") == (Span("a <b>c</b> & d"),)
+    assert spans("a <b>c</b> &amp; d") == (TextSpan("a <b>c</b> & d"),)
     assert spans("<div>\n<script>x</script>\n</div>") == (
-        Span(f"<div>{LINE_BREAK}<script>x</script>{LINE_BREAK}</div>"),
+        TextSpan(f"<div>{LINE_BREAK}<script>x</script>{LINE_BREAK}</div>"),
     )
 
 
 def test_line_ends_in_a_paragraph() -> None:
-    assert spans("a\nb\\\nc  \nd") == (Span(f"a b{LINE_BREAK}c{LINE_BREAK}d"),)
+    assert spans("a\nb\\\nc  \nd") == (TextSpan(f"a b{LINE_BREAK}c{LINE_BREAK}d"),)
 
 
 def test_blanks_in_text_are_one_space_and_stay_as_they_are_in_code() -> None:
-    assert spans("a   b\tc&#10;d <i\ne>") == (Span("a b c d <i e>"),)
-    assert spans("`a   b`") == (Span("a   b", Mark.CODE),)
+    assert spans("a   b\tc&#10;d <i\ne>") == (TextSpan("a b c d <i e>"),)
+    assert spans("`a   b`") == (TextSpan("a   b", TextMark.CODE),)
 
 
 @pytest.mark.parametrize(

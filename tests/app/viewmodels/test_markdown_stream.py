@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from app.viewmodels.blocks import LINE_BREAK, Block, CodeBlock, FormulaBlock, Source, TextBlock
+from app.viewmodels.blocks import LINE_BREAK, Block, CodeBlock, FormulaBlock, SourceRange, TextBlock
 from app.viewmodels.markdown import make_parser, normalized, parse_markdown
 from app.viewmodels.markdown_stream import MarkdownStream
 from tests.fakes.transcript_samples import ANSWERS, GUIDE, PITFALLS
@@ -39,7 +39,7 @@ def streamed(text: str, sizes: list[int]) -> MarkdownStream:
     final: list[Block] = []
     while start < len(text):
         end = start + sizes[turn % len(sizes)]
-        stream.append(text[start:end])
+        stream.append_text(text[start:end])
         assert stream.frozen[: len(final)] == final
         final = list(stream.frozen)
         start, turn = end, turn + 1
@@ -62,7 +62,7 @@ def test_every_prefix_ends_as_if_it_had_come_at_once(name: str, step: int) -> No
 def test_token_by_token_ends_the_same(name: str) -> None:
     stream = MarkdownStream(PARSER)
     for character in ANSWERS[name]:
-        stream.append(character)
+        stream.append_text(character)
         assert stream.blocks is not None  # parsed after every character, as the view does
     stream.finish()
     assert stream.blocks == parse_markdown(ANSWERS[name])
@@ -95,13 +95,13 @@ def test_items_of_a_long_list_become_final() -> None:
 
 def test_an_open_fence_is_code_from_its_first_line() -> None:
     stream = MarkdownStream(PARSER)
-    stream.append("Text:\n```py")
+    stream.append_text("Text:\n```py")
     assert isinstance(stream.tail[-1], CodeBlock)
-    stream.append("thon\nprint(1)\n``")
+    stream.append_text("thon\nprint(1)\n``")
     block = stream.tail[-1]
     assert isinstance(block, CodeBlock)
     assert (block.language, block.text, block.closed) == ("python", "print(1)", False)
-    stream.append("`\nafter")
+    stream.append_text("`\nafter")
     block = stream.frozen[-1]
     assert isinstance(block, CodeBlock)
     assert block.closed
@@ -110,7 +110,7 @@ def test_an_open_fence_is_code_from_its_first_line() -> None:
 @pytest.mark.parametrize("marker", ["-", "--", "***", "#", "1.", "```", "|", "> ", "=="])
 def test_a_line_of_markup_alone_waits_for_its_first_word(marker: str) -> None:
     stream = MarkdownStream(PARSER)
-    stream.append(f"Some text\n{marker}")
+    stream.append_text(f"Some text\n{marker}")
     (block,) = stream.blocks
     assert isinstance(block, TextBlock)
     assert (block.level, block.text) == (0, "Some text")
@@ -137,13 +137,13 @@ def test_a_formula_that_never_ends_is_text_of_the_block_above(text: str) -> None
 def test_a_closed_formula_is_final() -> None:
     stream = streamed("$$\n- a\n$$\n", [1])
 
-    assert stream.frozen == [FormulaBlock(source=Source(0, 9), latex="- a")]
+    assert stream.frozen == [FormulaBlock(source=SourceRange(0, 9), latex="- a")]
 
 
 def test_a_carriage_return_may_be_half_a_line_end() -> None:
     stream = MarkdownStream(PARSER)
     for piece in ("a\r", "\nb\r", "c\r"):
-        stream.append(piece)
+        stream.append_text(piece)
     stream.finish()
     assert stream.text == "a\nb\nc\n"
 

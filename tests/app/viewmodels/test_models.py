@@ -17,7 +17,7 @@ from app.viewmodels.models import (
 )
 from app.viewmodels.state_line import Importing, Loading, Preparing
 from app.words.models import DEMO_NOTE
-from engine.catalog.card import Source
+from engine.catalog.card import ModelSource
 from engine.errors import ModelFolderError
 from tests.fakes.rig import DEMO, card
 
@@ -108,5 +108,5 @@ def test_the_name_comes_from_the_card() -> None:
 
 
 def test_a_source_is_shown_as_it_is_called() -> None:
-    rows = picker_rows((card(source=Source.LM_STUDIO, path=Path("/x")),), READY)
+    rows = picker_rows((card(source=ModelSource.LM_STUDIO, path=Path("/x")),), READY)
     assert rows[0].source == "LM Studio"

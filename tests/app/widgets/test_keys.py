@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QMessageBox, QPl
 from pytestqt.qtbot import QtBot
 
 from app.viewmodels.transcript import ItemStatus
-from app.widgets.commands import COMMANDS, Command, CommandId, key_sequences
+from app.widgets.commands import COMMANDS, CommandId, MenuCommand, key_sequences
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.editor import MessageEditor
 from tests.fakes.stage import CTRL, Key, Stage
@@ -177,7 +177,7 @@ CASES = {
 
 @pytest.mark.parametrize("command", KEYED, ids=lambda command: command.id)
 def test_each_key_does_what_its_command_says(
-    command: Command, tmp_path: Path, qtbot: QtBot
+    command: MenuCommand, tmp_path: Path, qtbot: QtBot
 ) -> None:
     case = CASES[command.id]
     for number, keys in enumerate(key_sequences(command)):

@@ -149,8 +149,8 @@ def test_a_chat_keeps_its_own_seed(make_stage: MakeStage) -> None:
 def test_what_is_kept_before_the_presets_are_read_stays(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     presets = stage.rig.core.presets
-    presets.put(Preset(name="b"))
+    presets.save_preset(Preset(name="b"))
     presets.start()  # what it reads may be older
-    presets.put(Preset(name="a", system_prompt="A"))
+    presets.save_preset(Preset(name="a", system_prompt="A"))
     stage.settle()
     assert list(presets.value.by_name) == ["a", "b"]

@@ -102,7 +102,7 @@ def test_presets_are_chosen_for_new_chats_and_deleted_with_undo(stage: Stage) ->
     page = opened(stage, Icon.CHAT).chat
     assert page.default.isHidden()
     for name in ("<b>Brief</b>", "Long & slow"):
-        stage.rig.core.presets.put(Preset(name=name, system_prompt=name))
+        stage.rig.core.presets.save_preset(Preset(name=name, system_prompt=name))
     menu = page.default.menu()
     menu.aboutToShow.emit()
     assert [one.text() for one in menu.actions()] == ["No preset", "<b>Brief</b>", "Long && slow"]
@@ -153,7 +153,7 @@ def test_tab_goes_from_the_top_down(stage: Stage, tab: Icon) -> None:
     window.chat.send_key.buttons[False].click()
     window.appearance.appearance.buttons[Appearance.SYSTEM].click()
     for name in ("One", "Two"):
-        stage.rig.core.presets.put(Preset(name=name))
+        stage.rig.core.presets.save_preset(Preset(name=name))
         stage.rig.models.add_folder(stage.rig.settings_path.parent / name)
     stage.qtbot.wait(1)
     stops = tabbed(window.tabs[tab])
@@ -163,7 +163,7 @@ def test_tab_goes_from_the_top_down(stage: Stage, tab: Icon) -> None:
 
 def test_controls_begin_at_one_line_on_every_page(stage: Stage) -> None:
     window = opened(stage)
-    stage.rig.core.presets.put(Preset(name="One"))
+    stage.rig.core.presets.save_preset(Preset(name="One"))
     left: set[int] = set()
     for tab in window.tabs.values():
         QTest.mouseClick(tab, LEFT)

@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 
 from app.theme.palette import Theme
-from app.viewmodels.blocks import Mark, Span
+from app.viewmodels.blocks import TextMark, TextSpan
 from app.widgets.transcript.messages.body import MAX_ROW_TEXT, split_spans
 from app.widgets.transcript.rows.code_lines import CodeLines
 from app.widgets.transcript.rows.row import MAX_LAYOUTS
@@ -152,9 +152,13 @@ def test_overlong_lines_are_cut() -> None:
 
 
 def test_long_paragraphs_are_cut_at_spaces_and_keep_their_looks() -> None:
-    spans = (Span("word " * 1000), Span("bold " * 1000, Mark.BOLD), Span("x" * 9000))
+    spans = (
+        TextSpan("word " * 1000),
+        TextSpan("bold " * 1000, TextMark.BOLD),
+        TextSpan("x" * 9000),
+    )
     parts = split_spans(spans)
     assert all(sum(len(span.text) for span in part) <= MAX_ROW_TEXT for part in parts)
     assert "".join(span.text for part in parts for span in part) == "".join(s.text for s in spans)
     assert all("".join(span.text for span in part).endswith(" ") for part in parts[:2])
-    assert {span.marks for part in parts for span in part if "bold" in span.text} == {Mark.BOLD}
+    assert {span.marks for part in parts for span in part if "bold" in span.text} == {TextMark.BOLD}

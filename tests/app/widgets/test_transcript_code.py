@@ -14,8 +14,8 @@ from app.settings import Appearance
 from app.theme.palette import Theme
 from app.theme.tokens import LIGHT, Type
 from app.viewmodels.transcript import ItemStatus
-from app.widgets.transcript.rows.code_header import Heading
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.code_header import CodeHeading
+from app.widgets.transcript.rows.row import RowAction
 from engine.types import Channel
 from tests.fakes.transcript_samples import CODE, answer, conversation, question
 from tests.fakes.transcript_stage import GRID, LEFT, TranscriptStage
@@ -60,9 +60,9 @@ def ys_of(picture: QImage, color: str) -> list[int]:
 
 def test_wrap_is_offered_where_a_line_is_too_long(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, CODE)])
-    assert not transcript.has(Action.TOGGLE_WRAP)
+    assert not transcript.has(RowAction.TOGGLE_WRAP)
     transcript.show([answer(0, LONG)])
-    assert transcript.has(Action.TOGGLE_WRAP)
+    assert transcript.has(RowAction.TOGGLE_WRAP)
 
 
 def test_wrapped_lines_are_seen_whole_and_what_was_clicked_stays(
@@ -70,17 +70,17 @@ def test_wrapped_lines_are_seen_whole_and_what_was_clicked_stays(
 ) -> None:
     transcript.show([*conversation(3), answer(9, f"{LONG}\n\nafter"), question(9)])
     bar = transcript.view.verticalScrollBar()
-    while not transcript.has(Action.TOGGLE_WRAP):
+    while not transcript.has(RowAction.TOGGLE_WRAP):
         bar.setValue(bar.value() - 200)
         transcript.settle()
-    plain, end, button = see(transcript), transcript.end, transcript.find(Action.TOGGLE_WRAP)
-    transcript.click(Action.TOGGLE_WRAP)
+    plain, end, button = see(transcript), transcript.end, transcript.find(RowAction.TOGGLE_WRAP)
+    transcript.click(RowAction.TOGGLE_WRAP)
     wrapped = see(transcript)
 
     assert transcript.end - end == 4 * 20  # four lines more
-    assert transcript.find(Action.TOGGLE_WRAP) == button
+    assert transcript.find(RowAction.TOGGLE_WRAP) == button
     assert wrapped != plain
-    transcript.click(Action.TOGGLE_WRAP)
+    transcript.click(RowAction.TOGGLE_WRAP)
     assert see(transcript) == plain
     assert transcript.end == end
 
@@ -95,7 +95,7 @@ def test_a_wrapped_block_is_as_high_as_one_broken_by_hand(
     transcript.view.verticalScrollBar().setValue(0)
     transcript.settle()
     end = transcript.end
-    transcript.click(Action.TOGGLE_WRAP)
+    transcript.click(RowAction.TOGGLE_WRAP)
     transcript.settle()
     wrapped = transcript.end
     transcript.view.resize(transcript.view.width() - 200, transcript.view.height())
@@ -111,7 +111,7 @@ def test_a_wrapped_block_is_as_high_as_one_broken_by_hand(
 def test_each_block_wraps_by_itself(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"{LONG}\n\n{LONG}")])
     plain, viewport = see(transcript), transcript.view.viewport()
-    upper = transcript.find(Action.TOGGLE_WRAP)
+    upper = transcript.find(RowAction.TOGGLE_WRAP)
     lower = upper + QPoint(0, len(LONG.split("\n")) * 20 + 32)
     QTest.mouseClick(viewport, LEFT, pos=lower)
     second = see(transcript)
@@ -127,10 +127,10 @@ def test_each_block_wraps_by_itself(transcript: TranscriptStage) -> None:
 
 def test_a_wrapped_block_is_copied_as_it_was_written(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, LONG)])
-    transcript.click(Action.TOGGLE_WRAP)
-    transcript.click(Action.COPY_CODE)
+    transcript.click(RowAction.TOGGLE_WRAP)
+    transcript.click(RowAction.COPY_CODE)
     assert transcript.clipboard() == f"first\n{WORDS}\nlast"
-    header = transcript.find(Action.COPY_CODE).y()
+    header = transcript.find(RowAction.COPY_CODE).y()
     transcript.drag(QPoint(50, header + 40), QPoint(780, header + 80))
     copied = transcript.copied()
     assert copied in f"first\n{WORDS}\nlast"
@@ -144,7 +144,7 @@ def test_continued_lines_hang_two_columns_in_and_clicks_know_it(
 ) -> None:
     line = " ".join([f"    {letter * 9}", *[letter * 9] * 12])
     transcript.show([answer(0, f"```\n{line}\n```")])
-    transcript.click(Action.TOGGLE_WRAP)
+    transcript.click(RowAction.TOGGLE_WRAP)
     picture = see(transcript)
     top = ys_of(picture, LIGHT.code_header)[0] - 1 + 32 + 12
     ground = QColor(LIGHT.code_background)
@@ -166,7 +166,7 @@ def test_continued_lines_hang_two_columns_in_and_clicks_know_it(
 
 def test_what_is_found_in_a_wrapped_line_is_seen(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, LONG)])
-    transcript.click(Action.TOGGLE_WRAP)
+    transcript.click(RowAction.TOGGLE_WRAP)
     plain = see(transcript)
     transcript.view.finding.look_for("word59")
     found = see(transcript)
@@ -182,7 +182,7 @@ def test_a_wrapped_line_keeps_its_colours(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"```python\nx = '{WORDS}'\n```")])
     transcript.settle()
     unwrapped = ys_of(see(transcript), LIGHT.syntax.string)
-    transcript.click(Action.TOGGLE_WRAP)
+    transcript.click(RowAction.TOGGLE_WRAP)
     transcript.settle()
     wrapped = ys_of(see(transcript), LIGHT.syntax.string)
 
@@ -195,7 +195,7 @@ def test_a_wrapped_block_stays_so(transcript: TranscriptStage, theme: Theme) -> 
     bar = transcript.view.verticalScrollBar()
     bar.setValue(0)
     transcript.settle()
-    transcript.click(Action.TOGGLE_WRAP)
+    transcript.click(RowAction.TOGGLE_WRAP)
     wrapped = see(transcript)
     theme.set_appearance(Appearance.DARK)
     theme.set_appearance(Appearance.LIGHT)
@@ -212,42 +212,42 @@ def test_a_wrapped_block_stays_so(transcript: TranscriptStage, theme: Theme) -> 
 def test_a_block_that_is_being_written_wraps_on(transcript: TranscriptStage) -> None:
     begun = replace(answer(0, ""), status=ItemStatus.STREAMING)
     transcript.show([question(0), begun])
-    transcript.view.append("a0", Channel.ANSWER, LONG[:300])
+    transcript.view.append_delta("a0", Channel.ANSWER, LONG[:300])
     transcript.view.flush()
-    transcript.click(Action.TOGGLE_WRAP)
+    transcript.click(RowAction.TOGGLE_WRAP)
     for at in range(300, len(LONG), 7):
-        transcript.view.append("a0", Channel.ANSWER, LONG[at : at + 7])
+        transcript.view.append_delta("a0", Channel.ANSWER, LONG[at : at + 7])
         transcript.view.flush()
     transcript.view.finish(answer(0, LONG))
     written = see(transcript)
     transcript.show([question(0), answer(0, LONG)])
     assert see(transcript) != written
-    transcript.click(Action.TOGGLE_WRAP)
+    transcript.click(RowAction.TOGGLE_WRAP)
     assert see(transcript) == written
 
 
 def test_wrapped_code_does_not_scroll_sideways(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, LONG)])
-    transcript.click(Action.TOGGLE_WRAP)
+    transcript.click(RowAction.TOGGLE_WRAP)
     before = see(transcript)
-    push_sideways(transcript, transcript.find(Action.COPY_CODE) + QPoint(-300, 60))
+    push_sideways(transcript, transcript.find(RowAction.COPY_CODE) + QPoint(-300, 60))
     assert see(transcript) == before
-    transcript.click(Action.TOGGLE_WRAP)
+    transcript.click(RowAction.TOGGLE_WRAP)
     plain = see(transcript)
-    push_sideways(transcript, transcript.find(Action.COPY_CODE) + QPoint(-300, 60))
+    push_sideways(transcript, transcript.find(RowAction.COPY_CODE) + QPoint(-300, 60))
     assert see(transcript) != plain
 
 
 @pytest.mark.parametrize(
     ("heading", "says"),
     [
-        (Heading("python", 20, None), "python"),
-        (Heading("python", 1234, True), "python · 1,234 lines"),
-        (Heading("", 21, False), "21 lines"),
-        (Heading("", 2, False), ""),
+        (CodeHeading("python", 20, None), "python"),
+        (CodeHeading("python", 1234, True), "python · 1,234 lines"),
+        (CodeHeading("", 21, False), "21 lines"),
+        (CodeHeading("", 2, False), ""),
     ],
 )
-def test_long_code_says_how_long_it_is(heading: Heading, says: str) -> None:
+def test_long_code_says_how_long_it_is(heading: CodeHeading, says: str) -> None:
     assert str(heading) == says
 
 
@@ -258,7 +258,7 @@ def test_buttons_stand_apart_evenly_and_end_where_the_code_may(
     picture = see(transcript)
     ground = QColor(LIGHT.code_header)
     ys = ys_of(picture, LIGHT.code_header)[4:-4]
-    first = transcript.find(Action.TOGGLE_WRAP).x()
+    first = transcript.find(RowAction.TOGGLE_WRAP).x()
     inked = [x for x in range(first, 755) if any(picture.pixelColor(x, y) != ground for y in ys)]
     gaps = [after - before for before, after in pairwise(inked) if after - before > 12]
 
@@ -279,7 +279,7 @@ def test_what_goes_on_beyond_an_edge_fades_there(
 ) -> None:
     theme.set_appearance(appearance)
     transcript.show([answer(0, text)])
-    end = transcript.find(Action.COPY_MESSAGE).y() - GRID
+    end = transcript.find(RowAction.COPY_MESSAGE).y() - GRID
 
     def strength(x: int) -> float:
         """Of the strongest ink in the few pixels from x on: 1 as in the middle."""

@@ -99,7 +99,7 @@ def test_a_link_is_clicked_where_it_is_seen(transcript: TranscriptStage) -> None
 
 def test_the_caret_follows_the_last_letter(transcript: TranscriptStage) -> None:
     transcript.show([question(0), replace(answer(0, ""), status=ItemStatus.STREAMING)])
-    transcript.view.append("a0", Channel.ANSWER, HEBREW)
+    transcript.view.append_delta("a0", Channel.ANSWER, HEBREW)
     transcript.view.flush()
     ys = range(100, 160)
     with_caret = extent(transcript.picture(), ys=ys)

@@ -10,9 +10,9 @@ from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 
 from app.theme.tokens import LIGHT
-from app.viewmodels.find import Found
+from app.viewmodels.find import FindPosition
 from app.viewmodels.transcript import ItemStatus
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from engine.types import Channel
 from tests.fakes.transcript_samples import CODE, GUIDE, answer, conversation, question
 from tests.fakes.transcript_stage import LEFT, TranscriptStage
@@ -23,19 +23,19 @@ TABLE = "| a | fox |\n|---|---|\n| Fox | $x$ |"
 def test_the_next_and_the_one_before_around_the_end(transcript: TranscriptStage) -> None:
     transcript.show([question(0, "A fox?"), answer(0, "No fox, and\n\n- a **FOX** too")])
 
-    assert transcript.view.finding.look_for("fox") == Found(1, 3)
+    assert transcript.view.finding.look_for("fox") == FindPosition(1, 3)
     assert transcript.copied() == "fox"
-    assert transcript.view.finding.go(1) == Found(2, 3)
-    assert transcript.view.finding.go(1) == Found(3, 3)
+    assert transcript.view.finding.go(1) == FindPosition(2, 3)
+    assert transcript.view.finding.go(1) == FindPosition(3, 3)
     assert transcript.copied() == "FOX"
-    assert transcript.view.finding.go(1) == Found(1, 3)
-    assert transcript.view.finding.go(-1) == Found(3, 3)
+    assert transcript.view.finding.go(1) == FindPosition(1, 3)
+    assert transcript.view.finding.go(-1) == FindPosition(3, 3)
 
 
 def test_nothing_is_found(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "No fox")])
 
-    assert transcript.view.finding.look_for("wolf") == Found(0, 0)
+    assert transcript.view.finding.look_for("wolf") == FindPosition(0, 0)
     assert not transcript.view.has_selection()
 
 
@@ -93,17 +93,20 @@ def test_what_is_read_is_found(
         transcript.settle()
     found = transcript.view.finding.look_for(looked_for)
 
-    assert found in (Found(count, count), Found(0, 0))  # markup within words hides them for a while
+    assert found in (
+        FindPosition(count, count),
+        FindPosition(0, 0),
+    )  # markup within words hides them for a while
     transcript.settle()
-    assert transcript.view.finding.look_for(looked_for) == Found(count, count)
+    assert transcript.view.finding.look_for(looked_for) == FindPosition(count, count)
 
 
 def test_thoughts_are_looked_through_while_they_are_open(transcript: TranscriptStage) -> None:
     transcript.show([replace(answer(0, "text"), reasoning="A fox?", reasoning_s=1)])
 
-    assert transcript.view.finding.look_for("fox") == Found(0, 0)
-    transcript.click(Action.TOGGLE_THINKING)
-    assert transcript.view.finding.go(1) == Found(1, 1)
+    assert transcript.view.finding.look_for("fox") == FindPosition(0, 0)
+    transcript.click(RowAction.TOGGLE_THINKING)
+    assert transcript.view.finding.go(1) == FindPosition(1, 1)
     assert transcript.copied() == "fox"
 
 
@@ -112,11 +115,11 @@ def test_the_number_follows_what_is_written(transcript: TranscriptStage) -> None
     transcript.show([question(0, "A fox?"), writing])
     finding = transcript.view.finding
     finding.look_for("fox")
-    counted: list[Found] = []
+    counted: list[FindPosition] = []
     finding.counted.connect(counted.append)
-    transcript.view.append("a1", Channel.ANSWER, "No fox, no *fox*.")
+    transcript.view.append_delta("a1", Channel.ANSWER, "No fox, no *fox*.")
 
-    transcript.qtbot.waitUntil(lambda: counted == [Found(1, 3)])
+    transcript.qtbot.waitUntil(lambda: counted == [FindPosition(1, 3)])
 
 
 def test_far_away_text_comes_into_view(transcript: TranscriptStage) -> None:
@@ -152,7 +155,7 @@ def test_what_stands_far_to_the_right_comes_into_view(
 def test_a_folded_question_is_unfolded(transcript: TranscriptStage) -> None:
     lines = "\n".join(f"line {number}" for number in range(40))
     transcript.show([question(0, f"{lines}\nneedle")])
-    assert transcript.has(Action.TOGGLE_FOLD)
+    assert transcript.has(RowAction.TOGGLE_FOLD)
     transcript.view.finding.look_for("needle")
     transcript.settle()
 
@@ -164,5 +167,5 @@ def test_text_that_arrives_meanwhile_is_found_too(transcript: TranscriptStage) -
     transcript.view.finding.look_for("fox")
     transcript.view.set_items([answer(0, "fox"), answer(1, "fox fox")])
 
-    assert transcript.view.finding.go(1) == Found(2, 3)
-    assert transcript.view.finding.go(1) == Found(3, 3)
+    assert transcript.view.finding.go(1) == FindPosition(2, 3)
+    assert transcript.view.finding.go(1) == FindPosition(3, 3)

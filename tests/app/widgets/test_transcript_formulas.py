@@ -123,7 +123,7 @@ def test_a_streamed_formula_ends_in_the_same_picture(transcript: TranscriptStage
     whole = transcript.picture()
     transcript.show([replace(answer(0, ""), status=ItemStatus.STREAMING)])
     for start in range(0, len(text), 7):
-        transcript.view.append("a0", Channel.ANSWER, text[start : start + 7])
+        transcript.view.append_delta("a0", Channel.ANSWER, text[start : start + 7])
         transcript.view.flush()
     transcript.view.finish(answer(0, text))
     transcript.settle()

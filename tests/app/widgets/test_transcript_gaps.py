@@ -13,7 +13,7 @@ from app.theme.tokens import Type
 from app.viewmodels.state_line import Phase
 from app.viewmodels.transcript import ItemStatus, TranscriptItem, Version
 from app.widgets.transcript.access import TranscriptCanvas
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from tests.fakes.transcript_samples import READING, answer, question, restored
 from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage
 
@@ -77,9 +77,9 @@ def test_the_gap_is_as_high_with_the_line_as_without(
 def test_the_line_leaves_the_questions_buttons_their_place(transcript: TranscriptStage) -> None:
     asked = question(0, version=Version(2, 3))
     transcript.show([asked, replace(answer(0, "x"), phase=replace(READING, total=MANY))])
-    for action in (Action.STOP, Action.PREVIOUS_VERSION, Action.EDIT):
+    for action in (RowAction.STOP, RowAction.PREVIOUS_VERSION, RowAction.EDIT):
         assert transcript.has(action)
-    assert transcript.find(Action.STOP).x() < transcript.find(Action.PREVIOUS_VERSION).x()
+    assert transcript.find(RowAction.STOP).x() < transcript.find(RowAction.PREVIOUS_VERSION).x()
 
 
 def test_stop_at_the_end_of_the_line_stops_though_the_line_changes_under_the_mouse(
@@ -87,7 +87,7 @@ def test_stop_at_the_end_of_the_line_stops_though_the_line_changes_under_the_mou
 ) -> None:
     writing = replace(answer(0, ""), status=ItemStatus.STREAMING, phase=READING)
     transcript.show([question(0), writing])
-    viewport, stop = transcript.view.viewport(), transcript.find(Action.STOP)
+    viewport, stop = transcript.view.viewport(), transcript.find(RowAction.STOP)
     QTest.mouseMove(viewport, stop)
     QTest.mousePress(viewport, LEFT, pos=stop)
     transcript.view.update_item(replace(writing, phase=replace(READING, done=5_000)))

@@ -10,7 +10,7 @@ import pytest
 from app.settings import Appearance
 from app.theme.palette import Theme
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from app.widgets.transcript.stack import KEPT_CONVERSATIONS
 from engine.types import Channel, Role
 from tests.fakes.transcript_samples import answer, conversation, question
@@ -54,7 +54,7 @@ def test_thoughts_that_were_open_still_are(transcript: TranscriptStage) -> None:
     show(transcript, thoughtful, "left")
     transcript.settle()
     folded = transcript.picture()
-    transcript.click(Action.TOGGLE_THINKING)
+    transcript.click(RowAction.TOGGLE_THINKING)
     leave(transcript, thoughtful)
     show(transcript, thoughtful, "left")
     transcript.settle()
@@ -90,13 +90,13 @@ def test_what_was_said_meanwhile_is_there(transcript: TranscriptStage) -> None:
     """An answer whose beginning was seen, and that went on out of sight."""
     begun = (*ITEMS, question(9), STREAMING)
     show(transcript, begun, "left")
-    transcript.view.begin(STREAMING)
-    transcript.view.append("s", Channel.ANSWER, "Once")
+    transcript.view.begin_answer(STREAMING)
+    transcript.view.append_delta("s", Channel.ANSWER, "Once")
     leave_now = replace(STREAMING, text="Once upon a time")
     show(transcript, OTHERS, "other")
     show(transcript, (*begun[:-1], leave_now), "left")
     assert transcript.view.text_of("s") == "Once upon a time"
-    transcript.view.append("s", Channel.ANSWER, " there was")
+    transcript.view.append_delta("s", Channel.ANSWER, " there was")
     transcript.view.flush()
     assert transcript.view.text_of("s") == "Once upon a time there was"
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QToolTip
 
 from app.viewmodels.state_line import Waiting
 from app.viewmodels.transcript import ItemStatus, Version
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from engine.types import Problem
 from tests.fakes.transcript_samples import CODE, answer, question, restored
 from tests.fakes.transcript_stage import LEFT, TranscriptStage
@@ -20,25 +20,25 @@ PROBLEM = Problem(title="It failed.", cause="No memory.", advice="Try again.")
 
 def test_copy_puts_the_markdown_on_the_clipboard(transcript: TranscriptStage) -> None:
     transcript.show([question(0), answer(0, "Some **bold** text")])
-    transcript.click(Action.COPY_MESSAGE, 1)
+    transcript.click(RowAction.COPY_MESSAGE, 1)
     assert transcript.clipboard() == "Some **bold** text"
-    transcript.click(Action.COPY_MESSAGE, 0)
+    transcript.click(RowAction.COPY_MESSAGE, 0)
     assert transcript.clipboard() == question(0).text
 
 
 def test_copy_says_so_for_a_moment(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "text")])
-    point = transcript.find(Action.COPY_MESSAGE)
+    point = transcript.find(RowAction.COPY_MESSAGE)
     QTest.mouseMove(transcript.view.viewport(), point)
     before = transcript.picture()
-    transcript.click(Action.COPY_MESSAGE)
+    transcript.click(RowAction.COPY_MESSAGE)
     assert transcript.picture() != before
     transcript.qtbot.waitUntil(lambda: transcript.picture() == before, timeout=10_000)
 
 
 def test_copy_code_copies_the_code_alone(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"Before\n\n{CODE}\n\nafter")])
-    transcript.click(Action.COPY_CODE)
+    transcript.click(RowAction.COPY_CODE)
     assert transcript.clipboard() == "\n".join(CODE.split("\n")[1:-1])
 
 
@@ -49,9 +49,9 @@ def test_code_is_saved_under_a_name_of_its_language(
     lines = CODE.split("\n")
     transcript.show([answer(0, "\n".join(before + line for line in lines))])
     transcript.settle()
-    transcript.click(Action.SAVE_CODE)
+    transcript.click(RowAction.SAVE_CODE)
     transcript.show([answer(1, "```\nplain\n```")])
-    transcript.click(Action.SAVE_CODE)
+    transcript.click(RowAction.SAVE_CODE)
     text = "\n".join(lines[1:-1])
     assert transcript.asked == [f"save code.py {text!r}", "save code.txt 'plain'"]
 
@@ -59,46 +59,46 @@ def test_code_is_saved_under_a_name_of_its_language(
 def test_a_cut_off_answer_offers_to_go_on(transcript: TranscriptStage) -> None:
     stopped = replace(answer(0, "Half"), status=ItemStatus.STOPPED, cut="Stopped")
     transcript.show([question(0), stopped])
-    assert not transcript.has(Action.CONTINUE)
+    assert not transcript.has(RowAction.CONTINUE)
     transcript.show([question(0), replace(stopped, can_continue=True)])
-    transcript.click(Action.CONTINUE)
+    transcript.click(RowAction.CONTINUE)
     assert transcript.asked == ["continue a0"]
 
 
 def test_what_can_be_deleted_has_a_button(transcript: TranscriptStage) -> None:
     transcript.show([question(0), answer(0, "text")])
-    assert not transcript.has(Action.DELETE)
+    assert not transcript.has(RowAction.DELETE)
     transcript.show([replace(question(0), can_delete=True), answer(0, "text")])
-    transcript.click(Action.DELETE)
+    transcript.click(RowAction.DELETE)
     assert transcript.asked == ["delete u0"]
 
 
 def test_buttons_ask_for_what_they_say(transcript: TranscriptStage) -> None:
     failed = replace(answer(0, ""), status=ItemStatus.FAILED, problem=PROBLEM)
     transcript.show([question(0), failed])
-    for action in (Action.EDIT, Action.REGENERATE, Action.RETRY):
+    for action in (RowAction.EDIT, RowAction.REGENERATE, RowAction.RETRY):
         transcript.click(action)
     assert transcript.asked == ["edit u0", "regenerate a0", "retry a0"]
 
 
 def test_versions_are_left_and_right_as_far_as_there_are(transcript: TranscriptStage) -> None:
     transcript.show([question(0, version=Version(2, 3))])
-    transcript.click(Action.PREVIOUS_VERSION)
-    transcript.click(Action.NEXT_VERSION)
+    transcript.click(RowAction.PREVIOUS_VERSION)
+    transcript.click(RowAction.NEXT_VERSION)
     assert transcript.asked == ["previous_version u0", "next_version u0"]
     transcript.show([question(0, version=Version(1, 3))])
-    assert not transcript.has(Action.PREVIOUS_VERSION)
+    assert not transcript.has(RowAction.PREVIOUS_VERSION)
     transcript.show([question(0, version=Version(3, 3))])
-    assert not transcript.has(Action.NEXT_VERSION)
+    assert not transcript.has(RowAction.NEXT_VERSION)
     transcript.show([question(0)])
-    assert not transcript.has(Action.NEXT_VERSION)
+    assert not transcript.has(RowAction.NEXT_VERSION)
 
 
 def test_a_press_that_is_released_elsewhere_is_no_click(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "text")])
     viewport = transcript.view.viewport()
     with transcript.qtbot.assertNotEmitted(transcript.view.requested):
-        QTest.mousePress(viewport, LEFT, pos=transcript.find(Action.REGENERATE))
+        QTest.mousePress(viewport, LEFT, pos=transcript.find(RowAction.REGENERATE))
         QTest.mouseRelease(viewport, LEFT, pos=QPoint(5, 5))
 
 
@@ -117,13 +117,13 @@ def test_links_open_on_a_click_if_they_are_harmless(
 ) -> None:
     transcript.show([answer(0, f"[a link with a long text]({link})")])
     assert transcript.opened == []
-    transcript.click(Action.OPEN_LINK)
+    transcript.click(RowAction.OPEN_LINK)
     assert transcript.opened == ([link] if opened else [])
 
 
 def test_selecting_across_a_link_does_not_open_it(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "[a link with a long text](https://example.org)")])
-    start = transcript.find(Action.OPEN_LINK)
+    start = transcript.find(RowAction.OPEN_LINK)
     transcript.drag(start, start + QPoint(80, 0))
     assert transcript.opened == []
     assert transcript.view.has_selection()
@@ -134,7 +134,7 @@ def test_buttons_of_earlier_messages_show_when_pointed_at(transcript: Transcript
     away = QPoint(790, 590)
     QTest.mouseMove(transcript.view.viewport(), away)
     before = transcript.picture()
-    QTest.mouseMove(transcript.view.viewport(), transcript.find(Action.COPY_MESSAGE, 0))
+    QTest.mouseMove(transcript.view.viewport(), transcript.find(RowAction.COPY_MESSAGE, 0))
     assert transcript.picture() != before
     QTest.mouseMove(transcript.view.viewport(), away)
     assert transcript.picture() == before
@@ -146,11 +146,11 @@ def test_thinking_opens_and_closes(transcript: TranscriptStage) -> None:
     QTest.mouseMove(transcript.view.viewport(), QPoint(5, 5))
     transcript.view.select_all()
     closed = transcript.picture()
-    transcript.click(Action.TOGGLE_THINKING)
+    transcript.click(RowAction.TOGGLE_THINKING)
     transcript.drag(QPoint(60, 62), QPoint(300, 70))
     transcript.view.copy_selection()
     assert transcript.clipboard() == "A thought"
-    transcript.click(Action.TOGGLE_THINKING)
+    transcript.click(RowAction.TOGGLE_THINKING)
     QTest.mouseMove(transcript.view.viewport(), QPoint(7, 7))
     transcript.view.select_all()
     assert transcript.picture() == closed
@@ -159,11 +159,11 @@ def test_thinking_opens_and_closes(transcript: TranscriptStage) -> None:
 def test_a_long_message_folds_at_twelve_lines(transcript: TranscriptStage) -> None:
     transcript.show([question(0, "\n".join(f"line {n}" for n in range(340))), answer(0, "x")])
     assert transcript.end == 0
-    transcript.click(Action.TOGGLE_FOLD)
+    transcript.click(RowAction.TOGGLE_FOLD)
     transcript.settle()
     assert transcript.end > 340 * 20
     transcript.view.jump_to_latest()
-    transcript.click(Action.TOGGLE_FOLD)
+    transcript.click(RowAction.TOGGLE_FOLD)
     transcript.settle()
     assert transcript.end == 0
 
@@ -171,7 +171,7 @@ def test_a_long_message_folds_at_twelve_lines(transcript: TranscriptStage) -> No
 def test_one_long_paragraph_folds_too(transcript: TranscriptStage) -> None:
     transcript.show([question(0, "many words " * 400)])
     assert transcript.end == 0
-    assert transcript.has(Action.TOGGLE_FOLD)
+    assert transcript.has(RowAction.TOGGLE_FOLD)
 
 
 @pytest.mark.qt_log_ignore("^This plugin does not support raise")
@@ -182,7 +182,7 @@ def test_the_state_line_says_why_when_pointed_at(transcript: TranscriptStage) ->
     viewport = transcript.view.viewport()
     said = "Restored 9 tokens in 6 ms, nothing re-read\nMessage 3 is new.\n<b> & 'so'"
     for which in range(3):  # the older answer's figures, the line itself, the newest's figures
-        point = transcript.find(Action.EXPLAIN, which)
+        point = transcript.find(RowAction.EXPLAIN, which)
         QTest.mouseMove(viewport, point)
         help_event = QHelpEvent(QEvent.Type.ToolTip, point, viewport.mapToGlobal(point))
         QApplication.sendEvent(viewport, help_event)
@@ -198,19 +198,19 @@ def test_an_answer_that_failed_shows_and_copies_its_details(transcript: Transcri
     problem = replace(PROBLEM, details="RuntimeError\nin the runner")
     failed = replace(answer(0, "x"), status=ItemStatus.FAILED, problem=problem)
     transcript.show([question(0), failed])
-    assert not transcript.has(Action.COPY_DETAILS)
-    transcript.click(Action.TOGGLE_DETAILS)
-    transcript.click(Action.COPY_DETAILS)
+    assert not transcript.has(RowAction.COPY_DETAILS)
+    transcript.click(RowAction.TOGGLE_DETAILS)
+    transcript.click(RowAction.COPY_DETAILS)
     assert transcript.clipboard() == problem.details
-    transcript.click(Action.TOGGLE_DETAILS)
-    assert not transcript.has(Action.COPY_DETAILS)
-    transcript.click(Action.RETRY)
+    transcript.click(RowAction.TOGGLE_DETAILS)
+    assert not transcript.has(RowAction.COPY_DETAILS)
+    transcript.click(RowAction.RETRY)
     assert transcript.asked == ["retry a0"]
     transcript.show([question(0), replace(failed, problem=replace(problem, details=""))])
-    assert not transcript.has(Action.TOGGLE_DETAILS)
+    assert not transcript.has(RowAction.TOGGLE_DETAILS)
 
 
 def test_what_has_no_reasons_explains_nothing(transcript: TranscriptStage) -> None:
     waiting = replace(answer(0, "x"), phase=Waiting(ahead=0), figures=None)
     transcript.show([question(0), waiting])
-    assert not transcript.has(Action.EXPLAIN)
+    assert not transcript.has(RowAction.EXPLAIN)

@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from app.theme.tokens import LIGHT
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem, Version
 from app.widgets.transcript.jump import JumpButton
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from app.widgets.transcript.scroll import Follow, Follower
 from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel, Role
@@ -47,7 +47,7 @@ def scroll_by(view: TranscriptView, pixels: int) -> None:
 def write(stage: TranscriptStage, text: str) -> None:
     """Let the answer grow and wait until that is seen."""
     shown = len(stage.view.text_of("s")) + len(text)
-    stage.view.append("s", Channel.ANSWER, text)
+    stage.view.append_delta("s", Channel.ANSWER, text)
     stage.qtbot.waitUntil(lambda: len(stage.view.text_of("s")) == shown)
 
 
@@ -165,7 +165,7 @@ def test_the_jump_button_s_strip_hides_what_is_below_it_from_the_mouse(
     view = transcript.view
     transcript.show([answer(0, "[link](https://example.org)\n\n" * 60)])
     view.verticalScrollBar().setValue(0)
-    link = transcript.find(Action.OPEN_LINK)
+    link = transcript.find(RowAction.OPEN_LINK)
     window = view.window().windowHandle()
     QTest.mouseMove(window, view.viewport().mapTo(view, link))
     hovered = transcript.picture()
@@ -205,7 +205,7 @@ def test_pixels_that_are_moved_are_those_that_would_be_painted(
     transcript.show([*conversation(3), STREAMING])
     view.jump_to_latest()
     for _ in range(30):
-        view.append("s", Channel.ANSWER, PARAGRAPH)
+        view.append_delta("s", Channel.ANSWER, PARAGRAPH)
         view.flush()
         transcript.qtbot.wait(5)
         moved = on_screen(view)
@@ -256,10 +256,10 @@ def test_switching_versions_keeps_the_switch_in_place(transcript: TranscriptStag
     other = replace(question(9, version=Version(2, 2)), text="Longer\n" * 6)
     transcript.show(first)
     transcript.view.verticalScrollBar().setValue(transcript.end - 700)
-    before = transcript.find(Action.NEXT_VERSION)
+    before = transcript.find(RowAction.NEXT_VERSION)
     transcript.view.set_items([*first[:-2], other, answer(9, GUIDE * 2)])
     transcript.settle()
-    after = transcript.find(Action.PREVIOUS_VERSION)
+    after = transcript.find(RowAction.PREVIOUS_VERSION)
     assert abs(after.y() - before.y()) <= 8
 
 

@@ -15,7 +15,7 @@ from app.theme.tokens import Millis
 from app.viewmodels.state_line import Loading, Waiting
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.transcript.flush import Delta, DeltaBuffer
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from engine.types import Channel, Role
 from tests.fakes.transcript_samples import (
     ANSWERS,
@@ -46,7 +46,7 @@ def test_a_streamed_answer_ends_in_the_picture_of_the_whole_one(
     expected = view.viewport().grab().toImage()
     transcript.show([question(0), STREAMING])
     for start in range(0, len(text), 23):
-        view.append("a0", Channel.ANSWER, text[start : start + 23])
+        view.append_delta("a0", Channel.ANSWER, text[start : start + 23])
         view.flush()
     view.finish(whole)
     transcript.settle()
@@ -56,22 +56,22 @@ def test_a_streamed_answer_ends_in_the_picture_of_the_whole_one(
 def test_text_shows_with_the_next_frame(transcript: TranscriptStage) -> None:
     transcript.show([question(0), STREAMING])
     view = transcript.view
-    view.append("a0", Channel.ANSWER, "Some ")
-    view.append("a0", Channel.ANSWER, "text")
+    view.append_delta("a0", Channel.ANSWER, "Some ")
+    view.append_delta("a0", Channel.ANSWER, "text")
     assert view.text_of("a0") == ""
     transcript.qtbot.waitUntil(lambda: view.text_of("a0") == "Some text", timeout=1000)
 
 
 def test_finish_shows_everything_at_once(transcript: TranscriptStage) -> None:
     transcript.show([question(0), STREAMING])
-    transcript.view.append("a0", Channel.ANSWER, "Some text")
+    transcript.view.append_delta("a0", Channel.ANSWER, "Some text")
     transcript.view.finish(replace(STREAMING, text="Some text", status=ItemStatus.STOPPED))
     assert transcript.view.text_of("a0") == "Some text"
 
 
 def test_the_final_text_wins(transcript: TranscriptStage) -> None:
     transcript.show([question(0), STREAMING])
-    transcript.view.append("a0", Channel.ANSWER, "Some text that the engine took back")
+    transcript.view.append_delta("a0", Channel.ANSWER, "Some text that the engine took back")
     transcript.view.finish(replace(STREAMING, text="Some text", status=ItemStatus.COMPLETE))
     transcript.settle()
     assert transcript.view.text_of("a0") == "Some text"
@@ -80,10 +80,10 @@ def test_the_final_text_wins(transcript: TranscriptStage) -> None:
 def test_updates_meanwhile_neither_lose_nor_double_text(transcript: TranscriptStage) -> None:
     view = transcript.view
     transcript.show([question(0), STREAMING])
-    view.append("a0", Channel.ANSWER, "one ")
+    view.append_delta("a0", Channel.ANSWER, "one ")
     view.update_item(replace(STREAMING, text="one ", phase=READING))
-    view.begin(replace(STREAMING, text="one "))
-    view.append("a0", Channel.ANSWER, "two")
+    view.begin_answer(replace(STREAMING, text="one "))
+    view.append_delta("a0", Channel.ANSWER, "two")
     view.set_items([question(0), replace(STREAMING, text="one two")])
     assert view.text_of("a0") == "one two"
 
@@ -93,11 +93,11 @@ def test_an_answer_goes_on_after_another_conversation_was_shown(
 ) -> None:
     view = transcript.view
     transcript.show([question(0), STREAMING])
-    view.append("a0", Channel.ANSWER, "one ")
+    view.append_delta("a0", Channel.ANSWER, "one ")
     transcript.show(conversation(1))
-    view.append("a9", Channel.ANSWER, "nobody shows this")
+    view.append_delta("a9", Channel.ANSWER, "nobody shows this")
     transcript.show([question(0), replace(STREAMING, text="one two ")])
-    view.append("a0", Channel.ANSWER, "three")
+    view.append_delta("a0", Channel.ANSWER, "three")
     view.finish(replace(STREAMING, text="one two three", status=ItemStatus.COMPLETE))
     assert view.text_of("a0") == "one two three"
 
@@ -105,8 +105,8 @@ def test_an_answer_goes_on_after_another_conversation_was_shown(
 def test_a_stopped_answer_can_go_on(transcript: TranscriptStage) -> None:
     stopped = replace(STREAMING, text="one ", status=ItemStatus.STOPPED)
     transcript.show([question(0), stopped])
-    transcript.view.begin(replace(stopped, status=ItemStatus.STREAMING))
-    transcript.view.append("a0", Channel.ANSWER, "two")
+    transcript.view.begin_answer(replace(stopped, status=ItemStatus.STREAMING))
+    transcript.view.append_delta("a0", Channel.ANSWER, "two")
     transcript.view.flush()
     assert transcript.view.text_of("a0") == "one two"
 
@@ -115,18 +115,18 @@ def test_a_late_link_definition_reaches_back_at_the_end(transcript: TranscriptSt
     text = "[a link with a long name]\n\nmore\n\n[a link with a long name]: https://example.org\n"
     transcript.show([STREAMING])
     for character in text:
-        transcript.view.append("a0", Channel.ANSWER, character)
+        transcript.view.append_delta("a0", Channel.ANSWER, character)
         transcript.view.flush()
-    assert not transcript.has(Action.OPEN_LINK)
+    assert not transcript.has(RowAction.OPEN_LINK)
     transcript.view.finish(replace(STREAMING, text=text, status=ItemStatus.COMPLETE))
     transcript.settle()
-    assert transcript.has(Action.OPEN_LINK)
+    assert transcript.has(RowAction.OPEN_LINK)
 
 
 def test_begin_adds_the_answer(transcript: TranscriptStage) -> None:
     transcript.show([question(0)])
-    transcript.view.begin(STREAMING)
-    transcript.view.append("a0", Channel.ANSWER, "text")
+    transcript.view.begin_answer(STREAMING)
+    transcript.view.append_delta("a0", Channel.ANSWER, "text")
     transcript.qtbot.waitUntil(lambda: transcript.view.text_of("a0") == "text", timeout=1000)
 
 
@@ -156,15 +156,15 @@ def test_no_caret_before_the_prompt_is_read(transcript: TranscriptStage) -> None
 def test_thinking_counts_seconds_and_shows_its_last_line(transcript: TranscriptStage) -> None:
     transcript.show([STREAMING])
     view = transcript.view
-    view.append("a0", Channel.REASONING, "First\nsecond")
+    view.append_delta("a0", Channel.REASONING, "First\nsecond")
     view.flush()
     at_start = transcript.picture()
     transcript.clock.now = 3.2
-    view.append("a0", Channel.REASONING, "!")
+    view.append_delta("a0", Channel.REASONING, "!")
     view.flush()
     after = transcript.picture()
     assert after != at_start
-    view.append("a0", Channel.ANSWER, "The answer")
+    view.append_delta("a0", Channel.ANSWER, "The answer")
     view.finish(
         replace(
             STREAMING, text="The answer", reasoning="First\nsecond!", status=ItemStatus.COMPLETE
@@ -212,13 +212,13 @@ def test_neighbouring_deltas_are_joined(qtbot: QtBot, transcript: TranscriptStag
         ("b", Channel.ANSWER, "5"),
     ):
         buffer.add(Delta(key, channel, text))
-    assert buffer.take() == [
+    assert buffer.take_deltas() == [
         Delta("a", Channel.REASONING, "12"),
         Delta("a", Channel.ANSWER, "3"),
         Delta("b", Channel.ANSWER, "45"),
     ]
     assert buffer.is_empty
-    assert buffer.take() == []
+    assert buffer.take_deltas() == []
 
 
 def test_the_buffer_is_due_once_however_much_comes(
@@ -226,7 +226,7 @@ def test_the_buffer_is_due_once_however_much_comes(
 ) -> None:
     buffer = DeltaBuffer(transcript.view)
     due: list[int] = []
-    buffer.due.connect(lambda: due.append(len(buffer.take())))
+    buffer.due.connect(lambda: due.append(len(buffer.take_deltas())))
     for number in range(50):
         buffer.add(Delta("a", Channel.ANSWER, str(number)))
     qtbot.waitUntil(lambda: len(due) > 0, timeout=10 * Millis.FLUSH_INACTIVE)
@@ -237,7 +237,7 @@ def test_the_theme_can_change_while_an_answer_is_written(
     transcript: TranscriptStage, theme: Theme
 ) -> None:
     transcript.show([question(0), STREAMING])
-    transcript.view.append("a0", Channel.ANSWER, "Some `code` text")
+    transcript.view.append_delta("a0", Channel.ANSWER, "Some `code` text")
     transcript.view.flush()
     light = transcript.picture()
     theme.set_appearance(Appearance.DARK)

@@ -10,8 +10,8 @@ from tests.fakes.cache_feeder import CacheFeeder
 STRIDE, TAIL, PROMPT = PointKind.STRIDE, PointKind.TAIL, PointKind.PROMPT
 
 
-def numbers(start: int, n_tokens: int) -> list[int]:
-    return list(range(start, start + n_tokens))
+def numbers(start: int, num_tokens: int) -> list[int]:
+    return list(range(start, start + num_tokens))
 
 
 def test_a_growing_answer_makes_room_while_it_runs() -> None:
@@ -23,8 +23,8 @@ def test_a_growing_answer_makes_room_while_it_runs() -> None:
     lease = feeder.start("D", numbers(200_000, 100))
     feeder.feed(lease, numbers(200_000, 100), {100: PROMPT})
     held: list[int] = []
-    for n_tokens in range(200, 4_000, 100):
-        feeder.feed(lease, numbers(200_000, n_tokens), {})
+    for num_tokens in range(200, 4_000, 100):
+        feeder.feed(lease, numbers(200_000, num_tokens), {})
         held.append(feeder.cache.ledger().total_bytes)
 
     assert max(held) <= budget
@@ -99,7 +99,7 @@ def test_a_long_prompt_thins_its_own_points_when_nothing_else_is_left() -> None:
     token_ids = numbers(0, 4_000)
     lease = feeder.start("A", token_ids)
     feeder.feed(lease, token_ids, dict.fromkeys(range(200, 4_001, 200), STRIDE))
-    ends = [point.n_tokens for point in lease.snapshots]
+    ends = [point.num_tokens for point in lease.snapshots]
     gaps = [end - start for start, end in zip([0, *ends], ends, strict=False)]
 
     assert feeder.cache.ledger().total_bytes <= 1_200_000
@@ -118,7 +118,7 @@ def test_the_newest_point_of_a_request_stays() -> None:
     point = least_point(lease.snapshots)
 
     assert point is not None
-    assert point.n_tokens in (100, 300)
+    assert point.num_tokens in (100, 300)
 
 
 def test_a_pinned_conversation_outlives_a_fresher_one() -> None:

@@ -15,8 +15,8 @@ STRIDE, PROMPT, BRANCH = PointKind.STRIDE, PointKind.PROMPT, PointKind.BRANCH
 TURN, TAIL, SYSTEM = PointKind.TURN, PointKind.TAIL, PointKind.SYSTEM
 
 
-def numbers(start: int, n_tokens: int) -> list[int]:
-    return list(range(start, start + n_tokens))
+def numbers(start: int, num_tokens: int) -> list[int]:
+    return list(range(start, start + num_tokens))
 
 
 def victims(feeder: CacheFeeder) -> list[Victim]:
@@ -218,10 +218,10 @@ def test_kv_alone_goes_leaf_by_leaf_the_oldest_first() -> None:
 def test_a_lent_leaf_goes_when_its_turn_comes() -> None:
     """Its cache has no spare room, so that giving it up alone frees nothing."""
     feeder = CacheFeeder(state_tokens=0)
-    n_tokens = 256
-    feeder.turn("old", numbers(0, n_tokens), {})
+    num_tokens = 256
+    feeder.turn("old", numbers(0, num_tokens), {})
     for _ in range(30):
-        feeder.turn("B", numbers(1000, n_tokens), {})
+        feeder.turn("B", numbers(1000, num_tokens), {})
     first, second, *_ = victims(feeder)
 
     assert isinstance(first, GiveUpHot)

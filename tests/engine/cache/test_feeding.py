@@ -39,9 +39,9 @@ def passes_of(feeds: list[Feed], start: int, end: int) -> list[Pass]:
 
 @given(fed(), st.data())
 def test_clip_names_the_pass_of_every_token(made: Fed, data: st.DataObject) -> None:
-    n_tokens = len(made.passes)
-    start = data.draw(st.integers(0, n_tokens))
-    end = data.draw(st.integers(start, n_tokens))
+    num_tokens = len(made.passes)
+    start = data.draw(st.integers(0, num_tokens))
+    end = data.draw(st.integers(start, num_tokens))
 
     assert passes_of(list(clip(made.feeds, start, end)), start, end) == made.passes[start:end]
 

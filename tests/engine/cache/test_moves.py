@@ -41,8 +41,8 @@ def allocated(act: Callable[[], object]) -> Allocated:
     return Allocated(mx.get_active_memory() - before, mx.get_peak_memory() - before)
 
 
-def numbers(start: int, n_tokens: int) -> list[int]:
-    return list(range(start, start + n_tokens))
+def numbers(start: int, num_tokens: int) -> list[int]:
+    return list(range(start, start + num_tokens))
 
 
 def opened(feeder: CacheFeeder, chat: str, token_ids: list[int]) -> Lease:

@@ -65,7 +65,7 @@ def test_a_fork_copies_only_the_abandoned_end(open_tiny: OpenTiny) -> None:
     ask(client, user("a long first message " * 20), reply_of(first), user("old"))
     hot = cache.parked(ConversationId("A"))
     assert hot is not None
-    held = hot.n_tokens
+    held = hot.num_tokens
     before = cache.counters.copied_bytes
     edited = ask(client, user("a long first message " * 20), reply_of(first), user("new"))
     model = client.core.model
@@ -247,7 +247,7 @@ def test_a_failure_while_restoring_leaves_no_lease(
 
     turn = (user("one"), reply_of(first), user("more"))
     with monkeypatch.context() as patch:
-        patch.setattr("engine.cache.kv.append", failing)
+        patch.setattr("engine.cache.kv.append_slices", failing)
         fail_to_answer(client, *turn)
     assert ask(client, *turn).usage.plan.replayed == 0
 
@@ -279,7 +279,7 @@ def test_out_of_memory_while_restoring_is_tried_again(
     client = open_tiny("lfm2")
     first = ask(client, user("one"))
     cache_of(client).evict_hot()
-    append, num_calls = kv.append, 0
+    append, num_calls = kv.append_slices, 0
 
     def fail_once(*args: Any) -> int:
         nonlocal num_calls
@@ -288,7 +288,7 @@ def test_out_of_memory_while_restoring_is_tried_again(
             raise RuntimeError("[malloc] Unable to allocate 4294967296 bytes.")
         return append(*args)
 
-    monkeypatch.setattr("engine.cache.kv.append", fail_once)
+    monkeypatch.setattr("engine.cache.kv.append_slices", fail_once)
     answer = ask(client, user("one"), reply_of(first), user("more"))
 
     assert num_calls == 1  # the second time there is nothing to restore

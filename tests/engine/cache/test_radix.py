@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings, strategies as st
 
 from engine.cache.feeding import Feed, add_pass, clip
-from engine.cache.radix import RadixTree, Run, Step, common_end, path_run
+from engine.cache.radix import PathStep, RadixTree, TokenRun, common_end, path_run
 from engine.sequences import common_prefix_len
 
 
@@ -20,7 +20,7 @@ class TextSpan:
     token_ids: tuple[int, ...]
 
     @property
-    def n_tokens(self) -> int:
+    def num_tokens(self) -> int:
         return len(self.token_ids)
 
     @property
@@ -37,7 +37,7 @@ tokens = st.lists(st.integers(0, 2), min_size=1, max_size=12).map(tuple)
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> Run:
+def runs(draw: st.DrawFn) -> TokenRun:
     """Tokens fed in passes of one to four."""
     token_ids = draw(tokens)
     feeds: list[Feed] = []
@@ -45,30 +45,30 @@ def runs(draw: st.DrawFn) -> Run:
     while end < len(token_ids):
         start, end = end, end + draw(st.integers(1, 4))
         add_pass(feeds, start, end)
-    return Run(token_ids, tuple(clip(feeds, 0, len(token_ids))))
+    return TokenRun(token_ids, tuple(clip(feeds, 0, len(token_ids))))
 
 
-def one_pass(*token_ids: int) -> Run:
+def one_pass(*token_ids: int) -> TokenRun:
     feeds: list[Feed] = []
     add_pass(feeds, 0, len(token_ids))
-    return Run(token_ids, tuple(feeds))
+    return TokenRun(token_ids, tuple(feeds))
 
 
-def insert(tree: Tree, run: Run) -> None:
+def insert(tree: Tree, run: TokenRun) -> None:
     path = tree.match(run)
     matched = end_of(path)
     parent = tree.node_ending_at(path, matched)
     if matched < run.end:
-        tree.append(parent, run.part(matched, run.end), TextSpan(run.token_ids[matched:]))
+        tree.append_leaf(parent, run.part(matched, run.end), TextSpan(run.token_ids[matched:]))
 
 
-def end_of(path: list[Step[TextSpan, int]]) -> int:
+def end_of(path: list[PathStep[TextSpan, int]]) -> int:
     return path[-1].end if path else 0
 
 
 @settings(deadline=None)
 @given(st.lists(runs(), max_size=12), runs())
-def test_matches_are_the_longest_common_prefixes(stored: list[Run], wanted: Run) -> None:
+def test_matches_are_the_longest_common_prefixes(stored: list[TokenRun], wanted: TokenRun) -> None:
     tree: Tree = RadixTree()
     for run in stored:
         insert(tree, run)
@@ -91,7 +91,7 @@ def test_the_same_tokens_fed_otherwise_are_another_branch() -> None:
     in_one, in_two = one_pass(1, 2, 3, 4), one_pass(1, 2)
     feeds = list(in_two.feeds)
     add_pass(feeds, 2, 4)
-    in_two = Run((1, 2, 3, 4), tuple(feeds))
+    in_two = TokenRun((1, 2, 3, 4), tuple(feeds))
     insert(tree, in_one)
     insert(tree, in_two)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.catalog.card import ModelCard, Source
+from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.choose import best_card, fits, float32_bytes, suggest_download
 from engine.errors import ModelFolderError
 
@@ -17,7 +17,7 @@ def card(
     *,
     bits: float = 4,
     hybrid: bool = False,
-    source: Source = Source.HF_CACHE,
+    source: ModelSource = ModelSource.HF_CACHE,
     broken: bool = False,
 ) -> ModelCard:
     return ModelCard(
@@ -35,7 +35,7 @@ def card(
     )
 
 
-STARTER = card("SmolLM2 135M", 0.135, source=Source.STARTER)
+STARTER = card("SmolLM2 135M", 0.135, source=ModelSource.STARTER)
 
 
 def chosen(*cards: ModelCard, gib: int = 16) -> str | None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from safetensors.numpy import save
 
-from engine.catalog.card import ModelCard, Source
+from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.inspect import find_card, read_card
 from engine.errors import ModelFolderError, UntrustedCodeError
 from engine.types import Problem
@@ -20,7 +20,7 @@ Spoil = Callable[[Path], object]
 
 
 def card_of(folder: Path) -> ModelCard:
-    return read_card(folder, Source.FOLDER)
+    return read_card(folder, ModelSource.FOLDER)
 
 
 def problem_of(folder: Path) -> Problem:
@@ -55,7 +55,7 @@ def test_a_repository_in_the_cache_has_its_own_name(tmp_path: Path):
 
 
 def test_the_starter_is_called_what_it_is(tmp_path: Path):
-    assert read_card(make_model(tmp_path / "x"), Source.STARTER).name == "SmolLM2 135M"
+    assert read_card(make_model(tmp_path / "x"), ModelSource.STARTER).name == "SmolLM2 135M"
 
 
 def test_packed_weights_are_counted_by_what_they_stand_for(tmp_path: Path):
@@ -320,7 +320,7 @@ def test_a_template_may_be_in_other_places(tmp_path: Path, place: str):
 )
 def test_what_is_clearly_no_chat_model_is_no_find(tmp_path: Path, config: dict[str, object]):
     folder = make_model(tmp_path / "m", config)
-    assert find_card(folder, Source.FOLDER) is None
+    assert find_card(folder, ModelSource.FOLDER) is None
     assert problem_of(folder).cause == "It is not a chat model."
 
 

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from engine.catalog.card import Source
+from engine.catalog.card import ModelSource
 from engine.catalog.scan import Root, default_roots, fingerprint, scan
 from tests.fakes.model_folder import make_model, make_repository, write_json
 
 
-def found(*roots: Root) -> list[tuple[str, Source]]:
+def found(*roots: Root) -> list[tuple[str, ModelSource]]:
     return [(card.name, card.source) for card in scan(roots)]
 
 
 def folder_root(path: Path) -> Root:
-    return Root(path, Source.FOLDER)
+    return Root(path, ModelSource.FOLDER)
 
 
 def test_every_layout_is_found_in_place(tmp_path: Path):
@@ -30,21 +30,21 @@ def test_every_layout_is_found_in_place(tmp_path: Path):
 
     cards = scan(
         [
-            Root(starter, Source.STARTER),
-            Root(hub, Source.HF_CACHE),
-            Root(studio, Source.LM_STUDIO),
+            Root(starter, ModelSource.STARTER),
+            Root(hub, ModelSource.HF_CACHE),
+            Root(studio, ModelSource.LM_STUDIO),
             folder_root(mine),
             folder_root(alone),
         ]
     )
 
     assert [(card.name, card.source) for card in cards] == [
-        ("Alone", Source.FOLDER),
-        ("Cached", Source.HF_CACHE),
-        ("Deep", Source.FOLDER),
-        ("Flat", Source.FOLDER),
-        ("Studied", Source.LM_STUDIO),
-        ("SmolLM2 135M", Source.STARTER),
+        ("Alone", ModelSource.FOLDER),
+        ("Cached", ModelSource.HF_CACHE),
+        ("Deep", ModelSource.FOLDER),
+        ("Flat", ModelSource.FOLDER),
+        ("Studied", ModelSource.LM_STUDIO),
+        ("SmolLM2 135M", ModelSource.STARTER),
     ]
     assert all(card.usable for card in cards)
     assert cards[1].path == hub / "models--org--Cached" / "snapshots" / "abc123"
@@ -54,7 +54,7 @@ def test_the_main_revision_is_taken(tmp_path: Path):
     make_repository(tmp_path, "org/M", "old")
     make_repository(tmp_path, "org/M", "main-one")
     make_repository(tmp_path, "org/M", "newest", main=False)
-    (card,) = scan([Root(tmp_path, Source.HF_CACHE)])
+    (card,) = scan([Root(tmp_path, ModelSource.HF_CACHE)])
     assert card.path.name == "main-one"
 
 
@@ -62,7 +62,7 @@ def test_without_main_the_newest_revision_is_taken(tmp_path: Path):
     for age, revision in enumerate(("new", "old")):
         snapshot = make_repository(tmp_path, "org/M", revision, main=False)
         os.utime(snapshot, (1000 - age, 1000 - age))
-    (card,) = scan([Root(tmp_path, Source.HF_CACHE)])
+    (card,) = scan([Root(tmp_path, ModelSource.HF_CACHE)])
     assert card.path.name == "new"
 
 
@@ -72,7 +72,7 @@ def test_a_main_revision_without_weights_does_not_hide_the_one_that_has_them(tmp
     empty.mkdir()
     write_json(empty / "config.json", {"model_type": "llama"})
     (tmp_path / "models--org--M" / "refs" / "main").write_text("update")
-    (card,) = scan([Root(tmp_path, Source.HF_CACHE)])
+    (card,) = scan([Root(tmp_path, ModelSource.HF_CACHE)])
     assert card.path.name == "complete"
 
 
@@ -80,7 +80,7 @@ def test_an_unfinished_download_is_listed_with_its_problem(tmp_path: Path):
     snapshot = make_repository(tmp_path, "org/M")
     (snapshot / "model.safetensors").unlink()
     (tmp_path / "models--org--M" / "blobs" / "1234.incomplete").touch()
-    (card,) = scan([Root(tmp_path, Source.HF_CACHE)])
+    (card,) = scan([Root(tmp_path, ModelSource.HF_CACHE)])
     assert card.problem is not None
     assert card.problem.cause == "The download of its weights is not complete."
 
@@ -89,11 +89,11 @@ def test_a_folder_is_listed_once(tmp_path: Path):
     model = make_model(tmp_path / "models" / "M")
     (tmp_path / "link").symlink_to(model)
     roots = [
-        Root(tmp_path / "models", Source.LM_STUDIO),
+        Root(tmp_path / "models", ModelSource.LM_STUDIO),
         folder_root(tmp_path / "link"),
         folder_root(model),
     ]
-    assert found(*roots) == [("M", Source.LM_STUDIO)]
+    assert found(*roots) == [("M", ModelSource.LM_STUDIO)]
 
 
 def test_what_is_no_chat_model_is_left_out(tmp_path: Path):
@@ -106,7 +106,7 @@ def test_what_is_no_chat_model_is_left_out(tmp_path: Path):
     make_model(tmp_path / "datasets--x" / "y")
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").touch()
-    assert found(folder_root(tmp_path)) == [("Chat", Source.FOLDER)]
+    assert found(folder_root(tmp_path)) == [("Chat", ModelSource.FOLDER)]
 
 
 def test_unsupported_and_broken_models_are_listed_beside_good_ones(tmp_path: Path):
@@ -134,7 +134,9 @@ def test_loops_dead_links_and_missing_roots_do_no_harm(tmp_path: Path):
     (tmp_path / "loop").symlink_to(tmp_path)
     (tmp_path / "dead").symlink_to(tmp_path / "nowhere")
     (tmp_path / "itself").symlink_to(tmp_path / "itself")
-    assert found(folder_root(tmp_path), folder_root(tmp_path / "none")) == [("M", Source.FOLDER)]
+    assert found(folder_root(tmp_path), folder_root(tmp_path / "none")) == [
+        ("M", ModelSource.FOLDER)
+    ]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -188,9 +190,9 @@ def test_the_usual_places_follow_the_environment(tmp_path: Path):
     assert hub(XDG_CACHE_HOME="/c", HF_HOME="/h") == Path("/h/hub")
     assert hub(HF_HOME="/h", HF_HUB_CACHE="/hub") == Path("/hub")
     roots = default_roots(starter, (Path("/mine"),), {}, home)
-    assert roots[0] == Root(starter, Source.STARTER)
-    assert [root.path for root in roots if root.source is Source.LM_STUDIO] == [
+    assert roots[0] == Root(starter, ModelSource.STARTER)
+    assert [root.path for root in roots if root.source is ModelSource.LM_STUDIO] == [
         home / ".lmstudio" / "models",
         home / ".cache" / "lm-studio" / "models",
     ]
-    assert roots[-1] == Root(Path("/mine"), Source.FOLDER)
+    assert roots[-1] == Root(Path("/mine"), ModelSource.FOLDER)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.catalog.card import STARTER_NAME, Source
+from engine.catalog.card import STARTER_NAME, ModelSource
 from engine.catalog.inspect import read_card
 from engine.catalog.scan import default_roots, scan
 from engine.catalog.starter import (
@@ -55,7 +55,7 @@ def test_the_starter_is_imported_and_then_listed_by_its_name(package: Path, tmp_
     assert folder == tmp_path / "cache" / "models" / "SmolLM2-135M-Instruct"
     assert heard[-1] == 1.0
     (card,) = scan(default_roots(folder, (), {}, tmp_path / "home"))
-    assert (card.path, card.name, card.source) == (folder, STARTER_NAME, Source.STARTER)
+    assert (card.path, card.name, card.source) == (folder, STARTER_NAME, ModelSource.STARTER)
     assert card.problem is None
     assert ensure_starter(None, folder, nothing, import_once) == folder
 
@@ -96,9 +96,9 @@ def test_a_damaged_one_of_the_app_is_never_written_to(package: Path, tmp_path: P
 
 def test_the_apps_folder_is_known_after_it_was_moved(tmp_path: Path):
     folder = make_model(tmp_path / "SmolLM2-135M-Instruct")
-    card = read_card(folder, Source.STARTER)
+    card = read_card(folder, ModelSource.STARTER)
 
     assert card.is_at(str(folder))
     assert card.is_at("/Volumes/Disk/R.app/models/SmolLM2-135M-Instruct")
     assert not card.is_at("/models/Qwen3.5-9B-4bit")
-    assert not read_card(folder, Source.FOLDER).is_at("/models/SmolLM2-135M-Instruct")
+    assert not read_card(folder, ModelSource.FOLDER).is_at("/models/SmolLM2-135M-Instruct")

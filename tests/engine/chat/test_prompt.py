@@ -61,14 +61,14 @@ def test_the_stable_point_lies_before_the_thinking_tail() -> None:
 
     assert first.in_reasoning
     assert common < len(first.token_ids)
-    assert common in {point.n_tokens for point in first.points}
+    assert common in {point.num_tokens for point in first.points}
 
 
 def test_a_keeping_template_is_stable_to_its_end() -> None:
     prompt = KEEPING.build([user("one")], thinking=None, keep_thinking=False)
 
     assert not prompt.in_reasoning
-    assert prompt.points[-1].n_tokens == len(prompt.token_ids)
+    assert prompt.points[-1].num_tokens == len(prompt.token_ids)
     assert prompt.points[-1].kind is PointKind.PROMPT
     assert [p.kind for p in prompt.points] == [PointKind.SYSTEM, PointKind.PROMPT]
 
@@ -79,7 +79,7 @@ def test_an_edited_message_shares_everything_before_its_text() -> None:
     new = KEEPING.build([*chat[:2], user("New words")], thinking=None, keep_thinking=False)
     common = common_prefix_len(old.token_ids, new.token_ids)
 
-    assert common in {point.n_tokens for point in old.points}
+    assert common in {point.num_tokens for point in old.points}
 
 
 def test_message_starts_cover_the_prompt() -> None:
@@ -107,7 +107,7 @@ def test_replies_of_another_tokenizer_are_tokenised_anew() -> None:
 
 def test_the_next_turn_is_known_to_where_the_persons_text_begins() -> None:
     answer = reply(KEEPING, (5, 6))
-    ahead = KEEPING.build_ahead(
+    ahead = KEEPING.build_read_ahead(
         [user("one"), answer], thinking=None, keep_thinking=False, is_draft=False
     )
     upcoming = ahead.token_ids
@@ -141,14 +141,17 @@ def test_a_reply_written_by_hand_holds_control_tokens_but_none_that_ends_it() ->
 
 def test_after_a_tool_call_a_person_may_speak_all_the_same() -> None:
     call = reply(KEEPING, KEEPING.forced_ids("<|im_start|>look", "", in_reasoning=False))
-    ahead = KEEPING.build_ahead(
+    ahead = KEEPING.build_read_ahead(
         [user("one"), call], thinking=None, keep_thinking=False, is_draft=False
     )
     actual = KEEPING.build([user("one"), call, user("two")], thinking=None, keep_thinking=False)
 
     assert KEEPING.tokenizer.decode(ahead.token_ids).endswith("<|im_start|>tool\n")
     common = common_prefix_len(ahead.token_ids, actual.token_ids)
-    assert max(p.n_tokens for p in ahead.points if p.n_tokens <= common) == actual.message_starts[2]
+    assert (
+        max(p.num_tokens for p in ahead.points if p.num_tokens <= common)
+        == actual.message_starts[2]
+    )
 
 
 def test_templates_without_tools_expect_a_person() -> None:
@@ -159,7 +162,7 @@ def test_templates_without_tools_expect_a_person() -> None:
 
     builder = PromptBuilder(chat_tokenizer(), FunctionRenderer(without_tools))
     call = reply(builder, builder.forced_ids("<|im_start|>look", "", in_reasoning=False))
-    ahead = builder.build_ahead(
+    ahead = builder.build_read_ahead(
         [user("one"), call], thinking=None, keep_thinking=False, is_draft=False
     )
 

@@ -116,7 +116,7 @@ def assert_lost(loss: int | None, prompt: Prompt, fed: tuple[int, ...], later: P
         assert common == len(fed)
     else:
         assert common == len(prompt.token_ids) - loss
-        assert common in {point.n_tokens for point in prompt.points}
+        assert common in {point.num_tokens for point in prompt.points}
 
 
 @pytest.mark.parametrize(
@@ -180,13 +180,13 @@ def test_tool_loops(qwen: Qwen, thinking: bool | None) -> None:
     first = chat.ask("How cold is it in Oslo?")
     fed = chat.answer(first, TOOL_CALL, "I need the weather.")
     assert chat.messages[-1].content == TOOL_CALL
-    ahead = chat.builder.build_ahead(
+    ahead = chat.builder.build_read_ahead(
         chat.messages, thinking=thinking, keep_thinking=False, is_draft=False
     )
     second = chat.ask(TOOL_ANSWER, Role.TOOL)
     assert second.token_ids[: len(ahead.token_ids)] == ahead.token_ids
     assert chat.text_of(ahead).endswith("<tool_response>\n")
-    assert [point.n_tokens for point in ahead.points[-2:]] == [
+    assert [point.num_tokens for point in ahead.points[-2:]] == [
         ahead.message_starts[-1],
         len(ahead.token_ids),
     ]
@@ -204,7 +204,7 @@ def test_tool_loops(qwen: Qwen, thinking: bool | None) -> None:
         # of the second step in one go would give.
         common = common_prefix_len(fed, third.token_ids)
         assert_lost(TURN_LOSS[qwen][thinking], first, fed, third)
-        assert common in {point.n_tokens for point in second.points}
+        assert common in {point.num_tokens for point in second.points}
     else:
         assert_lost(TURN_LOSS[qwen][thinking], second, fed, third)
 
@@ -226,7 +226,7 @@ def test_thinking_toggled_between_turns(qwen: Qwen, first_thinks: bool) -> None:
     assert_lost(TURN_LOSS[qwen][first_thinks], prompt, fed, later)
     # The same question asked in the other manner shares all but the tail, too.
     common = common_prefix_len(prompt.token_ids, other.token_ids)
-    point = max(p.n_tokens for p in prompt.points if p.n_tokens <= common)
+    point = max(p.num_tokens for p in prompt.points if p.num_tokens <= common)
     assert common - point <= 1
     assert len(prompt.token_ids) - point <= 4
 
@@ -243,8 +243,8 @@ def test_another_system_prompt_changes_nothing_after_it(qwen: Qwen) -> None:
 
     assert new.token_ids[begin:] == old.token_ids[old.message_starts[1] :]
     shift = begin - old.message_starts[1]
-    moved = [(p.n_tokens + shift, p.kind) for p in old.points]
-    assert [(p.n_tokens, p.kind) for p in new.points] == moved
+    moved = [(p.num_tokens + shift, p.kind) for p in old.points]
+    assert [(p.num_tokens, p.kind) for p in new.points] == moved
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -258,7 +258,7 @@ def test_an_edited_reply_is_read_from_its_beginning(qwen: Qwen, keep: bool) -> N
     chat.messages[2] = edited
     new = chat.prompt()
     common = common_prefix_len(old.token_ids, new.token_ids)
-    point = max(p.n_tokens for p in prompt.points if p.n_tokens <= common)
+    point = max(p.num_tokens for p in prompt.points if p.num_tokens <= common)
 
     assert common - point <= len(prompt.token_ids) - prompt.message_starts[-1]
     assert point >= prompt.message_starts[-1]
@@ -290,7 +290,7 @@ def test_what_is_known_ahead_is_what_comes(qwen: Qwen) -> None:
     chat = Chat(qwen)
     for question, thought, answer in zip(QUESTIONS, THOUGHTS, ANSWERS, strict=True):
         chat.answer(chat.ask(question), answer, thought)
-    ahead = chat.builder.build_ahead(
+    ahead = chat.builder.build_read_ahead(
         chat.messages, thinking=None, keep_thinking=False, is_draft=False
     )
     later = chat.ask("And what is left?")
@@ -312,10 +312,10 @@ def test_no_further_typing_changes_what_is_read_of_a_draft(qwen: Qwen, typed_len
     chat.answer(chat.ask(QUESTIONS[0]), ANSWERS[0], THOUGHTS[0])
     whole = chat.ask(DRAFT)
     chat.messages[-1] = Message(role=Role.USER, content=DRAFT[:typed_len])
-    ahead = chat.builder.build_ahead(
+    ahead = chat.builder.build_read_ahead(
         chat.messages, thinking=None, keep_thinking=False, is_draft=True
     )
 
     assert whole.token_ids[: len(ahead.token_ids)] == ahead.token_ids
-    assert ahead.points[-1].n_tokens == len(ahead.token_ids)
-    assert len(ahead.token_ids) >= whole.points[-3].n_tokens
+    assert ahead.points[-1].num_tokens == len(ahead.token_ids)
+    assert len(ahead.token_ids) >= whole.points[-3].num_tokens

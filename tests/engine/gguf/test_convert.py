@@ -11,7 +11,7 @@ from safetensors.numpy import load
 
 from engine.errors import GgufError
 from engine.gguf.convert import Rounding, plan_conversion, write_files
-from engine.gguf.reader import Kind, read_gguf
+from engine.gguf.reader import TensorKind, read_gguf
 from tests.fakes.gguf_writer import (
     HEAD_DIM,
     NUM_HEADS,
@@ -51,7 +51,7 @@ def interleaved(rows: NDArray[np.floating], num_heads: int) -> NDArray[np.floati
 
 
 def test_plain_weights_arrive_under_their_names_and_in_order(tmp_path: Path):
-    model = tiny_llama((Kind.F32,))
+    model = tiny_llama((TensorKind.F32,))
     wanted: dict[str, NDArray[np.float16]] = {}
     tensors: list[WrittenTensor] = []
     for tensor in model.tensors:
@@ -59,7 +59,9 @@ def test_plain_weights_arrive_under_their_names_and_in_order(tmp_path: Path):
         wanted[tensor.name] = values.astype(np.float16)
         heads = {"attn_q": NUM_HEADS, "attn_k": NUM_KV_HEADS}.get(tensor.name.split(".")[-2])
         tensors.append(
-            plain_tensor(tensor.name, Kind.F32, interleaved(values, heads)) if heads else tensor
+            plain_tensor(tensor.name, TensorKind.F32, interleaved(values, heads))
+            if heads
+            else tensor
         )
 
     convert(replace(model, tensors=tensors), tmp_path)
@@ -83,7 +85,7 @@ def test_plain_weights_arrive_under_their_names_and_in_order(tmp_path: Path):
 
 
 def test_quantised_rows_are_put_in_order_like_plain_ones(tmp_path: Path):
-    packed = tiny_llama((Kind.Q8_0,))
+    packed = tiny_llama((TensorKind.Q8_0,))
     convert(packed, tmp_path)
     gguf = read_gguf(tmp_path / "model.gguf")
     key = gguf.tensors["blk.0.attn_k.weight"].raw
@@ -97,7 +99,9 @@ def test_quantised_rows_are_put_in_order_like_plain_ones(tmp_path: Path):
 
 
 def test_the_configuration_is_that_of_the_file(tmp_path: Path):
-    convert(tiny_llama((Kind.Q8_0, Kind.Q4_1, Kind.Q4_0, Kind.F16)), tmp_path)
+    convert(
+        tiny_llama((TensorKind.Q8_0, TensorKind.Q4_1, TensorKind.Q4_0, TensorKind.F16)), tmp_path
+    )
 
     config = json.loads((tmp_path / "config.json").read_bytes())
     wanted = {
@@ -127,7 +131,7 @@ def test_the_configuration_is_that_of_the_file(tmp_path: Path):
 def test_an_output_matrix_of_its_own_is_not_tied(tmp_path: Path):
     model = tiny_llama()
     output = random_tensor(
-        "output.weight", Kind.Q6_K, model.tensors[0].shape, np.random.default_rng(1)
+        "output.weight", TensorKind.Q6_K, model.tensors[0].shape, np.random.default_rng(1)
     )
     rounding = convert(replace(model, tensors=[*model.tensors, output]), tmp_path)
 
@@ -197,7 +201,7 @@ def test_metadata_that_is_not_understood_is_told(
 
 def test_a_tensor_that_is_not_understood_is_told(tmp_path: Path):
     model = tiny_llama()
-    extra = plain_tensor("rope_freqs.weight", Kind.F32, np.ones(32))
+    extra = plain_tensor("rope_freqs.weight", TensorKind.F32, np.ones(32))
     assert "for example rope_freqs.weight." in cause(
         replace(model, tensors=[*model.tensors, extra]), tmp_path
     )
@@ -205,7 +209,7 @@ def test_a_tensor_that_is_not_understood_is_told(tmp_path: Path):
 
 def test_more_tokens_than_embeddings_are_told(tmp_path: Path):
     model = tiny_llama()
-    short = random_tensor("token_embd.weight", Kind.F32, (8, 256), np.random.default_rng(0))
+    short = random_tensor("token_embd.weight", TensorKind.F32, (8, 256), np.random.default_rng(0))
     spoilt = replace(model, tensors=[short, *model.tensors[1:]])
     assert cause(spoilt, tmp_path) == "It has 265 tokens, but embeddings for 8."
 
@@ -213,7 +217,7 @@ def test_more_tokens_than_embeddings_are_told(tmp_path: Path):
 @pytest.mark.parametrize("value", [1e6, float("nan")])
 def test_values_beyond_16_bits_are_told(tmp_path: Path, value: float):
     model = tiny_llama()
-    norm = plain_tensor("output_norm.weight", Kind.F32, np.full(256, value))
+    norm = plain_tensor("output_norm.weight", TensorKind.F32, np.full(256, value))
     tensors = [norm if tensor.name == norm.name else tensor for tensor in model.tensors]
     assert cause(replace(model, tensors=tensors), tmp_path) == (
         "The tensor output_norm.weight holds values that 16 bits can’t."
@@ -222,6 +226,6 @@ def test_values_beyond_16_bits_are_told(tmp_path: Path, value: float):
 
 def test_a_third_dimension_is_told(tmp_path: Path):
     model = tiny_llama()
-    deep = plain_tensor("output_norm.weight", Kind.F32, np.ones((2, 2, 64)))
+    deep = plain_tensor("output_norm.weight", TensorKind.F32, np.ones((2, 2, 64)))
     tensors = [deep if tensor.name == deep.name else tensor for tensor in model.tensors]
     assert "has 3 dimensions" in cause(replace(model, tensors=tensors), tmp_path)

@@ -17,11 +17,18 @@ import pytest
 
 from engine.errors import CancelledWaitingError, DiskError, GgufError
 from engine.gguf.importer import import_into, import_once
-from engine.gguf.reader import Kind
+from engine.gguf.reader import TensorKind
 from tests.fakes.gguf_writer import tiny_llama
 
 ROOT = Path(__file__).parents[3]
-KINDS = (Kind.Q4_1, Kind.Q8_0, Kind.Q5_0, Kind.Q4_K, Kind.Q6_K, Kind.F16)
+KINDS = (
+    TensorKind.Q4_1,
+    TensorKind.Q8_0,
+    TensorKind.Q5_0,
+    TensorKind.Q4_K,
+    TensorKind.Q6_K,
+    TensorKind.F16,
+)
 FILES = {
     "config.json",
     "generation_config.json",

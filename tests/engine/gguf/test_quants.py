@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.gguf import quants
-from engine.gguf.reader import Kind
+from engine.gguf.reader import TensorKind
 from tests.fakes.gguf_writer import block_of, random_tensor
 
 SHAPE = (5, 512)
@@ -91,23 +91,23 @@ def slow_q6_k(block: bytes) -> list[float]:
     return values
 
 
-SLOW: dict[Kind, Callable[[bytes], list[float]]] = {
-    Kind.F32: lambda block: list(struct.unpack("<f", block)),
-    Kind.F16: lambda block: list(struct.unpack("<e", block)),
-    Kind.BF16: lambda block: list(struct.unpack("<f", b"\0\0" + block)),
-    Kind.Q4_0: slow_q4_0,
-    Kind.Q4_1: slow_q4_1,
-    Kind.Q5_0: slow_q5_0,
-    Kind.Q5_1: slow_q5_1,
-    Kind.Q8_0: slow_q8_0,
-    Kind.Q4_K: slow_q4_k,
-    Kind.Q5_K: slow_q5_k,
-    Kind.Q6_K: slow_q6_k,
+SLOW: dict[TensorKind, Callable[[bytes], list[float]]] = {
+    TensorKind.F32: lambda block: list(struct.unpack("<f", block)),
+    TensorKind.F16: lambda block: list(struct.unpack("<e", block)),
+    TensorKind.BF16: lambda block: list(struct.unpack("<f", b"\0\0" + block)),
+    TensorKind.Q4_0: slow_q4_0,
+    TensorKind.Q4_1: slow_q4_1,
+    TensorKind.Q5_0: slow_q5_0,
+    TensorKind.Q5_1: slow_q5_1,
+    TensorKind.Q8_0: slow_q8_0,
+    TensorKind.Q4_K: slow_q4_k,
+    TensorKind.Q5_K: slow_q5_k,
+    TensorKind.Q6_K: slow_q6_k,
 }
-REPACKED = [kind for kind in Kind if quants.affine_bits(kind) and kind is not Kind.Q6_K]
+REPACKED = [kind for kind in TensorKind if quants.affine_bits(kind) and kind is not TensorKind.Q6_K]
 
 
-def raw_rows(kind: Kind, seed: int = 0) -> NDArray[np.uint8]:
+def raw_rows(kind: TensorKind, seed: int = 0) -> NDArray[np.uint8]:
     tensor = random_tensor("w", kind, SHAPE, np.random.default_rng(seed))
     return np.frombuffer(tensor.raw, np.uint8).reshape(SHAPE[0], -1)
 
@@ -118,8 +118,8 @@ def from_mlx(packed: quants.Packed, bits: int) -> NDArray[np.float32]:
     return np.array(values, np.float32)
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_values_are_those_of_the_slow_reading(kind: Kind):
+@pytest.mark.parametrize("kind", TensorKind)
+def test_values_are_those_of_the_slow_reading(kind: TensorKind):
     raw = raw_rows(kind)
     size = block_of(kind).num_bytes
     flat = raw.tobytes()
@@ -132,7 +132,7 @@ def test_values_are_those_of_the_slow_reading(kind: Kind):
 
 
 @pytest.mark.parametrize("kind", REPACKED)
-def test_mlx_reads_the_repacked_codes_as_the_same_values(kind: Kind):
+def test_mlx_reads_the_repacked_codes_as_the_same_values(kind: TensorKind):
     raw = raw_rows(kind)
     affine = quants.quantised(kind, raw)
     packed = quants.packed(affine)
@@ -143,13 +143,16 @@ def test_mlx_reads_the_repacked_codes_as_the_same_values(kind: Kind):
     largest = np.abs(exact).reshape(SHAPE[0], -1, 32).max(axis=2).repeat(32, axis=1)
     assert affine.error == 0
     assert (np.abs(seen_by_mlx - exact) <= 2e-3 * largest).all()
-    if kind not in (Kind.Q4_K, Kind.Q5_K):  # their scales are products, which float16 rounds
+    if kind not in (
+        TensorKind.Q4_K,
+        TensorKind.Q5_K,
+    ):  # their scales are products, which float16 rounds
         assert packed.error == 0
         np.testing.assert_allclose(seen_by_mlx, exact, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", [Kind.Q4_K, Kind.Q5_K])
-def test_the_stated_scale_error_bounds_every_value(kind: Kind):
+@pytest.mark.parametrize("kind", [TensorKind.Q4_K, TensorKind.Q5_K])
+def test_the_stated_scale_error_bounds_every_value(kind: TensorKind):
     affine = quants.quantised(kind, raw_rows(kind))
     packed = quants.packed(affine)
     top = 2**affine.bits - 1
@@ -162,10 +165,10 @@ def test_the_stated_scale_error_bounds_every_value(kind: Kind):
 
 
 def test_q6_k_is_quantised_anew_within_the_stated_error():
-    raw = raw_rows(Kind.Q6_K)
-    exact = quants.dequantised(Kind.Q6_K, raw).reshape(SHAPE[0], -1, 32)
+    raw = raw_rows(TensorKind.Q6_K)
+    exact = quants.dequantised(TensorKind.Q6_K, raw).reshape(SHAPE[0], -1, 32)
 
-    affine = quants.quantised(Kind.Q6_K, raw)
+    affine = quants.quantised(TensorKind.Q6_K, raw)
     seen_by_mlx = from_mlx(quants.packed(affine), affine.bits).reshape(exact.shape)
 
     shares = np.abs(seen_by_mlx - exact).max(axis=2) / np.abs(exact).max(axis=2)

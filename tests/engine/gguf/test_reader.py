@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from engine.errors import GgufError
 from engine.gguf.convert import plan_conversion
-from engine.gguf.reader import Kind, read_gguf
+from engine.gguf.reader import TensorKind, read_gguf
 from tests.fakes.gguf_writer import gguf_bytes, plain_tensor, random_tensor, tiny_llama
 
-TINY = tiny_llama((Kind.Q4_1, Kind.Q6_K)).to_bytes()
+TINY = tiny_llama((TensorKind.Q4_1, TensorKind.Q6_K)).to_bytes()
 
 
 def write(folder: Path, content: bytes) -> Path:
@@ -40,7 +40,7 @@ def test_values_and_tensors_come_back(tmp_path: Path, version: int):
             "a.texts": ["x", ""],
             "a.ints": [1, -2],
         },
-        [plain_tensor("w", Kind.F32, values), plain_tensor("v", Kind.F16, values[0])],
+        [plain_tensor("w", TensorKind.F32, values), plain_tensor("v", TensorKind.F16, values[0])],
         version=version,
     )
 
@@ -59,7 +59,8 @@ def test_values_and_tensors_come_back(tmp_path: Path, version: int):
 
 def test_alignment_is_the_files_own(tmp_path: Path):
     tensors = [
-        plain_tensor(name, Kind.F32, np.full(3, value)) for name, value in (("a", 1.0), ("b", 2.0))
+        plain_tensor(name, TensorKind.F32, np.full(3, value))
+        for name, value in (("a", 1.0), ("b", 2.0))
     ]
     gguf = read_gguf(
         write(tmp_path, gguf_bytes({"general.alignment": 128}, tensors, alignment=128))
@@ -109,7 +110,7 @@ def test_a_missing_file_is_told(tmp_path: Path):
 
 
 def test_an_unknown_quantisation_is_told(tmp_path: Path):
-    content = bytearray(gguf_bytes({}, [plain_tensor("w", Kind.F32, np.zeros(4))]))
+    content = bytearray(gguf_bytes({}, [plain_tensor("w", TensorKind.F32, np.zeros(4))]))
     kind_at = content.index(b"w") + 1 + 4 + 8
     content[kind_at : kind_at + 4] = struct.pack("<I", 19)
     assert cause(write(tmp_path, bytes(content))).startswith(
@@ -118,7 +119,7 @@ def test_an_unknown_quantisation_is_told(tmp_path: Path):
 
 
 def test_a_tensor_twice_is_told(tmp_path: Path):
-    tensor = plain_tensor("w", Kind.F32, np.zeros(4))
+    tensor = plain_tensor("w", TensorKind.F32, np.zeros(4))
     assert (
         cause(write(tmp_path, gguf_bytes({}, [tensor, tensor])))
         == "model.gguf holds the tensor w twice."
@@ -126,7 +127,7 @@ def test_a_tensor_twice_is_told(tmp_path: Path):
 
 
 def test_rows_that_are_no_whole_blocks_are_told(tmp_path: Path):
-    tensor = random_tensor("w", Kind.Q4_0, (2, 32), np.random.default_rng(0))
+    tensor = random_tensor("w", TensorKind.Q4_0, (2, 32), np.random.default_rng(0))
     content = bytearray(gguf_bytes({}, [tensor]))
     columns_at = content.index(b"w") + 1 + 4
     content[columns_at : columns_at + 8] = struct.pack("<Q", 31)

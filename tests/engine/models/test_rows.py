@@ -26,9 +26,9 @@ def adapter(request: pytest.FixtureRequest, tiny_model: TinyModel) -> ModelAdapt
 
 def rows_of(adapter: ModelAdapter, lengths: tuple[int, ...] = LENGTHS) -> list[list[object]]:
     rows: list[list[object]] = []
-    for number, n_tokens in enumerate(lengths):
+    for number, num_tokens in enumerate(lengths):
         rows.append(adapter.new_caches())
-        evaluate(adapter.forward([(7 * i + number) % 200 for i in range(n_tokens)], rows[-1]))
+        evaluate(adapter.forward([(7 * i + number) % 200 for i in range(num_tokens)], rows[-1]))
     return rows
 
 

@@ -8,9 +8,9 @@ from engine.chat.prompt import Point, PointKind
 from engine.runner.chunks import plan_chunks
 
 
-def cuts(start: int, n_tokens: int, *points: int) -> list[int]:
-    ends = [*(Point(p, PointKind.TURN) for p in points), Point(n_tokens, PointKind.PROMPT)]
-    chunks = plan_chunks(start, ends, n_tokens=n_tokens, cell_len=512, stride_len=2048)
+def cuts(start: int, num_tokens: int, *points: int) -> list[int]:
+    ends = [*(Point(p, PointKind.TURN) for p in points), Point(num_tokens, PointKind.PROMPT)]
+    chunks = plan_chunks(start, ends, num_tokens=num_tokens, cell_len=512, stride_len=2048)
     return [chunk.end for chunk in chunks]
 
 
@@ -28,7 +28,7 @@ def test_nothing_is_left_of_a_prompt_restored_whole() -> None:
 
 def test_long_prompts_keep_points_on_the_way() -> None:
     points = [Point(5000, PointKind.PROMPT)]
-    chunks = plan_chunks(0, points, n_tokens=5000, cell_len=512, stride_len=2048)
+    chunks = plan_chunks(0, points, num_tokens=5000, cell_len=512, stride_len=2048)
 
     kept = {chunk.end: chunk.kind for chunk in chunks if chunk.kind}
     assert kept == {
@@ -40,8 +40,10 @@ def test_long_prompts_keep_points_on_the_way() -> None:
 
 @given(st.integers(1, 4000), st.integers(0, 4000), st.lists(st.integers(1, 4000), max_size=5))
 def test_a_restored_prompt_is_cut_like_a_cold_one(
-    n_tokens: int, start: int, points: list[int]
+    num_tokens: int, start: int, points: list[int]
 ) -> None:
-    inside = [point for point in points if point < n_tokens]
+    inside = [point for point in points if point < num_tokens]
 
-    assert cuts(start, n_tokens, *inside) == [e for e in cuts(0, n_tokens, *inside) if e > start]
+    assert cuts(start, num_tokens, *inside) == [
+        e for e in cuts(0, num_tokens, *inside) if e > start
+    ]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from engine.chat.prompt import Prompt
-from engine.events import Prewarm
-from engine.runner.explain import Found, Why, explain, sentence
+from engine.events import ReadAhead
+from engine.runner.explain import PrefixHit, Why, explain, sentence
 from engine.runner.history import History
 from engine.runner.plan import log_line, plan_prompt
 from engine.types import (
@@ -124,7 +124,7 @@ def feed(history: History, asked: Asked, reply: Said | None = None, *points: int
     history.remember(shown, asked.prompt, token_ids, (*points, asked.num_tokens))
 
 
-def reasons(history: History, asked: Asked, found: Found) -> tuple[Reason, ...]:
+def reasons(history: History, asked: Asked, found: PrefixHit) -> tuple[Reason, ...]:
     known = history.recall(asked.request, asked.prompt)
     found_reasons = explain(asked.request, asked.prompt, found, known)
     num_fed = asked.num_tokens - found.restored
@@ -142,8 +142,8 @@ def texts(found_reasons: Sequence[Reason]) -> list[str]:
 
 def at(
     restored: int, matched: int | None = None, *, faulted: int = 0, needs_points: bool = True
-) -> Found:
-    return Found(
+) -> PrefixHit:
+    return PrefixHit(
         restored=restored,
         matched=restored if matched is None else matched,
         faulted=faulted,
@@ -351,7 +351,7 @@ def test_what_was_lost_before_a_stop_is_still_known(history: History) -> None:
 def test_a_draft_that_was_read_ahead_is_no_message_yet(history: History) -> None:
     whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
     draft = ask(SYSTEM, ONE, whole, EDITED, tail=())
-    task = Prewarm(conversation_id=CHAT, messages=draft.request.messages, is_draft=True)
+    task = ReadAhead(conversation_id=CHAT, messages=draft.request.messages, is_draft=True)
     history.remember(task, draft.prompt, draft.prompt.token_ids, [37, 40])
     sent = ask(SYSTEM, ONE, whole, SECOND)
     assert texts(reasons(history, sent, at(37))) == ["Message 3 is new: 13 tokens."]

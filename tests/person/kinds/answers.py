@@ -7,7 +7,7 @@ from PySide6.QtTest import QTest
 
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.commands import CommandId
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from tests.person.kinds.registry import kind
 from tests.person.person import CTRL, LEFT, SHIFT, Person
 
@@ -49,7 +49,7 @@ def regenerate_with_button(person: Person) -> bool:
     if person.answers:
         return False
     before = len(person.conversation.nodes)
-    return person.click_in_transcript(Action.REGENERATE) and _one_more(person, before)
+    return person.click_in_transcript(RowAction.REGENERATE) and _one_more(person, before)
 
 
 @kind("regenerate with the key")
@@ -80,9 +80,9 @@ def continue_answer(person: Person) -> bool:
 
 @kind("fold or unfold thinking")
 def toggle_thinking(person: Person) -> bool:
-    return person.click_in_transcript(Action.TOGGLE_THINKING)
+    return person.click_in_transcript(RowAction.TOGGLE_THINKING)
 
 
 @kind("unfold a long message")
 def toggle_fold(person: Person) -> bool:
-    return person.click_in_transcript(Action.TOGGLE_FOLD)
+    return person.click_in_transcript(RowAction.TOGGLE_FOLD)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QPushButton
 
 from app.widgets.commands import CommandId
 from app.widgets.transcript.editor import MessageEditor
-from app.widgets.transcript.rows.row import Action
+from app.widgets.transcript.rows.row import RowAction
 from tests.person.kinds.registry import kind
 from tests.person.person import CTRL, LEFT, Person
 
@@ -28,7 +28,7 @@ def _edit_a_message(person: Person) -> bool:
         if not person.window.commands[CommandId.EDIT_LAST].isEnabled():
             return False
         person.run(CommandId.EDIT_LAST)
-    elif not person.click_in_transcript(Action.EDIT):
+    elif not person.click_in_transcript(RowAction.EDIT):
         return False
     assert open_editor(person) is not None
     return True
@@ -63,7 +63,7 @@ def cancel_edit(person: Person) -> bool:
 @kind("show another version with the button")
 def version_with_button(person: Person) -> bool:
     before = [item.key for item in person.items]
-    action = person.random.choice((Action.PREVIOUS_VERSION, Action.NEXT_VERSION))
+    action = person.random.choice((RowAction.PREVIOUS_VERSION, RowAction.NEXT_VERSION))
     if not person.click_in_transcript(action):
         return False
     assert [item.key for item in person.items] != before
@@ -93,7 +93,7 @@ def _version_with_key(person: Person, key: Qt.Key, step: int) -> bool:
 @kind("delete a message")
 def delete_message(person: Person) -> bool:
     before = [item.key for item in person.items]
-    if person.answers or len(before) < 3 or not person.click_in_transcript(Action.DELETE):
+    if person.answers or len(before) < 3 or not person.click_in_transcript(RowAction.DELETE):
         return False
     assert [item.key for item in person.items] != before
     return True
@@ -131,7 +131,7 @@ def undo_with_toast(person: Person) -> bool:
 @kind("copy a message")
 def copy_message(person: Person) -> bool:
     QGuiApplication.clipboard().setText("nothing")
-    if person.answers or not person.click_in_transcript(Action.COPY_MESSAGE):
+    if person.answers or not person.click_in_transcript(RowAction.COPY_MESSAGE):
         return False
     assert person.clipboard in person.shown_texts
     return True
@@ -140,7 +140,7 @@ def copy_message(person: Person) -> bool:
 @kind("copy code")
 def copy_code(person: Person) -> bool:
     QGuiApplication.clipboard().setText("nothing")
-    if not person.click_in_transcript(Action.COPY_CODE):
+    if not person.click_in_transcript(RowAction.COPY_CODE):
         return False
     assert person.clipboard != "nothing"
     return True

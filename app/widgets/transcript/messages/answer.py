@@ -19,11 +19,11 @@ from app.widgets.transcript.rows.actions import answer_actions, no_actions
 from app.widgets.transcript.rows.error import ErrorRow
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.notes import CutRow, PillContent, PillRow
-from app.widgets.transcript.rows.row import Action, Row, Target, TextRow, paint_caret
+from app.widgets.transcript.rows.row import RowAction, Target, TextRow, TranscriptRow, paint_caret
 from app.words import transcript as words, units
 from engine.types import Channel
 
-_THINKING = Target(Action.TOGGLE_THINKING)
+_THINKING = Target(RowAction.TOGGLE_THINKING)
 _PREVIEW_LEN = 300  # characters of the last line of thought
 
 
@@ -40,15 +40,15 @@ class Thinking:
         self._started: float | None = self._clock() if is_running else None
         self._ended: float | None = None
         self._rows: MarkdownRows | None = None
-        self._shown: list[Row] = []
+        self._shown: list[TranscriptRow] = []
         self._pill: PillRow | None = None
 
-    def append(self, text: str) -> None:
+    def append_text(self, text: str) -> None:
         if self._started is None:
             self._started = self._clock()
         self.text += text
         if self._rows is not None:
-            self._rows.append(text)
+            self._rows.append_text(text)
 
     def end(self) -> None:
         """The answer proper has begun, or everything is over."""
@@ -88,7 +88,7 @@ class Thinking:
         if self._rows is not None:
             self._rows.feed()
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[TranscriptRow]:
         """Return all rows; unchanged ones are the same objects."""
         if not self.is_open or self._rows is None:
             return []
@@ -107,7 +107,7 @@ class Thinking:
 
     def _load(self) -> MarkdownRows:
         rows = MarkdownRows(self._kit, self._wrapped, Tone.REASONING)
-        rows.append(self.text)
+        rows.append_text(self.text)
         if self._ended is not None:
             rows.close()
         return rows
@@ -183,13 +183,13 @@ class AnswerLayout(MessageLayout):
         waits = line is not None and (line.kind is StateKind.WAITING or line.fraction is not None)
         return not (waits and self._body.is_empty)
 
-    def append(self, channel: Channel, text: str) -> None:
+    def append_delta(self, channel: Channel, text: str) -> None:
         """Take a piece of the answer that is being written."""
         if channel is Channel.REASONING:
-            self._thinking.append(text)
+            self._thinking.append_text(text)
         else:
             self._thinking.end()
-            self._body.append(text)
+            self._body.append_text(text)
         self._dirty = True
 
     def tick(self) -> None:
@@ -197,8 +197,8 @@ class AnswerLayout(MessageLayout):
         self._dirty = True
 
     @override
-    def toggle(self, action: Action) -> None:
-        if action is Action.TOGGLE_DETAILS:
+    def toggle(self, action: RowAction) -> None:
+        if action is RowAction.TOGGLE_DETAILS:
             self._details_open = not self._details_open
         else:
             self._thinking.toggle()
@@ -229,7 +229,7 @@ class AnswerLayout(MessageLayout):
 
     def _load(self, item: TranscriptItem) -> MarkdownRows:
         body = MarkdownRows(self._kit, self._wrapped)
-        body.append(item.text)
+        body.append_text(item.text)
         if item.status is not ItemStatus.STREAMING:
             body.close()
         return body
@@ -269,12 +269,12 @@ class AnswerLayout(MessageLayout):
         body[0].gap = look.px(Space.L) if head else 0
         return RowsFrom(0, [*before, *body])
 
-    def _head_rows(self) -> list[Row]:
+    def _head_rows(self) -> list[TranscriptRow]:
         if not self._thinking.text:
             return []
         return [self._thinking.pill(self.item, running=self.is_thinking)]
 
-    def _placeholder(self) -> list[Row]:
+    def _placeholder(self) -> list[TranscriptRow]:
         """Return the row that the caret stands in before the first word."""
         if not self.is_streaming or self.is_thinking:
             return []
@@ -283,9 +283,9 @@ class AnswerLayout(MessageLayout):
             self._empty = TextRow(look, Type.BODY, (), look.colors.text)
         return [self._empty]
 
-    def _tail_rows(self) -> list[Row]:
+    def _tail_rows(self) -> list[TranscriptRow]:
         look, item = self._kit.look, self.item
-        rows: list[Row] = []
+        rows: list[TranscriptRow] = []
         if item.cut:
             rows.append(CutRow(look, item.cut, can_continue=item.can_continue))
         if item.problem is not None:
@@ -357,6 +357,6 @@ class AnswerLayout(MessageLayout):
             paint_caret(paint.painter, self._kit.look, self.rows[number])
 
 
-def _set_gap(rows: Sequence[Row], gap: int) -> None:
+def _set_gap(rows: Sequence[TranscriptRow], gap: int) -> None:
     if rows:
         rows[0].gap = gap

@@ -18,12 +18,12 @@ from app.viewmodels.blocks import (
     FormulaBlock,
     Frame,
     FrameKind,
-    Mark,
     RuleBlock,
-    Source,
-    Span,
+    SourceRange,
     TableBlock,
     TextBlock,
+    TextMark,
+    TextSpan,
 )
 from app.viewmodels.lexers import LexerShelf
 from app.viewmodels.markdown import normalized
@@ -33,7 +33,7 @@ from app.widgets.transcript.rows.formula_row import FormulaRow
 from app.widgets.transcript.rows.frames import FramedRow, gap_between
 from app.widgets.transcript.rows.hits import Hits
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import LayoutCache, Row, RuleRow, TextRow
+from app.widgets.transcript.rows.row import LayoutCache, RuleRow, TextRow, TranscriptRow
 from app.widgets.transcript.rows.table import table_rows
 
 FEED = 2_000  # characters parsed at once: about 4 ms
@@ -67,15 +67,15 @@ class RowsFrom:
     """Rows from the place first on; the ones before have not changed."""
 
     first: int
-    rows: list[Row]
+    rows: list[TranscriptRow]
 
 
 @dataclass(slots=True, eq=False)
-class _Entry:
+class _BlockRows:
     """A block and its rows: more than one for a table or a very long paragraph."""
 
     block: Block
-    rows: list[Row]
+    rows: list[TranscriptRow]
 
 
 class MarkdownRows:
@@ -93,9 +93,9 @@ class MarkdownRows:
         self._fed = 0
         self._growing = True
         self._finished = False
-        self._final: list[_Entry] = []  # of frozen blocks
+        self._final: list[_BlockRows] = []  # of frozen blocks
         self._num_final_rows = 0
-        self._tail: list[_Entry] = []
+        self._tail: list[_BlockRows] = []
         self._height_per_char: float | None = None
 
     @property
@@ -117,7 +117,7 @@ class MarkdownRows:
         """Whether everything is parsed."""
         return not self.num_unfed and (self._growing or self._finished)
 
-    def append(self, text: str) -> None:
+    def append_text(self, text: str) -> None:
         """Add text that will be parsed by feed()."""
         self._source = self._source[self._fed :] + text
         self._fed = 0
@@ -130,7 +130,7 @@ class MarkdownRows:
     def feed(self) -> None:
         """Parse the next slice."""
         if self.num_unfed:
-            self._stream.append(self._source[self._fed : self._fed + FEED])
+            self._stream.append_text(self._source[self._fed : self._fed + FEED])
             self._fed = min(len(self._source), self._fed + FEED)
         if not self.num_unfed and not self._growing and not self._finished:
             self._finished = True
@@ -169,7 +169,7 @@ class MarkdownRows:
             self._height_per_char = height / len(sample)
         return round(self.num_unfed * self._height_per_char)
 
-    def _entry(self, block: Block, old: _Entry | None) -> _Entry:
+    def _entry(self, block: Block, old: _BlockRows | None) -> _BlockRows:
         if old is not None and old.block == block:
             return old
         if old is not None and len(old.rows) == 1 and old.block.frames == block.frames:
@@ -177,14 +177,14 @@ class MarkdownRows:
             if row.update(block):
                 row.width = -1
                 row.source = block.source
-                return _Entry(block, [row])
+                return _BlockRows(block, [row])
         entries = self._tail or self._final
         before = entries[-1].block if entries else None
         rows = self._make_rows(block)
         rows[0].gap = gap_between(self._kit.look, before, block)
-        return _Entry(block, rows)
+        return _BlockRows(block, rows)
 
-    def _make_rows(self, block: Block) -> list[Row]:
+    def _make_rows(self, block: Block) -> list[TranscriptRow]:
         rows = self._block_rows(block)
         outer = self._with_bar(block)
         if outer.frames:
@@ -193,7 +193,7 @@ class MarkdownRows:
             rows[0].source = block.source
         return rows
 
-    def _block_rows(self, block: Block) -> list[Row]:
+    def _block_rows(self, block: Block) -> list[TranscriptRow]:
         """Return the rows of a block, without its frames."""
         look = self._kit.look
         is_answer = self._tone is Tone.ANSWER
@@ -220,27 +220,27 @@ class MarkdownRows:
         return replace(block, frames=(_BAR, *block.frames), joined=joined)
 
 
-def _framed(look: Look, rows: Sequence[Row], block: Block) -> list[Row]:
+def _framed(look: Look, rows: Sequence[TranscriptRow], block: Block) -> list[TranscriptRow]:
     continued = tuple(replace(frame, opens=False) for frame in block.frames)
     first = FramedRow(look, rows[0], block.frames, block.joined)
     return [first, *(FramedRow(look, row, continued, len(continued)) for row in rows[1:])]
 
 
-def text_rows(look: Look, style: TextStyle, spans: Sequence[Span], ink: str) -> list[TextRow]:
+def text_rows(look: Look, style: TextStyle, spans: Sequence[TextSpan], ink: str) -> list[TextRow]:
     """Return one row, or several for a text too long to be laid out at once."""
     return [TextRow(look, style, part, ink) for part in split_spans(spans)]
 
 
-def split_spans(spans: Sequence[Span]) -> list[tuple[Span, ...]]:
+def split_spans(spans: Sequence[TextSpan]) -> list[tuple[TextSpan, ...]]:
     """Cut spans into parts of bounded length, at spaces where there are some."""
     if sum(len(span.text) for span in spans) <= MAX_ROW_TEXT:
         return [tuple(spans)]
-    parts: list[tuple[Span, ...]] = []
-    part: list[Span] = []
+    parts: list[tuple[TextSpan, ...]] = []
+    part: list[TextSpan] = []
     room = MAX_ROW_TEXT
     for span in spans:
         text = span.text
-        while len(text) > room and Mark.FORMULA not in span.marks:
+        while len(text) > room and TextMark.FORMULA not in span.marks:
             cut = text.rfind(" ", 0, room) + 1 or room
             parts.append((*part, replace(span, text=text[:cut])))
             part, text, room = [], text[cut:], MAX_ROW_TEXT
@@ -249,13 +249,13 @@ def split_spans(spans: Sequence[Span]) -> list[tuple[Span, ...]]:
     return [*parts, tuple(part)]
 
 
-def plain_rows(look: Look, text: str, start: int) -> list[Row]:
+def plain_rows(look: Look, text: str, start: int) -> list[TranscriptRow]:
     """Return one row for each line of a plain text that starts at start of its source."""
-    rows: list[Row] = []
+    rows: list[TranscriptRow] = []
     for line in text.split("\n"):
-        made = text_rows(look, Type.BODY, (Span(line),), look.colors.text)
+        made = text_rows(look, Type.BODY, (TextSpan(line),), look.colors.text)
         if len(made) == 1:
-            made[0].source = Source(start, start + len(line))
+            made[0].source = SourceRange(start, start + len(line))
         rows += made
         start += len(line) + 1
     return rows

@@ -26,7 +26,7 @@ from app.widgets.transcript.messages.places import (
     target_in,
 )
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Action, Paint, Row
+from app.widgets.transcript.rows.row import Paint, RowAction, TranscriptRow
 
 MEASURE_ROWS = 20  # measured in one idle step
 PARSED_AT_ONCE = 40_000  # characters: 80 ms when all of it is new
@@ -48,7 +48,7 @@ class MessageLayout(ABC):
         self._searched: Searched | None = None
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[TranscriptRow]:
         """None before the first settling, and far from what is visible."""
         return self._pile.rows
 
@@ -118,7 +118,7 @@ class MessageLayout(ABC):
             self._parse_more()
             self._refresh()
 
-    def settle(self, top: float, bottom: float) -> bool:
+    def lay_out_between(self, top: float, bottom: float) -> bool:
         """Make exact what lies between top and bottom; True if any height changed."""
         before = self.height
         changed = self._refresh()
@@ -171,7 +171,7 @@ class MessageLayout(ABC):
         """Yield the rows that something can be clicked in, as far as rows are measured."""
         for number, row in enumerate(self.rows):
             found = row.hits() if row.width >= 0 else ()
-            hits = [hit for hit in found if hit.target.action is not Action.EXPLAIN]
+            hits = [hit for hit in found if hit.target.action is not RowAction.EXPLAIN]
             if hits:
                 corner = self._corner(number)
                 rect = QRectF(corner, QSizeF(row.width, row.height))
@@ -193,7 +193,7 @@ class MessageLayout(ABC):
             return Place(self._ordinal(candidate), offset)
         return Place(BODY, 0)
 
-    def rows_between(self, first: Place, last: Place) -> Iterator[tuple[int, Row]]:
+    def rows_between(self, first: Place, last: Place) -> Iterator[tuple[int, TranscriptRow]]:
         """Yield the ordinals and rows that have text, from one place to another."""
         for number in range(self._number(first.row), len(self.rows)):
             if self._has_text(number):
@@ -202,12 +202,12 @@ class MessageLayout(ABC):
                     return
                 yield ordinal, self.rows[number]
 
-    def text_row(self, ordinal: int) -> Row | None:
+    def text_row(self, ordinal: int) -> TranscriptRow | None:
         """Return the row of text with a stable number."""
         number = self._number(ordinal)
         return self.rows[number] if number < len(self.rows) and self._has_text(number) else None
 
-    def row_at(self, y: float) -> Row | None:
+    def row_at(self, y: float) -> TranscriptRow | None:
         number = self._pile.at(y)
         return None if number is None else self.rows[number]
 
@@ -258,7 +258,7 @@ class MessageLayout(ABC):
             self._searched = known
         return known
 
-    def text_rows(self) -> Iterator[tuple[int, Row]]:
+    def text_rows(self) -> Iterator[tuple[int, TranscriptRow]]:
         """Yield the rows that have text, and their y."""
         for number, row in enumerate(self.rows):
             if self._has_text(number):
@@ -276,7 +276,7 @@ class MessageLayout(ABC):
         """The text that the copy button copies."""
 
     @abstractmethod
-    def toggle(self, action: Action) -> None:
+    def toggle(self, action: RowAction) -> None:
         """Fold or unfold the part that the action names."""
 
     @abstractmethod

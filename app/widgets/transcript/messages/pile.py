@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from app.viewmodels.heights import HeightTree
-from app.widgets.transcript.rows.row import LayoutCache, Row
+from app.widgets.transcript.rows.row import LayoutCache, TranscriptRow
 
 # The width that a row may fill, by its number.
 Widths = Callable[[int], int]
@@ -15,7 +15,7 @@ class RowPile:
     """The rows of one message. Heights of rows that were never measured are estimates."""
 
     def __init__(self, cache: LayoutCache) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[TranscriptRow] = []
         self.num_settled = 0  # rows before this are measured
         self._cache = cache
         self._tree = HeightTree()
@@ -51,7 +51,7 @@ class RowPile:
         self.num_settled = 0
         self._tree = HeightTree()
 
-    def replace(self, first: int, rows: list[Row], widths: Widths) -> bool:
+    def replace(self, first: int, rows: list[TranscriptRow], widths: Widths) -> bool:
         """Have these rows from the first on; True if there is any that was not."""
         same = first
         for old, new in zip(self.rows[first:], rows, strict=False):
@@ -67,7 +67,7 @@ class RowPile:
             row = self.rows[number]
             if row.width < 0 and row.height == 0:
                 row.height = row.estimate(widths(number))
-            self._tree.append(row.gap + row.height)
+            self._tree.append_height(row.gap + row.height)
         self.num_settled = min(self.num_settled, same)
         return changed
 

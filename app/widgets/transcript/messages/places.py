@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QPainter
 
 from app.widgets.transcript.rows.flow import Range
-from app.widgets.transcript.rows.row import Hit, Row, Target
+from app.widgets.transcript.rows.row import Hit, Target, TranscriptRow
 
 BODY = 1_000_000  # added to the place of a row of the message proper; rows before are reasoning
 END = 2 * BODY
@@ -42,7 +42,7 @@ class PlaceRange:
 class RowTarget:
     """A target and the row that it is in."""
 
-    row: Row
+    row: TranscriptRow
     target: Target
 
 
@@ -57,7 +57,7 @@ class MessageHit:
     row_left: float
 
     @classmethod
-    def of(cls, row: Row, hit: Hit, corner: QPointF) -> MessageHit:
+    def of(cls, row: TranscriptRow, hit: Hit, corner: QPointF) -> MessageHit:
         at, rect = RowTarget(row, hit.target), hit.rect.translated(corner)
         return cls(at, rect, hit.name, hit.tip, corner.x())
 
@@ -66,7 +66,7 @@ class MessageHit:
 class RowHits:
     """What can be clicked in a row that stands there."""
 
-    row: Row
+    row: TranscriptRow
     rect: QRectF
     hits: list[MessageHit]
 
@@ -82,9 +82,9 @@ class MessagePaint:
     hovered: RowTarget | None
     confirmed: RowTarget | None
     pointed_at: bool  # the mouse is over the message
-    unfinished: dict[Row, None]
+    unfinished: dict[TranscriptRow, None]
 
-    def selected_in(self, row: Row, ordinal: int) -> Range | None:
+    def selected_in(self, row: TranscriptRow, ordinal: int) -> Range | None:
         """What is selected of the text of a row."""
         selected, length = self.selected, len(row.text)
         if selected is None or not selected.start.row <= ordinal <= selected.end.row:
@@ -111,5 +111,5 @@ class Spot:
     y: float
 
 
-def target_in(row: Row, at: RowTarget | None) -> Target | None:
+def target_in(row: TranscriptRow, at: RowTarget | None) -> Target | None:
     return at.target if at is not None and at.row is row else None

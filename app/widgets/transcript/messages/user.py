@@ -26,7 +26,7 @@ from app.widgets.transcript.rows.actions import user_actions
 from app.widgets.transcript.rows.gap import GapRow
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.notes import LinkRow
-from app.widgets.transcript.rows.row import Action, Paint, Row, Target, TextRow
+from app.widgets.transcript.rows.row import Paint, RowAction, Target, TextRow, TranscriptRow
 from app.words import transcript as words
 
 FOLD_LINES = 12
@@ -34,10 +34,10 @@ SHARE = 0.78  # of the column that a bubble may fill
 SHRINK_ROWS = 40  # bubbles with more rows are as wide as allowed
 _FOLD_TEXT = 4_000  # characters that surely fill the lines of a folded bubble
 _MARKDOWN = re.compile(r"^ {0,3}(?:```|~~~|[-*+] |\d{1,9}[.)] )", re.MULTILINE)
-_FOLD = Target(Action.TOGGLE_FOLD)
+_FOLD = Target(RowAction.TOGGLE_FOLD)
 
 
-class EditorRow(Row):
+class EditorRow(TranscriptRow):
     """The place of the editor, which is a widget."""
 
     def __init__(self, size: QSize) -> None:
@@ -65,7 +65,7 @@ class UserLayout(MessageLayout):
         self._is_long = False
         self._markdown: MarkdownRows | None = None
         self._wrapped: set[int] = set()
-        self._plain: list[Row] = []
+        self._plain: list[TranscriptRow] = []
         self._num_text = 0
         self._num_bubble = 0  # rows: text and fold
         self._editor = EditorRow(QSize(0, 0))
@@ -97,7 +97,7 @@ class UserLayout(MessageLayout):
         return self.item.text
 
     @override
-    def toggle(self, action: Action) -> None:
+    def toggle(self, action: RowAction) -> None:
         self._is_unfolded = not self._is_unfolded
         self._drop_text()
 
@@ -115,7 +115,7 @@ class UserLayout(MessageLayout):
     def show_all(self) -> None:
         self._refresh()
         if self._is_long and not self._is_unfolded:
-            self.toggle(Action.TOGGLE_FOLD)
+            self.toggle(RowAction.TOGGLE_FOLD)
 
     @override
     def update(self, item: TranscriptItem) -> None:
@@ -186,7 +186,7 @@ class UserLayout(MessageLayout):
         if self._markdown is None and not self._plain:
             if _MARKDOWN.search(text):
                 self._markdown = MarkdownRows(self._kit, self._wrapped)
-                self._markdown.append(text)
+                self._markdown.append_text(text)
                 self._markdown.close()
                 self._markdown.feed()
             else:
@@ -199,7 +199,7 @@ class UserLayout(MessageLayout):
         """Return the rows of the first lines, and note whether there are more."""
         head = "\n".join(self._text[:_FOLD_TEXT].split("\n", FOLD_LINES)[:FOLD_LINES])
         self._is_long = len(head) < len(self._text)
-        rows: list[Row] = []
+        rows: list[TranscriptRow] = []
         room = FOLD_LINES
         self._forget_text()
         for row in self._text_rows(head).rows:
@@ -217,7 +217,7 @@ class UserLayout(MessageLayout):
             rows.append(row)
         return RowsFrom(0, rows)
 
-    def _fold_rows(self) -> list[Row]:
+    def _fold_rows(self) -> list[TranscriptRow]:
         if not self._is_long:
             return []
         num_lines = self._text.count("\n") + 1

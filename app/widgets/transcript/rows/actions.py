@@ -17,7 +17,7 @@ from app.theme.icons import Icon
 from app.theme.tokens import Radius, Size, Space, Type
 from app.viewmodels.transcript import ReplyFigures, TranscriptItem, Version
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Action, Hit, Paint, Row, Target
+from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TranscriptRow
 from app.words import commands, transcript as words, units
 
 _GLYPH = 16
@@ -32,10 +32,10 @@ class Side(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Button:
+class ActionButton:
     """One icon that does something."""
 
-    action: Action
+    action: RowAction
     icon: Icon
     tip: str
     enabled: bool = True
@@ -53,14 +53,14 @@ class Note:
 class _Placed:
     """A button or a text, and its place."""
 
-    part: Button | Note
+    part: ActionButton | Note
     rect: QRectF
 
 
-class ActionsRow(Row):
+class ActionsRow(TranscriptRow):
     """Buttons and small texts side by side. Keeps its height when nothing is shown."""
 
-    def __init__(self, look: Look, parts: tuple[Button | Note, ...], side: Side) -> None:
+    def __init__(self, look: Look, parts: tuple[ActionButton | Note, ...], side: Side) -> None:
         self._look = look
         self._parts = parts
         self._side = side
@@ -87,7 +87,7 @@ class ActionsRow(Row):
         painter = paint.painter
         painter.setFont(self._look.face(Type.SMALL).font)
         for one in self._placed:
-            if isinstance(one.part, Button):
+            if isinstance(one.part, ActionButton):
                 self._paint_button(paint, one.part, one.rect)
             else:
                 painter.setPen(QColor(self._look.colors.tertiary))
@@ -102,7 +102,7 @@ class ActionsRow(Row):
             if target is not None
         ]
 
-    def _paint_button(self, paint: Paint, button: Button, rect: QRectF) -> None:
+    def _paint_button(self, paint: Paint, button: ActionButton, rect: QRectF) -> None:
         colors, painter = self._look.colors, paint.painter
         target = Target(button.action)
         ink = colors.tertiary
@@ -124,7 +124,7 @@ class ActionsRow(Row):
         height = self._look.px(_BUTTON)
         x: float = 0
         for part in self._parts:
-            if isinstance(part, Button):
+            if isinstance(part, ActionButton):
                 width: float = height
             else:
                 width = metrics.horizontalAdvance(part.text) + self._look.px(Space.S)
@@ -132,9 +132,9 @@ class ActionsRow(Row):
             x += width
 
 
-def _target(part: Button | Note) -> Target | None:
+def _target(part: ActionButton | Note) -> Target | None:
     if isinstance(part, Note):
-        return Target(Action.EXPLAIN) if part.tip else None
+        return Target(RowAction.EXPLAIN) if part.tip else None
     return Target(part.action) if part.enabled else None
 
 
@@ -152,29 +152,29 @@ def user_actions(look: Look, item: TranscriptItem) -> ActionsRow:
     return ActionsRow(look, user_parts(item), Side.RIGHT)
 
 
-def answer_parts(item: TranscriptItem) -> tuple[Button | Note, ...]:
+def answer_parts(item: TranscriptItem) -> tuple[ActionButton | Note, ...]:
     """Return what can be done with a finished answer."""
     return (
         *version_parts(item.version),
-        Button(Action.COPY_MESSAGE, Icon.COPY, commands.COPY),
-        Button(Action.REGENERATE, Icon.REGENERATE, commands.REGENERATE),
+        ActionButton(RowAction.COPY_MESSAGE, Icon.COPY, commands.COPY),
+        ActionButton(RowAction.REGENERATE, Icon.REGENERATE, commands.REGENERATE),
         *([_deleting(item, words.DELETE_VERSION)] if item.version.count > 1 else ()),
     )
 
 
-def user_parts(item: TranscriptItem) -> tuple[Button | Note, ...]:
+def user_parts(item: TranscriptItem) -> tuple[ActionButton | Note, ...]:
     """Return what can be done with a user's message."""
     return (
         *version_parts(item.version),
-        Button(Action.EDIT, Icon.EDIT, words.EDIT),
-        Button(Action.COPY_MESSAGE, Icon.COPY, commands.COPY),
+        ActionButton(RowAction.EDIT, Icon.EDIT, words.EDIT),
+        ActionButton(RowAction.COPY_MESSAGE, Icon.COPY, commands.COPY),
         _deleting(item, words.DELETE_FROM_HERE),
     )
 
 
-def _deleting(item: TranscriptItem, tip: str) -> Button:
+def _deleting(item: TranscriptItem, tip: str) -> ActionButton:
     """Grey while an answer is written: nothing beside it moves."""
-    return Button(Action.DELETE, Icon.TRASH, tip, item.can_delete)
+    return ActionButton(RowAction.DELETE, Icon.TRASH, tip, item.can_delete)
 
 
 def no_actions(look: Look) -> ActionsRow:
@@ -182,13 +182,17 @@ def no_actions(look: Look) -> ActionsRow:
     return ActionsRow(look, (), Side.LEFT)
 
 
-def version_parts(version: Version) -> tuple[Button | Note, ...]:
+def version_parts(version: Version) -> tuple[ActionButton | Note, ...]:
     """Return the switch between versions; nothing if there is one."""
     number, count = version.number, version.count
     if count < 2:
         return ()
-    back = Button(Action.PREVIOUS_VERSION, Icon.CHEVRON_LEFT, commands.PREVIOUS_VERSION, number > 1)
-    on = Button(Action.NEXT_VERSION, Icon.CHEVRON_RIGHT, commands.NEXT_VERSION, number < count)
+    back = ActionButton(
+        RowAction.PREVIOUS_VERSION, Icon.CHEVRON_LEFT, commands.PREVIOUS_VERSION, number > 1
+    )
+    on = ActionButton(
+        RowAction.NEXT_VERSION, Icon.CHEVRON_RIGHT, commands.NEXT_VERSION, number < count
+    )
     return (back, Note(f"{number} / {count}"), on)
 
 

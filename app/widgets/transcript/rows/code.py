@@ -20,11 +20,11 @@ from app.viewmodels.blocks import Block, CodeBlock
 from app.viewmodels.highlight import GrowingHighlighter, LinePieces, Piece, exact_pieces
 from app.viewmodels.lexers import Absent, LexerShelf
 from app.viewmodels.line_breaks import hanging, line_breaks
-from app.widgets.transcript.rows.code_header import CodeHeader, Heading
+from app.widgets.transcript.rows.code_header import CodeHeader, CodeHeading
 from app.widgets.transcript.rows.code_lines import CodeLines, cut_overlong
 from app.widgets.transcript.rows.flow import Range, TextFlow, piece_runs, within
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Hit, Idle, Paint, Row
+from app.widgets.transcript.rows.row import Hit, IdleResult, Paint, TranscriptRow
 from app.widgets.transcript.rows.sideways import SideScroll
 from app.words import transcript as words
 
@@ -53,31 +53,31 @@ class CodeColors:
             self._growing = GrowingHighlighter(language)
         self._growing.update(block.text)
 
-    def advance(self, block: CodeBlock) -> Idle:
+    def advance(self, block: CodeBlock) -> IdleResult:
         """Go on for some milliseconds."""
         if self.done:
-            return Idle.DONE
+            return IdleResult.DONE
         language = self._shelf.language(self._name)
         if isinstance(language, Absent):
             self.done = language is Absent.UNKNOWN
-            return Idle.DONE if self.done else Idle.WAITING
+            return IdleResult.DONE if self.done else IdleResult.WAITING
         if not block.closed:
             was_plain = self._growing is None
             self.grow(block)
-            return Idle.CHANGED if was_plain else Idle.DONE
+            return IdleResult.CHANGED if was_plain else IdleResult.DONE
         if self._lexing is None:
             self._lexing = exact_pieces(language, block.text)
         return self._lex()
 
-    def _lex(self) -> Idle:
+    def _lex(self) -> IdleResult:
         assert self._lexing is not None
         until = perf_counter() + IDLE_S
         for pieces in self._lexing:
             self._exact.append(pieces)
             if perf_counter() > until:
-                return Idle.CHANGED
+                return IdleResult.CHANGED
         self.done, self._growing, self._lexing = True, None, None
-        return Idle.CHANGED
+        return IdleResult.CHANGED
 
     def pieces(self, line: int, text: str) -> LinePieces:
         if self._growing is not None:
@@ -99,7 +99,7 @@ class _ShownLine:
         return self.indent + self.flow.x_at(position)
 
 
-class CodeRow(Row):
+class CodeRow(TranscriptRow):
     """One code block.
 
     wrapped has the places in the source of the blocks whose lines wrap. It outlives the row.
@@ -213,9 +213,9 @@ class CodeRow(Row):
         return True
 
     @override
-    def advance(self) -> Idle:
+    def advance(self) -> IdleResult:
         progress = self._colors.advance(self._code)
-        if progress is Idle.CHANGED:
+        if progress is IdleResult.CHANGED:
             self._shown.clear()
         return progress
 
@@ -253,10 +253,10 @@ class CodeRow(Row):
         return self._code.source.start in self._wrapped
 
     @property
-    def _heading(self) -> Heading:
+    def _heading(self) -> CodeHeading:
         offers_wrap = self._wraps or self._needed > self._width
         wraps = self._wraps if offers_wrap else None
-        return Heading(self._code.language, self._lines.num_hard, wraps)
+        return CodeHeading(self._code.language, self._lines.num_hard, wraps)
 
     def _take(self, block: CodeBlock) -> None:
         self._code = block

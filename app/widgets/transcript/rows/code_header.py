@@ -11,20 +11,20 @@ from typing_extensions import override
 from app.theme.icons import Icon
 from app.theme.tokens import Radius, Size, Space, TextStyle, Type
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Action, Hit, Paint, Target
+from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target
 from app.words import commands, transcript as words
 
 LONG_CODE = 20  # lines; longer blocks say how long
 _ICON = 15
 _GAP = Space.XL  # between buttons; half of it may be clicked
-_COPY = Target(Action.COPY_CODE)
-_SAVE = Target(Action.SAVE_CODE)
-_WRAP = Target(Action.TOGGLE_WRAP)
+_COPY = Target(RowAction.COPY_CODE)
+_SAVE = Target(RowAction.SAVE_CODE)
+_WRAP = Target(RowAction.TOGGLE_WRAP)
 _LABEL = TextStyle(Type.SMALL.size, Type.SMALL.line)
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class CodeHeading:
     """What there is to say of a block. wraps is None where no line is too wide."""
 
     language: str
@@ -38,7 +38,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class _Button:
+class _HeaderButton:
     """A word with an icon in the header, and where they may be clicked."""
 
     target: Target
@@ -59,11 +59,11 @@ class CodeHeader:
     def height(self) -> int:
         return self._look.px(Size.CODE_HEADER)
 
-    def hits(self, heading: Heading, width: int) -> list[Hit]:
+    def hits(self, heading: CodeHeading, width: int) -> list[Hit]:
         buttons = reversed(self._buttons(heading, width))
         return [Hit(one.target, one.rect, one.label, one.tip) for one in buttons]
 
-    def paint(self, paint: Paint, heading: Heading, width: int) -> None:
+    def paint(self, paint: Paint, heading: CodeHeading, width: int) -> None:
         painter, pad = paint.painter, self._look.px(Size.CODE_PAD)
         face = self._look.face(_LABEL)
         buttons = self._buttons(heading, width, copied=paint.confirmed == _COPY)
@@ -76,18 +76,20 @@ class CodeHeader:
         for button in buttons:
             self._paint_button(paint, button, baseline)
 
-    def _buttons(self, heading: Heading, width: int, *, copied: bool = False) -> list[_Button]:
+    def _buttons(
+        self, heading: CodeHeading, width: int, *, copied: bool = False
+    ) -> list[_HeaderButton]:
         """From the right. The others stay where they are while one says that it is done."""
         copy = (commands.COPIED, Icon.CHECK) if copied else (commands.COPY, Icon.COPY)
         right = width - self._look.px(Size.CODE_PAD) + self._look.px(_GAP) / 2
-        buttons = [_Button(_COPY, *copy, words.COPY_CODE, self._rect(right, copy[0]))]
+        buttons = [_HeaderButton(_COPY, *copy, words.COPY_CODE, self._rect(right, copy[0]))]
         rect = self._rect(self._rect(right, commands.COPY).left(), words.SAVE)
-        buttons.append(_Button(_SAVE, words.SAVE, Icon.DOWNLOAD, words.SAVE_TIP, rect))
+        buttons.append(_HeaderButton(_SAVE, words.SAVE, Icon.DOWNLOAD, words.SAVE_TIP, rect))
         if heading.wraps is not None:
             icon = Icon.CHECK if heading.wraps else Icon.WRAP
             tip = words.UNWRAP_TIP if heading.wraps else words.WRAP_TIP
             rect = self._rect(rect.left(), words.WRAP)
-            buttons.append(_Button(_WRAP, words.WRAP, icon, tip, rect, heading.wraps))
+            buttons.append(_HeaderButton(_WRAP, words.WRAP, icon, tip, rect, heading.wraps))
         return buttons
 
     def _rect(self, right: float, label: str) -> QRectF:
@@ -97,7 +99,7 @@ class CodeHeader:
         width = px(_ICON) + px(Space.XS) + metrics.horizontalAdvance(label) + px(_GAP)
         return QRectF(right - width, 2, width, self.height - 4)
 
-    def _paint_button(self, paint: Paint, button: _Button, baseline: float) -> None:
+    def _paint_button(self, paint: Paint, button: _HeaderButton, baseline: float) -> None:
         colors, painter, px = self._look.colors, paint.painter, self._look.px
         is_lit = button.is_on or button.target in (paint.hovered, paint.confirmed)
         ink = colors.text if is_lit else colors.secondary

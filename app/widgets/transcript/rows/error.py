@@ -11,17 +11,17 @@ from app.theme.tokens import Radius, Size, Space, Type
 from app.viewmodels.blocks import LINE_BREAK
 from app.widgets.transcript.rows.flow import TextFlow
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Action, Hit, Paint, Row, Target
+from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TranscriptRow
 from app.words import commands, problems, transcript as words
 from engine.types import Problem
 
 _ICON = 16
-_RETRY = Target(Action.RETRY)
-_DETAILS = Target(Action.TOGGLE_DETAILS)
-_COPY = Target(Action.COPY_DETAILS)
+_RETRY = Target(RowAction.RETRY)
+_DETAILS = Target(RowAction.TOGGLE_DETAILS)
+_COPY = Target(RowAction.COPY_DETAILS)
 
 
-class ErrorRow(Row):
+class ErrorRow(TranscriptRow):
     """What went wrong, why, what to do, Retry; where there are details, they can be opened and copied."""
 
     def __init__(self, look: Look, problem: Problem, *, is_open: bool) -> None:

@@ -62,7 +62,7 @@ def all_within(parts: Sequence[Range], start: int, length: int) -> list[Range]:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TextRun:
     """Characters [start, end) that look different, lead somewhere or lie on a box."""
 
     start: int
@@ -98,10 +98,10 @@ class _Band:
     baseline: float  # below the flow's top
 
 
-def piece_runs(look: Look, pieces: LinePieces) -> list[Run]:
+def piece_runs(look: Look, pieces: LinePieces) -> list[TextRun]:
     """Return the runs of a line of code."""
     return [
-        Run(piece.start, piece.start + piece.length, look.code_format(piece.ink))
+        TextRun(piece.start, piece.start + piece.length, look.code_format(piece.ink))
         for piece in pieces
     ]
 
@@ -116,7 +116,7 @@ class TextFlow:
         text: str,
         *,
         ink: str,
-        runs: Sequence[Run] = (),
+        runs: Sequence[TextRun] = (),
         insets: Sequence[Inset] = (),
     ) -> None:
         self.text = text
@@ -227,7 +227,7 @@ class TextFlow:
     @property
     def links(self) -> list[Link]:
         """All links, in the order of reading. One may have several runs."""
-        links: list[list[Run]] = []
+        links: list[list[TextRun]] = []
         for run in self._runs:
             before = links[-1][-1] if links else None
             if before is not None and (before.link, before.end) == (run.link, run.start):
@@ -259,7 +259,7 @@ class TextFlow:
         x = text.left() if self.is_rtl else text.right()
         return QPointF(x, band.baseline - self._face.baseline)
 
-    def _link(self, runs: Sequence[Run]) -> Link:
+    def _link(self, runs: Sequence[TextRun]) -> Link:
         start, end = runs[0].start, runs[-1].end
         rect = next(self._line_rects(start, end), QRectF())
         return Link(runs[0].link, self.text[start:end], rect)

@@ -7,15 +7,15 @@ from PySide6.QtGui import QColor
 from typing_extensions import override
 
 from app.theme.tokens import Space, TextStyle
-from app.viewmodels.blocks import LINE_BREAK, FormulaBlock, Mark, Span
+from app.viewmodels.blocks import LINE_BREAK, FormulaBlock, TextMark, TextSpan
 from app.viewmodels.typeset import Formula
 from app.widgets.transcript.rows.formula_shelf import Awaited, Drawing
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Paint, Row, TextRow
+from app.widgets.transcript.rows.row import Paint, TextRow, TranscriptRow
 from app.widgets.transcript.rows.sideways import SideScroll
 
 
-class FormulaRow(Row):
+class FormulaRow(TranscriptRow):
     """Its picture once that is there; till then, and where it can't be set, its source."""
 
     def __init__(self, look: Look, style: TextStyle, block: FormulaBlock, ink: str) -> None:
@@ -23,7 +23,7 @@ class FormulaRow(Row):
         self._style = style
         self._ink = ink
         self._formula = Formula(block.latex, display=True)
-        source = Span(block.latex.replace("\n", LINE_BREAK), Mark.CODE)
+        source = TextSpan(block.latex.replace("\n", LINE_BREAK), TextMark.CODE)
         self._source = TextRow(look, style, (source,), ink)
         self._scroll = SideScroll(look)
         self._drawing: Drawing | None = None

@@ -11,7 +11,7 @@ from app.theme.tokens import Space, Type
 from app.viewmodels.blocks import Block, Frame, FrameKind, TextBlock
 from app.widgets.transcript.rows.flow import Range
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Hit, Idle, Paint, Row
+from app.widgets.transcript.rows.row import Hit, IdleResult, Paint, TranscriptRow
 
 _BAR = 3
 _BULLET = 5
@@ -22,10 +22,12 @@ _RTL_MARK = "\u200f"  # around a number with its point: sets it on the other sid
 _ITEMS = frozenset({FrameKind.BULLET, FrameKind.NUMBER, FrameKind.TASK})
 
 
-class FramedRow(Row):
+class FramedRow(TranscriptRow):
     """A row with the bars of its quotes and the markers of its list items."""
 
-    def __init__(self, look: Look, inner: Row, frames: tuple[Frame, ...], joined: int) -> None:
+    def __init__(
+        self, look: Look, inner: TranscriptRow, frames: tuple[Frame, ...], joined: int
+    ) -> None:
         self.inner = inner
         self._look = look
         self._frames = frames
@@ -123,7 +125,7 @@ class FramedRow(Row):
         return self.inner.update(block)
 
     @override
-    def advance(self) -> Idle:
+    def advance(self) -> IdleResult:
         return self.inner.advance()
 
     @override

@@ -13,15 +13,15 @@ from app.theme.tokens import Size, Space, Type
 from app.viewmodels.state_line import StateKind, StateLine
 from app.widgets.transcript.rows.actions import ActionsRow
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Action, Hit, Paint, Row, Target
+from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TranscriptRow
 from app.words import commands
 
 _BAR = 3
 _DOT = " · "
-_STOP = Target(Action.STOP)
+_STOP = Target(RowAction.STOP)
 
 
-class StateRow(Row):
+class StateRow(TranscriptRow):
     """What was done with the conversation's state, or what the answer waits for."""
 
     def __init__(self, look: Look, line: StateLine) -> None:
@@ -66,7 +66,7 @@ class StateRow(Row):
         hits: list[Hit] = []
         if self._line.details or self._text != self._line.text:
             said = QRectF(0, 0, self._metrics.horizontalAdvance(self._text), self._face.line)
-            hits.append(Hit(Target(Action.EXPLAIN), said, tip=self._line.explained))
+            hits.append(Hit(Target(RowAction.EXPLAIN), said, tip=self._line.explained))
         if self.can_stop:
             hits.append(Hit(_STOP, self._stop_rect(), commands.STOP))
         return hits
@@ -104,7 +104,7 @@ class StateRow(Row):
                 return colors.must_read.ink
 
 
-class GapRow(Row):
+class GapRow(TranscriptRow):
     """Both, side by side.
 
     It stays the same row while the line changes: a click that has begun on Stop is one.
@@ -152,7 +152,7 @@ class GapRow(Row):
         ]
 
 
-def _paint_at(y: float, row: Row, paint: Paint) -> None:
+def _paint_at(y: float, row: TranscriptRow, paint: Paint) -> None:
     paint.painter.translate(0, y)
     row.paint(paint)
     paint.painter.translate(0, -y)

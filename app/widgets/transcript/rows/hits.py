@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 from app.viewmodels.find import Wanted, folded
 from app.widgets.transcript.rows.flow import Range
-from app.widgets.transcript.rows.row import Row
+from app.widgets.transcript.rows.row import TranscriptRow
 
 
 class Hits:
@@ -15,7 +15,7 @@ class Hits:
 
     def __init__(self) -> None:
         self._wanted: Wanted | None = None
-        self._known: WeakKeyDictionary[Row, tuple[str, list[Range]]] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[TranscriptRow, tuple[str, list[Range]]] = WeakKeyDictionary()
 
     @property
     def wanted(self) -> Wanted | None:
@@ -27,7 +27,7 @@ class Hits:
         self._wanted = wanted
         self._known.clear()
 
-    def within(self, row: Row) -> Sequence[Range]:
+    def within(self, row: TranscriptRow) -> Sequence[Range]:
         """In order."""
         if self._wanted is None:
             return ()

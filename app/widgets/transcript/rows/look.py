@@ -11,7 +11,7 @@ from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QLinearGradient,
 
 from app.theme.palette import Theme
 from app.theme.tokens import Colors, Size, Space, TextStyle, Type
-from app.viewmodels.blocks import Mark
+from app.viewmodels.blocks import TextMark
 from app.viewmodels.highlight import Ink
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
 
@@ -45,7 +45,7 @@ class Look:
         self.zoom = zoom
         self._fonts = theme.fonts
         self._faces: dict[TextStyle, Face] = {}
-        self._formats: dict[tuple[TextStyle, Mark, bool], QTextCharFormat] = {}
+        self._formats: dict[tuple[TextStyle, TextMark, bool], QTextCharFormat] = {}
         self._ink_formats: dict[str, QTextCharFormat] = {}
         self._fades: dict[str, QBrush] = {}
         self.body = self.face(Type.BODY)  # asked for by every message
@@ -73,7 +73,7 @@ class Look:
         """Return the style of a text block; level 0 is body text."""
         return Type.BODY if level == 0 else _HEADINGS[min(level, len(_HEADINGS)) - 1]
 
-    def span_format(self, style: TextStyle, marks: Mark, *, link: bool) -> QTextCharFormat:
+    def span_format(self, style: TextStyle, marks: TextMark, *, link: bool) -> QTextCharFormat:
         """Return how a span differs from the text around it."""
         key = (style, marks, link)
         made = self._formats.get(key)
@@ -117,18 +117,18 @@ class Look:
         }
         return self.ink_format(inks[ink])
 
-    def _make_format(self, style: TextStyle, marks: Mark, *, link: bool) -> QTextCharFormat:
+    def _make_format(self, style: TextStyle, marks: TextMark, *, link: bool) -> QTextCharFormat:
         font = QFont(self.face(style).font)
-        if Mark.BOLD in marks:
+        if TextMark.BOLD in marks:
             font.setWeight(QFont.Weight(_BOLD))
-        if Mark.ITALIC in marks:
+        if TextMark.ITALIC in marks:
             font.setItalic(True)
-        if Mark.CODE in marks:
+        if TextMark.CODE in marks:
             font.setFamily(self._fonts.code)
             font.setPixelSize(max(1, round(style.size * self.zoom * _CODE_SCALE)))
         made = QTextCharFormat()
         made.setFont(font)
-        made.setFontStrikeOut(Mark.STRIKE in marks)
+        made.setFontStrikeOut(TextMark.STRIKE in marks)
         if link:
             made.setForeground(QColor(self.colors.link))
             made.setFontUnderline(True)

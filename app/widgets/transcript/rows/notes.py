@@ -14,10 +14,10 @@ from typing_extensions import override
 from app.theme.icons import Icon
 from app.theme.tokens import Size, Space, Type
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Action, Hit, Paint, Row, Target
+from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TranscriptRow
 from app.words import commands
 
-_CONTINUE = Target(Action.CONTINUE)
+_CONTINUE = Target(RowAction.CONTINUE)
 _ICON = 16
 
 
@@ -30,7 +30,7 @@ class PillContent:
     aside: str = ""
 
 
-class PillRow(Row):
+class PillRow(TranscriptRow):
     """A small rounded button with a chevron, and a line of text beside it."""
 
     def __init__(self, look: Look, target: Target, content: PillContent) -> None:
@@ -78,7 +78,7 @@ class PillRow(Row):
         return QRectF(0, 0, width, look.px(Size.THINKING_PILL))
 
 
-class LinkRow(Row):
+class LinkRow(TranscriptRow):
     """A line of small text that does something: unfold a long message."""
 
     def __init__(self, look: Look, target: Target, label: str) -> None:
@@ -108,7 +108,7 @@ class LinkRow(Row):
         return QRectF(0, 0, self.natural_width, self._look.px(Size.CONTROL_MINI))
 
 
-class CutRow(Row):
+class CutRow(TranscriptRow):
     """Says why an answer ends before its end, and offers to go on with it."""
 
     def __init__(self, look: Look, why: str, *, can_continue: bool) -> None:

@@ -16,7 +16,7 @@ from PySide6.QtGui import QColor, QPainter
 from typing_extensions import override
 
 from app.theme.tokens import Space, TextStyle
-from app.viewmodels.blocks import LINE_BREAK, Block, Source, Span
+from app.viewmodels.blocks import LINE_BREAK, Block, SourceRange, TextSpan
 from app.widgets.transcript.rows.flow import Link, Range, TextFlow, all_within, within
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.spans import SpanText
@@ -27,7 +27,7 @@ CARET_WIDTH = 9
 CARET_HEIGHT = 18
 
 
-class Action(Enum):
+class RowAction(Enum):
     """What a click can do."""
 
     COPY_MESSAGE = auto()
@@ -50,7 +50,7 @@ class Action(Enum):
     EXPLAIN = auto()  # the tooltip says it all
 
 
-class Idle(Enum):
+class IdleResult(Enum):
     """What a row did with idle time."""
 
     DONE = auto()  # nothing is left to do
@@ -62,7 +62,7 @@ class Idle(Enum):
 class Target:
     """Something in a row that a click acts on."""
 
-    action: Action
+    action: RowAction
     link: str = ""
 
 
@@ -92,7 +92,9 @@ class Paint:
     hovered: Target | None = None
     confirmed: Target | None = None  # was just clicked and says so
     actions_shown: bool = True
-    unfinished: dict[Row, None] = field(default_factory=dict["Row", None])  # want idle time
+    unfinished: dict[TranscriptRow, None] = field(
+        default_factory=dict["TranscriptRow", None]
+    )  # want idle time
 
     def within(self, start: int, length: int) -> tuple[Range | None, list[Range]]:
         """What is selected and what is found of the characters from start on, counted from there."""
@@ -100,13 +102,13 @@ class Paint:
         return selected, all_within(self.found, start, length)
 
 
-class Row:
+class TranscriptRow:
     """The least row: no text, nothing to click."""
 
     gap: int = 0  # empty pixels above
     height: int = 0  # as measured, or estimated
     width: int = -1  # that it was measured at
-    source: Source | None = None  # where its text comes from, if all of it comes from there
+    source: SourceRange | None = None  # where its text comes from, if all of it comes from there
     num_lines: int = 1  # of text, once measured
     natural_width: float = 0.0  # the width it needs, once measured
     is_rtl: bool = False  # it stands at the right, once measured
@@ -177,9 +179,9 @@ class Row:
         """Take a longer version of the same block; False if a new row must be made."""
         return False
 
-    def advance(self) -> Idle:
+    def advance(self) -> IdleResult:
         """Use a few idle milliseconds."""
-        return Idle.DONE
+        return IdleResult.DONE
 
     def reveal(self, part: Range) -> None:
         """Scroll the content sideways to where a part of the text is."""
@@ -197,12 +199,12 @@ class LayoutCache:
 
     def __init__(self, size: int = MAX_LAYOUTS) -> None:
         self._size = size
-        self._rows: OrderedDict[Row, None] = OrderedDict()
+        self._rows: OrderedDict[TranscriptRow, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def touch(self, row: Row) -> None:
+    def touch(self, row: TranscriptRow) -> None:
         self._rows[row] = None
         self._rows.move_to_end(row)
         if len(self._rows) > self._size:
@@ -212,10 +214,10 @@ class LayoutCache:
         self._rows.clear()
 
 
-class TextRow(Row):
+class TextRow(TranscriptRow):
     """A paragraph, a heading, or part of a very long paragraph."""
 
-    def __init__(self, look: Look, style: TextStyle, spans: Sequence[Span], ink: str) -> None:
+    def __init__(self, look: Look, style: TextStyle, spans: Sequence[TextSpan], ink: str) -> None:
         self._look = look
         self._style = style
         self._spans = spans
@@ -307,10 +309,10 @@ class TextRow(Row):
 
 def link_hit(link: Link) -> Hit:
     """What a click on a link acts on."""
-    return Hit(Target(Action.OPEN_LINK, link.address), link.rect, link.text, link.address)
+    return Hit(Target(RowAction.OPEN_LINK, link.address), link.rect, link.text, link.address)
 
 
-class RuleRow(Row):
+class RuleRow(TranscriptRow):
     """A thematic break."""
 
     def __init__(self, look: Look) -> None:
@@ -329,7 +331,7 @@ class RuleRow(Row):
         paint.painter.fillRect(QRectF(0, y, self._width, 1), QColor(self._look.colors.hairline))
 
 
-def paint_caret(painter: QPainter, look: Look, row: Row) -> None:
+def paint_caret(painter: QPainter, look: Look, row: TranscriptRow) -> None:
     """Paint the mark that text is still coming: 2 px after the last glyph of a row."""
     width, height, end = look.px(CARET_WIDTH), look.px(CARET_HEIGHT), row.end_rect()
     x = end.x() - Space.HAIR - width if row.is_rtl else end.x() + Space.HAIR

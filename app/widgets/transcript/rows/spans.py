@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from app.theme.tokens import TextStyle
-from app.viewmodels.blocks import LINE_BREAK, Mark, Span
+from app.viewmodels.blocks import LINE_BREAK, TextMark, TextSpan
 from app.viewmodels.typeset import Formula
-from app.widgets.transcript.rows.flow import Inset, Range, Run, TextFlow
+from app.widgets.transcript.rows.flow import Inset, Range, TextFlow, TextRun
 from app.widgets.transcript.rows.formula_shelf import Awaited, Drawing
 from app.widgets.transcript.rows.look import Look
 
@@ -19,11 +19,11 @@ class SpanText:
     it can't be set, it is shown as code.
     """
 
-    def __init__(self, look: Look, style: TextStyle, spans: Iterable[Span]) -> None:
+    def __init__(self, look: Look, style: TextStyle, spans: Iterable[TextSpan]) -> None:
         self.text = ""
         self._look = look
         self._style = style
-        self._runs: list[Run] = []
+        self._runs: list[TextRun] = []
         self._insets: list[Inset] = []
         self._formulas: list[tuple[Range, Formula]] = []
         self._awaited = Awaited(look.formulas)
@@ -60,19 +60,21 @@ class SpanText:
                 start = place.end
         return "".join([*pieces, self.text[start : part.end]]).replace(LINE_BREAK, "\n")
 
-    def _add(self, span: Span) -> None:
+    def _add(self, span: TextSpan) -> None:
         start = len(self.text)
         self.text += span.text
         place = Range(start, len(self.text))
         marks = span.marks
-        if Mark.FORMULA in marks:
+        if TextMark.FORMULA in marks:
             formula = Formula.of(span)
             self._formulas.append((place, formula))
             engraving = self._awaited.find(formula)
-            marks = Mark.CODE if engraving is None else Mark.NONE
+            marks = TextMark.CODE if engraving is None else TextMark.NONE
             if engraving is not None:
                 drawing = Drawing(engraving, self._style.size * self._look.zoom)
                 self._insets.append(Inset(place, drawing))
         if marks or span.link:
             made = self._look.span_format(self._style, marks, link=bool(span.link))
-            self._runs.append(Run(place.start, place.end, made, span.link, Mark.CODE in marks))
+            self._runs.append(
+                TextRun(place.start, place.end, made, span.link, TextMark.CODE in marks)
+            )

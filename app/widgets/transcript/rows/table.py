@@ -14,12 +14,12 @@ from PySide6.QtGui import QColor, QFontMetricsF
 from typing_extensions import override
 
 from app.theme.tokens import Space, TextStyle, Type
-from app.viewmodels.blocks import Align, Cell, Mark, TableBlock
+from app.viewmodels.blocks import Align, Cell, TableBlock, TextMark
 from app.viewmodels.typeset import Formula
 from app.widgets.transcript.rows.flow import Range, TextFlow
 from app.widgets.transcript.rows.formula_shelf import Awaited
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Hit, Paint, Row, link_hit
+from app.widgets.transcript.rows.row import Hit, Paint, TranscriptRow, link_hit
 from app.widgets.transcript.rows.sideways import SideScroll
 from app.widgets.transcript.rows.spans import SpanText
 
@@ -55,7 +55,7 @@ class TableColumns:
             for row in block.rows
             for cell in row
             for span in cell.spans
-            if Mark.FORMULA in span.marks
+            if TextMark.FORMULA in span.marks
         ]
         self._block = block
         self._natural: list[int] = []
@@ -91,7 +91,7 @@ class TableColumns:
         return 1 + round(max(self._cell_width(cell) for cell in cells) * _SLACK)
 
     def _cell_width(self, cell: Cell) -> float:
-        if any(Mark.FORMULA in span.marks for span in cell.spans):
+        if any(TextMark.FORMULA in span.marks for span in cell.spans):
             flow = SpanText(self.look, _HEADER, cell.spans).flow(self.look.colors.text)
             flow.wrap(None)
             return flow.natural_width
@@ -99,7 +99,7 @@ class TableColumns:
         return metrics.horizontalAdvance(cell.text[:_WIDTH_TEXT])
 
 
-class TableRow(Row):
+class TableRow(TranscriptRow):
     """Some rows of a table; the first ones with the header."""
 
     def __init__(
