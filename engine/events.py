@@ -22,26 +22,20 @@ from engine.types import (
 )
 
 
-class Command:
-    """Something that the engine is asked to do."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True, slots=True)
-class LoadModel(Command):
+class LoadModel:
     """Load the model folder at path; a loaded model is unloaded first."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
-class UnloadModel(Command):
+class UnloadModel:
     """Drop the model and all cached state."""
 
 
 @dataclass(frozen=True, slots=True)
-class Submit(Command):
+class Submit:
     """Queue a request. submitted_at is time.perf_counter() of the sender."""
 
     request: Request
@@ -49,21 +43,21 @@ class Submit(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel(Command):
+class Cancel:
     """Stop a waiting or running request; what it has committed is kept."""
 
     request_id: RequestId
 
 
 @dataclass(frozen=True, slots=True)
-class Forget(Command):
+class Forget:
     """Drop a conversation's cached state, never its messages."""
 
     conversation_id: ConversationId
 
 
 @dataclass(frozen=True, slots=True)
-class Pin(Command):
+class Pin:
     """Keep a conversation's state (or no longer): it is given up after everything unpinned."""
 
     conversation_id: ConversationId
@@ -71,14 +65,14 @@ class Pin(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class Show(Command):
+class Show:
     """Which conversation the person looks at; idle work for it comes first."""
 
     conversation_id: ConversationId | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadAhead(Command):
+class ReadAhead:
     """Read ahead for a conversation while idle; a newer one for it takes the older one's place.
 
     messages end with a reply (what the next turn's prompt will begin with is read), or with a user
@@ -94,14 +88,14 @@ class ReadAhead(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class SetIdleWork(Command):
+class SetIdleWork:
     """Switch idle work on or off; what is running stops within one prefill chunk."""
 
     enabled: bool
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitIdle(Command):
+class AwaitIdle:
     """Ask for IdleReached once nothing waits, runs or is left to be read ahead."""
 
 
@@ -114,14 +108,14 @@ class EvictWhat(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Evict(Command):
+class Evict:
     """Give up cached state now (benchmarks, memory pressure)."""
 
     what: EvictWhat
 
 
 @dataclass(frozen=True, slots=True)
-class Verify(Command):
+class Verify:
     """Hold a finished request (record_logits) to a naive run of the bare model.
 
     messages are those that a person sees, in the order of the branch.
@@ -132,13 +126,18 @@ class Verify(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class ReportStatistics(Command):
+class ReportStatistics:
     """Ask for a StatisticsReported event."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shutdown(Command):
+class Shutdown:
     """End the engine thread."""
+
+
+CacheCommand = Forget | Pin | Evict | ReportStatistics
+IdleCommand = Show | ReadAhead | SetIdleWork | AwaitIdle
+Command = LoadModel | UnloadModel | Submit | Cancel | Verify | Shutdown | CacheCommand | IdleCommand
 
 
 class LoadStage(StrEnum):
@@ -148,14 +147,8 @@ class LoadStage(StrEnum):
     READING = "reading"  # the weights
 
 
-class Event:
-    """Something that happened on the engine thread."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True, slots=True)
-class ModelLoading(Event):
+class ModelLoading:
     """Loading goes on. fraction is 0 to 1."""
 
     path: str
@@ -166,14 +159,14 @@ class ModelLoading(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelLoaded(Event):
+class ModelLoaded:
     """The model answers from now on."""
 
     facts: ModelFacts
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFailed(Event):
+class ModelFailed:
     """The model could not be loaded."""
 
     path: str
@@ -181,12 +174,12 @@ class ModelFailed(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelUnloaded(Event):
+class ModelUnloaded:
     """No model is loaded any more."""
 
 
 @dataclass(frozen=True, slots=True)
-class RequestQueued(Event):
+class RequestQueued:
     """The request waits; ahead is the number of requests before it."""
 
     request_id: RequestId
@@ -194,7 +187,7 @@ class RequestQueued(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class RequestStarted(Event):
+class RequestStarted:
     """State is restored; plan says what is left to feed."""
 
     request_id: RequestId
@@ -203,7 +196,7 @@ class RequestStarted(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class PrefillProgress(Event):
+class PrefillProgress:
     """done of total fed tokens are processed; eta_s is the time left, None until it is known."""
 
     request_id: RequestId
@@ -213,7 +206,7 @@ class PrefillProgress(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class TextDelta(Event):
+class TextDelta:
     """More text of a reply. num_tokens counts the reply's tokens so far, this delta included."""
 
     request_id: RequestId
@@ -223,7 +216,7 @@ class TextDelta(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class RequestFinished(Event):
+class RequestFinished:
     """The reply is complete, or stopped and kept. Of one that went on, all of it is told."""
 
     request_id: RequestId
@@ -241,7 +234,7 @@ class RequestFinished(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class RequestFailed(Event):
+class RequestFailed:
     """The request ended without a usable reply; other requests are not touched."""
 
     request_id: RequestId
@@ -257,7 +250,7 @@ class IdleKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class IdleWorking(Event):
+class IdleWorking:
     """Idle work goes on: done of total tokens are fed."""
 
     conversation_id: ConversationId | None
@@ -267,17 +260,17 @@ class IdleWorking(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class IdleStopped(Event):
+class IdleStopped:
     """No idle work is running any more."""
 
 
 @dataclass(frozen=True, slots=True)
-class IdleReached(Event):
+class IdleReached:
     """The answer to AwaitIdle."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verified(Event):
+class Verified:
     """The answer to Verify."""
 
     request_id: RequestId
@@ -285,7 +278,15 @@ class Verified(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class StatisticsReported(Event):
+class StatisticsReported:
     """The answer to ReportStatistics and Evict."""
 
     statistics: CacheStatistics
+
+
+ModelEvent = ModelLoading | ModelLoaded | ModelFailed | ModelUnloaded
+RequestEvent = (
+    RequestQueued | RequestStarted | PrefillProgress | TextDelta | RequestFinished | RequestFailed
+)
+IdleEvent = IdleWorking | IdleStopped | IdleReached
+Event = ModelEvent | RequestEvent | IdleEvent | Verified | StatisticsReported

@@ -94,8 +94,8 @@ class MemoryWatch:
         self._clock = clock
         self._next_look = clock() + config.memory_check_s
 
-    def mind(self, cache: _Budgeted) -> None:
-        """Give the cache another budget, if it is time to look and there is one."""
+    def adjust_budget(self, cache: _Budgeted) -> None:
+        """Change the budget of the cache, if it is time to check and it differs."""
         now = self._clock()
         if now < self._next_look:
             return

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 from engine.types import ConversationId, Request
 
 
-class Asked(Protocol):
+class ScheduledRequest(Protocol):
     """A request, waiting or running, in the order in which they came."""
 
     @property
@@ -24,7 +24,7 @@ class Asked(Protocol):
 _NUM_RECENT = 8  # steps by which the next is judged
 _SHARE = 0.85  # of the gap: the rest is for what takes longer than it did
 
-A = TypeVar("A", bound=Asked)
+R = TypeVar("R", bound=ScheduledRequest)
 
 
 class Scheduler:
@@ -42,13 +42,16 @@ class Scheduler:
         self._decode_s = deque[float](maxlen=_NUM_RECENT)
         self.shown: ConversationId | None = None
 
-    def order(self, asked: Iterable[A]) -> list[A]:
+    def order(self, asked: Iterable[R]) -> list[R]:
         """Who comes first, first."""
         return sorted(asked, key=lambda one: one.request.conversation_id != self.shown)
 
     def next_to_start(
-        self, waiting: Sequence[A], running: Sequence[Asked], reading: Collection[Asked]
-    ) -> A | None:
+        self,
+        waiting: Sequence[R],
+        running: Sequence[ScheduledRequest],
+        reading: Collection[ScheduledRequest],
+    ) -> R | None:
         """Which of the waiting may start now.
 
         A conversation has one answer at a time: its live caches are one.
@@ -77,6 +80,6 @@ class Scheduler:
             return gap_s
         return max(median(self._decode_s) / 3, gap_s - max(self._decode_s))
 
-    def _is_before(self, one: Asked, other: Asked) -> bool:
+    def _is_before(self, one: ScheduledRequest, other: ScheduledRequest) -> bool:
         shown = self.shown
         return one.request.conversation_id == shown != other.request.conversation_id

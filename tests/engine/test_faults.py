@@ -71,7 +71,7 @@ PLACES = {
     "capture": Place(prefix_cache, "capture"),
     "evaluation": Place(kv, "evaluate", OUT_OF_MEMORY),
     "copying out": Place(kv, "copy_range"),
-    "writing back": Place(kv, "append"),
+    "writing back": Place(kv, "append_slices"),
     "making room": Place(kv, "reserve"),
     "publishing": Place(lending, "_attach"),
     "template": Place(JinjaRenderer, "render", TemplateError("No such role.")),
