@@ -58,7 +58,7 @@ class Forget:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """Keep a conversation's state (or no longer): it is given up after everything unpinned."""
+    """Pin or unpin a conversation: pinned state is evicted after everything unpinned."""
 
     conversation_id: ConversationId
     pinned: bool
@@ -66,18 +66,18 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """Which conversation the person looks at; idle work for it comes first."""
+    """Name the conversation on show. Its requests and idle work come first."""
 
     conversation_id: ConversationId | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAhead:
-    """Read ahead for a conversation while idle; a newer one for it takes the older one's place.
+    """Read ahead for a conversation while idle. Replaces an earlier command for that conversation.
 
-    messages end with a reply (what the next turn's prompt will begin with is read), or with a user
-    message that is still being typed (is_draft: read as far as further typing can't change it).
-    Without any nothing is to be read ahead any more.
+    messages end with a reply (the beginning of the next turn's prompt is read), or with a user message
+    that is still being typed (is_draft: it is read as far as further typing cannot change it). Empty
+    messages cancel the earlier command.
     """
 
     conversation_id: ConversationId
@@ -100,7 +100,7 @@ class AwaitIdle:
 
 
 class EvictWhat(StrEnum):
-    """Which part of the prefix cache to give up."""
+    """A part of the prefix cache that can be evicted."""
 
     HOT = "hot"
     SNAPSHOTS = "snapshots"
@@ -109,16 +109,16 @@ class EvictWhat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Give up cached state now (benchmarks, memory pressure)."""
+    """Evict cached state now. The command line and benchmarks send it."""
 
     what: EvictWhat
 
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """Hold a finished request (record_logits) to a naive run of the bare model.
+    """Compare a finished request (record_logits) with a naive run of the bare model.
 
-    messages are those that a person sees, in the order of the branch.
+    messages are the visible ones, in the order of the branch.
     """
 
     request_id: RequestId
@@ -141,7 +141,7 @@ Command = LoadModel | UnloadModel | Submit | Cancel | Verify | Shutdown | CacheC
 
 
 class LoadStage(StrEnum):
-    """What loading a model is doing."""
+    """A stage of loading a model."""
 
     IMPORTING = "importing"  # the libraries
     READING = "reading"  # the weights
@@ -149,7 +149,7 @@ class LoadStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelLoading:
-    """Loading goes on. fraction is 0 to 1."""
+    """Progress of loading a model. fraction is 0 to 1."""
 
     path: str
     stage: LoadStage
@@ -217,7 +217,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class RequestFinished:
-    """The reply is complete, or stopped and kept. Of one that went on, all of it is told."""
+    """The reply is complete, or stopped and kept. A continued reply is reported whole."""
 
     request_id: RequestId
     reason: FinishReason
@@ -229,7 +229,7 @@ class RequestFinished:
 
     @property
     def output_ids(self) -> tuple[int, ...]:
-        """What this request wrote of the reply."""
+        """Ids that this request generated; a continued reply has earlier ones."""
         return self.reply.token_ids[self.reply.num_tokens - self.usage.output_tokens :]
 
 
@@ -242,16 +242,16 @@ class RequestFailed:
 
 
 class IdleKind(StrEnum):
-    """What the engine does while nobody waits."""
+    """A kind of idle work."""
 
     READ_AHEAD = "read_ahead"  # the beginning of a conversation's next prompt
     DRAFT = "draft"  # a message that is still being typed
-    AUDIT = "audit"  # a stored point is computed anew and compared
+    AUDIT = "audit"  # a resume point is recomputed and compared
 
 
 @dataclass(frozen=True, slots=True)
 class IdleWorking:
-    """Idle work goes on: done of total tokens are fed."""
+    """Progress of idle work: done of total tokens are fed."""
 
     conversation_id: ConversationId | None
     kind: IdleKind

@@ -1,6 +1,6 @@
-"""What the engine does while nobody waits: what comes first, when it stops, what it says.
+"""Work done while no request waits or runs: its order, when it stops, the events about it.
 
-Engine thread, but no mlx: jobs are made by who owns the model (runner/).
+Engine thread, but no mlx: runner/ makes the jobs.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Who has not come back while this many other conversations went on can wait as well.
+# A task that this many newer ones have overtaken is for a conversation that was left long ago.
 _MAX_TASKS = 32
 
 
 class IdleJob(Protocol):
-    """Work in bounded pieces, to be given up between any two of them. done of total tokens are fed."""
+    """Work in bounded pieces, which can stop between any two. done of total tokens are fed."""
 
     @property
     def conversation_id(self) -> ConversationId | None: ...
@@ -49,11 +49,11 @@ class IdleJob(Protocol):
     def total(self) -> int: ...
 
     def step(self) -> bool:
-        """One piece. False once nothing is left to do or to hold."""
+        """Do one piece. False once nothing is left to do."""
         ...
 
     def stop(self) -> None:
-        """Put away what is done; nothing more comes."""
+        """Keep what is done and end the job."""
         ...
 
 
@@ -61,19 +61,19 @@ class IdleWorker(Protocol):
     """Makes jobs for the model that is loaded."""
 
     def read_ahead(self, task: ReadAhead, *, displaces: bool) -> IdleJob | None:
-        """None if all of it is there, or if there is no room.
+        """Return a job, None if all of the prompt is cached or there is no room.
 
-        displaces: what matters less than this conversation may make room.
+        displaces: less valuable state may be evicted to make room.
         """
         ...
 
     def audit(self) -> IdleJob | None:
-        """Check a stored point; None if there is none."""
+        """Return a job that checks a resume point, None if there is none."""
         ...
 
 
 class IdleQueue:
-    """What is to be read ahead: one task a conversation, the newest."""
+    """Read-ahead tasks: the newest of each conversation."""
 
     def __init__(self) -> None:
         self._tasks: dict[ConversationId, ReadAhead] = {}
@@ -91,7 +91,7 @@ class IdleQueue:
         self._tasks.clear()
 
     def first(self, shown: ConversationId | None, *, on_battery: bool) -> ReadAhead | None:
-        """The shown conversation's task, else the newest; on battery no other and no draft."""
+        """Return the shown conversation's task, else the newest; on battery only the shown one's, no draft."""
         task = self._tasks.get(shown) if shown is not None else None
         if on_battery:
             return None if task is None or task.is_draft else task
@@ -99,7 +99,7 @@ class IdleQueue:
 
 
 class Idler:
-    """Runs one idle job at a time. It is asked for a step whenever no request waits or runs."""
+    """Runs one idle job at a time. The loop calls step while no request waits or runs."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class Idler:
         self._queue.queue_read_ahead(task)
 
     def pause(self) -> None:
-        """Something else comes first. What is fed stays; the rest waits in the queue."""
+        """Stop the job because something else comes first. Fed tokens are kept; the rest is queued again."""
         self._has_worked = True
         if self._task is not None:
             self._queue.queue_read_ahead(self._task)
@@ -169,18 +169,18 @@ class Idler:
         self._report_stopped()
 
     def drop(self, conversation_id: ConversationId) -> None:
-        """Read nothing ahead for a conversation any more."""
+        """Cancel the read-ahead for a conversation."""
         self._queue.drop(conversation_id)
         self._end_job_of(conversation_id)
 
     def clear(self) -> None:
-        """Read nothing ahead any more."""
+        """Cancel all read-ahead."""
         self._queue.clear()
         self._end_job()
         self._report_stopped()
 
     def step(self) -> bool:
-        """One piece of idle work. False if there was none."""
+        """Do one piece of idle work. False if there was none."""
         task = self._next()
         if self._job is not None and self._is_spared(self._job):
             self.pause()
@@ -189,7 +189,7 @@ class Idler:
                 return self._report_stopped() or self._report_reached() or self._start_audit()
             self._start(task)
         elif task is not None and (self._task is None or task.conversation_id == self._shown):
-            # Reading comes before an audit, what the person looks at before what is being read.
+            # A read-ahead comes before an audit; the shown conversation before others.
             self.pause()
         else:
             self._advance(self._job)
@@ -201,7 +201,7 @@ class Idler:
         return self._queue.first(self._shown, on_battery=self._on_battery())
 
     def _is_spared(self, job: IdleJob) -> bool:
-        """Whether a job that was begun on mains is none for the battery."""
+        """Return whether a job that was started on mains power must not run on battery."""
         is_for_shown = job.kind is IdleKind.READ_AHEAD and job.conversation_id == self._shown
         return not is_for_shown and self._on_battery()
 
@@ -216,7 +216,7 @@ class Idler:
             self._report_working(self._job)
 
     def _is_audit_due(self) -> bool:
-        """Now and then, after other work: an engine that is left alone stays so."""
+        """Return whether it is time for an audit. Without other work since the last one none is due."""
         may_work = self._enabled and self.worker is not None and not self._on_battery()
         return (
             may_work
