@@ -59,7 +59,7 @@ def open_window(
     origin = SystemOrigin()
     core = Core(make_seams(paths, options, loaded.settings, origin))
     window = MainWindow(theme, core, origin)
-    catch_unexpected(window.say_problem)
+    catch_unexpected(window.show_problem)
     window.painted.connect(garbage.spare_all)
     window.painted.connect(partial(core.opening.open, options.files))
     window.painted.connect(core.start)
@@ -72,9 +72,9 @@ def open_window(
     core.open()
     window.show()
     if loaded.problem is not None:
-        window.say_problem(loaded.problem)
+        window.show_problem(loaded.problem)
     if last_crash is not None:
-        window.pane.app_notice.say_crash(last_crash)
+        window.pane.app_notice.show_crash(last_crash)
     signals = QuitSignals()
     signals.received.connect(lambda: app.exit(0))  # asks nobody
     callers = listener and Callers(listener)

@@ -22,26 +22,20 @@ from engine.types import (
 )
 
 
-class Command:
-    """Something that the engine is asked to do."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True, slots=True)
-class LoadModel(Command):
+class LoadModel:
     """Load the model folder at path; a loaded model is unloaded first."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
-class UnloadModel(Command):
+class UnloadModel:
     """Drop the model and all cached state."""
 
 
 @dataclass(frozen=True, slots=True)
-class Submit(Command):
+class Submit:
     """Queue a request. submitted_at is time.perf_counter() of the sender."""
 
     request: Request
@@ -49,41 +43,41 @@ class Submit(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel(Command):
+class Cancel:
     """Stop a waiting or running request; what it has committed is kept."""
 
     request_id: RequestId
 
 
 @dataclass(frozen=True, slots=True)
-class Forget(Command):
+class Forget:
     """Drop a conversation's cached state, never its messages."""
 
     conversation_id: ConversationId
 
 
 @dataclass(frozen=True, slots=True)
-class Pin(Command):
-    """Keep a conversation's state (or no longer): it is given up after everything unpinned."""
+class Pin:
+    """Pin or unpin a conversation: pinned state is evicted after everything unpinned."""
 
     conversation_id: ConversationId
     pinned: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Show(Command):
-    """Which conversation the person looks at; idle work for it comes first."""
+class Show:
+    """Name the conversation on show. Its requests and idle work come first."""
 
     conversation_id: ConversationId | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadAhead(Command):
-    """Read ahead for a conversation while idle; a newer one for it takes the older one's place.
+class ReadAhead:
+    """Read ahead for a conversation while idle. Replaces an earlier command for that conversation.
 
-    messages end with a reply (what the next turn's prompt will begin with is read), or with a user
-    message that is still being typed (is_draft: read as far as further typing can't change it).
-    Without any nothing is to be read ahead any more.
+    messages end with a reply (the beginning of the next turn's prompt is read), or with a user message
+    that is still being typed (is_draft: it is read as far as further typing cannot change it). Empty
+    messages cancel the earlier command.
     """
 
     conversation_id: ConversationId
@@ -94,19 +88,19 @@ class ReadAhead(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class SetIdleWork(Command):
+class SetIdleWork:
     """Switch idle work on or off; what is running stops within one prefill chunk."""
 
     enabled: bool
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitIdle(Command):
+class AwaitIdle:
     """Ask for IdleReached once nothing waits, runs or is left to be read ahead."""
 
 
 class EvictWhat(StrEnum):
-    """Which part of the prefix cache to give up."""
+    """A part of the prefix cache that can be evicted."""
 
     HOT = "hot"
     SNAPSHOTS = "snapshots"
@@ -114,17 +108,17 @@ class EvictWhat(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Evict(Command):
-    """Give up cached state now (benchmarks, memory pressure)."""
+class Evict:
+    """Evict cached state now. The command line and benchmarks send it."""
 
     what: EvictWhat
 
 
 @dataclass(frozen=True, slots=True)
-class Verify(Command):
-    """Hold a finished request (record_logits) to a naive run of the bare model.
+class Verify:
+    """Compare a finished request (record_logits) with a naive run of the bare model.
 
-    messages are those that a person sees, in the order of the branch.
+    messages are the visible ones, in the order of the branch.
     """
 
     request_id: RequestId
@@ -132,17 +126,22 @@ class Verify(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class ReportStatistics(Command):
+class ReportStatistics:
     """Ask for a StatisticsReported event."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shutdown(Command):
+class Shutdown:
     """End the engine thread."""
 
 
+CacheCommand = Forget | Pin | Evict | ReportStatistics
+IdleCommand = Show | ReadAhead | SetIdleWork | AwaitIdle
+Command = LoadModel | UnloadModel | Submit | Cancel | Verify | Shutdown | CacheCommand | IdleCommand
+
+
 class LoadStage(StrEnum):
-    """What loading a model is doing."""
+    """A stage of loading a model."""
 
     IMPORTING = "importing"  # the libraries
     READING = "reading"  # the weights
@@ -150,7 +149,7 @@ class LoadStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelLoading:
-    """Loading goes on. fraction is 0 to 1."""
+    """Progress of loading a model. fraction is 0 to 1."""
 
     path: str
     stage: LoadStage
@@ -218,7 +217,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class RequestFinished:
-    """The reply is complete, or stopped and kept. Of one that went on, all of it is told."""
+    """The reply is complete, or stopped and kept. A continued reply is reported whole."""
 
     request_id: RequestId
     reason: FinishReason
@@ -230,7 +229,7 @@ class RequestFinished:
 
     @property
     def output_ids(self) -> tuple[int, ...]:
-        """What this request wrote of the reply."""
+        """Ids that this request generated; a continued reply has earlier ones."""
         return self.reply.token_ids[self.reply.num_tokens - self.usage.output_tokens :]
 
 
@@ -243,16 +242,16 @@ class RequestFailed:
 
 
 class IdleKind(StrEnum):
-    """What the engine does while nobody waits."""
+    """A kind of idle work."""
 
     READ_AHEAD = "read_ahead"  # the beginning of a conversation's next prompt
     DRAFT = "draft"  # a message that is still being typed
-    AUDIT = "audit"  # a stored point is computed anew and compared
+    AUDIT = "audit"  # a resume point is recomputed and compared
 
 
 @dataclass(frozen=True, slots=True)
 class IdleWorking:
-    """Idle work goes on: done of total tokens are fed."""
+    """Progress of idle work: done of total tokens are fed."""
 
     conversation_id: ConversationId | None
     kind: IdleKind
@@ -291,21 +290,9 @@ class StatisticsReported(Answer):
     statistics: CacheStatistics
 
 
-# Everything that happens on the engine thread. A new event belongs in here, and in the matches over it.
-Event = (
-    ModelLoading
-    | ModelLoaded
-    | ModelFailed
-    | ModelUnloaded
-    | RequestQueued
-    | RequestStarted
-    | PrefillProgress
-    | TextDelta
-    | RequestFinished
-    | RequestFailed
-    | IdleWorking
-    | IdleStopped
-    | IdleReached
-    | Verified
-    | StatisticsReported
+ModelEvent = ModelLoading | ModelLoaded | ModelFailed | ModelUnloaded
+RequestEvent = (
+    RequestQueued | RequestStarted | PrefillProgress | TextDelta | RequestFinished | RequestFailed
 )
+IdleEvent = IdleWorking | IdleStopped | IdleReached
+Event = ModelEvent | RequestEvent | IdleEvent | Verified | StatisticsReported

@@ -92,7 +92,7 @@ def _keep_thinking(setup: Setup, facts: ModelFacts) -> bool:
 def problem_of_begun(turn: Turn, facts: ModelFacts) -> Problem | None:
     """Why a reply can't go on with this model; None for what is written anew."""
     begun = turn.conversation.nodes[turn.reply_id].generation
-    if not turn.goes_on or begun is None or begun.template_hash == facts.template_hash:
+    if not turn.continues_reply or begun is None or begun.template_hash == facts.template_hash:
         return None
     return OtherModelError(words.written_by(begun.model_name)).problem
 

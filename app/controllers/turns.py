@@ -186,7 +186,7 @@ class Turns(QObject):
             running.turn,
             conversation.setup,
             facts,
-            begun=earlier if running.turn.goes_on else None,
+            begun=earlier if running.turn.continues_reply else None,
             new_seed=self._origin.new_seed(),
         )
         running.facts = facts

@@ -199,7 +199,7 @@ class ChatPane(QWidget):
     def _on_refused(self, refusal: Refusal) -> None:
         if refusal.conversation_id == self._shown:
             self._give_back(refusal.text)
-            self._say(refusal)
+            self._show_refusal(refusal)
         elif refusal.problem is not None:
             title = self._core.desk.get(refusal.conversation_id).title
             self.said.emit(words.not_sent(title=title, problem=refusal.problem.title))
@@ -208,7 +208,7 @@ class ChatPane(QWidget):
         if text:
             self.composer.set_text(join_texts(text, self.composer.text))
 
-    def _say(self, refusal: Refusal) -> None:
+    def _show_refusal(self, refusal: Refusal) -> None:
         problem = refusal.problem
         if problem is None:
             return

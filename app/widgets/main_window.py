@@ -88,7 +88,7 @@ class MainWindow(QMainWindow):
         self._apply_preferences()
         self._refresh()
 
-    def say_problem(self, problem: Problem) -> None:
+    def show_problem(self, problem: Problem) -> None:
         """One sentence about something that went wrong beside the conversation."""
         self.toast.say(f"{problem.title} {problem.advice}".strip())
 
@@ -136,7 +136,7 @@ class MainWindow(QMainWindow):
 
     def _connect(self) -> None:
         core = self._core
-        core.failed.connect(self.say_problem)
+        core.failed.connect(self.show_problem)
         for changed in (
             core.library.current_changed,
             core.library.list_changed,

@@ -338,7 +338,7 @@ def crashed(stage: Stage) -> None:
     with tempfile.TemporaryDirectory() as folder:
         account = Path(folder) / "crash.kept-1.log"
         account.write_text(ACCOUNT)
-        stage.window.pane.app_notice.say_crash(account)
+        stage.window.pane.app_notice.show_crash(account)
     stage.window.pane.app_notice.details_button.click()
     stage.wait()
 

@@ -336,7 +336,7 @@ class TranscriptView(QAbstractScrollArea):
         self._pointer.changed.connect(self.viewport().update)
         self._pointer.selection_changed.connect(self.selection_changed)
         self._walk.moved.connect(self.walked)
-        self._walk.moved.connect(self._canvas.say_focus)
+        self._walk.moved.connect(self._canvas.announce_focus)
         self._jump.entered.connect(self._pointer.leave)
         self._jump.button.clicked.connect(self.jump_to_latest)
         self._editing.submitted.connect(self.edit_submitted)
