@@ -162,7 +162,7 @@ def _as_float32(model: nn.Module) -> nn.Module:
 
 
 def _evaluate(model: nn.Module, progress: Callable[[int, int], None]) -> None:
-    """Read the weights group by group, so that progress is real and loading can be given up."""
+    """Evaluate the weights group by group, so that progress is real and loading can be abandoned."""
     parameters = cast("list[tuple[str, mx.array]]", tree_flatten(model.parameters()))
     total = sum(array.nbytes for _, array in parameters)
     loaded = pending = 0

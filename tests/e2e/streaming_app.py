@@ -16,7 +16,6 @@ from PySide6.QtCore import QCoreApplication
 
 from app.controllers.core import Core, Seams
 from app.controllers.origin import SystemOrigin
-from app.local_models import LocalModels
 from app.paths import make_paths
 from app.settings import Settings
 from app.store.conversations import open_store
@@ -24,6 +23,7 @@ from app.store.lock import InstanceLock
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.events import RequestFailed, RequestFinished, TextDelta
+from engine.local_models import LocalModels
 from engine.types import RequestId
 
 

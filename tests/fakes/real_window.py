@@ -15,7 +15,6 @@ from app.bridge.garbage import GarbageSearch
 from app.controllers.core import Core, Seams
 from app.controllers.models import Catalog
 from app.controllers.origin import SystemOrigin
-from app.local_models import LocalModels
 from app.main import end
 from app.paths import make_paths
 from app.settings import load_settings
@@ -25,6 +24,7 @@ from app.widgets.commands import CommandId
 from app.widgets.main_window import MainWindow
 from engine.config import EngineConfig
 from engine.engine import Engine
+from engine.local_models import LocalModels
 from engine.types import ConversationId
 
 

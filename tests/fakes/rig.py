@@ -11,13 +11,13 @@ from typing import TypeVar
 from app.controllers.core import Core, Seams
 from app.controllers.turns import Refusal
 from app.conversation.tree import Conversation, MessageNode, shown_path
-from app.local_models import OpenedModel
 from app.settings import Settings
 from app.store.conversations import ConversationStore, open_store
 from engine.catalog.card import ModelCard, ModelSource
 from engine.config import EngineConfig
 from engine.errors import ModelFolderError
 from engine.events import Event
+from engine.local_models import OpenedModel
 from engine.types import ConversationId, Problem
 from tests.fakes.ask_store import ask_store
 from tests.fakes.fake_engine import FakeEngine

@@ -24,7 +24,6 @@ from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 from app.controllers.idle import HOLD_MS
 from app.conversation.preset import Preset
 from app.conversation.tree import Setup
-from app.local_models import OpenedModel
 from app.settings import Appearance, Settings
 from app.theme.icons import Icon
 from app.theme.palette import Theme
@@ -36,6 +35,7 @@ from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import RowAction
 from app.widgets.transcript.view import TranscriptView
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
+from engine.local_models import OpenedModel
 from engine.types import FinishReason, PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, Rig, card
 
@@ -338,7 +338,7 @@ def crashed(stage: Stage) -> None:
     with tempfile.TemporaryDirectory() as folder:
         account = Path(folder) / "crash.kept-1.log"
         account.write_text(ACCOUNT)
-        stage.window.pane.app_notice.say_crash(account)
+        stage.window.pane.app_notice.show_crash(account)
     stage.window.pane.app_notice.details_button.click()
     stage.wait()
 
