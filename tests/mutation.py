@@ -179,8 +179,8 @@ MUTATIONS = (
     ),
     Mutation(
         "a token that ended the reply is not taken back",
-        "engine.runner.decoder:Decoder.leave",
-        argument("release", "undoing"),
+        "engine.runner.decoder:Decoder.detach",
+        argument("hand_back", "undoing"),
         "False",
         ("tests/engine/test_batches.py",),
     ),
@@ -218,7 +218,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what was read of a stopped prompt is lost",
-        "engine.runner.runner:Runner.settle",
+        "engine.runner.runner:Runner.publish_turn",
         call("cut"),
         "{object}.chunks.clear()",
     ),
@@ -230,7 +230,7 @@ MUTATIONS = (
     ),
     Mutation(
         "side requests are published",
-        "engine.runner.runner:Runner.settle",
+        "engine.runner.runner:Runner.publish_turn",
         condition_of("abandon"),
         "setattr({object}, 'side', False)",
     ),

@@ -26,8 +26,8 @@ from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 
-from app.local_models import LocalModels
 from app.paths import make_paths
+from engine.local_models import LocalModels
 from tests.e2e.test_kill import kill_often
 from tests.engine.test_engine import PROGRAM
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny

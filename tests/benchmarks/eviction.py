@@ -28,6 +28,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from typing_extensions import override
+
 from app.cli.player import ScriptPlayer
 from app.cli.processed import ProcessedTokens
 from app.cli.script import parse_step
@@ -44,6 +46,7 @@ from engine.cache.hot import KvNode
 from engine.cache.kv import KvArrays
 from engine.cache.layout import Layout
 from engine.cache.prefix_cache import PrefixCache
+from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.events import Command, Event, RequestFinished, Submit
 from engine.models.loader import LoadedModel
@@ -226,7 +229,7 @@ def _oldest_first(holdings: Holdings, used: dict[KvNode, int]) -> Iterator[Victi
 # Playing
 
 
-class CacheClient:
+class CacheClient(EngineCommands):
     """An app.cli.client.EngineClient of a runner alone: a request is answered when it is sent."""
 
     def __init__(self, model: LoadedModel, cache: PrefixCache) -> None:
@@ -234,6 +237,7 @@ class CacheClient:
         self._events: deque[Event] = deque()
         self.finished: list[RequestFinished] = []
 
+    @override
     def send(self, command: Command) -> None:
         assert isinstance(command, Submit)
         sequence = self._runner.start(command.request, command.submitted_at)

@@ -20,7 +20,7 @@ from engine.events import (
     SetIdleWork,
     Show,
 )
-from engine.idle import IdleQueue, Idler
+from engine.idle import IdleQueue, Idler, IdleWorker
 from engine.power import Battery
 from engine.types import ConversationId, Message, Role
 
@@ -77,7 +77,7 @@ class IdlerRig:
             audit_every_s=60.0,
             clock=lambda: self.now,
         )
-        self.idler.worker = self
+        self.idler.worker = IdleWorker(self.read_ahead, self.audit)
 
     def audit(self) -> CountingJob:
         self.audits.append(CountingJob(None, IdleKind.AUDIT, self.num_pieces))

@@ -74,7 +74,7 @@ def test_what_the_machine_is_short_of_is_given_back_and_grows_again_slowly() -> 
         """The new budget, None if it stays."""
         machine.available, machine.now = int(available), machine.now + after
         cache = FakeBudgetedCache(held)
-        watch.mind(cache)
+        watch.adjust_budget(cache)
         return cache.budget
 
     assert look(8 * GB, 6 * GB) is None  # enough

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from typing_extensions import override
+
+from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.errors import NoModelError
 from engine.events import (
@@ -75,7 +78,7 @@ class _FakeAnswer:
 
 
 @dataclass(slots=True, eq=False)
-class FakeEngine:
+class FakeEngine(EngineCommands):
     """Set hold_load to play the loading by hand; set plan before a request to say what it costs."""
 
     config: EngineConfig
@@ -98,6 +101,7 @@ class FakeEngine:
     def start(self) -> None:
         self.started = True
 
+    @override
     def send(self, command: Command) -> None:
         assert not self.closed, "a command after close"
         self.commands.append(command)

@@ -6,12 +6,15 @@ import time
 from collections import deque
 from queue import SimpleQueue
 
+from typing_extensions import override
+
+from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.events import Command, Event
 
 
-class InlineClient:
+class InlineClient(EngineCommands):
     """An app.cli.client.EngineClient whose engine a test can look into."""
 
     def __init__(self, config: EngineConfig) -> None:
@@ -19,6 +22,7 @@ class InlineClient:
         self._events: deque[tuple[float, Event]] = deque()
         self.core = EngineCore(config, self._commands, self._emit)
 
+    @override
     def send(self, command: Command) -> None:
         self._commands.put(command)
 

@@ -14,12 +14,12 @@ from app.bridge.garbage import GarbageSearch
 from app.controllers.core import Core
 from app.controllers.models import Catalog
 from app.controllers.origin import SystemOrigin
-from app.local_models import LocalModels
 from app.paths import make_paths
 from app.settings import Settings, load_settings
 from app.widgets.commands import CommandId
 from engine.config import EngineConfig
 from engine.engine import Engine
+from engine.local_models import LocalModels
 from engine.types import ConversationId
 from tests.fakes.ask_store import PATIENCE_S
 from tests.fakes.rig import make_core

@@ -14,7 +14,6 @@ from app.controllers.models import Catalog
 from app.controllers.origin import Origin
 from app.controllers.turns import Refusal
 from app.conversation.tree import Conversation, MessageNode, shown_path
-from app.local_models import OpenedModel
 from app.paths import make_paths
 from app.settings import Settings
 from app.store.conversations import ConversationStore, open_store
@@ -22,6 +21,7 @@ from engine.catalog.card import ModelCard, ModelSource
 from engine.config import EngineConfig
 from engine.errors import ModelFolderError
 from engine.events import Event
+from engine.local_models import OpenedModel
 from engine.types import ConversationId, Problem
 from tests.fakes.ask_store import ask_store
 from tests.fakes.fake_engine import FakeEngine

@@ -23,7 +23,6 @@ from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 from app.controllers.idle import HOLD_MS
 from app.conversation.preset import Preset
 from app.conversation.tree import Setup
-from app.local_models import OpenedModel
 from app.settings import Appearance, Settings
 from app.theme.icons import Icon
 from app.theme.tokens import Size, Space
@@ -32,6 +31,7 @@ from app.widgets.main_window import MainWindow
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import RowAction
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
+from engine.local_models import OpenedModel
 from engine.types import PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
@@ -318,7 +318,7 @@ def crashed(stage: Stage) -> None:
     with tempfile.TemporaryDirectory() as folder:
         account = Path(folder) / "crash.kept-1.log"
         account.write_text(ACCOUNT)
-        stage.pane.app_notice.say_crash(account)
+        stage.pane.app_notice.show_crash(account)
     stage.pane.app_notice.details_button.click()
     stage.wait(SHORT_MS)
 

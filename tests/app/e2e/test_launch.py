@@ -219,7 +219,7 @@ def test_the_log_of_a_killed_run_is_shown_whatever_chat_is_shown(
     stage = make_stage()
     stage.chat("Hello", "Hi")
     notice = stage.pane.app_notice
-    notice.say_crash(tmp_path / "crash.kept-1.log")
+    notice.show_crash(tmp_path / "crash.kept-1.log")
     assert "can’t be read" in notice.copy_button.copied_text
     stage.window.sidebar.list.chosen.emit(stage.current)
     stage.rig.library.new_chat()

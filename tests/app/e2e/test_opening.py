@@ -12,7 +12,6 @@ from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialogButtonBox, QFileDialog
 
-from app.local_models import LocalModels, OpenedModel
 from app.main import listen_to_others
 from app.paths import make_paths
 from app.viewmodels.models import ModelPhase
@@ -20,6 +19,7 @@ from app.widgets.application import Application
 from app.widgets.transcript.rows.row import RowAction
 from engine.errors import GgufError
 from engine.events import LoadModel
+from engine.local_models import LocalModels, OpenedModel
 from tests.app.conftest import MakeStage
 from tests.fakes.gguf_writer import tiny_llama
 from tests.fakes.model_folder import make_model

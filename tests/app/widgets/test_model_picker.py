@@ -9,7 +9,7 @@ from app.settings import Settings
 from app.theme.tokens import Size
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
-from engine.catalog.card import STARTER_NOTE
+from app.words.models import DEMO_NOTE
 from engine.errors import ModelFolderError
 from engine.events import LoadModel
 from tests.app.conftest import MakeStage
@@ -110,7 +110,7 @@ def test_a_model_that_fails_to_load_says_why(make_stage: MakeStage) -> None:
 def test_the_demo_model_is_called_what_it_is(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=(BROKEN,), starter=DEMO))
     assert loads(stage) == [str(DEMO.path)]
-    stage.wait_until(lambda: stage.pane.model_note.sentence.text() == f"{STARTER_NOTE}.")
+    stage.wait_until(lambda: stage.pane.model_note.sentence.text() == f"{DEMO_NOTE}.")
     stage.run(CommandId.CHOOSE_MODEL)
     suggestion = stage.window.picker.suggestion
     assert suggestion.isVisible()
