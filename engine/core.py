@@ -20,7 +20,7 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.checking.audit import AuditJob
 from engine.checking.records import Records, recorded_source
 from engine.config import EngineConfig
-from engine.errors import problem_of
+from engine.errors import attempt, problem_of
 from engine.events import (
     AwaitIdle,
     CacheCommand,
@@ -150,10 +150,9 @@ class EngineCore:
         while (command := self._next_command(wait=wait)) is not None:
             wait = False
             worked = True
-            try:
-                self._obey(command)
-            except Exception:
-                log.exception("%s failed", type(command).__name__)
+            error = attempt(partial(self._obey, command))
+            if error is not None:
+                log.error("%s failed", type(command).__name__, exc_info=error)
             if self._stopping:
                 break
         return worked
@@ -234,10 +233,9 @@ class EngineCore:
         """Shrink or grow the cache's budget with what the machine has available."""
         if self.cache is None or self._watch is None:
             return
-        try:
-            self._watch.adjust_budget(self.cache)
-        except Exception:
-            log.exception("the cache's budget could not be changed")
+        error = attempt(partial(self._watch.adjust_budget, self.cache))
+        if error is not None:
+            log.error("the cache's budget could not be changed", exc_info=error)
 
     # Models
 

@@ -10,6 +10,7 @@ import mlx.core as mx
 
 from engine.chat.reply import ReplyStream
 from engine.checking.oracle import Record, check, failed_check
+from engine.errors import attempt
 from engine.events import Verify
 from engine.models.loader import LoadedModel
 from engine.runner.drawing import TokenSource, token_source
@@ -55,7 +56,7 @@ class Records:
         self._records: OrderedDict[RequestId, Record] = OrderedDict()
 
     def keep(self, sequence: Sequence) -> None:
-        """Keep the record of a request that has ended. Call before it is settled."""
+        """Keep the record of a request that has ended. Call before its turn is published."""
         source, request = sequence.source, sequence.request
         if not isinstance(source, RecordedTokens):
             return
@@ -79,11 +80,11 @@ class Records:
         record = self._records.pop(command.request_id, None)
         if model is None or record is None:
             return failed_check("nothing was recorded for this request")
-        try:
-            return check(model, record, command.messages)
-        except Exception as error:
-            log.exception("the check failed")
-            return failed_check(repr(error))
+        result = attempt(lambda: check(model, record, command.messages))
+        if isinstance(result, Exception):
+            log.error("the check failed", exc_info=result)
+            return failed_check(repr(result))
+        return result
 
     def clear(self) -> None:
         self._records.clear()

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import mlx.core as mx
 
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import evaluate, evaluate_soon
+from engine.errors import attempt
 from engine.events import Event
 from engine.models.filters import PENALTY_WINDOW
 from engine.models.loader import LoadedModel
@@ -182,10 +184,11 @@ class Decoder:
         """Return the result of work for each sequence. One that raises fails alone."""
         done: dict[Sequence, T] = {}
         for sequence in list(sequences):
-            try:
-                done[sequence] = work(sequence)
-            except Exception as error:  # noqa: BLE001 — one request's error ends that request alone
-                self._fail(sequence, error)
+            result = attempt(partial(work, sequence))
+            if isinstance(result, Exception):
+                self._fail(sequence, result)
+            else:
+                done[sequence] = result
         return done
 
     def _fail(self, sequence: Sequence, error: Exception) -> None:

@@ -17,7 +17,7 @@ from engine.chat.prompt import Point, PointKind, Prompt
 from engine.chat.reply import ReplyStream, TextPiece
 from engine.cleanup import undo_on_error
 from engine.config import EngineConfig
-from engine.errors import ContextFullError, EngineError
+from engine.errors import ContextFullError, EngineError, attempt
 from engine.events import Event, PrefillProgress, ReadAhead, RequestFinished, TextDelta
 from engine.memory import spare_bytes
 from engine.models.loader import LoadedModel
@@ -139,15 +139,7 @@ class Runner:
             # Stopped during prefill: keep what is read.
             sequence.prefill.cut(PointKind.BRANCH)
         elif sequence.reply.token_ids:
-            fed = lease.hot.num_tokens
-            try:
-                is_ahead = self._feed_closing(sequence)
-            except EngineError as error:
-                # The template refuses the next turn. What is fed is kept all the same.
-                log.info("nothing fed ahead: %s", error)
-            except Exception:
-                log.exception("the reply's end is not fed")
-                self._cache.cut_back(lease, fed)
+            is_ahead = self._try_feed_closing(sequence)
         shown = sequence.upcoming if sequence.reply.token_ids else sequence.request
         self._publish(shown, sequence.prompt, lease, is_turn=True)
         return None if is_ahead else sequence.upcoming
@@ -303,6 +295,19 @@ class Runner:
         points = [snapshot.num_tokens for snapshot in lease.snapshots]
         self._history.remember(shown, prompt, lease.hot.token_ids, points)
         self._cache.publish(lease, is_turn=is_turn)
+
+    def _try_feed_closing(self, sequence: Sequence) -> bool:
+        """Return what _feed_closing returns, True if it fails: the reply is kept without it."""
+        fed = sequence.lease.hot.num_tokens
+        is_ahead = attempt(lambda: self._feed_closing(sequence))
+        if not isinstance(is_ahead, Exception):
+            return is_ahead
+        if isinstance(is_ahead, EngineError):
+            log.info("the template refuses the next turn: %s", is_ahead)
+        else:
+            log.error("the reply's end is not fed", exc_info=is_ahead)
+            self._cache.cut_back(sequence.lease, fed)
+        return True
 
     def _feed_closing(self, sequence: Sequence) -> bool:
         """Feed the reply's last token and the template's text up to the next message, if it fits.
