@@ -16,10 +16,9 @@ from app.bridge.quit_signals import QuitSignals
 from app.bridge.reports import catch_unexpected, log_qt_messages, start_log
 from app.controllers.core import Core, Seams
 from app.controllers.origin import SystemOrigin
-from app.local_models import LocalModels
 from app.options import Options
 from app.paths import Paths
-from app.settings import load_settings
+from app.settings import Settings, load_settings
 from app.store.conversations import open_store
 from app.theme.icons import app_icon
 from app.theme.palette import Theme
@@ -31,6 +30,7 @@ from app.widgets.window_frame import bring_to_front
 from app.words import window as words
 from engine.config import EngineConfig
 from engine.engine import Engine
+from engine.local_models import LocalModels
 from engine.types import Problem
 
 log = logging.getLogger(__name__)
@@ -56,21 +56,10 @@ def open_window(
     app = make_application()
     garbage = GarbageSearch(app)
     theme = Theme(app, loaded.settings.appearance)
-    config = EngineConfig(on_cpu=options.selftest is not None and options.selftest.on_cpu)
     origin = SystemOrigin()
-    core = Core(
-        Seams(
-            make_engine=lambda on_event: Engine(config, on_event),
-            open_store=lambda: open_store(paths.database, now=origin.now()),
-            catalog=LocalModels(paths),
-            origin=origin,
-            settings=loaded.settings,
-            settings_path=paths.settings,
-            model=options.model,
-        )
-    )
+    core = Core(make_seams(paths, options, loaded.settings, origin))
     window = MainWindow(theme, core, origin)
-    catch_unexpected(window.say_problem)
+    catch_unexpected(window.show_problem)
     window.painted.connect(garbage.spare_all)
     window.painted.connect(partial(core.opening.open, options.files))
     window.painted.connect(core.start)
@@ -83,9 +72,9 @@ def open_window(
     core.open()
     window.show()
     if loaded.problem is not None:
-        window.say_problem(loaded.problem)
+        window.show_problem(loaded.problem)
     if last_crash is not None:
-        window.pane.app_notice.say_crash(last_crash)
+        window.pane.app_notice.show_crash(last_crash)
     signals = QuitSignals()
     signals.received.connect(lambda: app.exit(0))  # asks nobody
     callers = listener and Callers(listener)
@@ -97,6 +86,20 @@ def open_window(
     signals.close()
     garbage.close()
     return status
+
+
+def make_seams(paths: Paths, options: Options, settings: Settings, origin: SystemOrigin) -> Seams:
+    """Return the real engine, store, catalog and clocks."""
+    config = EngineConfig(on_cpu=options.selftest is not None and options.selftest.on_cpu)
+    return Seams(
+        make_engine=lambda on_event: Engine(config, on_event),
+        open_store=lambda: open_store(paths.database, now=origin.now()),
+        catalog=LocalModels(paths),
+        origin=origin,
+        settings=settings,
+        settings_path=paths.settings,
+        model=options.model,
+    )
 
 
 def tell(problem: Problem) -> None:

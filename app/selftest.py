@@ -144,13 +144,13 @@ class SelfTest(QObject):
         self._limit.stop()
         self.findings.done_ms = _since_start_ms()
         try:
-            self._say()
+            self._report_findings()
         except OSError as error:
             self.findings.problems.append(str(error))
             sys.stderr.write(f"{error}\n")
         QApplication.exit(1 if self.findings.problems else 0)
 
-    def _say(self) -> None:
+    def _report_findings(self) -> None:
         if self._report is None:
             sys.stdout.write("\n".join(self.findings.lines()) + "\n")
         else:

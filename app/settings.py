@@ -10,10 +10,10 @@ import logging
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, cast
 
 from app.paths import free_name
 from app.words import problems as words
@@ -36,7 +36,11 @@ class Appearance(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that is remembered between starts. Change it with dataclasses.replace."""
+    """Everything that is remembered between starts.
+
+    A field is a bool, an int, a text, an Appearance, a tuple of texts, or a text that may be missing,
+    whose default is None. Its name is its key in the file.
+    """
 
     appearance: Appearance = Appearance.SYSTEM
     more_contrast: bool = False  # also where the system does not ask for it
@@ -53,6 +57,14 @@ class Settings:
     read_ahead: bool = True  # while the engine is idle
     return_sends: bool = True  # else Ctrl or ⌘ with it
     unknown: Mapping[str, object] = field(default_factory=dict[str, object])  # a newer version's
+
+
+_NAMES = tuple(field.name for field in fields(Settings) if field.name != "unknown")
+
+
+def zoom_in_range(percent: int) -> int:
+    """Return the nearest zoom that the window offers."""
+    return min(max(percent, ZOOM_MIN), ZOOM_MAX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,64 +124,30 @@ def _keep_aside(path: Path) -> LoadedSettings:
 
 
 def _to_json(settings: Settings) -> dict[str, object]:
-    return {
-        **settings.unknown,
-        "appearance": settings.appearance,
-        "more_contrast": settings.more_contrast,
-        "model_path": settings.model_path,
-        "model_folders": settings.model_folders,
-        "window_geometry": settings.window_geometry,
-        "sidebar_visible": settings.sidebar_visible,
-        "sidebar_width": settings.sidebar_width,
-        "inspector_visible": settings.inspector_visible,
-        "selected_conversation": settings.selected_conversation,
-        "read_message": settings.read_message,
-        "read_offset": settings.read_offset,
-        "text_zoom": settings.text_zoom,
-        "read_ahead": settings.read_ahead,
-        "return_sends": settings.return_sends,
-    }
+    return {**settings.unknown, **{name: getattr(settings, name) for name in _NAMES}}
 
 
 def _from_json(parsed: dict[str, object]) -> Settings:
-    known = _to_json(Settings()).keys()
-    zoom = _typed(parsed.get("text_zoom"), int, 100)
-    appearance = _typed(parsed.get("appearance"), str, "")
-    conversation = _text_or_none(parsed.get("selected_conversation"))
-    return Settings(
-        appearance=Appearance(appearance) if appearance in set(Appearance) else Appearance.SYSTEM,
-        more_contrast=_typed(parsed.get("more_contrast"), bool, False),
-        model_path=_text_or_none(parsed.get("model_path")),
-        model_folders=_texts(parsed.get("model_folders")),
-        window_geometry=_typed(parsed.get("window_geometry"), str, ""),
-        sidebar_visible=_typed(parsed.get("sidebar_visible"), bool, True),
-        sidebar_width=_typed(parsed.get("sidebar_width"), int, 0),
-        inspector_visible=_typed(parsed.get("inspector_visible"), bool, False),
-        selected_conversation=None if conversation is None else ConversationId(conversation),
-        read_message=_typed(parsed.get("read_message"), str, ""),
-        read_offset=_typed(parsed.get("read_offset"), int, 0),
-        text_zoom=min(max(zoom, ZOOM_MIN), ZOOM_MAX),
-        read_ahead=_typed(parsed.get("read_ahead"), bool, True),
-        return_sends=_typed(parsed.get("return_sends"), bool, True),
-        unknown={key: value for key, value in parsed.items() if key not in known},
-    )
+    defaults = Settings()
+    known = {name: _read(parsed.get(name), getattr(defaults, name)) for name in _NAMES}
+    unknown = {key: value for key, value in parsed.items() if key not in _NAMES}
+    settings = Settings(**cast("dict[str, Any]", known), unknown=unknown)
+    return replace(settings, text_zoom=zoom_in_range(settings.text_zoom))
 
 
-_Plain = TypeVar("_Plain", bool, int, str)
-
-
-def _typed(value: object, kind: type[_Plain], default: _Plain) -> _Plain:
-    # isinstance would take true for the number 1
-    return cast("_Plain", value) if type(value) is kind else default
-
-
-def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    items = cast("list[object]", value) if isinstance(value, list) else []
-    return tuple(item for item in items if isinstance(item, str))
+def _read(value: object, default: object) -> object:
+    """Return the value if it is of its default's kind, else the default."""
+    match default:
+        case None if isinstance(value, str):
+            return value
+        case tuple() if isinstance(value, list):
+            items = cast("list[object]", value)
+            return tuple(item for item in items if isinstance(item, str))
+        case Appearance() if isinstance(value, str) and value in set(Appearance):
+            return Appearance(value)
+        case _:
+            # isinstance would take true for the number 1
+            return value if type(value) is type(default) else default
 
 
 def _write_atomically(path: Path, content: bytes) -> None:

@@ -1,25 +1,29 @@
 """The engine's loop: commands in, one bounded piece of work at a time, events out.
 
-Everything here runs on the engine thread, the only one that touches mlx.
+Everything here runs on the engine thread, the only one that touches mlx. serving.py has the work on
+requests; this module has the commands, loading a model, and the memory that its cache may use.
 """
 
 from __future__ import annotations
 
 import logging
-import math
-import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from typing import assert_never
 
 import mlx.core as mx
 
 from engine.cache.prefix_cache import PrefixCache
+from engine.checking.audit import AuditJob
+from engine.checking.records import Records, recorded_source
 from engine.config import EngineConfig
-from engine.errors import CancelledWaitingError, NoModelError, is_out_of_memory, problem_of
+from engine.errors import attempt, problem_of
 from engine.events import (
     AwaitIdle,
+    CacheCommand,
     Cancel,
     Command,
     Event,
@@ -35,10 +39,6 @@ from engine.events import (
     Pin,
     ReadAhead,
     ReportStatistics,
-    RequestFailed,
-    RequestFinished,
-    RequestQueued,
-    RequestStarted,
     SetIdleWork,
     Show,
     Shutdown,
@@ -48,29 +48,28 @@ from engine.events import (
     Verified,
     Verify,
 )
-from engine.idle import Idler
+from engine.idle import Idler, IdleWorker
 from engine.memory import MemoryWatch, cache_budget, limit_memory, wire_weights
 from engine.models.loader import LoadedModel, load_model, namespace_of
 from engine.power import Battery
-from engine.records import Records
 from engine.runner.history import History
-from engine.runner.plan import log_line
 from engine.runner.runner import Runner
-from engine.runner.sequence import Sequence
 from engine.scheduler import Scheduler
-from engine.types import NOTHING_CACHED, ConversationId, FinishReason, Problem, RequestId
+from engine.serving import Serving
+from engine.types import NOTHING_CACHED, CacheStatistics, ConversationId, RequestId
+from engine.waiting import WaitingRequests
 
 log = logging.getLogger(__name__)
 
 
-class _LoadGivenUpError(Exception):
-    """Another command made the loading pointless."""
+class _LoadAbandonedError(Exception):
+    """A command that arrived during loading makes the model useless."""
 
 
 def run_core(
     config: EngineConfig, commands: SimpleQueue[Command], emit: Callable[[Event], None]
 ) -> None:
-    """The engine thread's whole life."""
+    """Run the engine until Shutdown. The body of the engine thread."""
     if config.on_cpu:
         mx.set_default_device(mx.Device(mx.cpu))
     try:
@@ -92,34 +91,30 @@ class EngineCore:
         self._config = config
         self._commands = commands
         self._emit = emit
-        self._deferred: deque[Command] = deque()
-        self._waiting: list[Submit] = []
-        self._running: list[Sequence] = []
-        self._ahead: dict[RequestId, int] = {}  # as it was said
+        self._deferred: deque[Command] = deque()  # received while a model was loading
         self._scheduler = Scheduler(max_running=config.max_running, max_gap_s=config.max_gap_s)
-        self._has_decoded = False  # since a prompt was read
-        self._decode_s = 0.0  # of the newest step
-        self._waits_for_memory = False  # who would be next, until somebody has ended
+        self._waiting = WaitingRequests(self._scheduler, emit)
+        self._serving: Serving | None = None  # None while no model is loaded
         self.model: LoadedModel | None = None
-        self._runner: Runner | None = None
-        self._namespace = ""
         self._records = Records()
-        self._retried: set[RequestId] = set()
         self._history = History()
         on_battery = Battery().in_use if config.saves_battery else lambda: False
         self._idler = Idler(
             emit, on_battery, enabled=config.idle_work, audit_every_s=config.audit_every_s
         )
         self._stopping = False
-        self._pinned: set[ConversationId] = set()
-        self._watch: MemoryWatch | None = None  # of a budget that was not configured
+        self._pinned: set[ConversationId] = set()  # also for the next model's cache
+        self._watch: MemoryWatch | None = None  # None where the budget is configured
+        # The cache outlives its model: loading the same one again finds all conversations.
         self.cache: PrefixCache | None = None
+        self._namespace = ""  # of the cache
 
     def run(self) -> None:
-        """Work until Shutdown, then let go of every array."""
+        """Work until Shutdown, then drop every array."""
         while not self._stopping:
             self.step(wait=True)
-        self._close()
+        self._unload()
+        self._drop_cache()
 
     def step(self, *, wait: bool) -> bool:
         """Carry out pending commands, then one piece of work.
@@ -130,17 +125,23 @@ class EngineCore:
         Returns:
             Whether anything was done.
         """
-        is_idle = not self._running and not self._waiting and not self._idler.has_work
-        worked = self._drain(wait=wait and is_idle)
+        worked = self._drain(wait=wait and not self._has_requests and not self._idler.has_work)
         if self._stopping:
             return worked
-        self._mind_memory()
-        if not self._running and not self._waiting:
+        self._check_memory()
+        if not self._has_requests:
             return self._idler.step() or worked
         self._idler.pause()
-        if not self._start_next():
-            self._advance()
+        if self._serving is None:
+            self._waiting.refuse_all()
+        else:
+            self._serving.step()
         return True
+
+    @property
+    def _has_requests(self) -> bool:
+        is_running = self._serving is not None and self._serving.is_running
+        return is_running or bool(self._waiting)
 
     # Commands
 
@@ -149,7 +150,9 @@ class EngineCore:
         while (command := self._next_command(wait=wait)) is not None:
             wait = False
             worked = True
-            self._guarded(command)
+            error = attempt(partial(self._obey, command))
+            if error is not None:
+                log.error("%s failed", type(command).__name__, exc_info=error)
             if self._stopping:
                 break
         return worked
@@ -158,257 +161,86 @@ class EngineCore:
         if self._deferred:
             return self._deferred.popleft()
         try:
-            # Others may need memory while nothing is going on here.
+            # While idle the engine still checks the machine's memory: other programs may need it.
             timeout = self._config.memory_check_s if self._watch is not None else None
             return self._commands.get(block=wait, timeout=timeout)
         except Empty:
             return None
 
-    def _guarded(self, command: Command) -> None:
-        try:
-            self._obey(command)
-        except Exception:
-            log.exception("%s failed", type(command).__name__)
-
     def _obey(self, command: Command) -> None:
         match command:
             case Submit():
-                self._enqueue(command)
-            case Cancel(request_id):
-                self._cancel(request_id)
-            case LoadModel(path):
-                self._load(Path(path))
+                self._waiting.add(command)
+            case Cancel():
+                self._cancel(command.request_id)
+            case LoadModel():
+                self._load(Path(command.path))
             case UnloadModel():
                 self._unload()
                 self._drop_cache()
                 self._emit(ModelUnloaded())
+            case Show() | ReadAhead() | SetIdleWork() | AwaitIdle():
+                if isinstance(command, Show):
+                    self._scheduler.shown = command.conversation_id
+                self._idler.obey(command)
+            case Pin() | Forget() | Evict() | ReportStatistics():
+                self._obey_cache(command)
             case Verify():
                 result = self._records.verify(self.model, command)
                 self._emit(Verified(command.request_id, result))
             case Shutdown():
                 self._stopping = True
+            case _:
+                assert_never(command)
+
+    def _cancel(self, request_id: RequestId) -> None:
+        if self._serving is not None:
+            self._serving.cancel(request_id)
+        self._waiting.cancel(request_id)
+
+    def _obey_cache(self, command: CacheCommand) -> None:
+        match command:
             case Pin():
                 self._pin(command)
-            case ReadAhead() | Show() | SetIdleWork() | AwaitIdle():
-                if isinstance(command, Show):
-                    self._scheduler.shown = command.conversation_id
-                self._idler.obey(command)
-            case _:
-                self._obey_cache(command)
-
-    def _obey_cache(self, command: Command) -> None:
-        cache = self.cache
-        if isinstance(command, Forget):
-            self._idler.drop(command.conversation_id)
-            self._history.forget(command.conversation_id)
-        elif isinstance(command, Evict):
-            self._idler.pause()
-        if cache is None:
-            self._emit(StatisticsReported(NOTHING_CACHED))
-            return
-        match command:
-            case Forget(conversation_id):
-                cache.forget(conversation_id)
-            case Evict(EvictWhat.HOT):
-                cache.evict_hot()
-            case Evict(EvictWhat.SNAPSHOTS):
-                cache.evict_snapshots()
-            case Evict(EvictWhat.ALL):
-                cache.evict_all()
+                return
+            case Forget():
+                self._idler.drop(command.conversation_id)
+                self._history.forget(command.conversation_id)
+                if self.cache is not None:
+                    self.cache.forget(command.conversation_id)
+            case Evict():
+                self._idler.pause()
+                if self.cache is not None:
+                    _evict(self.cache, command.what)
             case ReportStatistics():
                 pass
             case _:
-                raise AssertionError(command)
-        self._emit(StatisticsReported(cache.statistics()))
+                assert_never(command)
+        self._emit(StatisticsReported(self._statistics()))
 
     def _pin(self, command: Pin) -> None:
-        """Remembered for the next model too."""
         change = self._pinned.add if command.pinned else self._pinned.discard
         change(command.conversation_id)
         if self.cache is not None:
             self.cache.pin(command.conversation_id, pinned=command.pinned)
 
-    def _mind_memory(self) -> None:
-        """Hold less while the machine is short of memory."""
+    def _statistics(self) -> CacheStatistics:
+        return NOTHING_CACHED if self.cache is None else self.cache.statistics()
+
+    # Memory
+
+    def _check_memory(self) -> None:
+        """Shrink or grow the cache's budget with what the machine has available."""
         if self.cache is None or self._watch is None:
             return
-        try:
-            self._watch.mind(self.cache)
-        except Exception:
-            log.exception("state could not be given up")
-
-    def _enqueue(self, submit: Submit) -> None:
-        self._waiting.append(submit)
-
-    def _say_queued(self) -> None:
-        """Who still waits, and how many come before."""
-        order = self._scheduler.order(self._waiting)
-        ahead = {submit.request.request_id: i + 1 for i, submit in enumerate(order)}
-        for request_id, num_ahead in ahead.items():
-            if self._ahead.get(request_id) != num_ahead:
-                self._emit(RequestQueued(request_id, num_ahead))
-        self._ahead = ahead
-
-    def _cancel(self, request_id: RequestId) -> None:
-        for sequence in list(self._running):
-            if sequence.request.request_id == request_id:
-                self._finish(sequence, FinishReason.CANCELLED)
-        for submit in list(self._waiting):
-            if submit.request.request_id == request_id:
-                self._waiting.remove(submit)
-                error = CancelledWaitingError("It was still waiting for its turn.")
-                self._emit(RequestFailed(request_id, error.problem))
-
-    # Work
-
-    def _start_next(self) -> bool:
-        """Start a request if one may; the others are told when their place has changed."""
-        if not (self._waiting or self._ahead):
-            return False
-        reading = [sequence for sequence in self._running if sequence.logits is None]
-        waiting = [] if self._waits_for_memory else self._waiting
-        submit = self._scheduler.next_to_start(waiting, self._running, reading)
-        if submit is not None and self._start(submit):
-            return True
-        self._say_queued()
-        return False
-
-    def _start(self, submit: Submit) -> bool:
-        """False if it has to wait until another has ended."""
-        request = submit.request
-        self._waiting.remove(submit)
-        if self._runner is None:
-            error = NoModelError("The request came before a model was ready.")
-            self._fail(request.request_id, error.problem)
-            return True
-        try:
-            sequence = self._runner.start(request, submit.submitted_at, beside=self._running)
-        except Exception as error:  # noqa: BLE001 — one request's error ends that request alone
-            self._fail_or_retry(submit, error, is_delivered=False)
-            return True
-        if sequence is None:
-            self._waiting.insert(0, submit)
-            self._waits_for_memory = True
-            return False
-        self._running.append(sequence)
-        log.info("%s", log_line(sequence.plan))
-        restore_ms = (sequence.clock.restored - sequence.clock.rendered) * 1e3
-        self._emit(RequestStarted(request.request_id, sequence.plan, restore_ms))
-        return True
-
-    def _end(self, sequence: Sequence) -> None:
-        self._running.remove(sequence)
-        self._waits_for_memory = False
-
-    def _advance(self) -> None:
-        """A token of every answer, or a piece of the first prompt: in turn if there are both."""
-        reading = [sequence for sequence in self._running if sequence.logits is None]
-        is_decoding = len(reading) < len(self._running)
-        if is_decoding and not (reading and self._has_decoded):
-            self._decode()
-            self._has_decoded = True
-        else:
-            self._read(self._scheduler.order(reading)[0], is_alone=not is_decoding)
-            self._has_decoded = False
-
-    def _decode(self) -> None:
-        assert self._runner is not None
-        start = time.perf_counter()
-        try:
-            results = self._runner.decode()
-        except Exception as error:
-            log.exception("no answer can go on")
-            results = [(one, error) for one in self._running if one.logits is not None]
-        self._decode_s = time.perf_counter() - start
-        for sequence, result in results:
-            self._take(sequence, result)
-
-    def _wait(self) -> None:
-        """What the answers have on the device is done: a prompt's piece is timed for itself."""
-        assert self._runner is not None
-        start = time.perf_counter()
-        failed = self._runner.wait()
-        self._scheduler.note_decode(self._decode_s + time.perf_counter() - start)
-        for sequence, error in failed:
-            self._take(sequence, error)
-
-    def _read(self, sequence: Sequence, *, is_alone: bool) -> None:
-        assert self._runner is not None
-        seconds = math.inf
-        if not is_alone:
-            self._wait()
-            seconds = self._scheduler.piece_s
-        try:
-            events = self._runner.read(sequence, seconds)
-        except Exception as error:  # noqa: BLE001 — one request's error ends that request alone
-            self._take(sequence, error)
-            return
-        self._take(sequence, events)
-
-    def _take(self, sequence: Sequence, result: list[Event] | Exception) -> None:
-        """What a piece of work gave a request."""
-        if isinstance(result, Exception):
-            self._end(sequence)
-            self._abandon(sequence)
-            submit = Submit(sequence.request, sequence.clock.submitted)
-            self._fail_or_retry(submit, result, is_delivered=sequence.num_output > 0)
-            return
-        for event in result:
-            self._emit(event)
-        if result and isinstance(result[-1], RequestFinished):
-            self._settle(sequence)
-
-    def _finish(self, sequence: Sequence, reason: FinishReason) -> None:
-        assert self._runner is not None
-        for event in self._runner.finish(sequence, reason):
-            self._emit(event)
-        self._settle(sequence)
-
-    def _settle(self, sequence: Sequence) -> None:
-        assert self._runner is not None
-        self._end(sequence)
-        self._records.keep(sequence)
-        try:
-            upcoming = self._runner.publish_turn(sequence)
-        except Exception:
-            log.exception("state of %s is lost", sequence.request.conversation_id)
-            self._abandon(sequence)
-            return
-        if sequence.num_output and not sequence.lease.side:
-            # What was asked for before this turn is out of date.
-            self._idler.drop(sequence.request.conversation_id)
-        if upcoming is not None:
-            self._idler.queue_read_ahead(upcoming)
-
-    def _abandon(self, sequence: Sequence) -> None:
-        """Whatever happens here, the request still gets its end."""
-        assert self._runner is not None
-        try:
-            self._runner.abandon(sequence)
-        except Exception:
-            log.exception("state of %s is lost", sequence.request.conversation_id)
-
-    def _fail_or_retry(self, submit: Submit, error: Exception, *, is_delivered: bool) -> None:
-        """Out of memory before anything was delivered: give up cached state and try once more."""
-        request_id = submit.request.request_id
-        first_time = request_id not in self._retried
-        if is_out_of_memory(error) and first_time and not is_delivered and self.cache:
-            log.warning("out of memory: trying again without cached conversations")
-            self._retried.add(request_id)
-            self.cache.evict_all()
-            mx.clear_cache()
-            self._waiting.insert(0, submit)
-        else:
-            self._fail(request_id, problem_of(error))
-
-    def _fail(self, request_id: RequestId, problem: Problem) -> None:
-        log.warning("request %s: %s", request_id, problem)
-        self._emit(RequestFailed(request_id, problem))
+        error = attempt(partial(self._watch.adjust_budget, self.cache))
+        if error is not None:
+            log.error("the cache's budget could not be changed", exc_info=error)
 
     # Models
 
     def _load(self, path: Path) -> None:
-        """Requests wait meanwhile. The cached state stays if it is the same model again."""
+        """Load a model. Requests wait meanwhile; the cache stays if it is the same model again."""
         self._unload()
         limit_memory(self._config)
         try:
@@ -420,37 +252,46 @@ class EngineCore:
                 lambda done, total: self._report_loading(path, done, total),
                 kv_bits=self._config.kv_bits,
             )
-            self._adopt(model, namespace)
-        except _LoadGivenUpError:
-            log.info("loading %s was given up", path)
+            self._serve(model, namespace)
+        except _LoadAbandonedError:
+            log.info("loading %s was abandoned", path)
             self._emit(ModelUnloaded())
-            return
         except Exception as error:
             log.warning("loading %s failed", path, exc_info=True)
+            self._unload()
             self._emit(ModelFailed(str(path), problem_of(error)))
-            self.model = self._runner = self._idler.worker = None
-            return
-        self._emit(ModelLoaded(model.facts))
+        else:
+            self._emit(ModelLoaded(model.facts))
 
-    def _adopt(self, model: LoadedModel, namespace: str) -> None:
+    def _serve(self, model: LoadedModel, namespace: str) -> None:
+        """Answer requests with a model from now on."""
         if self.cache is None:
-            budget = cache_budget(self._config, model.facts.weight_bytes)
-            if self._config.cache_budget_bytes is None:
-                self._watch = MemoryWatch(self._config, budget)
-            self.cache = PrefixCache(
-                model.layout,
-                budget_bytes=budget,
-                max_hot=self._config.max_hot,
-                on_fault=self._history.mark_faulted,
-            )
-            for conversation_id in self._pinned:
-                self.cache.pin(conversation_id, pinned=True)
+            self.cache = self._make_cache(model)
+        runner = Runner(model, self.cache, self._history, self._config, recorded_source)
+        self._serving = Serving(
+            runner, self.cache, self._waiting, self._idler, self._emit, self._records.keep
+        )
+        audit = partial(AuditJob.start, model.adapter, self.cache, self._config.audit_max_tokens)
+        self._idler.worker = IdleWorker(runner.read_ahead, audit)
         self.model, self._namespace = model, namespace
-        self._idler.worker = self._runner = Runner(model, self.cache, self._history, self._config)
         wire_weights()
 
+    def _make_cache(self, model: LoadedModel) -> PrefixCache:
+        budget = cache_budget(self._config, model.facts.weight_bytes)
+        if self._config.cache_budget_bytes is None:
+            self._watch = MemoryWatch(self._config, budget)
+        cache = PrefixCache(
+            model.layout,
+            budget_bytes=budget,
+            max_hot=self._config.max_hot,
+            on_fault=self._history.mark_faulted,
+        )
+        for conversation_id in self._pinned:
+            cache.pin(conversation_id, pinned=True)
+        return cache
+
     def _report_loading(self, path: Path, done: int, total: int) -> None:
-        """Progress out; and in: another model or the end of the program makes this one pointless."""
+        """Emit progress; abandon loading if a command has arrived that makes it useless."""
         while True:
             try:
                 self._deferred.append(self._commands.get(block=False))
@@ -459,24 +300,34 @@ class EngineCore:
         fraction = done / total if total else 1.0
         self._emit(ModelLoading(str(path), LoadStage.READING, fraction, done, total))
         if any(isinstance(c, (Shutdown, LoadModel, UnloadModel)) for c in self._deferred):
-            raise _LoadGivenUpError
+            raise _LoadAbandonedError
 
     def _unload(self) -> None:
-        for sequence in list(self._running):
-            self._finish(sequence, FinishReason.CANCELLED)
+        """Drop the model, not the cache; finish what runs. Idempotent."""
+        if self._serving is not None:
+            self._serving.close()
         self._idler.pause()
-        self.model = self._runner = self._idler.worker = None
+        self.model = self._serving = self._idler.worker = None
         self._records.clear()
         mx.clear_cache()
 
     def _drop_cache(self) -> None:
         if self.cache is not None:
             self._idler.clear()
-            self.cache.evict_all()  # nodes know their parents: dropped whole, they would wait for a collection
+            # Nodes reference their parents: dropped whole, they would wait for a collection.
+            self.cache.evict_all()
         self.cache = None
         self._history.forget_model()
         mx.clear_cache()
 
-    def _close(self) -> None:
-        self._unload()
-        self._drop_cache()
+
+def _evict(cache: PrefixCache, what: EvictWhat) -> None:
+    match what:
+        case EvictWhat.HOT:
+            cache.evict_hot()
+        case EvictWhat.SNAPSHOTS:
+            cache.evict_snapshots()
+        case EvictWhat.ALL:
+            cache.evict_all()
+        case _:
+            assert_never(what)

@@ -14,19 +14,34 @@ import os
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
+from typing import assert_never
 
+from typing_extensions import override
+
+from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.errors import LibraryError
 from engine.events import (
+    AwaitIdle,
+    Cancel,
     Command,
     Event,
+    Evict,
+    Forget,
     LoadModel,
     LoadStage,
     ModelFailed,
     ModelLoading,
+    Pin,
+    ReadAhead,
+    ReportStatistics,
     RequestFailed,
+    SetIdleWork,
+    Show,
     Shutdown,
     Submit,
+    UnloadModel,
+    Verify,
 )
 from engine.models.blas import load_openblas
 from engine.types import Problem
@@ -42,7 +57,7 @@ _LIBRARY_SETTINGS = {
 }
 
 
-class Engine:
+class Engine(EngineCommands):
     """Starts and stops the engine thread. All methods may be called from any thread."""
 
     def __init__(self, config: EngineConfig, on_event: Callable[[Event], None]) -> None:
@@ -55,6 +70,7 @@ class Engine:
         """Returns at once; the libraries are imported on the engine thread."""
         self._thread.start()
 
+    @override
     def send(self, command: Command) -> None:
         """Queue a command; never blocks."""
         self._commands.put(command)
@@ -83,12 +99,21 @@ class Engine:
         run_core(self._config, self._commands, self._on_event)
 
     def _refuse(self, problem: Problem) -> None:
-        """Answer every command with the problem, until the end."""
-        while not isinstance(command := self._commands.get(), Shutdown):
+        """Answer loading and requests with the problem until Shutdown."""
+        while True:
+            command = self._commands.get()
             match command:
+                case Shutdown():
+                    return
                 case LoadModel(path):
                     self._on_event(ModelFailed(path, problem))
                 case Submit(request):
                     self._on_event(RequestFailed(request.request_id, problem))
-                case _:
+                case UnloadModel() | Cancel() | Verify():
                     pass
+                case Show() | ReadAhead() | SetIdleWork() | AwaitIdle():
+                    pass
+                case Pin() | Forget() | Evict() | ReportStatistics():
+                    pass
+                case _:
+                    assert_never(command)

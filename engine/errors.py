@@ -5,6 +5,7 @@ EngineError
 │   ├── ModelFolderError        missing, broken or unsupported model folder
 │   ├── UntrustedCodeError      the folder wants its own code to run
 │   ├── TemplateError           the chat template refused the conversation
+│   ├── CannotContinueError     the reply cannot be resumed with this model
 │   ├── ContextFullError        the prompt does not fit the context
 │   ├── MemoryFullError         the prompt does not fit the machine's memory
 │   ├── DiskError               disk full, file not writable
@@ -13,18 +14,25 @@ EngineError
 ├── TryAgainError           try again
 │   ├── OutOfMemoryError        the device had no memory left
 │   ├── NoModelError            no model is loaded
-│   └── CancelledWaitingError   taken back before it began
+│   └── CancelledWaitingError   cancelled before it started
 └── BugError                our bug
+
+The app adds its own user-fixable errors, each beside the code that raises it. Two more classes are no
+EngineError, for they never reach a user: probe.StateError (the loader turns it into ModelFolderError)
+and core._LoadAbandonedError.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import ClassVar, Self
+from collections.abc import Callable
+from typing import ClassVar, Self, TypeVar
 
 from engine.types import Problem
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class EngineError(Exception):
@@ -149,14 +157,26 @@ class BugError(EngineError):
     advice = "Try again; if it happens twice, please report the log."
 
 
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether an error of Python or of MLX means that memory ran out."""
+def attempt(work: Callable[[], T]) -> T | Exception:
+    """Return what work returns, or the error that it raises.
+
+    The boundary of one request or one idle job: its error must not end another one's work, or the
+    engine thread. The caller reports or logs the error.
+    """
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001 — returned to the caller
+        return error
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error of Python or of MLX means that memory ran out."""
     words = str(error).lower()
     return isinstance(error, MemoryError) or "malloc" in words or "out of memory" in words
 
 
-def problem_of(error: Exception) -> Problem:
-    """What a person is told; whatever nobody foresaw is logged as our bug."""
+def problem_of(error: BaseException) -> Problem:
+    """Return the words for the user; an unexpected error is logged and reported as our bug."""
     if isinstance(error, EngineError):
         return error.problem
     if is_out_of_memory(error):

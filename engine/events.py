@@ -22,26 +22,20 @@ from engine.types import (
 )
 
 
-class Command:
-    """Something that the engine is asked to do."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True, slots=True)
-class LoadModel(Command):
+class LoadModel:
     """Load the model folder at path; a loaded model is unloaded first."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
-class UnloadModel(Command):
+class UnloadModel:
     """Drop the model and all cached state."""
 
 
 @dataclass(frozen=True, slots=True)
-class Submit(Command):
+class Submit:
     """Queue a request. submitted_at is time.perf_counter() of the sender."""
 
     request: Request
@@ -49,41 +43,41 @@ class Submit(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel(Command):
+class Cancel:
     """Stop a waiting or running request; what it has committed is kept."""
 
     request_id: RequestId
 
 
 @dataclass(frozen=True, slots=True)
-class Forget(Command):
+class Forget:
     """Drop a conversation's cached state, never its messages."""
 
     conversation_id: ConversationId
 
 
 @dataclass(frozen=True, slots=True)
-class Pin(Command):
-    """Keep a conversation's state (or no longer): it is given up after everything unpinned."""
+class Pin:
+    """Pin or unpin a conversation: pinned state is evicted after everything unpinned."""
 
     conversation_id: ConversationId
     pinned: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Show(Command):
-    """Which conversation the person looks at; idle work for it comes first."""
+class Show:
+    """Name the conversation on show. Its requests and idle work come first."""
 
     conversation_id: ConversationId | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadAhead(Command):
-    """Read ahead for a conversation while idle; a newer one for it takes the older one's place.
+class ReadAhead:
+    """Read ahead for a conversation while idle. Replaces an earlier command for that conversation.
 
-    messages end with a reply (what the next turn's prompt will begin with is read), or with a user
-    message that is still being typed (is_draft: read as far as further typing can't change it).
-    Without any nothing is to be read ahead any more.
+    messages end with a reply (the beginning of the next turn's prompt is read), or with a user message
+    that is still being typed (is_draft: it is read as far as further typing cannot change it). Empty
+    messages cancel the earlier command.
     """
 
     conversation_id: ConversationId
@@ -94,19 +88,19 @@ class ReadAhead(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class SetIdleWork(Command):
+class SetIdleWork:
     """Switch idle work on or off; what is running stops within one prefill chunk."""
 
     enabled: bool
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitIdle(Command):
+class AwaitIdle:
     """Ask for IdleReached once nothing waits, runs or is left to be read ahead."""
 
 
 class EvictWhat(StrEnum):
-    """Which part of the prefix cache to give up."""
+    """A part of the prefix cache that can be evicted."""
 
     HOT = "hot"
     SNAPSHOTS = "snapshots"
@@ -114,17 +108,17 @@ class EvictWhat(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Evict(Command):
-    """Give up cached state now (benchmarks, memory pressure)."""
+class Evict:
+    """Evict cached state now. The command line and benchmarks send it."""
 
     what: EvictWhat
 
 
 @dataclass(frozen=True, slots=True)
-class Verify(Command):
-    """Hold a finished request (record_logits) to a naive run of the bare model.
+class Verify:
+    """Compare a finished request (record_logits) with a naive run of the bare model.
 
-    messages are those that a person sees, in the order of the branch.
+    messages are the visible ones, in the order of the branch.
     """
 
     request_id: RequestId
@@ -132,31 +126,30 @@ class Verify(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class ReportStatistics(Command):
+class ReportStatistics:
     """Ask for a StatisticsReported event."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shutdown(Command):
+class Shutdown:
     """End the engine thread."""
 
 
+CacheCommand = Forget | Pin | Evict | ReportStatistics
+IdleCommand = Show | ReadAhead | SetIdleWork | AwaitIdle
+Command = LoadModel | UnloadModel | Submit | Cancel | Verify | Shutdown | CacheCommand | IdleCommand
+
+
 class LoadStage(StrEnum):
-    """What loading a model is doing."""
+    """A stage of loading a model."""
 
     IMPORTING = "importing"  # the libraries
     READING = "reading"  # the weights
 
 
-class Event:
-    """Something that happened on the engine thread."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True, slots=True)
-class ModelLoading(Event):
-    """Loading goes on. fraction is 0 to 1."""
+class ModelLoading:
+    """Progress of loading a model. fraction is 0 to 1."""
 
     path: str
     stage: LoadStage
@@ -166,14 +159,14 @@ class ModelLoading(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelLoaded(Event):
+class ModelLoaded:
     """The model answers from now on."""
 
     facts: ModelFacts
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFailed(Event):
+class ModelFailed:
     """The model could not be loaded."""
 
     path: str
@@ -181,12 +174,12 @@ class ModelFailed(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelUnloaded(Event):
+class ModelUnloaded:
     """No model is loaded any more."""
 
 
 @dataclass(frozen=True, slots=True)
-class RequestQueued(Event):
+class RequestQueued:
     """The request waits; ahead is the number of requests before it."""
 
     request_id: RequestId
@@ -194,7 +187,7 @@ class RequestQueued(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class RequestStarted(Event):
+class RequestStarted:
     """State is restored; plan says what is left to feed."""
 
     request_id: RequestId
@@ -203,7 +196,7 @@ class RequestStarted(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class PrefillProgress(Event):
+class PrefillProgress:
     """done of total fed tokens are processed; eta_s is the time left, None until it is known."""
 
     request_id: RequestId
@@ -213,7 +206,7 @@ class PrefillProgress(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class TextDelta(Event):
+class TextDelta:
     """More text of a reply. num_tokens counts the reply's tokens so far, this delta included."""
 
     request_id: RequestId
@@ -223,8 +216,8 @@ class TextDelta(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class RequestFinished(Event):
-    """The reply is complete, or stopped and kept. Of one that went on, all of it is told."""
+class RequestFinished:
+    """The reply is complete, or stopped and kept. A continued reply is reported whole."""
 
     request_id: RequestId
     reason: FinishReason
@@ -236,12 +229,12 @@ class RequestFinished(Event):
 
     @property
     def output_ids(self) -> tuple[int, ...]:
-        """What this request wrote of the reply."""
+        """Ids that this request generated; a continued reply has earlier ones."""
         return self.reply.token_ids[self.reply.num_tokens - self.usage.output_tokens :]
 
 
 @dataclass(frozen=True, slots=True)
-class RequestFailed(Event):
+class RequestFailed:
     """The request ended without a usable reply; other requests are not touched."""
 
     request_id: RequestId
@@ -249,16 +242,16 @@ class RequestFailed(Event):
 
 
 class IdleKind(StrEnum):
-    """What the engine does while nobody waits."""
+    """A kind of idle work."""
 
     READ_AHEAD = "read_ahead"  # the beginning of a conversation's next prompt
     DRAFT = "draft"  # a message that is still being typed
-    AUDIT = "audit"  # a stored point is computed anew and compared
+    AUDIT = "audit"  # a resume point is recomputed and compared
 
 
 @dataclass(frozen=True, slots=True)
-class IdleWorking(Event):
-    """Idle work goes on: done of total tokens are fed."""
+class IdleWorking:
+    """Progress of idle work: done of total tokens are fed."""
 
     conversation_id: ConversationId | None
     kind: IdleKind
@@ -267,17 +260,23 @@ class IdleWorking(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class IdleStopped(Event):
+class IdleStopped:
     """No idle work is running any more."""
 
 
+class Answer:
+    """An event that a caller waits for after a command: AwaitIdle, Verify, Evict, Forget and the like."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class IdleReached(Event):
+class IdleReached(Answer):
     """The answer to AwaitIdle."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verified(Event):
+class Verified(Answer):
     """The answer to Verify."""
 
     request_id: RequestId
@@ -285,7 +284,15 @@ class Verified(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class StatisticsReported(Event):
+class StatisticsReported(Answer):
     """The answer to ReportStatistics and Evict."""
 
     statistics: CacheStatistics
+
+
+ModelEvent = ModelLoading | ModelLoaded | ModelFailed | ModelUnloaded
+RequestEvent = (
+    RequestQueued | RequestStarted | PrefillProgress | TextDelta | RequestFinished | RequestFailed
+)
+IdleEvent = IdleWorking | IdleStopped | IdleReached
+Event = ModelEvent | RequestEvent | IdleEvent | Verified | StatisticsReported

@@ -1,6 +1,6 @@
-"""What the engine does while nobody waits: what comes first, when it stops, what it says.
+"""Work done while no request waits or runs: its order, when it stops, the events about it.
 
-Engine thread, but no mlx: jobs are made by who owns the model (runner/).
+Engine thread, but no mlx. The jobs are made in runner/ and checking/.
 """
 
 from __future__ import annotations
@@ -8,12 +8,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Protocol, TypeVar, assert_never
 
-from engine.errors import EngineError
+from engine.errors import EngineError, attempt
 from engine.events import (
     AwaitIdle,
     Event,
+    IdleCommand,
     IdleKind,
     IdleReached,
     IdleStopped,
@@ -28,12 +30,12 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Who has not come back while this many other conversations went on can wait as well.
+# A task that this many newer ones have overtaken is for a conversation that was left long ago.
 _MAX_TASKS = 32
 
 
 class IdleJob(Protocol):
-    """Work in bounded pieces, to be given up between any two of them. done of total tokens are fed."""
+    """Work in bounded pieces, which can stop between any two. done of total tokens are fed."""
 
     @property
     def conversation_id(self) -> ConversationId | None: ...
@@ -48,31 +50,35 @@ class IdleJob(Protocol):
     def total(self) -> int: ...
 
     def step(self) -> bool:
-        """One piece. False once nothing is left to do or to hold."""
+        """Do one piece. False once nothing is left to do."""
         ...
 
     def stop(self) -> None:
-        """Put away what is done; nothing more comes."""
+        """Keep what is done and end the job."""
         ...
 
 
-class IdleWorker(Protocol):
-    """Makes jobs for the model that is loaded."""
+class ReadAheadMaker(Protocol):
+    """Makes the job that feeds a conversation's next prompt."""
 
-    def read_ahead(self, task: ReadAhead, *, displaces: bool) -> IdleJob | None:
-        """None if all of it is there, or if there is no room.
+    def __call__(self, task: ReadAhead, *, displaces: bool) -> IdleJob | None:
+        """Return a job, None if all of the prompt is cached or there is no room.
 
-        displaces: what matters less than this conversation may make room.
+        displaces: less valuable state may be evicted to make room.
         """
         ...
 
-    def audit(self) -> IdleJob | None:
-        """Check a stored point; None if there is none."""
-        ...
+
+@dataclass(frozen=True, slots=True)
+class IdleWorker:
+    """Makes the idle jobs of the model that is loaded."""
+
+    read_ahead: ReadAheadMaker
+    audit: Callable[[], IdleJob | None]  # checks a stored resume point; None if there is none
 
 
 class IdleQueue:
-    """What is to be read ahead: one task a conversation, the newest."""
+    """Read-ahead tasks: the newest of each conversation."""
 
     def __init__(self) -> None:
         self._tasks: dict[ConversationId, ReadAhead] = {}
@@ -90,7 +96,7 @@ class IdleQueue:
         self._tasks.clear()
 
     def first(self, shown: ConversationId | None, *, on_battery: bool) -> ReadAhead | None:
-        """The shown conversation's task, else the newest; on battery no other and no draft."""
+        """Return the shown conversation's task, else the newest; on battery only the shown one's, no draft."""
         task = self._tasks.get(shown) if shown is not None else None
         if on_battery:
             return None if task is None or task.is_draft else task
@@ -98,7 +104,7 @@ class IdleQueue:
 
 
 class Idler:
-    """Runs one idle job at a time. It is asked for a step whenever no request waits or runs."""
+    """Runs one idle job at a time. The loop calls step while no request waits or runs."""
 
     def __init__(
         self,
@@ -120,18 +126,18 @@ class Idler:
         self._shown: ConversationId | None = None
         self._job: IdleJob | None = None
         self._task: ReadAhead | None = None  # what the job is for
-        self._is_said = False  # an IdleWorking awaits its IdleStopped
+        self._has_reported = False  # an IdleWorking awaits its IdleStopped
         self._num_awaiting = 0
         self.worker: IdleWorker | None = None  # None while no model is loaded
 
     @property
     def has_work(self) -> bool:
         """Whether a step would do anything."""
-        has_to_speak = self._is_said or self._num_awaiting > 0
+        has_reports = self._has_reported or self._num_awaiting > 0
         is_working = self._job is not None or self._next() is not None
-        return has_to_speak or is_working or self._is_audit_due()
+        return has_reports or is_working or self._is_audit_due()
 
-    def obey(self, command: ReadAhead | Show | SetIdleWork | AwaitIdle) -> None:
+    def obey(self, command: IdleCommand) -> None:
         match command:
             case ReadAhead():
                 self.queue_read_ahead(command)
@@ -143,6 +149,8 @@ class Idler:
                     self.pause()
             case AwaitIdle():
                 self._num_awaiting += 1
+            case _:
+                assert_never(command)
 
     def queue_read_ahead(self, task: ReadAhead) -> None:
         """Queue a read-ahead in place of an older one for the same conversation."""
@@ -158,35 +166,35 @@ class Idler:
         self._queue.queue_read_ahead(task)
 
     def pause(self) -> None:
-        """Something else comes first. What is fed stays; the rest waits in the queue."""
+        """Stop the job because something else comes first. Fed tokens are kept; the rest is queued again."""
         self._has_worked = True
         if self._task is not None:
             self._queue.queue_read_ahead(self._task)
         self._end_job()
-        self._say_stopped()
+        self._report_stopped()
 
     def drop(self, conversation_id: ConversationId) -> None:
-        """Read nothing ahead for a conversation any more."""
+        """Cancel the read-ahead for a conversation."""
         self._queue.drop(conversation_id)
         self._end_job_of(conversation_id)
 
     def clear(self) -> None:
-        """Read nothing ahead any more."""
+        """Cancel all read-ahead."""
         self._queue.clear()
         self._end_job()
-        self._say_stopped()
+        self._report_stopped()
 
     def step(self) -> bool:
-        """One piece of idle work. False if there was none."""
+        """Do one piece of idle work. False if there was none."""
         task = self._next()
         if self._job is not None and self._is_spared(self._job):
             self.pause()
         elif self._job is None:
             if task is None:
-                return self._say_stopped() or self._say_reached() or self._start_audit()
+                return self._report_stopped() or self._report_reached() or self._start_audit()
             self._start(task)
         elif task is not None and (self._task is None or task.conversation_id == self._shown):
-            # Reading comes before an audit, what the person looks at before what is being read.
+            # A read-ahead comes before an audit; the shown conversation before others.
             self.pause()
         else:
             self._advance(self._job)
@@ -198,7 +206,7 @@ class Idler:
         return self._queue.first(self._shown, on_battery=self._on_battery())
 
     def _is_spared(self, job: IdleJob) -> bool:
-        """Whether a job that was begun on mains is none for the battery."""
+        """Return whether a job that was started on mains power must not run on battery."""
         is_for_shown = job.kind is IdleKind.READ_AHEAD and job.conversation_id == self._shown
         return not is_for_shown and self._on_battery()
 
@@ -207,13 +215,13 @@ class Idler:
         worker = self.worker
         displaces = task.conversation_id == self._shown
         self._queue.drop(task.conversation_id)
-        self._job = _guarded(lambda: worker.read_ahead(task, displaces=displaces))
+        self._job = _attempt_idle(lambda: worker.read_ahead(task, displaces=displaces))
         if self._job is not None:
             self._task = task
-            self._say_working(self._job)
+            self._report_working(self._job)
 
     def _is_audit_due(self) -> bool:
-        """Now and then, after other work: an engine that is left alone stays so."""
+        """Return whether it is time for an audit. Without other work since the last one none is due."""
         may_work = self._enabled and self.worker is not None and not self._on_battery()
         return (
             may_work
@@ -227,14 +235,14 @@ class Idler:
         assert self.worker is not None
         self._audited_at = self._clock()
         self._has_worked = False
-        self._job = _guarded(self.worker.audit)
+        self._job = _attempt_idle(self.worker.audit)
         if self._job is not None:
-            self._say_working(self._job)
+            self._report_working(self._job)
         return True
 
     def _advance(self, job: IdleJob) -> None:
-        if _guarded(job.step):
-            self._say_working(job)
+        if _attempt_idle(job.step):
+            self._report_working(job)
         else:
             self._has_worked |= job.kind is not IdleKind.AUDIT
             self._job = self._task = None
@@ -245,33 +253,34 @@ class Idler:
 
     def _end_job(self) -> None:
         if self._job is not None:
-            _guarded(self._job.stop)
+            _attempt_idle(self._job.stop)
         self._job = self._task = None
 
-    def _say_working(self, job: IdleJob) -> None:
+    def _report_working(self, job: IdleJob) -> None:
         self._emit(IdleWorking(job.conversation_id, job.kind, job.done, job.total))
-        self._is_said = True
+        self._has_reported = True
 
-    def _say_stopped(self) -> bool:
-        was_said = self._is_said
-        if was_said:
+    def _report_stopped(self) -> bool:
+        had_reported = self._has_reported
+        if had_reported:
             self._emit(IdleStopped())
-        self._is_said = False
-        return was_said
+        self._has_reported = False
+        return had_reported
 
-    def _say_reached(self) -> bool:
+    def _report_reached(self) -> bool:
         num_awaiting, self._num_awaiting = self._num_awaiting, 0
         for _ in range(num_awaiting):
             self._emit(IdleReached())
         return num_awaiting > 0
 
 
-def _guarded(work: Callable[[], T]) -> T | None:
-    """Nobody asked for idle work: an error in it ends it and is told to the log alone."""
-    try:
-        return work()
-    except EngineError as error:
-        log.info("idle work given up: %s", error)
-    except Exception:
-        log.exception("idle work failed")
+def _attempt_idle(work: Callable[[], T]) -> T | None:
+    """Return what work returns, None if it fails: an error in idle work is only logged."""
+    result = attempt(work)
+    if not isinstance(result, Exception):
+        return result
+    if isinstance(result, EngineError):
+        log.info("idle work ended: %s", result)
+    else:
+        log.error("idle work failed", exc_info=result)
     return None

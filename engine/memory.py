@@ -1,4 +1,4 @@
-"""How much memory there is: the device's, MLX's own limits, the machine's. Engine thread only."""
+"""Memory of the device and the machine, and MLX's limits on it. Engine thread only."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ MACHINE = "this Mac" if mx.metal.is_available() else "this computer"
 
 
 def working_set_bytes() -> int:
-    """Bytes that the GPU should use at most; half the memory where there is no GPU."""
+    """Return the bytes that the GPU should use at most; half the memory where there is no GPU."""
     if mx.metal.is_available():
         return int(mx.device_info()["max_recommended_working_set_size"])
     return psutil.virtual_memory().total // 2
 
 
 def spare_bytes(config: EngineConfig, weight_bytes: int) -> int:
-    """What the device can give beside the weights, to a request that has it all to itself."""
+    """Return the bytes that the device has beside the weights, with nothing else held."""
     return max(0, (config.device_bytes or working_set_bytes()) - weight_bytes)
 
 
 def cache_budget(config: EngineConfig, weight_bytes: int) -> int:
-    """Bytes for cached conversations: the configured ones, else what the device has to spare."""
+    """Return the bytes for cached conversations: the configured ones, else what the device can spare."""
     if config.cache_budget_bytes is not None:
         return config.cache_budget_bytes
     spare = spare_bytes(config, weight_bytes) - config.head_room_bytes
@@ -39,9 +39,9 @@ def cache_budget(config: EngineConfig, weight_bytes: int) -> int:
 
 
 def limit_memory(config: EngineConfig) -> None:
-    """Before loading: what MLX frees is given back beyond so much, and passes wait for each other's.
+    """Limit MLX's buffer cache and memory. Call before loading a model.
 
-    Without a limit of its own MLX goes half as far again as the GPU recommends before it waits.
+    Without a memory limit MLX allocates 1.5 times what the GPU recommends before it waits.
     """
     mx.set_cache_limit(config.freed_buffers_bytes)
     if mx.metal.is_available():
@@ -49,13 +49,13 @@ def limit_memory(config: EngineConfig) -> None:
 
 
 def wire_weights() -> None:
-    """After loading: the weights stay resident."""
+    """Keep the weights resident. Call after loading a model."""
     if mx.metal.is_available():
         mx.set_wired_limit(working_set_bytes())
 
 
 class _Budgeted(Protocol):
-    """The prefix cache, as far as it matters here."""
+    """The part of the prefix cache that a watch needs."""
 
     def statistics(self) -> CacheStatistics: ...
 
@@ -63,7 +63,7 @@ class _Budgeted(Protocol):
 
 
 class _MachineMemory(Protocol):
-    """Of psutil's figures, in bytes."""
+    """The part of psutil's figures that is used, in bytes."""
 
     total: int
     available: int
@@ -74,9 +74,9 @@ def _machine_memory() -> _MachineMemory:
 
 
 class MemoryWatch:
-    """The cache's budget while other programs come and go.
+    """Adjusts the cache's budget to what the machine has available.
 
-    What the machine is short of is given back at once; it grows again in small steps.
+    It shrinks at once by what the machine lacks, and grows back in small steps.
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class MemoryWatch:
         self._clock = clock
         self._next_look = clock() + config.memory_check_s
 
-    def mind(self, cache: _Budgeted) -> None:
-        """Give the cache another budget, if it is time to look and there is one."""
+    def adjust_budget(self, cache: _Budgeted) -> None:
+        """Change the budget of the cache, if it is time to check and it differs."""
         now = self._clock()
         if now < self._next_look:
             return
@@ -105,7 +105,7 @@ class MemoryWatch:
             log.info("the cache may hold %.2f GB", budget / 1e9)
             cache.set_budget(budget)
             self._budget_bytes = budget
-            # What was given up goes back to the machine, not to MLX's own store.
+            # Return the evicted bytes to the machine instead of MLX's buffer cache.
             mx.clear_cache()
 
     def _fitting(self, machine: _MachineMemory, cache: _Budgeted) -> int:

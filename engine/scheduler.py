@@ -1,7 +1,7 @@
-"""Who is served next: which request starts, whose prompt is read, how long a piece of it may take. Pure.
+"""Order of requests: which one starts, whose prompt is read next, how long a piece of it may take. Pure.
 
-The shown conversation comes before the others, who came first before who came later. One prompt is
-read at a time; it gives way to one that comes before it.
+The shown conversation comes before the others, an earlier request before a later one. One prompt is
+read at a time; it waits while a request before it is read.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from typing import Protocol, TypeVar
 from engine.types import ConversationId, Request
 
 
-class Asked(Protocol):
-    """A request, waiting or running, in the order in which they came."""
+class ScheduledRequest(Protocol):
+    """A request, waiting or running. Collections of them are in order of arrival."""
 
     @property
     def request(self) -> Request: ...
 
 
-_NUM_RECENT = 8  # steps by which the next is judged
-_SHARE = 0.85  # of the gap: the rest is for what takes longer than it did
+_NUM_RECENT = 8  # decode steps from which the next one's duration is estimated
+_SHARE = 0.85  # of the gap; the rest is a margin for pieces that take longer than estimated
 
-A = TypeVar("A", bound=Asked)
+R = TypeVar("R", bound=ScheduledRequest)
 
 
 class Scheduler:
-    """Decides over values that its owner keeps."""
+    """Orders requests. It keeps no request itself."""
 
     def __init__(self, *, max_running: int, max_gap_s: float) -> None:
-        """Nobody is running yet.
+        """Make a scheduler without measurements.
 
         Args:
             max_running: requests that are answered at the same time, at most.
@@ -42,14 +42,17 @@ class Scheduler:
         self._decode_s = deque[float](maxlen=_NUM_RECENT)
         self.shown: ConversationId | None = None
 
-    def order(self, asked: Iterable[A]) -> list[A]:
-        """Who comes first, first."""
+    def order(self, asked: Iterable[R]) -> list[R]:
+        """Return the requests by priority, the first one first."""
         return sorted(asked, key=lambda one: one.request.conversation_id != self.shown)
 
     def next_to_start(
-        self, waiting: Sequence[A], running: Sequence[Asked], reading: Collection[Asked]
-    ) -> A | None:
-        """Which of the waiting may start now.
+        self,
+        waiting: Sequence[R],
+        running: Sequence[ScheduledRequest],
+        reading: Collection[ScheduledRequest],
+    ) -> R | None:
+        """Return the waiting request that may start now, None if none may.
 
         A conversation has one answer at a time: its live caches are one.
         """
@@ -62,21 +65,21 @@ class Scheduler:
         return first if gives_way else None
 
     def note_decode(self, seconds: float) -> None:
-        """How long the newest step took that gave every running answer a token."""
+        """Record the duration of the newest decode step."""
         self._decode_s.append(seconds)
 
     @property
     def piece_s(self) -> float:
-        """Seconds that a prompt may be read between two tokens of the others.
+        """Seconds for a piece of a prompt between two decode steps.
 
-        At least a third of what their step takes: where that alone fills the gap, a prompt of a few
-        words would be read for as long as an answer lasts.
+        At least a third of a decode step: where a step alone fills the gap, a prompt of a few words would
+        otherwise be read for as long as an answer lasts.
         """
         gap_s = self._max_gap_s * _SHARE
         if not self._decode_s:
             return gap_s
         return max(median(self._decode_s) / 3, gap_s - max(self._decode_s))
 
-    def _is_before(self, one: Asked, other: Asked) -> bool:
+    def _is_before(self, one: ScheduledRequest, other: ScheduledRequest) -> bool:
         shown = self.shown
         return one.request.conversation_id == shown != other.request.conversation_id

@@ -151,6 +151,10 @@ class ReasonKind(StrEnum):
     FAULT = "fault"  # a stored point was not what it said, and was dropped
 
 
+# A look-up takes a fifth of the time of calling the enum, and a long conversation has thousands of reasons.
+_REASON_KINDS = {kind.value: kind for kind in ReasonKind}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
     """Why num_tokens of a prompt, from token `at` on, had to be fed. text is the sentence."""
@@ -159,6 +163,15 @@ class Reason:
     num_tokens: int
     at: int
     text: str
+
+    @classmethod
+    def of(cls, kind: str, *, num_tokens: int, at: int, text: str) -> Reason:
+        """Make a reason of stored values.
+
+        Raises:
+            KeyError: kind is no ReasonKind.
+        """
+        return cls(kind=_REASON_KINDS[kind], num_tokens=num_tokens, at=at, text=text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,20 +1,24 @@
-"""Are the tests awake? `python -m tests.mutation [--only NAME ...]` breaks one line at a time and runs them.
+"""Break one expression at a time and run the tests: `python -m tests.mutation [--only NAME ...]`.
 
 Each mutation is made in a temporary copy of the sources, never in the working tree. A mutation is
-caught when a test fails; one that survives means that nothing tests that line.
+caught when a test fails; one that survives means that nothing tests that expression. Expressions are
+found by function and syntax, so that neither a new layout nor a renamed local loses them.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("app", "engine", "tests", "resources", "pyproject.toml")
@@ -24,144 +28,231 @@ CONTINUED = ("tests/engine/test_continue.py",)
 FAULTS = ("tests/engine/test_faults.py",)
 
 
+N = TypeVar("N", bound=ast.AST)
+Place = Callable[[ast.FunctionDef], Iterator[ast.expr]]
+
+
+def each(kind: type[N], part: Callable[[N], ast.expr | None]) -> Place:
+    """Find the part of every node of a kind, where there is one."""
+
+    def find(function: ast.FunctionDef) -> Iterator[ast.expr]:
+        for node in ast.walk(function):
+            if isinstance(node, kind) and (found := part(node)) is not None:
+                yield found
+
+    return find
+
+
+def comparison(operator: type[ast.cmpop]) -> Place:
+    return each(ast.Compare, lambda node: node if isinstance(node.ops[0], operator) else None)
+
+
+def call(name: str) -> Place:
+    """Find calls of a function or method by the last part of its name."""
+    return each(ast.Call, lambda node: node if _is_call(node, name) else None)
+
+
+def argument(name: str, at: int | str) -> Place:
+    """Find an argument, by position or keyword, in calls of a function or method."""
+
+    def part(node: ast.Call) -> ast.expr | None:
+        if not _is_call(node, name):
+            return None
+        named: dict[int | str | None, ast.expr] = dict(enumerate(node.args))
+        named |= {keyword.arg: keyword.value for keyword in node.keywords}
+        return named.get(at)
+
+    return each(ast.Call, part)
+
+
+def condition_of(name: str) -> Place:
+    """Find the conditions of `if` statements whose body calls a function or method."""
+
+    def part(node: ast.If) -> ast.expr | None:
+        inside = (below for statement in node.body for below in ast.walk(statement))
+        return node.test if any(_is_call(below, name) for below in inside) else None
+
+    return each(ast.If, part)
+
+
+def _is_call(node: ast.AST, name: str) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    callee = node.func
+    return name == (callee.attr if isinstance(callee, ast.Attribute) else ast.unparse(callee))
+
+
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A line of the sources, what takes its place, and the tests that should notice."""
+    """An expression in a function, its replacement, and the tests that should fail then.
+
+    A replacement may contain {old}, the source of what it replaces; {object}, the source of the object
+    in `object.attribute` or `object.method()`; {parameters[0]}, the name of a method's parameter.
+    """
 
     name: str
-    path: str
-    line: str
+    function: str  # module:qualified.name
+    place: Place
     broken: str
     tests: tuple[str, ...] = MACHINE
 
-    def apply(self, root: Path) -> None:
-        file = root / self.path
-        text = file.read_text(encoding="utf-8")
-        assert text.count(self.line) == 1, f"{self.name}: the line is not there, or not alone"
-        file.write_text(text.replace(self.line, self.broken), encoding="utf-8")
+    @property
+    def path(self) -> Path:
+        return Path(*self.function.split(":")[0].split(".")).with_suffix(".py")
+
+    def apply(self, source: str) -> str:
+        """Return a module's source with the mutation in it."""
+        function = _function_in(ast.parse(source), self.function.split(":")[1])
+        found = list(self.place(function))
+        assert len(found) == 1, f"{self.name}: there are {len(found)} such places"
+        (node,) = found
+        attribute = node.func if isinstance(node, ast.Call) else node
+        broken = self.broken.format(
+            old=ast.unparse(node),
+            object=ast.unparse(attribute.value) if isinstance(attribute, ast.Attribute) else None,
+            parameters=[one.arg for one in function.args.args[1:]],
+        )
+        assert node.end_lineno is not None
+        # ast counts columns in bytes.
+        lines = [line.encode() for line in source.splitlines(keepends=True)]
+        before = lines[node.lineno - 1][: node.col_offset]
+        after = lines[node.end_lineno - 1][node.end_col_offset :]
+        lines[node.lineno - 1 : node.end_lineno] = [before + f"({broken})".encode() + after]
+        return b"".join(lines).decode()
+
+
+def _function_in(tree: ast.AST, qualified_name: str) -> ast.FunctionDef:
+    for name in qualified_name.split("."):
+        (tree,) = (
+            node
+            for node in ast.iter_child_nodes(tree)
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name
+        )
+    assert isinstance(tree, ast.FunctionDef)
+    return tree
 
 
 MUTATIONS = (
     Mutation(
         "a snapshot of another token is restored",
-        "engine/cache/hot.py",
-        "and (snapshot is None or snapshot.num_tokens == num_tokens)",
-        "and True",
+        "engine.cache.hot:HotCache.is_restored",
+        each(ast.BoolOp, lambda node: node if isinstance(node.op, ast.Or) else None),
+        "True",
         FAULTS,
     ),
     Mutation(
         "a snapshot claims one token less",
-        "engine/cache/prefix_cache.py",
-        "capture(lease.hot.leaves.aux, lease.hot.num_tokens, kind, logits)",
-        "capture(lease.hot.leaves.aux, lease.hot.num_tokens - 1, kind, logits)",
+        "engine.cache.prefix_cache:PrefixCache.capture",
+        argument("capture", 1),
+        "{old} - 1",
     ),
     Mutation(
         "the last token is restored without its logits",
-        "engine/cache/matching.py",
-        "limit = min(matched, len(prompt_ids) - 1)",
-        "limit = min(matched, len(prompt_ids))",
+        "engine.cache.matching:_match_path",
+        argument("min", 1),
+        "{old} + 1",
         CACHE,
     ),
     Mutation(
         "K/V is not cut before it is written on",
-        "engine/cache/kv.py",
-        "leaf.trim(leaf.offset - num_tokens)",
-        "leaf.offset = num_tokens if leaf.offset == num_tokens else leaf.offset",
+        "engine.cache.kv:cut",
+        argument("trim", 0),
+        "0",
     ),
     Mutation(
         "lent K/V is overwritten without being copied out",
-        "engine/cache/restoring.py",
-        "        self._lending.copy_out(hot, kept)\n",
-        "",
+        "engine.cache.restoring:Restorer.vacate",
+        call("copy_out"),
+        "None",
     ),
     Mutation(
         "a rotating window is put back without a copy",
-        "engine/cache/snapshot.py",
-        "leaf.state = map_arrays(_copy if leaf.writes_in_place else _same, state)",
-        "leaf.state = map_arrays(_same, state)",
+        "engine.cache.snapshot:restore",
+        each(ast.IfExp, lambda node: node.test),
+        "False",
     ),
     Mutation(
         "the newest token counts as fed before it is",
-        "engine/runner/decoder.py",
-        "sequence.lease.hot.commit(sequence.reply.token_ids[-1:])",
-        "sequence.lease.hot.commit(sequence.reply.token_ids[-1:] * 2)",
+        "engine.runner.decoder:Decoder._launch",
+        argument("commit", 0),
+        "{old} * 2",
     ),
     Mutation(
         "a token that ended the reply is not taken back",
-        "engine/runner/decoder.py",
-        "group.release(row, undoing=self._looks_ahead)",
-        "group.release(row, undoing=False)",
+        "engine.runner.decoder:Decoder.detach",
+        argument("hand_back", "undoing"),
+        "False",
         ("tests/engine/test_batches.py",),
     ),
     Mutation(
         "the point before the reply lies after the tail",
-        "engine/chat/prompt.py",
-        "stable = len(token_ids) - ",
-        "stable = len(token_ids) - 0 * ",
+        "engine.chat.prompt:PromptBuilder.build",
+        call("_passing_len"),
+        "0",
     ),
     Mutation(
         "a point in use may be given up",
-        "engine/cache/radix.py",
-        "            ancestor.lock_count += 1\n",
-        "            ancestor.lock_count += 0\n",
+        "engine.cache.radix:RadixTree.lock",
+        each(ast.AugAssign, lambda node: node.value),
+        "0",
         CACHE,
     ),
     Mutation(
         "deleting a conversation takes everyone's state",
-        "engine/cache/eviction.py",
-        "node.users.discard(conversation_id)",
-        "node.users.clear()",
+        "engine.cache.eviction:Eviction.forget",
+        call("discard"),
+        "{object}.clear()",
     ),
     Mutation(
         "a conversation does not say what it uses",
-        "engine/cache/lending.py",
-        "            node.users.add(hot.conversation_id)\n",
-        "",
+        "engine.cache.lending:Lending.lend",
+        call("add"),
+        "None",
     ),
     Mutation(
         "how a token was fed does not matter",
-        "engine/cache/feeding.py",
-        "if ours[0].pass_of(position) != theirs[0].pass_of(position):",
-        "if False:",
+        "engine.cache.feeding:common_feeding_end",
+        comparison(ast.NotEq),
+        "False",
         CACHE,
     ),
     Mutation(
         "what was read of a stopped prompt is lost",
-        "engine/runner/runner.py",
-        "            sequence.prefill.cut(PointKind.BRANCH)\n",
-        "            sequence.prefill.chunks.clear()\n",
+        "engine.runner.runner:Runner.publish_turn",
+        call("cut"),
+        "{object}.chunks.clear()",
     ),
     Mutation(
         "the place where a prompt forked is not kept",
-        "engine/runner/runner.py",
-        "points.insert(0, ResumePoint(matched, PointKind.BRANCH))",
-        "points.insert(0, ResumePoint(len(prompt.token_ids), PointKind.BRANCH))",
+        "engine.runner.runner:Runner._chunks",
+        argument("ResumePoint", 0),
+        "len({parameters[0]}.token_ids)",
     ),
     Mutation(
         "side requests are published",
-        "engine/runner/runner.py",
-        "        if lease.side:\n            self._cache.abandon(lease)\n            return None\n",
-        "        lease.side = False\n",
+        "engine.runner.runner:Runner.publish_turn",
+        condition_of("abandon"),
+        "setattr({object}, 'side', False)",
     ),
     Mutation(
         "a reply's next turn begins somewhere else",
-        "engine/runner/runner.py",
-        "if common_prefix_len(held.token_ids, upcoming.token_ids) < num_held:",
-        "if False:",
+        "engine.runner.runner:Runner._feed_closing",
+        comparison(ast.Lt),
+        "False",
         ("tests/engine/test_read_ahead.py", *MACHINE),
     ),
     Mutation(
         "a stopped reply keeps no state of its end",
-        "engine/runner/runner.py",
-        "if sequence.ended is not FinishReason.STOP:",
-        "if False:",
+        "engine.runner.runner:Runner._feed_closing",
+        comparison(ast.IsNot),
+        "False",
         CONTINUED,
     ),
     Mutation(
         "a reply that goes on draws as from its beginning",
-        "engine/runner/decoder.py",
-        "index = len(sequence.reply.token_ids) + (unread is not None)",
-        "index = sequence.num_output + (unread is not None)",
+        "engine.runner.decoder:Decoder._draw",
+        each(ast.BinOp, lambda node: node.left if isinstance(node.op, ast.Add) else None),
+        "{parameters[0]}.num_output",
         CONTINUED,
     ),
 )
@@ -202,7 +293,8 @@ def try_mutation(mutation: Mutation | None, tests: tuple[str, ...]) -> int:
             else:
                 shutil.copy(source, target)
         if mutation is not None:
-            mutation.apply(Path(folder))
+            file = Path(folder) / mutation.path
+            file.write_text(mutation.apply(file.read_text("utf-8")), encoding="utf-8")
         return run_tests(Path(folder), tests)
 
 

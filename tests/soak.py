@@ -26,8 +26,8 @@ from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 
-from app.local_models import LocalModels
 from app.paths import make_paths
+from engine.local_models import LocalModels
 from tests.e2e.test_kill import kill_often
 from tests.engine.test_engine import PROGRAM
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
@@ -145,7 +145,7 @@ def kills(folder: Path, number: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SoakRun:
     """One of the names above, with how many where that can be said."""
 
     name: str
@@ -161,18 +161,18 @@ COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
 }
 
 
-def run_of(argument: str) -> Run:
+def run_of(argument: str) -> SoakRun:
     """NAME or NAME=NUMBER."""
     name, equals, number = argument.partition("=")
     if name in PLAIN and not equals:
-        return Run(name, PLAIN[name])
+        return SoakRun(name, PLAIN[name])
     if name not in COUNTED:
         known = ", ".join([*PLAIN, *(f"{name}[=NUMBER]" for name in COUNTED)])
         raise argparse.ArgumentTypeError(f"{argument} is none of {known}")
     play, usual = COUNTED[name]
     if equals and not (number.isdecimal() and int(number)):
         raise argparse.ArgumentTypeError(f"{number!r} says not how many")
-    return Run(name, lambda folder: play(folder, int(number) if equals else usual))
+    return SoakRun(name, lambda folder: play(folder, int(number) if equals else usual))
 
 
 def attempt(name: str, play: Callable[[], bool]) -> bool:

@@ -1,4 +1,4 @@
-"""The engine's face on the main thread: commands down, events up as Qt signals.
+"""The engine on the main thread: its events as Qt signals.
 
 Events arrive on the engine thread and wait in a queue; the main thread is woken once per batch and
 gets them in order, with the pieces of a reply joined.
@@ -9,34 +9,40 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from app.bridge.coalesce import merge_deltas
+from engine.commands import EngineCommands
 from engine.events import (
-    Command,
+    Answer,
     Event,
-    IdleReached,
     IdleStopped,
     IdleWorking,
     ModelFailed,
     ModelLoaded,
     ModelLoading,
     ModelUnloaded,
-    StatisticsReported,
-    Verified,
+    PrefillProgress,
+    RequestFailed,
+    RequestFinished,
+    RequestQueued,
+    RequestStarted,
+    TextDelta,
 )
 
 ModelEvent = ModelLoading | ModelLoaded | ModelFailed | ModelUnloaded
+RequestEvent = (
+    RequestQueued | RequestStarted | PrefillProgress | TextDelta | RequestFinished | RequestFailed
+)
 IdleEvent = IdleWorking | IdleStopped
 
 
-class EnginePort(Protocol):
-    """What the window needs of an engine."""
+class EnginePort(EngineCommands, Protocol):
+    """An engine that can be started and closed."""
 
     def start(self) -> None: ...
-    def send(self, command: Command) -> None: ...
     def close(self, timeout_s: float = 30.0) -> None: ...
 
 
@@ -44,10 +50,10 @@ EngineFactory = Callable[[Callable[[Event], None]], EnginePort]
 
 
 class EngineBridge(QObject):
-    """Owns the engine; lives on the main thread."""
+    """Owns the engine; lives on the main thread. Commands go to `engine` itself."""
 
     model_changed = Signal(object)  # ModelEvent
-    request_changed = Signal(object)  # an event that carries a request_id
+    request_changed = Signal(object)  # RequestEvent
     idle_changed = Signal(object)  # IdleEvent
     _woken = Signal()
 
@@ -56,18 +62,15 @@ class EngineBridge(QObject):
         self._lock = threading.Lock()
         self._pending: deque[Event] = deque()
         self._woken.connect(self._drain, Qt.ConnectionType.QueuedConnection)
-        self._engine = make_engine(self._on_engine_event)
+        self.engine = make_engine(self._on_engine_event)
 
     def start(self) -> None:
         """Start the engine thread; call after the window is shown, for it imports for seconds."""
-        self._engine.start()
-
-    def send(self, command: Command) -> None:
-        self._engine.send(command)
+        self.engine.start()
 
     def close(self) -> None:
         """Stop what runs, join the engine thread, and deliver its last words. Idempotent."""
-        self._engine.close()
+        self.engine.close()
         self._drain()
 
     def _on_engine_event(self, event: Event) -> None:
@@ -89,7 +92,16 @@ class EngineBridge(QObject):
                     self.model_changed.emit(event)
                 case IdleWorking() | IdleStopped():
                     self.idle_changed.emit(event)
-                case StatisticsReported() | Verified() | IdleReached():
-                    pass  # asked for by the command line and the benchmarks only
-                case _:
+                case (
+                    RequestQueued()
+                    | RequestStarted()
+                    | PrefillProgress()
+                    | TextDelta()
+                    | RequestFinished()
+                    | RequestFailed()
+                ):
                     self.request_changed.emit(event)
+                case Answer():
+                    pass  # only the command line and the benchmarks ask for one
+                case _:
+                    assert_never(event)

@@ -15,7 +15,7 @@ from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
 from typing_extensions import override
 
 from app.words import problems as words
-from engine.errors import BugError, DiskError
+from engine.errors import DiskError, problem_of
 from engine.types import Problem
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ def catch_unexpected(report: Callable[[Problem], None]) -> None:
         kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
         log.critical("uncaught exception", exc_info=(kind, error, trace))
-        report(BugError(f"{kind.__name__}: {error}").problem)
+        report(problem_of(error))
 
     def on_thread_exception(args: threading.ExceptHookArgs) -> None:
         if args.exc_value is not None:

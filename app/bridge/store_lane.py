@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
-from app.bridge.tasks import TaskLane, problem_of
+from app.bridge.tasks import TaskLane
 from app.conversation.tree import Conversation
 from app.store.conversations import ConversationStore, OpenedStore
 from app.store.errors import StoreError
@@ -43,11 +43,11 @@ class StoreLane(QObject):
         self,
         call: Callable[[ConversationStore], T],
         on_result: Callable[[T], None] | None = None,
-        on_error: Callable[[Exception], None] | None = None,
+        on_error: Callable[[Problem], None] | None = None,
     ) -> None:
         self._queue(lambda: call(self._worker.store), on_result, on_error)
 
-    def save(self, conversation: Conversation, on_error: Callable[[Exception], None]) -> None:
+    def save(self, conversation: Conversation, on_error: Callable[[Problem], None]) -> None:
         """Write what differs from the last value of this conversation that the store took."""
         self._queue(lambda: self._worker.save(conversation), None, on_error)
 
@@ -55,7 +55,7 @@ class StoreLane(QObject):
         self,
         conversation_id: ConversationId,
         on_result: Callable[[Conversation], None],
-        on_error: Callable[[Exception], None],
+        on_error: Callable[[Problem], None],
     ) -> None:
         self._queue(lambda: self._worker.load(conversation_id), on_result, on_error)
 
@@ -72,13 +72,13 @@ class StoreLane(QObject):
         self,
         call: Callable[[], T],
         on_result: Callable[[T], None] | None,
-        on_error: Callable[[Exception], None] | None,
+        on_error: Callable[[Problem], None] | None,
     ) -> None:
-        report = on_error or self._report
+        report = on_error or self.failed.emit
 
-        def unless_lost(error: Exception) -> None:
+        def unless_lost(problem: Problem) -> None:
             if not self._is_lost:  # that was said once, for all calls
-                report(error)
+                report(problem)
 
         self._lane.run(call, on_result, unless_lost)
 
@@ -87,12 +87,9 @@ class StoreLane(QObject):
         if problem is not None:
             self.failed.emit(problem)
 
-    def _on_unavailable(self, error: Exception) -> None:
+    def _on_unavailable(self, problem: Problem) -> None:
         self._is_lost = True
-        self.unavailable.emit(problem_of(error))
-
-    def _report(self, error: Exception) -> None:
-        self.failed.emit(problem_of(error))
+        self.unavailable.emit(problem)
 
 
 class _StoreWorker:

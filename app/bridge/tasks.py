@@ -1,7 +1,7 @@
 """One idiom for blocking work: run it on a worker lane, get the result back on the main thread.
 
-A lane is one worker thread that runs its calls in the order given. This is the app's last stop for
-unexpected exceptions: they are logged here and become an error for the caller.
+A lane is one worker thread that runs its calls in the order given. An exception is logged here and
+becomes a problem for the caller.
 """
 
 from __future__ import annotations
@@ -13,25 +13,11 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
-from engine.errors import BugError, EngineError
+from engine.errors import problem_of
 from engine.types import Problem
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-
-
-def problem_of(error: Exception) -> Problem:
-    """Words for a person; an error that nobody foresaw is our mistake."""
-    if isinstance(error, EngineError):
-        return error.problem
-    return BugError(f"{type(error).__name__}: {error}").problem
-
-
-def _log(error: Exception) -> None:
-    if isinstance(error, EngineError):
-        log.warning("%s: %s", type(error).__name__, error.problem)
-    else:
-        log.error("a background call failed", exc_info=error)
 
 
 class TaskLane(QObject):
@@ -41,7 +27,7 @@ class TaskLane(QObject):
     emitted.
     """
 
-    failed = Signal(object)  # Exception
+    failed = Signal(object)  # Problem
     _delivered = Signal(object)  # Callable[[], None]
 
     def __init__(self, name: str, parent: QObject | None = None) -> None:
@@ -54,7 +40,7 @@ class TaskLane(QObject):
         self,
         call: Callable[[], T],
         on_result: Callable[[T], None] | None = None,
-        on_error: Callable[[Exception], None] | None = None,
+        on_error: Callable[[Problem], None] | None = None,
     ) -> None:
         """Queue call; never blocks. After stop it is dropped."""
         if not self._stopped:
@@ -69,15 +55,15 @@ class TaskLane(QObject):
         self,
         call: Callable[[], T],
         on_result: Callable[[T], None] | None,
-        on_error: Callable[[Exception], None] | None,
+        on_error: Callable[[Problem], None] | None,
     ) -> None:
         try:
             result = call()
         except Exception as error:  # noqa: BLE001 (the boundary: logged, then told to the caller)
-            _log(error)
+            problem = problem_of(error)
+            log.warning("a background call failed: %s: %s", type(error).__name__, problem)
             report = on_error or self.failed.emit
-            caught = error  # the except clause's name is gone when the delivery runs
-            self._delivered.emit(lambda: report(caught))
+            self._delivered.emit(lambda: report(problem))
         else:
             if on_result is not None:
                 self._delivered.emit(lambda: on_result(result))

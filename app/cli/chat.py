@@ -26,7 +26,7 @@ from app.conversation.tree import (
     set_system_prompt,
 )
 from engine.config import EngineConfig
-from engine.events import RequestFailed, RequestFinished, Submit, TextDelta
+from engine.events import RequestFailed, RequestFinished, TextDelta
 from engine.types import Channel, ConversationId, ModelFacts, Request, RequestId
 
 
@@ -106,7 +106,7 @@ def _answer(
     client: EngineClient, turn: Turn, request: Request, *, shows_cost: bool
 ) -> Conversation:
     """Print the answer as it comes; reasoning goes to stderr."""
-    client.send(Submit(request, time.perf_counter()))
+    client.submit(request)
     while True:
         match client.next_event():
             case TextDelta(channel=channel, text=text):

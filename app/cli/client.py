@@ -9,9 +9,10 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Protocol, Self
 
+from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.engine import Engine
-from engine.events import Command, Event, LoadModel, ModelFailed, ModelLoaded, ModelLoading
+from engine.events import Event, ModelFailed, ModelLoaded, ModelLoading
 from engine.types import ModelFacts, Problem
 
 
@@ -23,29 +24,24 @@ class ProblemError(Exception):
         self.problem = problem
 
 
-class EngineClient(Protocol):
+class EngineClient(EngineCommands, Protocol):
     """Commands in, events out, one after the other."""
-
-    def send(self, command: Command) -> None: ...
 
     def next_event(self) -> Event: ...
 
 
-class ThreadedClient:
-    """A client of a real engine thread; a context manager that starts and ends it."""
+class ThreadedClient(Engine):
+    """An engine that queues its events; a context manager that starts and ends its thread."""
 
     def __init__(self, config: EngineConfig) -> None:
         self._events: SimpleQueue[Event] = SimpleQueue()
-        self._engine = Engine(config, self._events.put)
-
-    def send(self, command: Command) -> None:
-        self._engine.send(command)
+        super().__init__(config, self._events.put)
 
     def next_event(self) -> Event:
         return self._events.get()
 
     def __enter__(self) -> Self:
-        self._engine.start()
+        self.start()
         return self
 
     def __exit__(
@@ -54,7 +50,7 @@ class ThreadedClient:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._engine.close()
+        self.close()
 
 
 def add_engine_options(parser: ArgumentParser) -> None:
@@ -91,7 +87,7 @@ def load_model(
     Raises:
         ProblemError: it could not be loaded.
     """
-    client.send(LoadModel(str(path)))
+    client.load_model(str(path))
     while True:
         match client.next_event():
             case ModelLoaded(facts):

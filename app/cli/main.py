@@ -12,10 +12,10 @@ from app.cli import bench, chat, models
 from app.cli.client import ProblemError
 from app.cli.script import ScriptError
 from app.cli.tree.command import add_arguments as add_tree_arguments, run_tree
-from app.local_models import LocalModels
 from app.paths import make_paths
 from app.settings import load_settings
 from engine.errors import EngineError
+from engine.local_models import LocalModels
 
 COMMANDS = ("chat", "models", "bench")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 
-from app.local_models import LocalModels
 from engine.catalog.card import ModelCard
+from engine.local_models import LocalModels
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -48,18 +47,11 @@ from app.conversation.tree import (
     versions,
 )
 from engine.events import (
-    AwaitIdle,
+    Answer,
     Event,
-    Evict,
-    Forget,
-    IdleReached,
     RequestFailed,
     RequestFinished,
-    SetIdleWork,
-    StatisticsReported,
-    Submit,
     Verified,
-    Verify,
 )
 from engine.types import (
     CheckResult,
@@ -152,12 +144,12 @@ class ScriptPlayer:
                 self._switch(step)
             case ForgetChat(chat=chat):
                 yield from self.join()
-                self._client.send(Forget(ConversationId(chat)))
-                self._wait_for(StatisticsReported)
+                self._client.forget(ConversationId(chat))
+                self._await_answer()
             case EvictState(what=what):
                 yield from self.join()
-                self._client.send(Evict(what))
-                self._wait_for(StatisticsReported)
+                self._client.evict(what)
+                self._await_answer()
             case Plain.RELOAD:
                 yield from self.join()
                 load_model(self._client, self._model, lambda _: None)
@@ -197,7 +189,7 @@ class ScriptPlayer:
             else visible_messages(turn.conversation, turn.user_id)
         )
         self._pending[request_id] = _Pending(type(step).__name__.lower(), step.chat, turn, visible)
-        self._client.send(Submit(request, time.perf_counter()))
+        self._client.submit(request)
         if generate.wait:
             yield from self.join()
 
@@ -271,7 +263,7 @@ class ScriptPlayer:
         )
 
     def _verify(self, request_id: RequestId, visible: tuple[Message, ...]) -> CheckResult:
-        self._client.send(Verify(request_id, visible))
+        self._client.verify(request_id, visible)
         while True:
             match self._client.next_event():
                 case Verified(verified_id, result) if verified_id == request_id:
@@ -281,13 +273,13 @@ class ScriptPlayer:
 
     def _work_idly(self) -> None:
         """Let the engine read ahead until nothing is left."""
-        self._client.send(SetIdleWork(enabled=True))
-        self._client.send(AwaitIdle())
-        self._wait_for(IdleReached)
-        self._client.send(SetIdleWork(enabled=False))
+        self._client.set_idle_work(enabled=True)
+        self._client.await_idle()
+        self._await_answer()
+        self._client.set_idle_work(enabled=False)
 
-    def _wait_for(self, kind: type[Event]) -> None:
-        while not isinstance(self._client.next_event(), kind):
+    def _await_answer(self) -> None:
+        while not isinstance(self._client.next_event(), Answer):
             pass
 
     def _new_id(self) -> str:

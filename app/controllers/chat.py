@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
-from app.bridge.tasks import problem_of
 from app.controllers.desk import Desk, join_texts
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
@@ -38,13 +37,13 @@ from app.conversation.tree import (
     versions,
 )
 from app.words import problems as words
-from engine.errors import EngineError, UserFixableError
+from engine.errors import EngineError
 from engine.types import ConversationId
 
 Plan = Callable[[Conversation], Turn]
 
 
-class AnswerRunningError(UserFixableError):
+class AnswerRunningError(EngineError):
     """What is asked for has to wait for an answer."""
 
     title = words.ANSWER_RUNNING
@@ -202,7 +201,7 @@ class ChatController(QObject):
         self._desk.open(
             conversation_id,
             lambda conversation: self._on_reopened(conversation, node_id),
-            lambda error: self.failed.emit(problem_of(error)),
+            self.failed.emit,
         )
 
     def _on_reopened(self, conversation: Conversation, node_id: NodeId) -> None:

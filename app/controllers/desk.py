@@ -14,9 +14,8 @@ from typing import NamedTuple
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bridge.store_lane import StoreLane
-from app.bridge.tasks import problem_of
 from app.conversation.tree import Conversation, set_draft
-from engine.types import ConversationId
+from engine.types import ConversationId, Problem
 
 KEPT = 5  # conversations kept in memory beside those with a running turn
 RETRY_MS = 5000
@@ -34,7 +33,7 @@ class _Waiter(NamedTuple):
     """Somebody for whom a conversation is read."""
 
     on_ready: Callable[[Conversation], None]
-    on_error: Callable[[Exception], None]
+    on_error: Callable[[Problem], None]
 
 
 class Desk(QObject):
@@ -73,7 +72,7 @@ class Desk(QObject):
         self,
         conversation_id: ConversationId,
         on_ready: Callable[[Conversation], None],
-        on_error: Callable[[Exception], None],
+        on_error: Callable[[Problem], None],
     ) -> None:
         """Call on_ready with the value: at once if it is here, else when the store has read it."""
         if conversation_id in self._open:
@@ -158,7 +157,8 @@ class Desk(QObject):
         if queued := self.queued(conversation_id):
             value = replace(value, draft=join_texts(queued, value.draft))
         self._store.save(
-            self._without_turn(value), lambda error: self._on_save_failed(conversation_id, error)
+            self._without_turn(value),
+            lambda problem: self._on_save_failed(conversation_id, problem),
         )
 
     def _without_turn(self, value: Conversation) -> Conversation:
@@ -182,7 +182,7 @@ class Desk(QObject):
             self._store.load(
                 conversation_id,
                 self._on_loaded,
-                lambda error: self._on_unreadable(conversation_id, error),
+                lambda problem: self._on_unreadable(conversation_id, problem),
             )
         return self._reading[conversation_id]
 
@@ -200,14 +200,14 @@ class Desk(QObject):
             self.open(loaded.conversation_id, waiter.on_ready, waiter.on_error)
         self._trim()
 
-    def _on_unreadable(self, conversation_id: ConversationId, error: Exception) -> None:
+    def _on_unreadable(self, conversation_id: ConversationId, problem: Problem) -> None:
         for waiter in self._reading.pop(conversation_id):
-            waiter.on_error(error)
+            waiter.on_error(problem)
 
-    def _on_save_failed(self, conversation_id: ConversationId, error: Exception) -> None:
+    def _on_save_failed(self, conversation_id: ConversationId, problem: Problem) -> None:
         self._unsaved.add(conversation_id)
         self._retry.start()
-        self.failed.emit(problem_of(error))
+        self.failed.emit(problem)
 
 
 def join_texts(earlier: str, later: str) -> str:

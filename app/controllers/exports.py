@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QIODevice, QObject, QSaveFile, Signal
 
-from app.bridge.tasks import TaskLane, problem_of
+from app.bridge.tasks import TaskLane
 from app.words import problems as words
 from engine.errors import DiskError
 
@@ -26,7 +26,7 @@ class Exports(QObject):
         self._lane.run(
             partial(write_text, path, text),
             lambda _none: self.saved.emit(path.name),
-            lambda error: self.failed.emit(problem_of(error)),
+            self.failed.emit,
         )
 
 

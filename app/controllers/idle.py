@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.bridge.engine_bridge import EngineBridge, IdleEvent
 from app.controllers.preferences import Preferences
 from app.viewmodels.idle_note import idle_note
-from engine.events import IdleWorking, SetIdleWork
+from engine.events import IdleWorking
 
 HOLD_MS = 500  # shorter work, and shorter pauses in it, are not shown
 
@@ -19,7 +19,7 @@ class IdleController(QObject):
 
     def __init__(self, bridge: EngineBridge, preferences: Preferences) -> None:
         super().__init__()
-        self._bridge = bridge
+        self._engine = bridge.engine
         self._preferences = preferences
         self._is_enabled: bool | None = None
         self._working: IdleWorking | None = None
@@ -37,7 +37,7 @@ class IdleController(QObject):
         enabled = self._preferences.value.read_ahead
         if enabled != self._is_enabled:
             self._is_enabled = enabled
-            self._bridge.send(SetIdleWork(enabled))
+            self._engine.set_idle_work(enabled=enabled)
 
     def _on_idle_changed(self, event: IdleEvent) -> None:
         self._working = event if isinstance(event, IdleWorking) else None

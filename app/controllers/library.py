@@ -8,7 +8,6 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal
 
 from app.bridge.store_lane import StoreLane
-from app.bridge.tasks import problem_of
 from app.controllers.desk import Desk
 from app.controllers.origin import Origin
 from app.controllers.presets import PresetsController
@@ -22,7 +21,7 @@ from app.conversation.tree import (
     summary_of,
 )
 from app.words import units as words
-from engine.types import ConversationId
+from engine.types import ConversationId, Problem
 
 
 class LibraryController(QObject):
@@ -88,7 +87,7 @@ class LibraryController(QObject):
             if last is not None and last in self._summaries and is_untouched:
                 self.select(last)
 
-        self._store.run(lambda store: store.summaries(), on_summaries, self._on_failed)
+        self._store.run(lambda store: store.summaries(), on_summaries, self.failed.emit)
 
     def activity(self, conversation_id: ConversationId) -> str:
         """What the list says of a conversation that is being answered."""
@@ -130,7 +129,9 @@ class LibraryController(QObject):
         self._deleted[conversation_id] = summary  # a turn that has not begun is taken back at once
         self._turns.stop(conversation_id)
         now = self._origin.now()
-        self._store.run(lambda store: store.delete(conversation_id, now=now), None, self._on_failed)
+        self._store.run(
+            lambda store: store.delete(conversation_id, now=now), None, self.failed.emit
+        )
         self._unseen.discard(conversation_id)
         if conversation_id == self.current:
             self._show(self._lay_out_new())
@@ -143,7 +144,7 @@ class LibraryController(QObject):
         if summary is None:
             return
         self._summaries[conversation_id] = summary
-        self._store.run(lambda store: store.restore(conversation_id), None, self._on_failed)
+        self._store.run(lambda store: store.restore(conversation_id), None, self.failed.emit)
         self.list_changed.emit()
         self.select(conversation_id)
 
@@ -183,7 +184,7 @@ class LibraryController(QObject):
         self._desk.open(
             conversation_id,
             lambda conversation: self._desk.save(change(conversation)),
-            self._on_failed,
+            self.failed.emit,
         )
 
     def _on_summaries(self, summaries: tuple[ConversationSummary, ...]) -> None:
@@ -198,13 +199,10 @@ class LibraryController(QObject):
         if conversation.conversation_id == self._wanted:
             self._show(conversation.conversation_id)
 
-    def _on_open_failed(self, error: Exception) -> None:
+    def _on_open_failed(self, problem: Problem) -> None:
         self._wanted = self.current
         self.list_changed.emit()
-        self._on_failed(error)
-
-    def _on_failed(self, error: Exception) -> None:
-        self.failed.emit(problem_of(error))
+        self.failed.emit(problem)
 
     def _on_conversation_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id not in self._deleted:

@@ -6,26 +6,25 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from app.bridge.engine_bridge import EngineBridge, ModelEvent
-from app.bridge.tasks import TaskLane, problem_of
+from app.bridge.tasks import TaskLane
 from app.controllers.preferences import Preferences
-from app.local_models import OpenedModel
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.words import models as words
-from engine.catalog.card import ModelCard, ModelSource
-from engine.catalog.starter import is_starter_folder
+from engine.catalog.card import ModelCard
 from engine.events import (
-    LoadModel,
     LoadStage,
     ModelFailed,
     ModelLoaded,
     ModelLoading,
     ModelUnloaded,
 )
+from engine.local_models import OpenedModel
+from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +77,7 @@ class ModelsController(QObject):
         wanted: Path | None = None,
     ) -> None:
         super().__init__()
-        self._bridge = bridge
+        self._engine = bridge.engine
         self._lane = lane
         self._catalog = catalog
         self._preferences = preferences
@@ -97,7 +96,7 @@ class ModelsController(QObject):
 
     def start(self) -> None:
         """Look for models, load the best one, and keep watching the folders."""
-        self._lane.run(self._catalog.suggestion, self._on_suggestion, self._on_failed)
+        self._lane.run(self._catalog.suggestion, self._on_suggestion, self.failed.emit)
         self.refresh()
         self._watch.start()
 
@@ -114,8 +113,7 @@ class ModelsController(QObject):
 
     def choose(self, path: Path) -> None:
         """Load this model and remember it."""
-        value = self._preferences.value
-        self._preferences.set(replace(value, model_path=str(path)))
+        self._preferences.change(model_path=str(path))
         self._load(path)
 
     def add_folder(self, folder: Path) -> None:
@@ -131,7 +129,7 @@ class ModelsController(QObject):
 
     def _look_in(self, folders: tuple[str, ...]) -> None:
         """From now on, and at once."""
-        self._preferences.set(replace(self._preferences.value, model_folders=folders))
+        self._preferences.change(model_folders=folders)
         self._fingerprint = ""
         self.refresh()
 
@@ -139,7 +137,7 @@ class ModelsController(QObject):
         self.will_replace.emit()
         name = next((card.name for card in self.cards if card.path == path), path.name)
         self._set_status(ModelStatus(phase=ModelPhase.IMPORTING, path=str(path), name=name))
-        self._bridge.send(LoadModel(str(path)))
+        self._engine.load_model(str(path))
 
     def _scan(self, folders: tuple[str, ...], known: str) -> _Scan | None:
         """On the lane; None when nothing has changed."""
@@ -169,7 +167,7 @@ class ModelsController(QObject):
     def _remembered(self) -> Path | None:
         path = self._preferences.value.model_path
         usable = (card for card in self.cards if card.usable)
-        return next((card.path for card in usable if path and _is_at(card, path)), None)
+        return next((card.path for card in usable if path and card.is_at(path)), None)
 
     def _make_starter(self) -> None:
         self._set_status(ModelStatus(phase=ModelPhase.UNPACKING, name=words.DEMO_MODEL))
@@ -189,22 +187,19 @@ class ModelsController(QObject):
         if self.status.phase is ModelPhase.UNPACKING:
             self._load(path)
 
-    def _on_starter_failed(self, error: Exception) -> None:
+    def _on_starter_failed(self, problem: Problem) -> None:
         if self.status.phase is ModelPhase.UNPACKING:
-            self._set_status(ModelStatus(phase=ModelPhase.NONE, problem=problem_of(error)))
+            self._set_status(ModelStatus(phase=ModelPhase.NONE, problem=problem))
 
     def _on_suggestion(self, suggestion: str) -> None:
         self.suggestion = suggestion
         self.cards_changed.emit()
 
-    def _on_scan_failed(self, error: Exception) -> None:
+    def _on_scan_failed(self, problem: Problem) -> None:
         self._checking = False
-        self._on_failed(error)
+        self.failed.emit(problem)
         if self.status.phase is ModelPhase.SEARCHING:
-            self._set_status(ModelStatus(phase=ModelPhase.NONE, problem=problem_of(error)))
-
-    def _on_failed(self, error: Exception) -> None:
-        self.failed.emit(problem_of(error))
+            self._set_status(ModelStatus(phase=ModelPhase.NONE, problem=problem))
 
     def _on_model_changed(self, event: ModelEvent) -> None:
         if isinstance(event, ModelUnloaded):
@@ -223,16 +218,12 @@ class ModelsController(QObject):
                 self._set_status(
                     replace(self.status, phase=ModelPhase.FAILED, facts=None, problem=problem)
                 )
+            case _:
+                assert_never(event)
 
     def _set_status(self, status: ModelStatus) -> None:
         self.status = status
         self.status_changed.emit()
-
-
-def _is_at(card: ModelCard, path: str) -> bool:
-    """The starter model's folder moves with the app that it is in."""
-    moved = card.source is ModelSource.STARTER and is_starter_folder(Path(path))
-    return moved or str(card.path) == path
 
 
 def _loading(status: ModelStatus, event: ModelLoading) -> ModelStatus:

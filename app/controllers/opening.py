@@ -9,14 +9,19 @@ from threading import Event
 
 from PySide6.QtCore import QObject, Qt, Signal
 
-from app.bridge.tasks import TaskLane, problem_of
+from app.bridge.tasks import TaskLane
 from app.controllers.models import Catalog, ModelsController
 from app.controllers.preferences import Preferences
-from app.local_models import OpenedModel
 from app.viewmodels import figures
 from app.viewmodels.models import ModelPhase
 from app.words import models as words
-from engine.errors import CancelledWaitingError
+from engine.errors import EngineError
+from engine.local_models import OpenedModel
+from engine.types import Problem
+
+
+class OpeningEndedError(EngineError):
+    """The app ends while a file is imported. This stops the import and is never shown."""
 
 
 class Opening(QObject):
@@ -54,7 +59,7 @@ class Opening(QObject):
     def _report(self, name: str, fraction: float) -> None:
         """On the lane, as often as a piece is imported."""
         if self._ended.is_set():
-            raise CancelledWaitingError(name)
+            raise OpeningEndedError(name)
         self._progressed.emit(name, fraction)
 
     def _on_progressed(self, name: str, fraction: float) -> None:
@@ -71,9 +76,9 @@ class Opening(QObject):
         status = self._models.status
         return status.path == str(path) and status.phase is not ModelPhase.FAILED
 
-    def _on_failed(self, error: Exception) -> None:
+    def _on_failed(self, problem: Problem) -> None:
         self._set_note("")
-        self.refused.emit(problem_of(error))
+        self.refused.emit(problem)
 
     def _set_note(self, note: str) -> None:
         if note != self.note:

@@ -18,7 +18,7 @@ class Origin(Protocol):
         ...
 
     def tick(self) -> float:
-        """Seconds that never go back, the engine's clock."""
+        """Seconds that never go back."""
         ...
 
 

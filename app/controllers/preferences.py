@@ -7,8 +7,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.bridge.tasks import TaskLane, problem_of
-from app.settings import ZOOM_MAX, ZOOM_MIN, Appearance, Settings, save_settings
+from app.bridge.tasks import TaskLane
+from app.settings import Settings, save_settings, zoom_in_range
 from engine.types import ConversationId
 
 ZOOM_STEP = 10  # per cent
@@ -41,25 +41,22 @@ class Preferences(QObject):
             self._timer.start()
             self.changed.emit()
 
-    def set_appearance(self, appearance: Appearance) -> None:
-        self.set(replace(self._value, appearance=appearance))
+    def change(self, **values: object) -> None:
+        """Replace the settings of these names."""
+        self.set(replace(self._value, **values))
 
     def set_selected(self, conversation_id: ConversationId | None) -> None:
         """Remember the conversation on show."""
-        self.set(replace(self._value, selected_conversation=conversation_id))
-
-    def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
-        """Whether Return sends a message, or Ctrl (⌘) with it."""
-        self.set(replace(self._value, return_sends=return_sends))
+        self.change(selected_conversation=conversation_id)
 
     def toggle_contrast(self) -> None:
-        self.set(replace(self._value, more_contrast=not self._value.more_contrast))
+        self.change(more_contrast=not self._value.more_contrast)
 
     def toggle_inspector(self) -> None:
-        self.set(replace(self._value, inspector_visible=not self._value.inspector_visible))
+        self.change(inspector_visible=not self._value.inspector_visible)
 
     def toggle_read_ahead(self) -> None:
-        self.set(replace(self._value, read_ahead=not self._value.read_ahead))
+        self.change(read_ahead=not self._value.read_ahead)
 
     def zoom_in(self) -> None:
         self.set_zoom(self._value.text_zoom + ZOOM_STEP)
@@ -77,11 +74,8 @@ class Preferences(QObject):
             self._save()
 
     def set_zoom(self, percent: int) -> None:
-        self.set(replace(self._value, text_zoom=max(ZOOM_MIN, min(ZOOM_MAX, percent))))
+        self.change(text_zoom=zoom_in_range(percent))
 
     def _save(self) -> None:
         value = self._value
-        self._lane.run(lambda: save_settings(self._path, value), None, self._on_failed)
-
-    def _on_failed(self, error: Exception) -> None:
-        self.failed.emit(problem_of(error))
+        self._lane.run(lambda: save_settings(self._path, value), None, self.failed.emit)

@@ -9,10 +9,9 @@ from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
-from app.controllers.requests import has_long_draft, make_read_ahead, withdrawal
+from app.controllers.requests import NextTurn, has_long_draft, next_turn
 from app.controllers.turns import Turns
 from app.conversation.tree import ConversationSummary
-from engine.events import Pin, ReadAhead, Show
 from engine.types import ConversationId, ModelFacts
 
 STAY_MS = 400  # who leafs through chats does not stay this long
@@ -31,18 +30,18 @@ class ReadAheadController(QObject):
         chat: ChatController,
     ) -> None:
         super().__init__()
-        self._bridge = bridge
+        self._engine = bridge.engine
         self._desk = desk
         self._turns = turns
         self._models = models
         self._library = library
         self._facts: ModelFacts | None = None
-        self._sent: ReadAhead | None = None
+        self._sent: NextTurn | None = None
         self._is_put_off = False  # until the turn on show has ended
         self._is_over = False
         self._kept_ready: frozenset[ConversationId] = frozenset()
         self._stay = QTimer(self, singleShot=True, interval=STAY_MS)
-        self._stay.timeout.connect(self._send_read_ahead)
+        self._stay.timeout.connect(self._send_next_turn)
         library.current_changed.connect(self._on_shown)
         library.list_changed.connect(self._send_pins)
         library.deleted.connect(self._on_deleted)
@@ -58,7 +57,7 @@ class ReadAheadController(QObject):
         self._stay.stop()
 
     def _on_shown(self) -> None:
-        self._bridge.send(Show(self._library.current))
+        self._engine.show(self._library.current)
         self._wait()
 
     def _on_status_changed(self) -> None:
@@ -73,7 +72,7 @@ class ReadAheadController(QObject):
     def _on_deleted(self, summary: ConversationSummary, _undo: object) -> None:
         if self._facts is None or self._is_over:
             return
-        self._bridge.send(withdrawal(summary.conversation_id))
+        self._engine.read_ahead(summary.conversation_id, ())
         if self._has_sent_for(summary.conversation_id):
             self._sent = None  # it may come back
 
@@ -86,7 +85,7 @@ class ReadAheadController(QObject):
         if conversation_id == self._library.current:
             was_draft = self._sent is not None and self._sent.is_draft
             if was_draft or has_long_draft(self._desk.get(conversation_id)):
-                self._send_read_ahead()
+                self._send_next_turn()
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
         """At a turn's end the engine has its reply in mind, no longer the draft beside it."""
@@ -95,28 +94,36 @@ class ReadAheadController(QObject):
             return
         if self._is_put_off or has_long_draft(self._desk.get(conversation_id)):
             self._sent = None
-            self._send_read_ahead()
+            self._send_next_turn()
 
     def _wait(self) -> None:
         if not self._is_over:
             self._stay.start()
 
-    def _send_read_ahead(self) -> None:
+    def _send_next_turn(self) -> None:
         self._stay.stop()
         current = self._library.current
         self._is_put_off = self._turns.live_in(current) is not None
         if self._facts is None or self._is_put_off or self._is_over:
             return
-        prewarm = make_read_ahead(self._desk.get(current), self._facts)
-        if prewarm != self._sent and (prewarm.messages or self._has_sent_for(current)):
-            self._sent = prewarm
-            self._bridge.send(prewarm)
+        turn = next_turn(self._desk.get(current), self._facts)
+        if turn != self._sent and (turn.messages or self._has_sent_for(current)):
+            self._sent = turn
+            self._engine.read_ahead(
+                turn.conversation_id,
+                turn.messages,
+                is_draft=turn.is_draft,
+                thinking=turn.thinking,
+                keep_thinking=turn.keep_thinking,
+            )
 
     def _has_sent_for(self, conversation_id: ConversationId) -> bool:
         return self._sent is not None and self._sent.conversation_id == conversation_id
 
     def _send_pins(self) -> None:
         kept_ready = self._library.kept_ready
-        for conversation_id in kept_ready ^ self._kept_ready:
-            self._bridge.send(Pin(conversation_id, conversation_id in kept_ready))
+        for conversation_id in kept_ready - self._kept_ready:
+            self._engine.pin(conversation_id)
+        for conversation_id in self._kept_ready - kept_ready:
+            self._engine.unpin(conversation_id)
         self._kept_ready = kept_ready

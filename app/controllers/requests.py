@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from app.conversation.actions import Turn, messages_ahead
 from app.conversation.tree import Conversation, Generation, Setup
 from app.viewmodels.models import ModelStatus
 from app.words import problems as words
-from engine.errors import NoModelError, UserFixableError
-from engine.events import ReadAhead
-from engine.types import ConversationId, ModelFacts, Problem, Request, RequestId, Role
+from engine.errors import EngineError
+from engine.types import ConversationId, Message, ModelFacts, Problem, Request, RequestId, Role
 
 MAX_TOKENS = 4096
 LONG_DRAFT = 400  # characters; a shorter one is read before anyone could see that it is
 
 
-class OtherModelError(UserFixableError):
+class OtherModelError(EngineError):
     """Another model would take what is there for something else."""
 
     title = words.OTHER_MODEL
     advice = words.OTHER_MODEL_ADVICE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextTurn:
+    """The part of a conversation's next prompt that is known; without messages, none of it is."""
+
+    conversation_id: ConversationId
+    messages: tuple[Message, ...] = ()
+    is_draft: bool = False
+    thinking: bool | None = None
+    keep_thinking: bool = False
 
 
 def make_request(
@@ -56,24 +66,19 @@ def has_long_draft(conversation: Conversation) -> bool:
     return len(conversation.draft) >= LONG_DRAFT
 
 
-def make_read_ahead(conversation: Conversation, facts: ModelFacts) -> ReadAhead:
-    """How the next turn begins, a long draft included; a withdrawal when nothing of it is known."""
+def next_turn(conversation: Conversation, facts: ModelFacts) -> NextTurn:
+    """Return the beginning of the next prompt, a long draft included."""
     draft = conversation.draft if has_long_draft(conversation) else ""
     messages = messages_ahead(conversation, draft)
     if not messages or messages[-1].role is Role.SYSTEM:
-        return withdrawal(conversation.conversation_id)
-    return ReadAhead(
+        return NextTurn(conversation_id=conversation.conversation_id)
+    return NextTurn(
         conversation_id=conversation.conversation_id,
         messages=messages,
         is_draft=messages[-1].role is Role.USER,
         thinking=_thinking(conversation.setup.thinking, facts),
         keep_thinking=_keep_thinking(conversation.setup, facts),
     )
-
-
-def withdrawal(conversation_id: ConversationId) -> ReadAhead:
-    """Takes back what was to be read ahead for a conversation."""
-    return ReadAhead(conversation_id=conversation_id, messages=())
 
 
 def _thinking(thinking: bool | None, facts: ModelFacts) -> bool | None:  # noqa: FBT001 (the value)
@@ -87,7 +92,7 @@ def _keep_thinking(setup: Setup, facts: ModelFacts) -> bool:
 def problem_of_begun(turn: Turn, facts: ModelFacts) -> Problem | None:
     """Why a reply can't go on with this model; None for what is written anew."""
     begun = turn.conversation.nodes[turn.reply_id].generation
-    if not turn.goes_on or begun is None or begun.template_hash == facts.template_hash:
+    if not turn.continues_reply or begun is None or begun.template_hash == facts.template_hash:
         return None
     return OtherModelError(words.written_by(begun.model_name)).problem
 
@@ -104,5 +109,6 @@ def generation_of(request: Request, facts: ModelFacts) -> Generation:
 
 
 def problem_with(status: ModelStatus) -> Problem:
-    """Why nothing answers."""
-    return status.problem or NoModelError(words.NO_MODEL).problem
+    """Return why nothing answers: a model that is neither ready nor on its way has failed."""
+    assert status.problem is not None
+    return status.problem

@@ -12,10 +12,11 @@ Until a turn has started nothing of it is stored but the text, as the conversati
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.bridge.engine_bridge import EngineBridge
+from app.bridge.engine_bridge import EngineBridge, RequestEvent
 from app.bridge.store_lane import StoreLane
 from app.controllers.desk import Desk
 from app.controllers.models import ModelsController
@@ -34,23 +35,17 @@ from app.viewmodels.live import LiveReply
 from app.viewmodels.models import waiting_phase
 from app.viewmodels.state_line import Phase, Planned, Reading, Waiting
 from engine.events import (
-    Cancel,
     PrefillProgress,
     RequestFailed,
     RequestFinished,
     RequestQueued,
     RequestStarted,
-    Submit,
     TextDelta,
 )
 from engine.types import ConversationId, FinishReason, ModelFacts, Problem, RequestId
 
 SAVE_MS = 500  # with the store's own time, streamed text is on disk within a second
 SHORT_PROMPT = 256  # fed tokens that are read before anyone could see that they are
-
-RequestEvent = (
-    RequestQueued | RequestStarted | PrefillProgress | TextDelta | RequestFinished | RequestFailed
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +106,7 @@ class Turns(QObject):
         origin: Origin,
     ) -> None:
         super().__init__()
-        self._bridge = bridge
+        self._engine = bridge.engine
         self._store = store
         self._desk = desk
         self._models = models
@@ -168,7 +163,7 @@ class Turns(QObject):
             self._refuse(running, None)
         else:
             running.stopped = True
-            self._bridge.send(Cancel(running.request_id))
+            self._engine.cancel(running.request_id)
 
     def close(self) -> None:
         """End every turn with what has arrived. Call after the engine is closed."""
@@ -191,14 +186,14 @@ class Turns(QObject):
             running.turn,
             conversation.setup,
             facts,
-            begun=earlier if running.turn.goes_on else None,
+            begun=earlier if running.turn.continues_reply else None,
             new_seed=self._origin.new_seed(),
         )
         running.facts = facts
         generation = generation_of(request, facts)
         self._desk.save(set_generation(conversation, running.reply_id, generation))
         self._set_phase(running, Waiting(0))
-        self._bridge.send(Submit(request, self._origin.tick()))
+        self._engine.submit(request)
 
     def _on_status_changed(self) -> None:
         status = self._models.status
@@ -227,6 +222,8 @@ class Turns(QObject):
                 self._on_finished(running, event)
             case RequestFailed(problem=problem):
                 self._on_request_failed(running, problem)
+            case _:
+                assert_never(event)
 
     def _on_started(self, running: _Running, planned: Planned) -> None:
         running.planned = planned
@@ -272,7 +269,7 @@ class Turns(QObject):
         for running in list(self._running.values()):
             if running.facts is None:
                 continue
-            self._bridge.send(Cancel(running.request_id))
+            self._engine.cancel(running.request_id)
             if not running.accepted:
                 del self._running[running.request_id]
                 running.request_id = RequestId(self._origin.new_id())

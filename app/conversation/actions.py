@@ -21,11 +21,11 @@ from app.conversation.tree import (
     shown_path,
 )
 from app.words import problems as words
-from engine.errors import UserFixableError
+from engine.errors import EngineError
 from engine.types import FinishReason, Message, Role
 
 
-class EmptyMessageError(UserFixableError):
+class EmptyMessageError(EngineError):
     """There is nothing to send."""
 
     title = words.EMPTY_MESSAGE
@@ -55,7 +55,7 @@ class Turn:
     new_messages: frozenset[int]
 
     @property
-    def goes_on(self) -> bool:
+    def continues_reply(self) -> bool:
         """Whether the reply had been begun before."""
         return self.messages[-1].role is Role.ASSISTANT
 
@@ -109,7 +109,7 @@ def can_continue(conv: Conversation, reply_id: NodeId) -> bool:
     """Whether a reply was cut off in the middle, with nothing below it."""
     reply = conv.nodes[reply_id]
     is_cut = reply.status in (MessageStatus.STOPPED, MessageStatus.FAILED) or is_at_limit(reply)
-    return is_cut and _says_something(reply) and reply_id not in conv.children
+    return is_cut and _has_text(reply) and reply_id not in conv.children
 
 
 def is_at_limit(reply: MessageNode) -> bool:
@@ -228,10 +228,10 @@ def _reply_message(node: MessageNode) -> Message:
 
 def _holds_something(reply: MessageNode) -> bool:
     # An answer that the model itself left empty counts: the engine holds the state after it.
-    return reply.status is MessageStatus.COMPLETE or _says_something(reply)
+    return reply.status is MessageStatus.COMPLETE or _has_text(reply)
 
 
-def _says_something(reply: MessageNode) -> bool:
+def _has_text(reply: MessageNode) -> bool:
     # Tokens without text count: half a character was generated.
     has_tokens = reply.reply is not None and bool(reply.reply.token_bytes)
     return has_tokens or bool(reply.content or reply.reasoning)

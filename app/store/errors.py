@@ -1,6 +1,6 @@
 """What can go wrong with the database, in words for a person.
 
-UserFixableError (engine)
+EngineError (engine)
 └── StoreError
 ├── DatabaseNewerError          written by a newer Rejoinder
 ├── DatabaseLockedError         another program holds the file
@@ -17,10 +17,10 @@ import sqlite3
 from pathlib import Path
 
 from app.words import problems as words
-from engine.errors import UserFixableError
+from engine.errors import EngineError
 
 
-class StoreError(UserFixableError):
+class StoreError(EngineError):
     """The conversations on disk could not be used."""
 
     title = words.STORE

@@ -21,7 +21,6 @@ from engine.types import (
     Problem,
     PromptPlan,
     Reason,
-    ReasonKind,
     ReplyTokens,
     Role,
     SamplingParams,
@@ -83,7 +82,6 @@ _USAGE_AT = _TOKENS_AT + len(TokensRow._fields)
 # Thousands are looked up when a long conversation is opened, and calling an enum takes five times as long.
 _ROLES = {role.value: role for role in Role}
 _STATUSES = {status.value: status for status in MessageStatus}
-_KINDS = {kind.value: kind for kind in ReasonKind}
 _FINISH_REASONS = {reason.value: reason for reason in FinishReason}
 _NO_TOKENS = (None,) * len(TokensRow._fields)
 _NO_USAGE = (None,) * len(UsageRow._fields)
@@ -175,24 +173,20 @@ def _arguments(value: Generation | SamplingParams, *, without: set[str]) -> dict
 
 
 def _reasons(text: str) -> tuple[Reason, ...]:
+    # Read by hand: every reply has reasons, and what checks any dataclass would take longer than all the rest.
     # The first versions wrote sentences: those are not worth a form of their own.
     if not text.startswith("[{"):
         return ()
     try:
-        return tuple([_reason(parsed) for parsed in json.loads(text)])
+        return tuple(
+            [
+                Reason.of(one["kind"], num_tokens=one["num_tokens"], at=one["at"], text=one["text"])
+                for one in json.loads(text)
+            ]
+        )
     except (KeyError, ValueError) as error:
         log.warning("stored reasons can't be read and are left out: %r", error)
         return ()
-
-
-def _reason(parsed: dict[str, Any]) -> Reason:
-    """Every reply has some of its own, so what checks any dataclass would take longer than all the rest."""
-    return Reason(
-        kind=_KINDS[parsed["kind"]],
-        num_tokens=parsed["num_tokens"],
-        at=parsed["at"],
-        text=parsed["text"],
-    )
 
 
 def _reply(row: TokensRow) -> ReplyTokens:

@@ -51,6 +51,7 @@ def make_style_sheet(colors: Colors, fonts: Fonts) -> str:
         (
             _text_rules(colors, fonts),
             _button_rules(colors),
+            _tool_button_rules(colors),
             _field_rules(colors),
             _popup_rules(colors),
             _scroll_bar_rules(colors),
@@ -106,6 +107,11 @@ QPushButton[kind="segment"]:focus {{ border: 1px solid {colors.accent}; }}
 QPushButton[kind="segment"]:checked:focus {{
   color: {colors.on_accent}; background: {colors.accent};
 }}
+"""
+
+
+def _tool_button_rules(colors: Colors) -> str:
+    return f"""
 QToolButton[kind="tab"] {{
   color: {colors.secondary}; background: transparent; border: 1px solid transparent;
   border-radius: {Radius.BUTTON}px; padding: {Space.XS}px {Space.M}px; font-size: {Type.SMALL.size}px;

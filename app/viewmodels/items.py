@@ -97,8 +97,12 @@ def _stored_items(conversation: Conversation, *, is_answering: bool) -> tuple[Tr
         if node.role is Role.USER:
             items.append(_user_item(node, version, deletes=deletes))
             continue
-        goes_on = not is_answering and can_continue(conversation, node.node_id)
-        items.append(_reply_item(node, version, model_path, goes_on=goes_on, deletes=deletes))
+        can_continue_reply = not is_answering and can_continue(conversation, node.node_id)
+        items.append(
+            _reply_item(
+                node, version, model_path, can_continue_reply=can_continue_reply, deletes=deletes
+            )
+        )
         model_path = node.generation.model_path if node.generation else model_path
     return tuple(items)
 
@@ -117,7 +121,12 @@ def _user_item(node: MessageNode, version: Version, *, deletes: bool) -> Transcr
 
 
 def _reply_item(
-    node: MessageNode, version: Version, earlier_model: str | None, *, goes_on: bool, deletes: bool
+    node: MessageNode,
+    version: Version,
+    earlier_model: str | None,
+    *,
+    can_continue_reply: bool,
+    deletes: bool,
 ) -> TranscriptItem:
     return TranscriptItem(
         key=node.node_id,
@@ -131,7 +140,7 @@ def _reply_item(
         phase=_stored_phase(node.generation),
         problem=node.problem,
         cut=_cut(node),
-        can_continue=goes_on,
+        can_continue=can_continue_reply,
         can_delete=deletes,
     )
 

@@ -12,7 +12,7 @@ from typing_extensions import override
 from app.viewmodels import figures
 from app.viewmodels.state_line import Importing, Loading, Phase, Preparing
 from app.words import models as words
-from engine.catalog.card import STARTER_NOTE, ModelCard, ModelSource
+from engine.catalog.card import ModelCard
 from engine.types import ModelFacts, Problem
 
 NO_PARENT = QModelIndex()
@@ -134,7 +134,7 @@ def _row(card: ModelCard, status: ModelStatus) -> PickerRow:
         state = words.LOADED if status.phase is ModelPhase.READY else state_word(status)
         fraction = status.fraction if status.will_be_ready else None
         problem = problem or status.problem
-    sentence = STARTER_NOTE if card.source is ModelSource.STARTER else ""
+    sentence = words.DEMO_NOTE if card.is_starter else ""
     return PickerRow(
         path=card.path,
         name=card.name,
@@ -149,7 +149,7 @@ def _row(card: ModelCard, status: ModelStatus) -> PickerRow:
 
 def only_demo(cards: tuple[ModelCard, ...]) -> bool:
     """True when nothing better than the demo model can be used."""
-    return not any(card.usable and card.source is not ModelSource.STARTER for card in cards)
+    return not any(card.usable and not card.is_starter for card in cards)
 
 
 def shown_name(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:

@@ -6,7 +6,7 @@ from app.conversation.tree import Conversation, shown_path
 from app.viewmodels import figures
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.words import composer, models as words
-from engine.catalog.card import STARTER_NOTE, ModelCard, ModelSource
+from engine.catalog.card import ModelCard
 from engine.errors import ModelFolderError
 from engine.types import Problem
 
@@ -16,8 +16,8 @@ def model_note(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
     if status.problem is not None:
         return words.NO_MODELS if _has_no_model(status.problem, status) else str(status.problem)
     in_use = next((card for card in cards if str(card.path) == status.path), None)
-    if in_use is not None and in_use.source is ModelSource.STARTER:
-        return f"{STARTER_NOTE}."
+    if in_use is not None and in_use.is_starter:
+        return f"{words.DEMO_NOTE}."
     return ""
 
 

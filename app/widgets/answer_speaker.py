@@ -47,7 +47,7 @@ class AnswerSpeaker(QObject):
         self._reply: NodeId | None = None
         self._unsaid = ""
         self._timer = QTimer(self, singleShot=True, interval=interval_ms)
-        self._timer.timeout.connect(self._say_sentences)
+        self._timer.timeout.connect(self._announce_sentences)
         turns.activity_changed.connect(self._on_activity_changed)
         turns.text_arrived.connect(self._on_text_arrived)
         library.current_changed.connect(self._on_current_changed)
@@ -82,9 +82,9 @@ class AnswerSpeaker(QObject):
         if node_id == self._reply and channel is Channel.ANSWER and self._is_heard():
             self._unsaid += text
             if not self._timer.isActive():
-                self._say_sentences()
+                self._announce_sentences()
 
-    def _say_sentences(self) -> None:
+    def _announce_sentences(self) -> None:
         found = _SENTENCES.match(self._unsaid)
         if found is not None:
             self._unsaid = self._unsaid[found.end() :]

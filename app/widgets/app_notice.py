@@ -23,7 +23,7 @@ class AppNotice(Notice):
         super().__init__(theme, parent)
         opening.refused.connect(self.say)
 
-    def say_crash(self, account: Path) -> None:
+    def show_crash(self, account: Path) -> None:
         """The last run was killed; account is what it left."""
         folder = QUrl.fromLocalFile(str(account.parent))
         show_folder = partial(QDesktopServices.openUrl, folder)

@@ -67,12 +67,8 @@ class ChatPane(QWidget):
         self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._build()
         self._connect()
+        self._apply_preferences()
         self._show_current()
-
-    def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
-        """Whether Return sends, in the composer and where a message is edited, or Ctrl with it."""
-        self.composer.set_return_sends(return_sends)
-        self.view.set_return_sends(return_sends)
 
     def flush(self) -> None:
         """Keep the draft now."""
@@ -118,6 +114,7 @@ class ChatPane(QWidget):
         core.store.unavailable.connect(self._on_unavailable)
         core.models.status_changed.connect(self._refresh_chat)
         core.models.cards_changed.connect(self._refresh_words)
+        core.preferences.changed.connect(self._apply_preferences)
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(self.stop)
         composer.escaped.connect(self.escape)
@@ -131,6 +128,12 @@ class ChatPane(QWidget):
         self.model_note.choose_requested.connect(self.choose_model_requested)
         self.recent.chosen.connect(core.library.select)
         self._draft_timer.timeout.connect(self._save_draft)
+
+    def _apply_preferences(self) -> None:
+        value = self._core.preferences.value
+        self.view.set_zoom(value.text_zoom / 100)
+        self.composer.set_return_sends(value.return_sends)
+        self.view.set_return_sends(value.return_sends)
 
     def _show_current(self) -> None:
         self.flush()
@@ -196,7 +199,7 @@ class ChatPane(QWidget):
     def _on_refused(self, refusal: Refusal) -> None:
         if refusal.conversation_id == self._shown:
             self._give_back(refusal.text)
-            self._say(refusal)
+            self._show_refusal(refusal)
         elif refusal.problem is not None:
             title = self._core.desk.get(refusal.conversation_id).title
             self.said.emit(words.not_sent(title=title, problem=refusal.problem.title))
@@ -205,7 +208,7 @@ class ChatPane(QWidget):
         if text:
             self.composer.set_text(join_texts(text, self.composer.text))
 
-    def _say(self, refusal: Refusal) -> None:
+    def _show_refusal(self, refusal: Refusal) -> None:
         problem = refusal.problem
         if problem is None:
             return

@@ -111,7 +111,7 @@ class RecentChats(QWidget):
             elide = QFontMetrics(button.font()).elidedText
             width = self.width() - 2 * (side + Space.S)
             button.setText(plain(elide(summary.title, Qt.TextElideMode.ElideRight, width)))
-            button.setAccessibleName(words.go_on_with(summary.title))
+            button.setAccessibleName(words.continue_with(summary.title))
 
     def _on_clicked(self, number: int) -> None:
         self.chosen.emit(self._summaries[number].conversation_id)

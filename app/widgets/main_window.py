@@ -88,7 +88,7 @@ class MainWindow(QMainWindow):
         self._apply_preferences()
         self._refresh()
 
-    def say_problem(self, problem: Problem) -> None:
+    def show_problem(self, problem: Problem) -> None:
         """One sentence about something that went wrong beside the conversation."""
         self.toast.say(f"{problem.title} {problem.advice}".strip())
 
@@ -136,7 +136,7 @@ class MainWindow(QMainWindow):
 
     def _connect(self) -> None:
         core = self._core
-        core.failed.connect(self.say_problem)
+        core.failed.connect(self.show_problem)
         for changed in (
             core.library.current_changed,
             core.library.list_changed,
@@ -179,9 +179,9 @@ class MainWindow(QMainWindow):
             CommandId.FIND_PREVIOUS: lambda: self.pane.find_bar.step(-1),
             CommandId.SIDEBAR: self._toggle_sidebar,
             CommandId.INSPECTOR: preferences.toggle_inspector,
-            CommandId.LIGHT: lambda: preferences.set_appearance(Appearance.LIGHT),
-            CommandId.DARK: lambda: preferences.set_appearance(Appearance.DARK),
-            CommandId.SYSTEM: lambda: preferences.set_appearance(Appearance.SYSTEM),
+            CommandId.LIGHT: lambda: preferences.change(appearance=Appearance.LIGHT),
+            CommandId.DARK: lambda: preferences.change(appearance=Appearance.DARK),
+            CommandId.SYSTEM: lambda: preferences.change(appearance=Appearance.SYSTEM),
             CommandId.CONTRAST: preferences.toggle_contrast,
             CommandId.ZOOM_IN: preferences.zoom_in,
             CommandId.ZOOM_OUT: preferences.zoom_out,
@@ -266,8 +266,6 @@ class MainWindow(QMainWindow):
         self.commands[CommandId.INSPECTOR].setChecked(value.inspector_visible)
         self.commands[CommandId.READ_AHEAD].setChecked(value.read_ahead)
         self.inspector.setVisible(value.inspector_visible)
-        self.pane.view.set_zoom(value.text_zoom / 100)
-        self.pane.set_return_sends(value.return_sends)
         self._show_sidebar()
 
     def _show_sidebar(self) -> None:

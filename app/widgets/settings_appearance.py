@@ -35,7 +35,7 @@ class AppearancePage(SettingsPage):
         self._percent = QLabel(self)
         self._build()
         self._refresh()
-        self.appearance.chosen.connect(preferences.set_appearance)
+        self.appearance.chosen.connect(self._on_chosen)
         self.contrast.clicked.connect(preferences.toggle_contrast)
         self.zoom.valueChanged.connect(self._on_slid)
         preferences.changed.connect(self._refresh)
@@ -57,6 +57,9 @@ class AppearancePage(SettingsPage):
         self.add_note(words.CONTRAST_NOTE)
         self.add_row(words.TEXT_SIZE, sized)
         self.end()
+
+    def _on_chosen(self, appearance: object) -> None:
+        self._preferences.change(appearance=appearance)
 
     def _on_slid(self, step: int) -> None:
         self._preferences.set_zoom(step * ZOOM_STEP)

@@ -63,12 +63,15 @@ class ChatPage(SettingsPage):
         self.end()
 
     def _connect(self) -> None:
-        self.send_key.chosen.connect(self._preferences.set_return_sends)
+        self.send_key.chosen.connect(self._on_key_chosen)
         self.read_ahead.clicked.connect(self._preferences.toggle_read_ahead)
         self._menu.aboutToShow.connect(self._fill)
         self._preferences.changed.connect(self._refresh)
         self._presets.changed.connect(self._refresh_presets)
         self._models.status_changed.connect(self._refresh_presets)
+
+    def _on_key_chosen(self, return_sends: object) -> None:
+        self._preferences.change(return_sends=return_sends)
 
     def _refresh(self) -> None:
         value = self._preferences.value

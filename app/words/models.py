@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 # The picker.
@@ -19,6 +18,7 @@ NOT_LOADED: Final = "Not loaded"
 LOADED: Final = "Loaded"
 NO_MODEL: Final = "Choose a model"  # stands where a model's name would
 DEMO_MODEL: Final = "Demo model"
+DEMO_NOTE: Final = "Demo model, 135M: answers are often wrong"
 
 # What kind of model it is, between others: 9B · 4-bit · 5.2 GB · hybrid: instant chats.
 HYBRID: Final = "hybrid: instant chats"
@@ -27,17 +27,6 @@ TEXT_ONLY: Final = "text only"
 NO_MODELS: Final = (
     "There is no model on this computer yet. Download one, or add the folder that has yours."
 )
-
-# What was opened: double-clicked, dropped on the app, or named where it was started.
-WHAT_CAN_BE_OPENED: Final = "Open a folder that holds a model in MLX format, or a GGUF file."
-
-
-def no_model(path: Path) -> str:
-    return f"“{path.name}” is neither a model folder nor a GGUF file."
-
-
-def missing(path: Path) -> str:
-    return f"There is no file or folder {path}."
 
 
 def importing(*, name: str, percent: str) -> str:

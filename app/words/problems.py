@@ -16,7 +16,6 @@ ANSWER_RUNNING_ADVICE: Final = "Stop it, or undo once it has ended."
 DELETED_COMES_BACK: Final = "What was deleted comes back then."
 OTHER_MODEL: Final = "Another model began this answer."
 OTHER_MODEL_ADVICE: Final = "Choose that model to go on with it, or regenerate the answer."
-NO_MODEL: Final = "There is nothing to answer with."
 
 # The store of conversations.
 STORE: Final = "Your conversations could not be used."

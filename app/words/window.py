@@ -72,7 +72,7 @@ def month(number: int, year: int | None) -> str:
     return name if year is None else f"{name} {year}"
 
 
-def go_on_with(title: str) -> str:
+def continue_with(title: str) -> str:
     return f"Go on with {title}"
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import mlx.core as mx
 
@@ -31,6 +32,8 @@ from engine.cache.ranking import CoverageRanking
 from engine.cache.restoring import Restorer
 from engine.cache.snapshot import Snapshot, capture
 from engine.cache.trees import evaluate
+from engine.cleanup import undo_on_error
+from engine.errors import attempt
 from engine.types import CacheStatistics, ConversationId
 
 log = logging.getLogger(__name__)
@@ -94,14 +97,11 @@ class PrefixCache:
             lease = self._restorer.begin_lease(
                 conversation_id, match, new_caches, side=side, faulted=faulted
             )
-            try:
+            with undo_on_error(partial(self.abandon, lease)):
                 self._restorer.restore(lease, match, prompt_ids, kept=kept, room=room)
                 if not side:
                     to_come = self._restorer.first_buffers(lease.hot, room)
                     self._eviction.keep_to_budget(to_come)
-            except BaseException:
-                self.abandon(lease)
-                raise
             if lease.hot.is_restored(match.restored, match.snapshot):
                 self._holdings.counters.matches += match.restored > 0
                 return lease
@@ -178,18 +178,22 @@ class PrefixCache:
         num_tokens = min(lease.restored, hot.num_tokens)
         if not num_tokens or any(leaf.offset < num_tokens for leaf in hot.leaves.kv):
             return False
-        try:
-            self._lending.drop_beyond(hot, num_tokens)
-            hot.cut(num_tokens)
-            hot.set_state(None)
-            evaluate(hot.leaves.buffers)
-            lease.snapshots.clear()
-            self._lending.add_nodes(lease)
-        except Exception:
-            log.exception("the live caches of %s are lost", hot.conversation_id)
+        error = attempt(partial(self._cut_to, lease, num_tokens))
+        if error is not None:
+            log.error("the live caches of %s are lost", hot.conversation_id, exc_info=error)
             return False
         self._holdings.parked[hot.conversation_id] = hot
         return True
+
+    def _cut_to(self, lease: Lease, num_tokens: int) -> None:
+        """Remove the tokens of a lease's cache after num_tokens, and the nodes lent from them."""
+        hot = lease.hot
+        self._lending.drop_beyond(hot, num_tokens)
+        hot.cut(num_tokens)
+        hot.set_state(None)
+        evaluate(hot.leaves.buffers)
+        lease.snapshots.clear()
+        self._lending.add_nodes(lease)
 
     def forget(self, conversation_id: ConversationId) -> None:
         """Remove the state that only this conversation uses."""

@@ -10,7 +10,7 @@ from typing import Final
 from engine.types import Problem
 
 STARTER_NAME: Final = "SmolLM2 135M"
-STARTER_NOTE: Final = "Demo model, 135M: answers are often wrong"
+STARTER_FOLDER: Final = "SmolLM2-135M-Instruct"
 
 
 class ModelSource(StrEnum):
@@ -41,3 +41,11 @@ class ModelCard:
     @property
     def usable(self) -> bool:
         return self.problem is None
+
+    @property
+    def is_starter(self) -> bool:
+        return self.source is ModelSource.STARTER
+
+    def is_at(self, path: str) -> bool:
+        """Return whether this model is or was there: the starter's folder moves with its app."""
+        return str(self.path) == path or (self.is_starter and Path(path).name == STARTER_FOLDER)

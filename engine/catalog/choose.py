@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from engine.catalog.card import ModelCard, ModelSource
+from engine.catalog.card import ModelCard
 from engine.errors import BugError
 
 _MEMORY_SHARE: Final = 0.7  # the rest is for the system and other apps
@@ -59,12 +59,10 @@ def best_card(
     """
     usable = [card for card in cards if card.usable]
     fitting = [
-        card
-        for card in usable
-        if card.source is not ModelSource.STARTER and fits(card, memory_bytes, weight_bytes)
+        card for card in usable if not card.is_starter and fits(card, memory_bytes, weight_bytes)
     ]
     if not fitting:
-        return next((card for card in usable if card.source is ModelSource.STARTER), None)
+        return next((card for card in usable if card.is_starter), None)
     largest = max(card.num_parameters for card in fitting)
     alike = [card for card in fitting if card.num_parameters >= _ALIKE * largest]
     return max(alike, key=lambda card: (card.hybrid, card.num_parameters, card.bits, card.name))

@@ -56,7 +56,7 @@ def scan(roots: Sequence[Root]) -> tuple[ModelCard, ...]:
     return tuple(
         sorted(
             cards.values(),
-            key=lambda card: (card.source is ModelSource.STARTER, card.name.lower(), card.path),
+            key=lambda card: (card.is_starter, card.name.lower(), card.path),
         )
     )
 

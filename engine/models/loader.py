@@ -138,17 +138,16 @@ def _load_error(path: Path, error: Exception) -> EngineError:
 
 def _load_tokenizer(path: Path, config: dict[str, Any]) -> TokenizerWrapper:
     load = partial(load_wrapper, path, eos_token_ids=config.get("eos_token_id"))
-    try:
-        return load({"trust_remote_code": False})
-    except Exception as error:  # noqa: BLE001 — whatever transformers raises
-        # It judges config.json too, and refuses some that mlx-lm understands.
-        log.info("transformers: %r", error)
-    try:
-        return load({"trust_remote_code": False, "config": PreTrainedConfig()})
-    except Exception as error:
-        raise ModelFolderError(
-            f"The tokenizer of {path.name} is broken or unknown.", details=repr(error)
-        ) from error
+    failure = ""
+    # transformers reads config.json too, and refuses some that mlx-lm understands: then without it.
+    for options in ({}, {"config": PreTrainedConfig()}):
+        try:
+            return load({"trust_remote_code": False, **options})
+        except Exception as error:  # noqa: BLE001 — tokenizers raises bare Exception
+            # Not the error itself: it refers to this frame, which would refer to it, a cycle.
+            failure = repr(error)
+            log.info("transformers: %s", failure)
+    raise ModelFolderError(f"The tokenizer of {path.name} is broken or unknown.", details=failure)
 
 
 def _as_float32(model: nn.Module) -> nn.Module:
@@ -163,7 +162,7 @@ def _as_float32(model: nn.Module) -> nn.Module:
 
 
 def _evaluate(model: nn.Module, progress: Callable[[int, int], None]) -> None:
-    """Read the weights group by group, so that progress is real and loading can be given up."""
+    """Evaluate the weights group by group, so that progress is real and loading can be abandoned."""
     parameters = cast("list[tuple[str, mx.array]]", tree_flatten(model.parameters()))
     total = sum(array.nbytes for _, array in parameters)
     loaded = pending = 0

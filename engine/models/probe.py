@@ -101,7 +101,7 @@ def can_merge(adapter: ModelAdapter) -> bool:
             for row, logits in enumerate(theirs):
                 _require_same(logits, ours[row], "logits of rows together")
         for row, caches in enumerate(together):
-            group.release(row, undoing=False)
+            group.hand_back(row, undoing=False)
             wanted = _feed(adapter, apart[row], _NEXT[:1])
             _require_same(wanted, _feed(adapter, caches, _NEXT[:1]), "logits after a batch")
     except (*_MISFITS, StateError) as error:

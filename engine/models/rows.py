@@ -1,8 +1,8 @@
 """The live caches of several conversations as the caches of one batch. Engine thread only.
 
-Attention K/V stay in each row's own buffers and attention runs row by row: joining and leaving copy
-nothing of them, and nothing is padded. Recurrent states have one size whatever the row's length: they
-are merged, and their layers run once for the whole batch.
+Attention K/V stay in each row's own buffers and attention runs row by row: adding and detaching rows
+copies no K/V, and no row is padded. The size of recurrent states does not depend on a row's length:
+they are merged, and their layers run once for the whole batch.
 """
 
 # mlx-lm's caches are untyped.
@@ -20,31 +20,32 @@ from typing_extensions import override
 
 from engine.cache.layout import Leaves, is_kv
 from engine.cache.trees import map_arrays, owned
+from engine.cleanup import undo_on_error
 from engine.models.adapter import ModelAdapter
 from engine.models.attention import Rows
 
 
 class RowGroup(Protocol):
-    """Rows that go through the model together, one token each a pass."""
+    """Rows that go through the model together: each pass feeds one token a row."""
 
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
-        """Feed one token, a lazy scalar, to every row; lazy. If it raises, nothing is fed.
+        """Feed every row one token, a lazy scalar; lazy. If this raises, no row is fed.
 
         Returns:
             Logits (V,) a row.
         """
         ...
 
-    def release(self, row: int, *, undoing: bool) -> None:
-        """Let a row's caches be its own again, as they are after the newest pass or before it.
+    def hand_back(self, row: int, *, undoing: bool) -> None:
+        """Hand a row its caches back, as they are after the newest pass or, with undoing, before it.
 
-        Not undoing is for all rows that are left, once the others have gone.
+        With undoing=False, every row that is left must be handed back.
         """
         ...
 
 
 class RowByRow:
-    """A row alone, and rows of any model that can't do otherwise: a pass each, on its own caches."""
+    """Rows that take a pass each on their own caches: one row, or rows of a model that cannot merge."""
 
     def __init__(self, rows: Sequence[list[object]]) -> None:
         self._rows = rows
@@ -54,20 +55,20 @@ class RowByRow:
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
         self._before = [_Before(leaves) for leaves in self._leaves]
         rows = zip(token_ids, self._rows, strict=True)
-        try:
+        with undo_on_error(self._put_back):
             return [adapter.forward_rows(token_id[None], caches)[0] for token_id, caches in rows]
-        except BaseException:
-            for before in self._before:
-                before.put_back()
-            raise
 
-    def release(self, row: int, *, undoing: bool) -> None:
+    def hand_back(self, row: int, *, undoing: bool) -> None:
         if undoing:
             self._before[row].put_back()
 
+    def _put_back(self) -> None:
+        for before in self._before:
+            before.put_back()
+
 
 class _Before:
-    """What one row's caches held before a pass: lengths, and references to states."""
+    """The contents of one row's caches before a pass: lengths, and references to states."""
 
     def __init__(self, leaves: Leaves) -> None:
         self._kv = [(leaf, leaf.offset) for leaf in leaves.kv]
@@ -81,15 +82,15 @@ class _Before:
 
 
 def can_undo(caches: Sequence[object]) -> bool:
-    """Whether a pass of one token can be taken back: no layer overwrites what it held."""
+    """Return whether a pass of one token can be taken back: no layer overwrites its state in place."""
     return not any(leaf.writes_in_place for leaf in Leaves.of(caches).aux)
 
 
 class MergedRows:
-    """Several rows of a model whose caches allow it: one pass for all."""
+    """Several rows of a model whose caches allow one pass for all."""
 
     def __init__(self, rows: Sequence[list[object]]) -> None:
-        """Raises whatever mlx-lm's caches raise that were not made for this."""
+        """Merge the rows' caches. Raises what mlx-lm's caches raise if they cannot be merged."""
         self._num_rows = len(rows)
         self._attentions: list[_RowAttention] = []
         self._states: list[_MergedStates] = []
@@ -97,27 +98,27 @@ class MergedRows:
         self._caches = [self._merged(layer) for layer in zip(*rows, strict=True)]
 
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
-        # What depends on lengths alone is found once, for all layers.
+        # The offset depends on lengths alone: found once for all layers.
         self._standing.offset = self._find_offset()
         for states in self._states:
             states.before = list(states.merged.cache)
         for attention in self._attentions:
             attention.before = [leaf.offset for leaf in attention.leaves]
-        try:
+        with undo_on_error(self._put_back):
             logits = adapter.forward_rows(mx.stack(list(token_ids)), self._caches)  # (B, V)
-        except BaseException:
-            for states in self._states:
-                states.merged.cache = states.before
-            for row in range(self._num_rows):
-                self._step_back(row)
-            raise
         return [logits[row] for row in range(self._num_rows)]
 
-    def release(self, row: int, *, undoing: bool) -> None:
+    def hand_back(self, row: int, *, undoing: bool) -> None:
         if undoing:
             self._step_back(row)
         for states in self._states:
             states.split(row, undoing=undoing)
+
+    def _put_back(self) -> None:
+        for states in self._states:
+            states.merged.cache = states.before
+        for row in range(self._num_rows):
+            self._step_back(row)
 
     def _step_back(self, row: int) -> None:
         for attention in self._attentions:
@@ -146,16 +147,17 @@ class MergedRows:
 
 
 class _Standing:
-    """Where the rows' next tokens stand: (B,), or one number for all.
+    """The positions of the rows' next tokens: (B,), or one number for all.
 
-    Apart from the group: layers that knew it would keep it, and its arrays, until a collection.
+    Layers refer to this and not to the group. The group refers to its layers: a cycle would keep its
+    arrays until a collection.
     """
 
     offset: int | mx.array = 0
 
 
 class _RowAttention:
-    """The K/V caches of one layer, a row each, where the model looks for one."""
+    """The K/V caches of one layer, one a row, in the place of a single cache."""
 
     def __init__(self, standing: _Standing, leaves: Sequence[Any]) -> None:
         self._standing = standing
@@ -179,7 +181,7 @@ class _RowAttention:
 
 
 class _MergedStates:
-    """The recurrent states of one layer, a row each, as one."""
+    """The recurrent states of one layer, one a row, merged into one."""
 
     def __init__(self, leaves: Sequence[ArraysCache]) -> None:
         self._leaves = leaves
@@ -189,13 +191,13 @@ class _MergedStates:
         self.before: list[Any] = list(self.merged.cache)
 
     def split(self, row: int, *, undoing: bool) -> None:
-        """Give one row its own state."""
+        """Give a row its own state back."""
         arrays: list[Any] = self.before if undoing else self.merged.cache
         self._leaves[row].cache = [owned(array[row : row + 1]) for array in arrays]
 
 
 class _UnpaddedStates(ArraysCache):
-    """Every row feeds one token: nothing is masked."""
+    """Merged states without a mask: every row feeds one token."""
 
     @override
     def make_mask(self, N: int) -> None:
@@ -203,5 +205,5 @@ class _UnpaddedStates(ArraysCache):
 
 
 def _same(state: object) -> object:
-    """The same arrays in containers of their own."""
+    """Return the same arrays in new containers."""
     return map_arrays(lambda array: array, state)

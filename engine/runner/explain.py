@@ -185,7 +185,7 @@ class _Case:
         is_new = index in new_messages
         if known is None and (not is_new or len(new_messages) == len(self.request.messages)):
             return Why(kind=ReasonKind.NEW_CONVERSATION)
-        is_changed = known is not None and not self._goes_on
+        is_changed = known is not None and not self._extends_path
         if not is_changed or (is_new and index != self._changed_message):
             return Why(kind=ReasonKind.NEW_MESSAGE, message=self._number(index), is_new=is_new)
         return self.change
@@ -217,7 +217,7 @@ class _Case:
         return now != (path.thinking, path.keep_thinking)
 
     @cached_property
-    def _goes_on(self) -> bool:
+    def _extends_path(self) -> bool:
         """Whether the prompt goes on where all that was fed ends."""
         assert self.known is not None
         path, agreed = self.known.path, self.known.num_tokens

@@ -102,8 +102,8 @@ class History:
         for path in self._paths.pop(shown.conversation_id, []):
             agreed = common_prefix_len(path.token_ids, fed)
             kept |= {point for point in path.points if point <= agreed}
-            goes_on = marks[: len(path.marks)] == path.marks
-            if not goes_on and (path.is_unloaded or agreed < len(path.token_ids)):
+            extends = marks[: len(path.marks)] == path.marks
+            if not extends and (path.is_unloaded or agreed < len(path.token_ids)):
                 others.append(path)
         newest = FedPath(
             token_ids=fed,

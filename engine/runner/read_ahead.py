@@ -1,18 +1,21 @@
-"""Idle work that feeds what a conversation's next prompt will begin with."""
+"""Idle work that feeds the beginning of a conversation's next prompt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 
 from engine.cache.holdings import Lease
 from engine.cache.points import PointKind
 from engine.cache.prefix_cache import PrefixCache
+from engine.cleanup import undo_on_error
 from engine.events import IdleKind, ReadAhead
 from engine.runner.prefill import Prefill
 
 
 class ReadAheadJob:
-    """One chunk a step; what is fed is published at the end, or where it is stopped."""
+    """Feeds one chunk a step. What is fed is published at the end, or where the job is stopped."""
 
     def __init__(
         self,
@@ -33,25 +36,22 @@ class ReadAheadJob:
         return self._prefill.fed - self._prefill.start
 
     def step(self) -> bool:
-        """Feed one chunk. False once all is fed and published."""
-        try:
+        """Feed one chunk. Return False once all is fed and published."""
+        with self._abandoned_on_error():
             self._prefill.step(self._prefill.end)
             if self._prefill.chunks:
                 return True
             self._publish(self._prefill.lease)
-        except BaseException:
-            self._cache.abandon(self._prefill.lease)
-            raise
         return False
 
     def stop(self) -> None:
-        """Publish what is fed so far, with a point at its end that is given up before others.
+        """Publish what is fed so far, with a resume point at its end that is evicted before others.
 
         There is room for it: the point at the end of all has not been taken.
         """
-        try:
+        with self._abandoned_on_error():
             self._prefill.cut(PointKind.STRIDE)
             self._publish(self._prefill.lease)
-        except BaseException:
-            self._cache.abandon(self._prefill.lease)
-            raise
+
+    def _abandoned_on_error(self) -> AbstractContextManager[None]:
+        return undo_on_error(partial(self._cache.abandon, self._prefill.lease))

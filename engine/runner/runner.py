@@ -1,6 +1,6 @@
-"""Runs one request on the device: restore, prefill chunk by chunk, decode token by token, publish.
+"""Runs requests on the device: restore, prefill chunk by chunk, decode token by token, publish.
 
-A step is one bounded piece of work, so that a cancellation waits for one piece at most.
+Each call is one bounded piece of work, so that a cancellation waits for one piece at most.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from engine.cache.points import PointKind, ResumePoint
 from engine.cache.prefix_cache import PrefixCache
 from engine.chat.prompt import Prompt
 from engine.chat.reply import ReplyStream, TextPiece
+from engine.cleanup import undo_on_error
 from engine.config import EngineConfig
-from engine.errors import ContextFullError, EngineError
+from engine.errors import ContextFullError, EngineError, attempt
 from engine.events import Event, PrefillProgress, ReadAhead, RequestFinished, TextDelta
 from engine.memory import spare_bytes
-from engine.models.filters import make_filter
 from engine.models.loader import LoadedModel
-from engine.runner.audit import AuditJob
 from engine.runner.chunks import Chunk, plan_chunks
-from engine.runner.decoder import Decoder, Outcome
+from engine.runner.decoder import Decoder, StepResult
+from engine.runner.drawing import SourceFactory, token_source
 from engine.runner.explain import PrefixHit
 from engine.runner.history import History
 from engine.runner.plan import plan_prompt
@@ -37,19 +37,23 @@ from engine.types import FinishReason, PromptPlan, Request, Usage
 
 log = logging.getLogger(__name__)
 
-Delivered = tuple[Sequence, list[Event] | Exception]
-
 
 class Runner:
     """Takes requests through one loaded model and its prefix cache. Engine thread only."""
 
     def __init__(
-        self, model: LoadedModel, cache: PrefixCache, history: History, config: EngineConfig
+        self,
+        model: LoadedModel,
+        cache: PrefixCache,
+        history: History,
+        config: EngineConfig,
+        make_source: SourceFactory = token_source,
     ) -> None:
         self._model = model
         self._cache = cache
         self._history = history
         self._config = config
+        self._make_source = make_source
         self._decoder = Decoder(model, cache, looks_ahead=config.looks_ahead)
         self._memory = RequestMemory(
             model.layout, config, spare_bytes(config, model.facts.weight_bytes)
@@ -61,7 +65,7 @@ class Runner:
         """Render, tokenise, restore.
 
         Returns:
-            None if there is no memory for it beside the others, which are being answered.
+            None if there is no memory for the request beside those being answered.
 
         Raises:
             TemplateError: the template refused the messages.
@@ -72,67 +76,40 @@ class Runner:
         prompt = self._model.prompts.build(
             request.messages, thinking=request.thinking, keep_thinking=request.keep_thinking
         )
-        room = room_for(len(prompt.token_ids), request)
-        self._check_fits(prompt)
-        self._memory.check_fits(len(prompt.token_ids), room)
-        others = [sequence.room for sequence in beside]
-        if others and not self._memory.fits_beside(len(prompt.token_ids), room, others):
+        if not self._fits(prompt, request, beside):
             return None
         clock.rendered = time.perf_counter()
-        logits_filter = make_filter(
-            request.sampling, self._model.vocab_size, self._model.spared_ids
-        )
-        reply = ReplyStream(
-            self._model.prompts.tokenizer, in_reasoning=prompt.in_reasoning, begun=prompt.begun
-        )
-        forced_ids = self._forced_ids(request, reply)
-        lease = self._cache.acquire(
-            request.conversation_id,
-            prompt.token_ids,
-            self._model.adapter.new_caches,
-            room=room,
-            side=request.side,
-        )
-        clock.restored = time.perf_counter()
-        try:
-            sequence = Sequence(
-                request=request,
-                prompt=prompt,
-                plan=self._plan(request, prompt, lease),
-                prefill=self._feed(prompt, lease),
-                reply=reply,
-                filter=logits_filter,
-                forced_ids=forced_ids,
-                clock=clock,
-                logits=lease.logits,
-            )
-            if sequence.logits is not None:
-                # All of the prompt was there.
-                self._decoder.join(sequence)
-            return sequence
-        except BaseException:
-            self._cache.abandon(lease)
-            raise
+        sequence = self._restore(request, prompt, clock)
+        if sequence.logits is not None:
+            # The whole prompt was restored.
+            self._decoder.attach(sequence)
+        return sequence
 
     def read(self, sequence: Sequence, seconds: float = math.inf) -> list[Event]:
-        """Feed a chunk of its prompt, or a part that takes about so long; at the end it may decode."""
+        """Feed a chunk of the prompt, or a part of one that takes about `seconds`.
+
+        After the last chunk the sequence decodes.
+        """
         sequence.logits = sequence.prefill.step(sequence.room, seconds)
         if sequence.logits is not None:
-            self._decoder.join(sequence)
+            self._decoder.attach(sequence)
             return []
         return [] if sequence.prefill.is_computing else [self._progress(sequence)]
 
-    def decode(self) -> list[Delivered]:
-        """A token of every sequence whose prompt is read; ends with RequestFinished if it was the last."""
-        return [self._delivered(outcome) for outcome in self._decoder.step()]
+    def decode(self) -> list[StepResult]:
+        """Draw a token of every sequence whose prompt is read.
 
-    def wait(self) -> list[Delivered]:
-        """Wait until the device has nothing to do for the answers. Only errors are delivered."""
-        return [self._delivered(outcome) for outcome in self._decoder.wait()]
+        The events of a token that was the last end with RequestFinished.
+        """
+        return self._decoder.step(self._deliver)
+
+    def wait(self) -> list[StepResult]:
+        """Wait until the device has computed the launched pass. Return the sequences that failed."""
+        return self._decoder.wait()
 
     def finish(self, sequence: Sequence, reason: FinishReason) -> list[Event]:
-        """End the reply here, whatever it holds; publish_turn() must follow."""
-        self._decoder.leave(sequence)
+        """End the reply where it is. publish_turn() must follow."""
+        self._decoder.detach(sequence)
         sequence.ended = reason
         events = self._deltas(sequence, sequence.reply.flush())
         finished = RequestFinished(
@@ -147,12 +124,12 @@ class Runner:
         return [*events, finished]
 
     def publish_turn(self, sequence: Sequence) -> ReadAhead | None:
-        """After the reply: go on to where the next message's text will begin, then publish.
+        """After the reply, feed up to where the next message's text will begin, then publish.
 
-        The person is reading meanwhile, and the next turn finds everything but its own text fed.
+        The user reads the answer meanwhile. The next turn then feeds nothing but its own text.
 
         Returns:
-            What remains to be read ahead: the reply, where the template renders it differently.
+            The prompt to read ahead if the template renders the reply differently, else None.
         """
         lease = sequence.lease
         is_ahead = True
@@ -160,35 +137,25 @@ class Runner:
             self._cache.abandon(lease)
             return None
         if sequence.logits is None:
-            # Stopped while the prompt was being read: what is read stays read.
+            # Stopped during prefill: keep what is read.
             sequence.prefill.cut(PointKind.BRANCH)
         elif sequence.reply.token_ids:
-            fed = lease.hot.num_tokens
-            try:
-                is_ahead = self._feed_closing(sequence)
-            except EngineError as error:
-                # The template refuses what may come next; what is fed is kept all the same.
-                log.info("nothing fed ahead: %s", error)
-            except Exception:
-                log.exception("the reply's end is not fed")
-                self._cache.cut_back(lease, fed)
+            is_ahead = self._try_feed_closing(sequence)
         shown = sequence.upcoming if sequence.reply.token_ids else sequence.request
         self._publish(shown, sequence.prompt, lease, is_turn=True)
         return None if is_ahead else sequence.upcoming
 
     def abandon(self, sequence: Sequence) -> None:
-        """After an error: nothing of the request is kept."""
-        self._decoder.leave(sequence)
+        """Drop all that a failed request has added."""
+        self._decoder.detach(sequence)
         self._cache.abandon(sequence.lease)
 
-    def audit(self) -> AuditJob | None:
-        """What would check a stored point, None if there is none."""
-        return AuditJob.start(self._model.adapter, self._cache, self._config.audit_max_tokens)
-
     def read_ahead(self, task: ReadAhead, *, displaces: bool) -> ReadAheadJob | None:
-        """What would feed the next prompt of a conversation as far as it is known.
+        """Return a job that feeds the next prompt of a conversation as far as it is known.
 
-        None if all of it is there, or if it does not fit: beside what is kept, or (displaces) at all.
+        Returns:
+            None if all of it is cached, or if it does not fit: beside what is cached, or with
+            displaces in place of what matters less.
 
         Raises:
             TemplateError: the template refused the messages.
@@ -222,6 +189,15 @@ class Runner:
         )
         return plan_prompt(request, prompt, found, self._history.recall(request, prompt))
 
+    def _fits(self, prompt: Prompt, request: Request, beside: Iterable[Sequence]) -> bool:
+        """Return whether there is memory for a request beside others, and raise if it never fits."""
+        prompt_len = len(prompt.token_ids)
+        room = room_for(prompt_len, request)
+        self._check_fits(prompt)
+        self._memory.check_fits(prompt_len, room)
+        others = [sequence.room for sequence in beside]
+        return not others or self._memory.fits_beside(prompt_len, room, others)
+
     def _check_fits(self, prompt: Prompt) -> None:
         limit = self._model.facts.context_len
         needed = len(prompt.token_ids)
@@ -230,15 +206,41 @@ class Runner:
                 f"It needs {needed:,} tokens and {self._model.facts.name} reads at most {limit:,}."
             )
 
+    def _restore(self, request: Request, prompt: Prompt, clock: Clock) -> Sequence:
+        """Take live caches with what is cached of the prompt, and plan the rest."""
+        reply = ReplyStream(
+            self._model.prompts.tokenizer, in_reasoning=prompt.in_reasoning, begun=prompt.begun
+        )
+        source = self._make_source(self._model, request, reply)
+        lease = self._cache.acquire(
+            request.conversation_id,
+            prompt.token_ids,
+            self._model.adapter.new_caches,
+            room=room_for(len(prompt.token_ids), request),
+            side=request.side,
+        )
+        clock.restored = time.perf_counter()
+        with undo_on_error(partial(self._cache.abandon, lease)):
+            return Sequence(
+                request=request,
+                prompt=prompt,
+                plan=self._plan(request, prompt, lease),
+                prefill=self._feed(prompt, lease),
+                reply=reply,
+                source=source,
+                clock=clock,
+                logits=lease.logits,
+            )
+
     def _feed(self, prompt: Prompt, lease: Lease) -> Prefill:
-        """What is left to be fed of a prompt."""
+        """Return the prefill of the part of a prompt that was not restored."""
         chunks = self._chunks(prompt, lease.hot.num_tokens, lease.matched)
         return Prefill(self._model, self._cache, lease, prompt.token_ids, chunks)
 
     def _chunks(self, prompt: Prompt, start: int, matched: int) -> list[Chunk]:
         points = list(prompt.points)
         if self._model.layout.needs_snapshot and start < matched < len(prompt.token_ids):
-            # Known tokens without a state: the second edit at this place shall find one.
+            # Known tokens without a snapshot. Take one, for a second edit at the same place.
             points.insert(0, ResumePoint(matched, PointKind.BRANCH))
         return plan_chunks(
             start,
@@ -258,16 +260,6 @@ class Runner:
         )
 
     # Decode
-
-    def _delivered(self, outcome: Outcome) -> Delivered:
-        """An error is that sequence's alone."""
-        sequence, result = outcome.sequence, outcome.result
-        if isinstance(result, Exception):
-            return sequence, result
-        try:
-            return sequence, self._deliver(sequence, result)
-        except Exception as error:  # noqa: BLE001 — its owner tells it
-            return sequence, error
 
     def _deliver(self, sequence: Sequence, token_id: int) -> list[Event]:
         now = time.perf_counter()
@@ -296,13 +288,6 @@ class Runner:
             for piece in pieces
         ]
 
-    def _forced_ids(self, request: Request, reply: ReplyStream) -> tuple[int, ...] | None:
-        if request.forced is None:
-            return None
-        return self._model.prompts.forced_ids(
-            request.forced.text, request.forced.reasoning, in_reasoning=reply.is_reasoning
-        )
-
     # After the reply
 
     def _publish(
@@ -312,12 +297,27 @@ class Runner:
         self._history.remember(shown, prompt, lease.hot.token_ids, points)
         self._cache.publish(lease, is_turn=is_turn)
 
+    def _try_feed_closing(self, sequence: Sequence) -> bool:
+        """Return what _feed_closing returns, True if it fails: the reply is kept without it."""
+        fed = sequence.lease.hot.num_tokens
+        is_ahead = attempt(lambda: self._feed_closing(sequence))
+        if not isinstance(is_ahead, Exception):
+            return is_ahead
+        if isinstance(is_ahead, EngineError):
+            log.info("the template refuses the next turn: %s", is_ahead)
+        else:
+            log.error("the reply's end is not fed", exc_info=is_ahead)
+            self._cache.cut_back(sequence.lease, fed)
+        return True
+
     def _feed_closing(self, sequence: Sequence) -> bool:
         """Feed the reply's last token and the template's text up to the next message, if it fits.
 
-        Where the template will render the reply differently (thoughts dropped) nothing is fed: the
-        next turn goes on from before the reply. False then. A reply that did not end by itself may
-        be asked to go on: there is a point behind its last token then.
+        A reply that did not end by itself may be continued: its last token gets a resume point.
+
+        Returns:
+            False if the template will render the reply differently (thoughts dropped). The next turn
+            then resumes before the reply, and nothing more is fed.
         """
         held = sequence.prompt.followed_by(sequence.output_ids)
         if sequence.ended is not FinishReason.STOP:

@@ -1,8 +1,8 @@
-"""One request while it is being answered: its tokens, its caches, its clock."""
+"""A request while it is answered: its tokens, its caches, its clock."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import mlx.core as mx
 
@@ -10,7 +10,7 @@ from engine.cache.holdings import Lease
 from engine.chat.prompt import Prompt
 from engine.chat.reply import ReplyStream
 from engine.events import ReadAhead
-from engine.models.filters import LogitsFilter
+from engine.runner.drawing import TokenSource
 from engine.runner.prefill import Prefill
 from engine.types import FinishReason, Message, PromptPlan, Request, Role
 
@@ -19,7 +19,7 @@ _REPLY_ROOM = 512
 
 
 def room_for(prompt_len: int, request: Request) -> int:
-    """Tokens to make room for before an answer: the prompt's and a usual reply's."""
+    """Return the number of tokens to make room for: the prompt's and a usual reply's."""
     return prompt_len + min(request.max_tokens, _REPLY_ROOM)
 
 
@@ -35,21 +35,13 @@ class Clock:
     last_token: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
-    """A drawn token that nobody has read yet, lazy; and the logits (V,), if somebody wants them."""
-
-    token_id: mx.array
-    logits: mx.array | None
-
-
 @dataclass(slots=True, kw_only=True, eq=False)
 class Sequence:
     """A request inside the engine.
 
-    The lease's caches hold prompt[:fed] and then all but the newest of its output: the newest is
-    fed together with what follows it. While it decodes they may be ahead of that. Of a reply that
-    goes on, what was there before is the end of the prompt.
+    The lease's caches hold prompt[:fed], then all output tokens but the newest, which is fed in the
+    pass that gives the next. While the sequence decodes they may be one token ahead of that. The
+    earlier part of a continued reply is the end of the prompt.
     """
 
     request: Request
@@ -57,12 +49,10 @@ class Sequence:
     plan: PromptPlan
     prefill: Prefill
     reply: ReplyStream
-    filter: LogitsFilter
-    forced_ids: tuple[int, ...] | None
+    source: TokenSource
     clock: Clock
     logits: mx.array | None = None  # (V,) after the prompt, None while it is being fed
-    drawn: Drawn | None = None
-    recorded: list[mx.array] = field(default_factory=list[mx.array])
+    drawn: mx.array | None = None  # the next token's id, lazy, until it is read
     ended: FinishReason | None = None
 
     @property
@@ -76,13 +66,13 @@ class Sequence:
 
     @property
     def room(self) -> int:
-        """Tokens to make room for now: as for a usual reply, or one more of a longer one."""
+        """Number of tokens to make room for now: a usual reply's, or one more than a longer one has."""
         prompt_len = len(self.prompt.token_ids)
         return max(room_for(prompt_len, self.request), prompt_len + self.num_output + 1)
 
     @property
     def num_output(self) -> int:
-        """Tokens of the reply that this request wrote."""
+        """Number of reply tokens that this request drew."""
         return len(self.reply.token_ids) - len(self.prompt.begun)
 
     @property
@@ -91,7 +81,7 @@ class Sequence:
 
     @property
     def message(self) -> Message:
-        """The reply so far, as later requests will bring it."""
+        """The reply so far, as later requests will contain it."""
         return Message(
             role=Role.ASSISTANT,
             content=self.reply.content,
@@ -107,7 +97,7 @@ class Sequence:
 
     @property
     def upcoming(self) -> ReadAhead:
-        """What can be read ahead after this reply."""
+        """The next prompt of the conversation, as far as it is known after this reply."""
         request = self.request
         return ReadAhead(
             conversation_id=request.conversation_id,

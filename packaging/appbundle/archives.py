@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from appbundle.entries import Entry, write_entries
+from appbundle.entries import FileEntry, write_entries
 from appbundle.hfsplus import find_volume, read_volume
 from appbundle.udif import read_udif, write_udif
 
@@ -64,7 +64,7 @@ def unpack_zip(archive: Path, folder: Path) -> None:
     with zipfile.ZipFile(archive) as opened:
         write_entries(
             (
-                Entry(
+                FileEntry(
                     path=PurePosixPath(info.filename),
                     mode=info.external_attr >> 16,
                     read=lambda info=info: _read(opened, info),

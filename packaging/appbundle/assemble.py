@@ -13,7 +13,7 @@ from appbundle.licences import collect
 from appbundle.macho import thin
 from appbundle.plist import ICON, write_plist
 from appbundle.sign import sign_adhoc
-from appbundle.spec import ROOT, Layout, Spec
+from appbundle.spec import ROOT, BundleLayout, Spec
 from appbundle.starter import add_starter
 from appbundle.trim import copy_kept, files_below, restore_framework_links, wheel_rule
 
@@ -70,7 +70,7 @@ class Builder:
         self._add_ours(layout)
         bytecode.compile_all(layout, [sys.executable])
 
-    def _add_ours(self, layout: Layout) -> None:
+    def _add_ours(self, layout: BundleLayout) -> None:
         for name in OURS:
             copy_kept(files_below(ROOT / name), layout.site_packages / name, _is_shipped)
         add_starter(layout, self._work)
@@ -79,7 +79,7 @@ class Builder:
         collect(layout)
         self._name_version(layout)
 
-    def _name_version(self, layout: Layout) -> None:
+    def _name_version(self, layout: BundleLayout) -> None:
         """Who asks for the version of what is installed hears ours, too."""
         name = self._spec.name.lower()
         folder = layout.site_packages / f"{name}-{self._spec.version}.dist-info"
@@ -88,9 +88,9 @@ class Builder:
         (folder / "METADATA").write_text("\n".join(lines), encoding="utf-8")
 
 
-def _empty(app: Path, name: str, python: str) -> Layout:
+def _empty(app: Path, name: str, python: str) -> BundleLayout:
     shutil.rmtree(app, ignore_errors=True)
-    layout = Layout(app, name, python)
+    layout = BundleLayout(app, name, python)
     layout.resources.mkdir(parents=True)
     return layout
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from appbundle.macho import Image, Slice, is_macho, read_image, read_slices
 from appbundle.reading import BundleError, Bytes, read_bytes, span
-from appbundle.spec import Layout, Spec
+from appbundle.spec import BundleLayout, Spec
 
 _MAGIC_BYTES = 8
 
@@ -37,7 +37,7 @@ class Bundle:
     """
 
     def __init__(self, app: Path, spec: Spec, archives: Sequence[Path] = ()) -> None:
-        self.layout = Layout(app, spec.name, spec.python)
+        self.layout = BundleLayout(app, spec.name, spec.python)
         self.spec = spec
         self.archives = archives
         self.folders: dict[Path, str] = {}  # to their names

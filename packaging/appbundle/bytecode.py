@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from appbundle.spec import Layout
+from appbundle.spec import BundleLayout
 
 
-def compile_all(layout: Layout, python: list[str]) -> None:
+def compile_all(layout: BundleLayout, python: list[str]) -> None:
     """Python is a command that starts an interpreter of the bundle's version, on this machine.
 
     Unchecked hashes: no source is looked at again, whatever the times of the files are after copying.

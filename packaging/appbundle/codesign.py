@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from appbundle.macho import Span
+from appbundle.macho import ByteSpan
 from appbundle.reading import BundleError, Bytes, span, text, unpack
 
 # Special slots: what a signature is bound to beside the code.
@@ -76,7 +76,7 @@ class Signature:
         return self.directories[0].flags
 
 
-def read_signature(code: Bytes, where: Span) -> Signature:
+def read_signature(code: Bytes, where: ByteSpan) -> Signature:
     """The signature of a slice.
 
     Raises:
@@ -97,7 +97,7 @@ def read_signature(code: Bytes, where: Span) -> Signature:
     return Signature(directories, blobs)
 
 
-def uncovered(code: Bytes, where: Span, signature: Signature) -> Iterator[str]:
+def uncovered(code: Bytes, where: ByteSpan, signature: Signature) -> Iterator[str]:
     """What of the code is not as it was signed."""
     if where.offset + where.size != len(code):
         yield f"{len(code) - where.offset - where.size} bytes follow the signature"

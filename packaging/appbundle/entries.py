@@ -13,7 +13,7 @@ class UnsafeEntry(Exception):  # noqa: N818 - it names the entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class FileEntry:
     """One name in an archive. mode is as in stat: kind and permissions. A link's bytes are its target."""
 
     path: PurePosixPath
@@ -21,10 +21,10 @@ class Entry:
     read: Callable[[], Iterator[bytes]]
 
 
-def write_entries(entries: Iterable[Entry], folder: Path) -> None:
+def write_entries(entries: Iterable[FileEntry], folder: Path) -> None:
     """Make what entries say in folder, which must not hold it yet."""
-    folders: list[Entry] = []
-    links: list[Entry] = []
+    folders: list[FileEntry] = []
+    links: list[FileEntry] = []
     folder.mkdir(parents=True, exist_ok=True)
     for entry in entries:
         if entry.path.is_absolute() or ".." in entry.path.parts:
@@ -48,7 +48,7 @@ def write_entries(entries: Iterable[Entry], folder: Path) -> None:
         (folder / made.path).chmod(stat.S_IMODE(made.mode))
 
 
-def _write_file(entry: Entry, place: Path) -> None:
+def _write_file(entry: FileEntry, place: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     with place.open("xb") as out:
         for chunk in entry.read():

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from struct import Struct
 from typing import BinaryIO, Final
 
-from appbundle.entries import Entry
+from appbundle.entries import FileEntry
 
 SECTOR: Final = 512
 CHUNK: Final = 1 << 20
@@ -44,7 +44,7 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class HfsNode:
     """A file, link or folder of the catalogue."""
 
     number: int
@@ -70,7 +70,7 @@ def find_volume(image: BinaryIO) -> Extent:
     raise HfsError("there is no HFS+ partition")
 
 
-def read_volume(volume: BinaryIO) -> Iterator[Entry]:
+def read_volume(volume: BinaryIO) -> Iterator[FileEntry]:
     """What the volume holds, folders before what is in them."""
     volume.seek(1024)
     header = volume.read(SECTOR)
@@ -78,18 +78,20 @@ def read_volume(volume: BinaryIO) -> Iterator[Entry]:
         raise HfsError("there is no HFS+ volume")
     block_size = int.from_bytes(header[40:44], "big")
     catalogue = b"".join(_read(volume, _pieces(header, _FORK_IN_HEADER, block_size)))
-    children: dict[int, list[Node]] = {}
+    children: dict[int, list[HfsNode]] = {}
     for node in _leaves(catalogue, block_size):
         children.setdefault(node.parent, []).append(node)
     return _walk(volume, children, ROOT, PurePosixPath())
 
 
 def _walk(
-    volume: BinaryIO, children: dict[int, list[Node]], folder: int, path: PurePosixPath
-) -> Iterator[Entry]:
+    volume: BinaryIO, children: dict[int, list[HfsNode]], folder: int, path: PurePosixPath
+) -> Iterator[FileEntry]:
     for node in children.get(folder, []):
         place = path / node.name
-        yield Entry(path=place, mode=node.mode, read=lambda node=node: _read(volume, node.pieces))
+        yield FileEntry(
+            path=place, mode=node.mode, read=lambda node=node: _read(volume, node.pieces)
+        )
         yield from _walk(volume, children, node.number, place)
 
 
@@ -113,7 +115,7 @@ def _pieces(record: bytes, at: int, block_size: int) -> tuple[Extent, ...]:
     return tuple(pieces)
 
 
-def _leaves(catalogue: bytes, block_size: int) -> Iterator[Node]:
+def _leaves(catalogue: bytes, block_size: int) -> Iterator[HfsNode]:
     """Every file and folder. The first node of the tree says where its leaves begin."""
     _depth, _root, _records, leaf, _last, node_size = _TREE.unpack_from(catalogue, _NODE.size)
     while leaf:
@@ -124,7 +126,7 @@ def _leaves(catalogue: bytes, block_size: int) -> Iterator[Node]:
             yield from _parse(node[at:], block_size)
 
 
-def _parse(record: bytes, block_size: int) -> Iterator[Node]:
+def _parse(record: bytes, block_size: int) -> Iterator[HfsNode]:
     key_length, parent, letters = _KEY.unpack_from(record)
     name = record[_KEY.size : _KEY.size + 2 * letters].decode("utf-16-be")
     data = record[2 + key_length :]
@@ -133,7 +135,7 @@ def _parse(record: bytes, block_size: int) -> Iterator[Node]:
         return  # it only leads from a number back to a name
     if "/" in name or name in (".", ".."):
         raise HfsError(f"{name!r} is no name")
-    yield Node(
+    yield HfsNode(
         number=number,
         parent=parent,
         name=unicodedata.normalize("NFC", name),

@@ -15,7 +15,7 @@ from importlib.metadata import Distribution, PackageMetadata
 from pathlib import Path
 from typing import Final
 
-from appbundle.spec import ROOT, Layout, read_spec
+from appbundle.spec import ROOT, BundleLayout, read_spec
 
 INDEX: Final = "INDEX.txt"
 _NOTES = ROOT / "packaging" / "licences"
@@ -40,7 +40,7 @@ class NoLicenceError(Exception):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Part:
+class LicencedPart:
     """A line of the index."""
 
     name: str
@@ -48,7 +48,7 @@ class Part:
     licence: str
 
 
-def collect(layout: Layout) -> None:
+def collect(layout: BundleLayout) -> None:
     """Write the licences of what lies in the bundle.
 
     Raises:
@@ -68,29 +68,29 @@ def collect(layout: Layout) -> None:
         raise NoLicenceError(f"without a licence: {', '.join(without)}")
 
 
-def _own(layout: Layout) -> Part:
+def _own(layout: BundleLayout) -> LicencedPart:
     spec = read_spec()
     _copy([_OURS], layout.licences / spec.name.lower())
-    return Part(spec.name, spec.version, "Apache-2.0")
+    return LicencedPart(spec.name, spec.version, "Apache-2.0")
 
 
-def _python(layout: Layout) -> Part:
+def _python(layout: BundleLayout) -> LicencedPart:
     text = layout.stdlib / "LICENSE.txt"
     if not text.exists():
-        return Part("Python", layout.python, "")
+        return LicencedPart("Python", layout.python, "")
     _copy([text, _NOTES / "Python.txt"], layout.licences / "python")
-    return Part("Python", layout.python, "PSF-2.0")
+    return LicencedPart("Python", layout.python, "PSF-2.0")
 
 
-def _model(layout: Layout, model: Path) -> Part:
+def _model(layout: BundleLayout, model: Path) -> LicencedPart:
     note = _NOTES / f"{model.name}.txt"
     if not note.exists():
-        return Part(model.name, "", "")
+        return LicencedPart(model.name, "", "")
     _copy([_OURS, note], layout.licences / model.name.lower())
-    return Part(model.name, "", "Apache-2.0")
+    return LicencedPart(model.name, "", "Apache-2.0")
 
 
-def _library(layout: Layout, folder: Path) -> Part:
+def _library(layout: BundleLayout, folder: Path) -> LicencedPart:
     library = Distribution.at(folder)
     name = re.sub(r"[-_.]+", "-", library.name).lower()
     target = layout.licences / name
@@ -103,7 +103,7 @@ def _library(layout: Layout, folder: Path) -> Part:
     if not files and stated:
         _write_statement(target, library, stated)
     _copy((_NOTES / note for note in _BESIDES.get(name, ())), target)
-    return Part(name, library.version, stated or ("see its files" if files else ""))
+    return LicencedPart(name, library.version, stated or ("see its files" if files else ""))
 
 
 def _is_licence(path: Path, folder: Path) -> bool:
@@ -143,7 +143,7 @@ def _copy(files: Iterable[Path], folder: Path) -> None:
         shutil.copyfile(file, folder / file.name)
 
 
-def _write_index(path: Path, parts: list[Part]) -> None:
+def _write_index(path: Path, parts: list[LicencedPart]) -> None:
     name = max(len(part.name) for part in parts)
     version = max(len(part.version) for part in parts)
     head = "Each part's licence lies in the folder of its name, in small letters.\n\n"

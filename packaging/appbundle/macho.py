@@ -70,7 +70,7 @@ class Build:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ByteSpan:
     """Where something lies in a slice."""
 
     offset: int
@@ -86,7 +86,7 @@ class Image:
     dependencies: tuple[Dependency, ...]
     rpaths: tuple[str, ...]
     builds: tuple[Build, ...]
-    signature: Span | None
+    signature: ByteSpan | None
 
 
 def is_macho(data: Bytes) -> bool:
@@ -135,7 +135,7 @@ def read_image(code: Bytes) -> Image:
     dependencies: list[Dependency] = []
     rpaths: list[str] = []
     builds: list[Build] = []
-    signature: Span | None = None
+    signature: ByteSpan | None = None
     for number, command in _commands(code, count):
         if number in _DEPENDENCIES:
             dependencies.append(Dependency(_path(command), number == _LOAD_WEAK_DYLIB))
@@ -148,7 +148,7 @@ def read_image(code: Bytes) -> Image:
         elif number == _CODE_SIGNATURE:
             offset, size = unpack("<2I", command, 8, "load commands")
             span(code, offset, size, "signature")
-            signature = Span(offset, size)
+            signature = ByteSpan(offset, size)
     return Image(
         file_type=file_type,
         install_name=names[0] if names else None,

@@ -8,7 +8,7 @@ import sys
 import sysconfig
 from pathlib import Path, PurePosixPath
 
-from appbundle.spec import Layout, Spec
+from appbundle.spec import BundleLayout, Spec
 from appbundle.trim import copy_kept, files_below
 
 # Development files, the installer and the windows of the standard library: nothing of it is imported. venv is, by
@@ -65,7 +65,7 @@ def _patch(folder: Path) -> int:
     return int(folder.name.split("-")[1].split(".")[2].split("+")[0])
 
 
-def copy_macos(runtime: Path, layout: Layout) -> None:
+def copy_macos(runtime: Path, layout: BundleLayout) -> None:
     """Put a fetched interpreter into the bundle: library and standard library, no programs."""
     lib = runtime / "lib"
     _copy(lib / layout.libpython.name, lib / f"python{layout.python}", layout)
@@ -74,7 +74,7 @@ def copy_macos(runtime: Path, layout: Layout) -> None:
         file.write_text(text, encoding="utf-8")
 
 
-def copy_own(layout: Layout) -> None:
+def copy_own(layout: BundleLayout) -> None:
     """Put the interpreter that runs this into the twin.
 
     Raises:
@@ -86,7 +86,7 @@ def copy_own(layout: Layout) -> None:
     _copy(Path(folder, library), Path(sysconfig.get_path("stdlib")), layout)
 
 
-def _copy(library: Path, stdlib: Path, layout: Layout) -> None:
+def _copy(library: Path, stdlib: Path, layout: BundleLayout) -> None:
     layout.stdlib.mkdir(parents=True)
     shutil.copy2(library, layout.python_home / "lib" / library.name)
     copy_kept(files_below(stdlib), layout.stdlib, _is_kept)

@@ -30,7 +30,7 @@ class Spec:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class BundleLayout:
     """Where things lie in a bundle. python is the version that its folder is named after."""
 
     app: Path

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from appbundle.spec import Layout
+from appbundle.spec import BundleLayout
 from engine.catalog.starter import find_starter_file, starter_folder
 from engine.gguf.importer import import_once
 
 
-def add_starter(layout: Layout, cache: Path) -> None:
+def add_starter(layout: BundleLayout, cache: Path) -> None:
     """Put the model's folder into the bundle; it is imported once for many builds.
 
     Raises:

@@ -49,7 +49,7 @@ class UdifError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class BlockRun:
     """A stretch of sectors, and where its bytes lie in the file."""
 
     kind: int
@@ -63,7 +63,7 @@ def write_udif(volume: BinaryIO, size: int, target: Path) -> None:
     """Compress the next size bytes of volume. The same bytes make the same file."""
     if size % SECTOR:
         raise UdifError(f"a volume of {size} bytes is no whole number of sectors")
-    runs: list[Run] = []
+    runs: list[BlockRun] = []
     volume_crc = data_crc = offset = sector = 0
     with target.open("wb") as out:
         for chunk in _chunks(volume, size):
@@ -71,10 +71,10 @@ def write_udif(volume: BinaryIO, size: int, target: Path) -> None:
             kind, stored = _compressed(chunk)
             data_crc = zlib.crc32(stored, data_crc)
             out.write(stored)
-            runs.append(Run(kind, sector, len(chunk) // SECTOR, offset, len(stored)))
+            runs.append(BlockRun(kind, sector, len(chunk) // SECTOR, offset, len(stored)))
             offset += len(stored)
             sector += len(chunk) // SECTOR
-        runs.append(Run(END, sector, 0, offset, 0))
+        runs.append(BlockRun(END, sector, 0, offset, 0))
         listing = _property_list(_table(runs, sector, volume_crc))
         out.write(listing)
         forks = (0, 0, offset, 0, 0)
@@ -151,7 +151,7 @@ def _value(checksum: bytes) -> int:
     return _CHECKSUM.unpack(checksum)[2]
 
 
-def _table(runs: list[Run], sectors: int, volume_crc: int) -> bytes:
+def _table(runs: list[BlockRun], sectors: int, volume_crc: int) -> bytes:
     # A reader's buffer has to hold the largest chunk; hdiutil asks for eight sectors more.
     head = (b"mish", 1, 0, sectors, 0, CHUNK_SECTORS + 8, WHOLE_DISK)
     body = [_RUN.pack(*astuple(run)) for run in runs]
@@ -169,7 +169,7 @@ def _expand(image: BinaryIO, table: bytes, out: BinaryIO) -> int:
     """Write every chunk, return the checksum of all."""
     crc = 0
     for fields in _RUN.iter_unpack(table[_TABLE.size :]):
-        run = Run(*fields)
+        run = BlockRun(*fields)
         if run.kind == END:
             break
         image.seek(run.offset)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from pytestqt.qtbot import QtBot
+from PySide6.QtWidgets import QApplication
 
 from app.settings import Settings
 from tests.fakes.rig import FakeCatalog
@@ -16,7 +16,7 @@ MakeStage = Callable[..., Stage]
 
 
 @pytest.fixture
-def make_stage(tmp_path: Path, qtbot: QtBot) -> Iterator[MakeStage]:
+def make_stage(tmp_path: Path, qapp: QApplication) -> Iterator[MakeStage]:
     """Open windows one after another on the same data folder; the last is closed at the end."""
     stages: list[Stage] = []
 
@@ -26,7 +26,7 @@ def make_stage(tmp_path: Path, qtbot: QtBot) -> Iterator[MakeStage]:
         catalog: FakeCatalog | None = None,
         hold_load: bool = False,
     ) -> Stage:
-        stage = Stage(tmp_path, qtbot, settings=settings, catalog=catalog, hold_load=hold_load)
+        stage = Stage(tmp_path, settings=settings, catalog=catalog, hold_load=hold_load)
         stages.append(stage)
         return stage
 

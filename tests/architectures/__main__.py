@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.architectures.modules import model_modules
-from tests.architectures.outcome import Outcome, Verdict
+from tests.architectures.outcome import TrialOutcome, Verdict
 from tests.architectures.table import render
 from tests.architectures.trial import run_trial
 
@@ -37,7 +37,7 @@ def main() -> int:
             print(outcome.as_json(), flush=True)
         return 0
     names = args.names or model_modules()
-    outcomes: list[Outcome] = []
+    outcomes: list[TrialOutcome] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for found in pool.map(in_process, names):
             outcomes += found
@@ -49,7 +49,7 @@ def main() -> int:
     return 0
 
 
-def _outcomes(name: str) -> Iterator[Outcome]:
+def _outcomes(name: str) -> Iterator[TrialOutcome]:
     """A type as it is, then with quantised K/V where it has any that can be."""
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / name
@@ -60,7 +60,7 @@ def _outcomes(name: str) -> Iterator[Outcome]:
                 yield run_trial(name, folder, kv_bits=kv_bits)
 
 
-def in_process(name: str) -> list[Outcome]:
+def in_process(name: str) -> list[TrialOutcome]:
     command = [sys.executable, "-m", "tests.architectures", "--worker", name]
     environment = os.environ | {"TRANSFORMERS_VERBOSITY": "error"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
@@ -70,11 +70,11 @@ def in_process(name: str) -> list[Outcome]:
             process.kill()
             printed = process.communicate()[0]
     lines = [line for line in printed.splitlines() if line.startswith("{")]
-    outcomes = [Outcome.from_json(line) for line in lines]
+    outcomes = [TrialOutcome.from_json(line) for line in lines]
     if process.returncode:
         reason = f"its process ended with status {process.returncode}"
         kv_bits = (None, *_KV_BITS)[len(outcomes) :][:1]
-        outcomes += [Outcome(name=name, kv_bits=bits, reason=reason) for bits in kv_bits]
+        outcomes += [TrialOutcome(name=name, kv_bits=bits, reason=reason) for bits in kv_bits]
     return outcomes
 
 

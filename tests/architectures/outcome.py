@@ -15,7 +15,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class TrialOutcome:
     """One model type's trial. Differences are relative to the logits' standard deviation."""
 
     name: str

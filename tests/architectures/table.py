@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from tests.architectures.outcome import Outcome, Verdict
+from tests.architectures.outcome import TrialOutcome, Verdict
 
 _HEADER = """\
 # Every model type of mlx-lm
@@ -43,7 +43,7 @@ as they are. *to unquantised*: the last logits of 80 tokens, relative to their s
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ArchitectureRow:
     """What tests ask of a line of the table."""
 
     name: str
@@ -51,7 +51,7 @@ class Row:
     verdict: Verdict
 
 
-def render(outcomes: Sequence[Outcome]) -> str:
+def render(outcomes: Sequence[TrialOutcome]) -> str:
     plain = [outcome for outcome in outcomes if outcome.kv_bits is None]
     packages = ("mlx", "mlx-lm", "transformers")
     versions = ", ".join(f"{package} {version(package)}" for package in packages)
@@ -68,16 +68,16 @@ def render(outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def read_rows(text: str) -> Iterator[Row]:
+def read_rows(text: str) -> Iterator[ArchitectureRow]:
     """The lines of the first table."""
     for line in text.partition("## ")[0].splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 7 and cells[0].startswith("`"):
             caches = frozenset(cache.partition(" x")[0] for cache in cells[1].split("; ") if cache)
-            yield Row(cells[0].strip("`"), caches, Verdict(cells[2].strip("*")))
+            yield ArchitectureRow(cells[0].strip("`"), caches, Verdict(cells[2].strip("*")))
 
 
-def _totals(plain: Sequence[Outcome]) -> str:
+def _totals(plain: Sequence[TrialOutcome]) -> str:
     by_verdict = Counter(outcome.verdict for outcome in plain)
     run = by_verdict[Verdict.EXACT] + by_verdict[Verdict.NOT_EXACT]
     exact = [outcome for outcome in plain if outcome.verdict is Verdict.EXACT]
@@ -92,11 +92,11 @@ def _totals(plain: Sequence[Outcome]) -> str:
 """
 
 
-def _names(outcomes: Iterable[Outcome]) -> str:
+def _names(outcomes: Iterable[TrialOutcome]) -> str:
     return ", ".join(f"`{outcome.name}`" for outcome in outcomes) or "none"
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: TrialOutcome) -> str:
     verdict = f"**{outcome.verdict}**" if outcome.verdict is Verdict.NOT_EXACT else outcome.verdict
     if not outcome.caches:  # it did not get so far
         return f"| `{outcome.name}` | | {verdict} | | | | {_cell(outcome.reason)} |\n"
@@ -107,11 +107,11 @@ def _line(outcome: Outcome) -> str:
     )
 
 
-def _caches(outcome: Outcome) -> str:
+def _caches(outcome: TrialOutcome) -> str:
     return "; ".join(f"{name} x{count}" for name, count in Counter(outcome.caches).items())
 
 
-def _remarks(outcome: Outcome) -> str:
+def _remarks(outcome: TrialOutcome) -> str:
     remarks = [outcome.reason] if outcome.reason else []
     if outcome.is_opaque:
         remarks.append("opaque")
@@ -124,8 +124,8 @@ def _cell(text: str) -> str:
     return text.replace("|", "/").replace("\n", " ")
 
 
-def _quantised(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    by_name: dict[str, list[Outcome]] = {}
+def _quantised(outcomes: Sequence[TrialOutcome]) -> Iterator[str]:
+    by_name: dict[str, list[TrialOutcome]] = {}
     for outcome in outcomes:
         if outcome.kv_bits is not None:
             by_name.setdefault(outcome.name, []).append(outcome)
@@ -138,6 +138,6 @@ def _quantised(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield f"\nAs they are in every layer: {_names(unquantised)}.\n"
 
 
-def _quantised_cells(outcome: Outcome) -> str:
+def _quantised_cells(outcome: TrialOutcome) -> str:
     verdict = outcome.verdict if not outcome.reason else f"**{_cell(outcome.reason)}**"
     return f"{verdict} | {outcome.kv_bytes_per_token:,} | {outcome.kv_difference:.0e}"

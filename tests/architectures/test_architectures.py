@@ -11,8 +11,8 @@ import pytest
 from tests.architectures.__main__ import in_process
 from tests.architectures.configs.every import CONFIGS
 from tests.architectures.modules import model_modules
-from tests.architectures.outcome import Outcome, Verdict
-from tests.architectures.table import Row, read_rows, render
+from tests.architectures.outcome import TrialOutcome, Verdict
+from tests.architectures.table import ArchitectureRow, read_rows, render
 from tests.architectures.trial import run_trial
 
 ROWS = list(read_rows(Path(__file__).with_name("README.md").read_text(encoding="utf-8")))
@@ -69,19 +69,21 @@ def test_a_module_that_ends_its_process_is_a_row(tmp_path: Path) -> None:
 def test_a_process_that_dies_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
 
-    assert in_process("llama") == [Outcome(name="llama", reason="its process ended with status 1")]
+    assert in_process("llama") == [
+        TrialOutcome(name="llama", reason="its process ended with status 1")
+    ]
 
 
 def test_the_table_is_read_back_as_it_was_written() -> None:
     caches = ("KVCache", "CacheList(ArraysCache, KVCache)", "KVCache")
-    exact = Outcome(name="a", verdict=Verdict.EXACT, caches=caches, difference=1e-6)
-    wrong = Outcome(name="b", caches=("Window",), reason="step 2: 1 | 2", cut_difference=0.5)
-    quantised = Outcome(name="a", kv_bits=8, num_kv=2, num_quantised=1)
-    not_run = Outcome(name="c", verdict=Verdict.NOT_RUN, reason="no")
+    exact = TrialOutcome(name="a", verdict=Verdict.EXACT, caches=caches, difference=1e-6)
+    wrong = TrialOutcome(name="b", caches=("Window",), reason="step 2: 1 | 2", cut_difference=0.5)
+    quantised = TrialOutcome(name="a", kv_bits=8, num_kv=2, num_quantised=1)
+    not_run = TrialOutcome(name="c", verdict=Verdict.NOT_RUN, reason="no")
 
     assert list(read_rows(render([exact, quantised, wrong, not_run]))) == [
-        Row("a", frozenset(caches), Verdict.EXACT),
-        Row("b", frozenset({"Window"}), Verdict.NOT_EXACT),
-        Row("c", frozenset(), Verdict.NOT_RUN),
+        ArchitectureRow("a", frozenset(caches), Verdict.EXACT),
+        ArchitectureRow("b", frozenset({"Window"}), Verdict.NOT_EXACT),
+        ArchitectureRow("c", frozenset(), Verdict.NOT_RUN),
     ]
-    assert Outcome.from_json(wrong.as_json()) == wrong
+    assert TrialOutcome.from_json(wrong.as_json()) == wrong

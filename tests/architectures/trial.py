@@ -30,7 +30,8 @@ from engine.models.adapter import ModelAdapter
 from engine.models.compare import relative_difference
 from engine.models.probe import find_quantisation
 from tests.architectures.configs.every import CONFIGS
-from tests.architectures.outcome import Outcome, Verdict
+from tests.architectures.outcome import TrialOutcome, Verdict
+from tests.fakes.asking import cache_of
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import Template, build_tiny
 from tests.oracle.faults import (
@@ -50,10 +51,10 @@ _MAX_TOKENS = 5
 _PROMISE = promise_script(chats=2, turns=1, seed=5, reasoning=False, max_tokens=_MAX_TOKENS)
 
 
-def run_trial(name: str, folder: Path, *, kv_bits: int | None = None) -> Outcome:
+def run_trial(name: str, folder: Path, *, kv_bits: int | None = None) -> TrialOutcome:
     """Everything about one type; whatever goes wrong is in the outcome's reason."""
     started = time.process_time()
-    outcome = Outcome(name=name, kv_bits=kv_bits)
+    outcome = TrialOutcome(name=name, kv_bits=kv_bits)
     try:
         # One module ends the process when it is imported without a package that it wants.
         importlib.import_module(f"mlx_lm.models.{name}")
@@ -82,7 +83,7 @@ def _run_bare(folder: Path) -> nn.Module:
     return model
 
 
-def _measure(outcome: Outcome, model: nn.Module) -> Outcome:
+def _measure(outcome: TrialOutcome, model: nn.Module) -> TrialOutcome:
     """How much the bare model's logits depend on cuts and on quantised K/V."""
     plain = adapter = ModelAdapter(model)
     if outcome.kv_bits is not None:
@@ -103,7 +104,7 @@ def _logits(adapter: ModelAdapter, cuts: Sequence[int]) -> mx.array:
     return logits[-1]
 
 
-def _hold(outcome: Outcome, folder: Path) -> Outcome:
+def _hold(outcome: TrialOutcome, folder: Path) -> TrialOutcome:
     client = _open(InlineClient, folder, outcome.kv_bits)
     assert client.core.model is not None
     layout, caches = client.core.model.layout, client.core.model.adapter.new_caches()
@@ -118,7 +119,6 @@ def _hold(outcome: Outcome, folder: Path) -> Outcome:
     if outcome.kv_bits and not outcome.num_quantised:
         return replace(outcome, verdict=Verdict.EXACT)  # nothing is different from K/V as they are
     reports = _play(client, folder)
-    assert client.core.cache is not None
     outcome = replace(
         outcome,
         point_bytes=_point_bytes(client),
@@ -126,7 +126,7 @@ def _hold(outcome: Outcome, folder: Path) -> Outcome:
     )
     if re_read := _re_read(reports):
         return replace(outcome, reason=f"{re_read} known tokens were read again")
-    if faults := client.core.cache.statistics().restore_faults:
+    if faults := cache_of(client).statistics().restore_faults:
         return replace(outcome, reason=f"{faults} points were not what they said")
     for number, report in enumerate(reports, 1):
         if fault := _fault_of(report, outcome):
@@ -177,8 +177,7 @@ def _play(client: InlineClient, folder: Path) -> list[StepReport]:
     reports: list[StepReport] = []
     for step in _script():
         reports += player.play(parse_step(json.dumps(step)))
-        assert client.core.cache is not None
-        client.core.cache.check_invariants()
+        cache_of(client).check_invariants()
     return reports
 
 
@@ -190,12 +189,11 @@ def _re_read(reports: Sequence[StepReport]) -> int:
 
 
 def _point_bytes(client: InlineClient) -> int:
-    assert client.core.cache is not None
-    snapshots = (node.snapshot for node in client.core.cache.nodes())
+    snapshots = (node.snapshot for node in cache_of(client).nodes())
     return max((tree_bytes(s.states) for s in snapshots if s is not None), default=0)
 
 
-def _fault_of(report: StepReport, outcome: Outcome) -> str:
+def _fault_of(report: StepReport, outcome: TrialOutcome) -> str:
     check = report.check
     assert check is not None
     if not check.prompt_equal:

@@ -15,6 +15,8 @@ import argparse
 import subprocess
 import sys
 import tempfile
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from time import perf_counter
 
@@ -34,12 +36,10 @@ from app.conversation.tree import (
     new_conversation,
 )
 from app.main import switch_threads_often
-from app.settings import Appearance
-from app.theme.palette import Theme
-from app.widgets.main_window import MainWindow
 from engine.types import ConversationId, FinishReason, PromptPlan, Role, SamplingParams, Usage
 from tests.benchmarks.bench_transcript import conversation, ms, quantile, report, wait_ms
-from tests.fakes.rig import NOON, Rig
+from tests.fakes.rig import NOON
+from tests.fakes.stage import Stage
 
 SIZES = (20, 200, 1000, 4000)
 ROUNDS = 8
@@ -83,91 +83,86 @@ def stored_chat(name: str, num_messages: int) -> Conversation:
     return add_nodes(new_conversation(ConversationId(name), now=NOON), *nodes)
 
 
-class Stage:
-    """A window on a store with one chat of each size."""
-
-    def __init__(self, folder: Path, chats: list[Conversation]) -> None:
-        self.rig = Rig(folder)
-        self.rig.start()
+@contextmanager
+def staged(folder: Path, *chats: Conversation) -> Generator[Stage]:
+    """Open a window on a store with these chats and show the one in between."""
+    with closing(Stage(folder)) as stage:
         for chat in chats:
-            self.rig.stored(lambda store, chat=chat: store.create(chat))
-        self.rig.library.start(None)
-        theme = Theme(QApplication.instance(), Appearance.LIGHT)  # pyright: ignore[reportArgumentType] (the one there is)
-        self.window = MainWindow(theme, self.rig.core, self.rig.origin)
-        self._garbage = GarbageSearch(self.window)
-        self.window.painted.connect(self._garbage.spare_all)  # as the app does
-        self.window.show()
-        wait_ms(500)
+            stage.stored(lambda store, chat=chat: store.create(chat))
+        stage.core.library.start(None)
+        garbage = GarbageSearch(stage.window)
+        stage.wait(500)
+        garbage.spare_all()  # as the app does
+        switch(stage, HOME)
+        yield stage
+        garbage.close()
 
-    def rest_on(self, name: str) -> None:
-        self.rig.library.expect(ConversationId(name))
-        while ConversationId(name) not in self.rig.desk:
-            wait_ms(5)
 
-    def switch(self, name: str) -> float:
-        """Show a chat; the seconds until it is painted."""
-        loop = QEventLoop()
-        library = self.rig.library
-        library.current_changed.connect(loop.quit)
-        started = perf_counter()
-        library.select(ConversationId(name))
-        if library.current != name:  # it is being read from the store
-            loop.exec()
-        self.window.pane.view.viewport().repaint()
-        wait_ms(0)  # for what was put off
-        return perf_counter() - started
+def rest_on(stage: Stage, name: str) -> None:
+    stage.core.library.expect(ConversationId(name))
+    stage.wait_until(lambda: ConversationId(name) in stage.core.desk)
 
-    def close(self) -> None:
-        self.window.close()
-        self._garbage.close()
-        self.rig.close()
+
+def switch(stage: Stage, name: str) -> float:
+    """Show a chat; the seconds until it is painted."""
+    loop = QEventLoop()
+    library = stage.core.library
+    library.current_changed.connect(loop.quit)
+    started = perf_counter()
+    library.select(ConversationId(name))
+    if library.current != name:  # it is being read from the store
+        loop.exec()
+    stage.pane.view.viewport().repaint()
+    wait_ms(0)  # for what was put off
+    return perf_counter() - started
 
 
 def bench_switch(folder: Path, sizes: list[int]) -> None:
     chats = [
         stored_chat(f"{size}-{number}", size) for size in sizes for number in range(2 * ROUNDS)
     ]
-    stage = Stage(folder, [stored_chat(HOME, 20), *chats])
-    stage.switch(HOME)
-    for size in sizes:
-        spent_s: dict[str, list[float]] = {"first": [], "pointed at": [], "again": []}
-        for number in range(2 * ROUNDS):
-            name = f"{size}-{number}"
-            if number % 2:
-                stage.rest_on(name)
-            spent_s["pointed at" if number % 2 else "first"].append(stage.switch(name))
-            wait_ms(50)
-            stage.switch(HOME)
-            wait_ms(50)
-            spent_s["again"].append(stage.switch(name))
-            stage.switch(HOME)
-        for name, spent in spent_s.items():
-            report(
-                "window.switch",
-                messages=size,
-                shown=name,
-                median_ms=ms(quantile(spent, 0.5)),
-                max_ms=ms(max(spent)),
-            )
-    stage.close()
+    with staged(folder, stored_chat(HOME, 20), *chats) as stage:
+        for size in sizes:
+            measure_switches(stage, size)
+
+
+def measure_switches(stage: Stage, size: int) -> None:
+    spent_s: dict[str, list[float]] = {"first": [], "pointed at": [], "again": []}
+    for number in range(2 * ROUNDS):
+        name = f"{size}-{number}"
+        if number % 2:
+            rest_on(stage, name)
+        spent_s["pointed at" if number % 2 else "first"].append(switch(stage, name))
+        wait_ms(50)
+        switch(stage, HOME)
+        wait_ms(50)
+        spent_s["again"].append(switch(stage, name))
+        switch(stage, HOME)
+    for name, spent in spent_s.items():
+        report(
+            "window.switch",
+            messages=size,
+            shown=name,
+            median_ms=ms(quantile(spent, 0.5)),
+            max_ms=ms(max(spent)),
+        )
 
 
 def bench_memory(folder: Path, size: int) -> None:
-    stage = Stage(folder, [stored_chat(HOME, 20), stored_chat("long", size)])
-    stage.switch(HOME)
-    process = psutil.Process()
-    before = process.memory_info().rss
-    stage.switch("long")
-    opened = process.memory_info().rss
-    view = stage.window.pane.view
-    while not view.statistics().is_idle:
-        wait_ms(100)
-    view.jump_to_start()
-    bar = view.verticalScrollBar()
-    while bar.value() < bar.maximum():
-        bar.setValue(bar.value() + bar.pageStep())
-        wait_ms(0)
-    read = process.memory_info().rss
+    with staged(folder, stored_chat(HOME, 20), stored_chat("long", size)) as stage:
+        process = psutil.Process()
+        before = process.memory_info().rss
+        switch(stage, "long")
+        opened = process.memory_info().rss
+        view = stage.pane.view
+        while not view.statistics().is_idle:
+            wait_ms(100)
+        view.jump_to_start()
+        bar = view.verticalScrollBar()
+        while bar.value() < bar.maximum():
+            bar.setValue(bar.value() + bar.pageStep())
+            wait_ms(0)
+        read = process.memory_info().rss
     report(
         "window.memory",
         messages=size,
@@ -175,7 +170,6 @@ def bench_memory(folder: Path, size: int) -> None:
         opened_mb=round((opened - before) / 1e6, 1),
         read_through_mb=round((read - before) / 1e6, 1),
     )
-    stage.close()
 
 
 def main() -> None:

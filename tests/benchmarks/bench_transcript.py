@@ -113,7 +113,7 @@ class TimedView(TranscriptView):
             self.latencies.append(now - self._waiting.popleft()[1])
 
 
-class Source(QObject):
+class AnswerSource(QObject):
     """Emits an answer from a thread of its own, token by token."""
 
     token = Signal(str)
@@ -274,7 +274,7 @@ class Gaps(QObject):
         }
 
 
-def play(source: Source, take: Callable[[str], None], finish: Callable[[], None]) -> Gaps:
+def play(source: AnswerSource, take: Callable[[str], None], finish: Callable[[], None]) -> Gaps:
     """Let an answer be written to its end, and a moment longer; the main thread's gaps meanwhile."""
     loop = QEventLoop()
     source.token.connect(take)
@@ -299,7 +299,7 @@ def bench_stream(theme: Theme, text: str, *, tokens_per_s: float, follow: bool) 
     view.set_items([*history, TranscriptItem(key="ask", role=Role.USER, text="Write a lot."), item])
     if follow:
         view.jump_to_latest()
-    source = Source(text, tokens_per_s)
+    source = AnswerSource(text, tokens_per_s)
     view.paints.clear()
     started = perf_counter()
     gaps = play(
@@ -380,7 +380,7 @@ def bench_answer(theme: Theme, text: str, *, in_browser: bool) -> float:
     if isinstance(view, TimedView):
         view.set_items([TranscriptItem(key="ask", role=Role.USER, text="Write a lot."), item])
         view.jump_to_latest()
-    source, shown = Source(text, 150), [""]
+    source, shown = AnswerSource(text, 150), [""]
     flush = QTimer(singleShot=True, interval=33)
 
     def take(piece: str) -> None:

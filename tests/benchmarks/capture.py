@@ -81,7 +81,7 @@ def replaced(owner: object, **functions: object) -> Generator[None]:
         setattr(owner, name, function)
 
 
-class Chat:
+class CapturedChat:
     """One growing conversation with an engine in this thread."""
 
     def __init__(self, client: InlineClient, name: str) -> None:
@@ -124,7 +124,7 @@ def time_turns(client: InlineClient, reps: int) -> Iterator[Row]:
     """Short turns behind a short and a long history."""
     kept_ms: dict[int, float] = {}
     for history in HISTORIES:
-        chat = Chat(client, f"{history}")
+        chat = CapturedChat(client, f"{history}")
         while chat.num_tokens < history - 100:
             chat.send(f"{chat.num_tokens} {FILLER * min(8, history // 100)}", num_tokens=20)
         rows = [_time_turn(client, chat, rep) for rep in range(reps + 1)][1:]
@@ -141,7 +141,7 @@ def time_turns(client: InlineClient, reps: int) -> Iterator[Row]:
     yield held_row("long_to_short", long / short, 1.5)
 
 
-def _time_turn(client: InlineClient, chat: Chat, rep: int) -> tuple[float, float]:
+def _time_turn(client: InlineClient, chat: CapturedChat, rep: int) -> tuple[float, float]:
     cache, watch = cache_of(client), Stopwatch()
     with replaced(
         cache,
@@ -162,10 +162,10 @@ def time_decoding(client: InlineClient, reps: int) -> Iterator[Row]:
     ratios: list[float] = []
     same: list[float] = []
     for rep in range(reps + 1):
-        with_captures = Chat(client, f"on {rep}").send("Go on.", num_tokens=ANSWER_LEN)
+        with_captures = CapturedChat(client, f"on {rep}").send("Go on.", num_tokens=ANSWER_LEN)
         with replaced(cache, capture_snapshot=nothing):
-            without = Chat(client, f"off {rep}").send("Go on.", num_tokens=ANSWER_LEN)
-        again = Chat(client, f"again {rep}").send("Go on.", num_tokens=ANSWER_LEN)
+            without = CapturedChat(client, f"off {rep}").send("Go on.", num_tokens=ANSWER_LEN)
+        again = CapturedChat(client, f"again {rep}").send("Go on.", num_tokens=ANSWER_LEN)
         if rep:
             ratios.append(with_captures / without)
             same.append(with_captures / again)

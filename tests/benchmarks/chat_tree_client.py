@@ -21,7 +21,7 @@ class EndpointError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class EndpointUsage:
     """Token counts as the server reports them. Many leave cached_tokens out where it is 0."""
 
     prompt_tokens: int
@@ -36,7 +36,7 @@ class Answer:
     text: str
     reasoning: str
     ttft_ms: float
-    usage: Usage | None
+    usage: EndpointUsage | None
 
 
 class Endpoint:
@@ -101,7 +101,7 @@ class Endpoint:
     def _read(self, response: HTTPResponse, start: float, stop_after: int | None) -> Answer:
         text = reasoning = ""
         ttft_ms: float | None = None
-        usage: Usage | None = None
+        usage: EndpointUsage | None = None
         pieces = 0
         for event in self._events(response):
             usage = _usage(event) or usage
@@ -149,12 +149,12 @@ def _delta(event: Json) -> dict[str, str | None]:
     return choices[0].get("delta") or {}
 
 
-def _usage(event: Json) -> Usage | None:
+def _usage(event: Json) -> EndpointUsage | None:
     values: Json = event.get("usage") or {}
     if values.get("prompt_tokens") is None:
         return None
     details: Json = values.get("prompt_tokens_details") or {}
-    return Usage(
+    return EndpointUsage(
         prompt_tokens=values["prompt_tokens"],
         cached_tokens=details.get("cached_tokens") or 0,
         output_tokens=values.get("completion_tokens"),

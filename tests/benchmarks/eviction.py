@@ -28,6 +28,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from typing_extensions import override
+
 from app.cli.player import ScriptPlayer
 from app.cli.processed import ProcessedTokens
 from app.cli.script import parse_step
@@ -44,6 +46,7 @@ from engine.cache.policy import (
 )
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.ranking import CoverageRanking
+from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.events import Command, Event, RequestFinished, Submit
 from engine.models.loader import LoadedModel
@@ -72,18 +75,18 @@ Step = dict[str, Any]
 
 
 @dataclass(eq=False)
-class Turn:
+class TraceTurn:
     """A user message as the trace's writer sees it."""
 
-    parent: Turn | None
-    versions: list[Turn] = field(default_factory=list["Turn"])  # of the message after it
-    shown: Turn | None = None
+    parent: TraceTurn | None
+    versions: list[TraceTurn] = field(default_factory=list["TraceTurn"])  # of the message after it
+    shown: TraceTurn | None = None
 
-    def path(self) -> list[Turn]:
+    def path(self) -> list[TraceTurn]:
         return [] if self.shown is None else [self.shown, *self.shown.path()]
 
     def add(self) -> None:
-        self.shown = Turn(self)
+        self.shown = TraceTurn(self)
         self.versions.append(self.shown)
 
 
@@ -92,7 +95,7 @@ class TraceWriter:
 
     def __init__(self, seed: int) -> None:
         self._rng = Random(f"trace {seed}")
-        self._chats: dict[str, Turn] = {}
+        self._chats: dict[str, TraceTurn] = {}
         self._personas = [self._words(700, 0.5) for _ in range(3)]
         self.steps: list[Step] = []
 
@@ -110,7 +113,7 @@ class TraceWriter:
 
     def _turn(self, name: str) -> None:
         if name not in self._chats:
-            self._chats[name] = Turn(None)
+            self._chats[name] = TraceTurn(None)
             (persona,) = self._rng.choices(range(3), [6, 3, 2])
             self._step("system", name, persona=persona, words=self._personas[persona])
         chat = self._chats[name]
@@ -133,7 +136,7 @@ class TraceWriter:
             self._step("send", name, words=self._message())
             (path[-1] if path else chat).add()
 
-    def _hop(self, name: str, path: list[Turn], turn: Turn) -> None:
+    def _hop(self, name: str, path: list[TraceTurn], turn: TraceTurn) -> None:
         assert turn.parent is not None
         versions = turn.parent.versions
         other = self._rng.choice([version for version in versions if version is not turn])
@@ -224,7 +227,7 @@ class LruOfPaths(PlainLru):
 # Playing
 
 
-class CacheClient:
+class CacheClient(EngineCommands):
     """An app.cli.client.EngineClient of a runner alone: a request is answered when it is sent."""
 
     def __init__(self, model: LoadedModel, cache: PrefixCache) -> None:
@@ -232,6 +235,7 @@ class CacheClient:
         self._events: deque[Event] = deque()
         self.finished: list[RequestFinished] = []
 
+    @override
     def send(self, command: Command) -> None:
         assert isinstance(command, Submit)
         sequence = self._runner.start(command.request, command.submitted_at)
@@ -252,7 +256,7 @@ class CacheClient:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
+class TraceResult:
     """A trace under one policy."""
 
     tokens_fed: int
@@ -261,7 +265,7 @@ class Played:
     working_set_bytes: int
 
 
-def play(model: LoadedModel, steps: list[Step], policy: Policy, budget_bytes: int) -> Played:
+def play(model: LoadedModel, steps: list[Step], policy: Policy, budget_bytes: int) -> TraceResult:
     cache = PrefixCache(
         model.layout, budget_bytes=budget_bytes, max_hot=CONFIG.max_hot, policy=policy
     )
@@ -272,7 +276,7 @@ def play(model: LoadedModel, steps: list[Step], policy: Policy, budget_bytes: in
             pass
     cache.check_invariants()
     held = cache.statistics()
-    return Played(
+    return TraceResult(
         tokens_fed=sum(
             finished.usage.plan.prompt_tokens - finished.usage.plan.restored
             for finished in client.finished

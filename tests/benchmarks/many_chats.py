@@ -15,6 +15,7 @@ import os
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -22,7 +23,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from PySide6.QtWidgets import QApplication
 
 from tests.benchmarks.bench_transcript import Gaps, wait_ms
-from tests.fakes.real_window import RealWindow, open_real_window
+from tests.fakes.real_window import RealWindow
 from tests.fakes.tiny_model import Template, build_tiny
 
 LOOK_MS = 20
@@ -58,7 +59,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         data_dir = Path(temporary)
         model = args.model or build_tiny("qwen3_5", data_dir / "m", Template.KEEPING)
-        with open_real_window(data_dir, model) as real:
+        with closing(RealWindow(data_dir)) as real:
+            real.launch(model)
             row = measure(real, num_chats=args.chats, seconds=args.seconds)
     sys.stdout.write(json.dumps(row) + "\n")
     del app

@@ -35,7 +35,7 @@ TOKEN_BYTES = 64
 
 
 @dataclass(slots=True)
-class Chat:
+class MeasuredChat:
     """What a chat's newest prompt and reply hold."""
 
     name: str
@@ -79,7 +79,7 @@ class Server:
         evaluate(kv.keys, kv.values, recurrent[0])
         self.entries.insert_cache("model", token_ids, [kv, recurrent])
 
-    def newest(self, chats: Sequence[Chat]) -> LRUPromptCache:
+    def newest(self, chats: Sequence[MeasuredChat]) -> LRUPromptCache:
         """The least that holds all chats: the end of each one's last reply."""
         entries = LRUPromptCache(max_size=len(chats))
         for chat in chats:
@@ -92,7 +92,7 @@ class Server:
 def main() -> int:
     """Exit status 0 if all takes half of mlx_lm.server's memory, and its newest entries' is enough for all."""
     before = active()
-    chats = [Chat(f"c{number}") for number in range(NUM_CHATS)]
+    chats = [MeasuredChat(f"c{number}") for number in range(NUM_CHATS)]
     ours = fed(chats)
     print(f"{NUM_CHATS} chats, in tokens' K/V".ljust(46) + "  counted    active  per chat  points")
     held = ours.cache.statistics()
@@ -100,7 +100,7 @@ def main() -> int:
 
     between = active()
     server = Server(ours)
-    others = [Chat(chat.name) for chat in chats]
+    others = [MeasuredChat(chat.name) for chat in chats]
     for number, chat in turns_of(others):
         server.turn(chat.token_ids, chat.answered(number))
     everything, num_entries = server.entries.nbytes, len(server.entries)
@@ -117,14 +117,14 @@ def main() -> int:
     return 0 if share <= SHARE_LIMIT and missing[100] == 0 else 1
 
 
-def fed(chats: Sequence[Chat]) -> CacheFeeder:
+def fed(chats: Sequence[MeasuredChat]) -> CacheFeeder:
     feeder = CacheFeeder(max_hot=MAX_HOT)
     for number, chat in turns_of(chats):
         feeder.turn(chat.name, chat.token_ids, chat.answered(number))
     return feeder
 
 
-def turns_of(chats: Sequence[Chat]) -> Iterator[tuple[int, Chat]]:
+def turns_of(chats: Sequence[MeasuredChat]) -> Iterator[tuple[int, MeasuredChat]]:
     """Round robin."""
     for _ in range(NUM_TURNS):
         yield from enumerate(chats)
@@ -144,7 +144,7 @@ def show(name: str, nbytes: int, active_bytes: int, num_points: int) -> None:
     )
 
 
-def report_sharing(feeder: CacheFeeder, chats: Sequence[Chat]) -> None:
+def report_sharing(feeder: CacheFeeder, chats: Sequence[MeasuredChat]) -> None:
     """The system prompt's K/V is there once, and once more in every hot chat at most."""
     ledger = feeder.cache.ledger()
     hot = [
@@ -161,13 +161,13 @@ def report_sharing(feeder: CacheFeeder, chats: Sequence[Chat]) -> None:
     )
 
 
-def report_branches(feeder: CacheFeeder, chat: Chat) -> None:
+def report_branches(feeder: CacheFeeder, chat: MeasuredChat) -> None:
     """Versions of the last message cost their own tokens and points."""
     feeder.cache.evict_hot()
     before = feeder.cache.ledger()
     kept = len(chat.token_ids) - MESSAGE_LEN - REPLY_LEN
     for branch in range(NUM_BRANCHES):
-        version = Chat(chat.name, chat.token_ids[:kept])
+        version = MeasuredChat(chat.name, chat.token_ids[:kept])
         points = version.answered(NUM_CHATS + branch)
         feeder.turn(version.name, version.token_ids, points)
     feeder.cache.evict_hot()
@@ -183,7 +183,7 @@ def report_branches(feeder: CacheFeeder, chat: Chat) -> None:
 def report_budgets(newest_bytes: int) -> dict[int, int]:
     """What twenty chats would read again for their next turn, of the 58,000 tokens in them: by percent."""
     missing: dict[int, int] = {}
-    chats = [Chat(f"c{number}") for number in range(NUM_CHATS)]
+    chats = [MeasuredChat(f"c{number}") for number in range(NUM_CHATS)]
     feeder = fed(chats)
     for percent in (100, 90, 80, 70, 60, 50):
         feeder.cache.set_budget(newest_bytes * percent // 100)

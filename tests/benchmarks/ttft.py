@@ -48,7 +48,7 @@ FILLER = "The quick brown fox jumps over the lazy dog, and the dog sleeps on. "
 
 
 @dataclass
-class Sample:
+class TtftSample:
     """One repetition."""
 
     bare_ms: float
@@ -56,7 +56,7 @@ class Sample:
     wall_ms: float
 
 
-class Chat:
+class TimedChat:
     """One growing conversation, in the engine and in a bare cache beside it."""
 
     def __init__(self, client: ThreadedClient, bare: LoadedModel, name: str) -> None:
@@ -65,7 +65,7 @@ class Chat:
         self.caches = bare.adapter.new_caches()
         self.held: tuple[int, ...] = ()
 
-    def send(self, text: str, *, evict: bool) -> Sample:
+    def send(self, text: str, *, evict: bool) -> TtftSample:
         if evict:
             self.client.send(Evict(EvictWhat.HOT))
             while not isinstance(self.client.next_event(), StatisticsReported):
@@ -91,7 +91,7 @@ class Chat:
                 reply=finished.reply,
             )
         )
-        return Sample(self._feed_bare(finished), finished.usage, wall_ms)
+        return TtftSample(self._feed_bare(finished), finished.usage, wall_ms)
 
     def _wait(self) -> RequestFinished:
         while True:
@@ -118,12 +118,12 @@ class Chat:
 def measure(
     client: ThreadedClient, bare: LoadedModel, history: int, reps: int, *, evict: bool
 ) -> dict[str, object]:
-    samples: list[Sample] = []
-    chat: Chat | None = None
+    samples: list[TtftSample] = []
+    chat: TimedChat | None = None
     for rep in range(reps + 1):
         if chat is None or history < 1000:
             # A short history would grow noticeably: each repetition has a conversation of its own.
-            chat = Chat(client, bare, f"{history} {evict} {rep}")
+            chat = TimedChat(client, bare, f"{history} {evict} {rep}")
             grow(chat, history)
         sample = chat.send(QUESTION.format(rep), evict=evict)
         if rep:
@@ -146,7 +146,7 @@ def measure(
     }
 
 
-def grow(chat: Chat, history: int) -> None:
+def grow(chat: TimedChat, history: int) -> None:
     """Messages until the conversation holds about `history` tokens."""
     per_message = 25 if history < 1000 else 500
     text = FILLER * max(1, per_message // 25)

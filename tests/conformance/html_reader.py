@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 
 from typing_extensions import override
 
-from tests.conformance.shape import Node, add_item
+from tests.conformance.shape import ShapeNode, add_item
 
 Attributes = dict[str, str | None]
 
@@ -23,21 +23,21 @@ _GROUPS = {"thead", "tbody"}
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 
 
-def shape_of_html(html: str) -> Node:
+def shape_of_html(html: str) -> ShapeNode:
     """What a browser shows of an example's HTML; raises ValueError for elements Markdown has not."""
-    reader = _Reader()
+    reader = _HtmlReader()
     reader.feed(html)
     reader.close()
     reader.end_text()
     return reader.root
 
 
-class _Reader(HTMLParser):
+class _HtmlReader(HTMLParser):
     """Builds the tree while elements open and close."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.root = Node("text")
+        self.root = ShapeNode("text")
         self._open = [self.root]
         self._lists: list[tuple[bool, int]] = []  # whether ordered, and the first number
         self._is_new_list = False
@@ -55,7 +55,7 @@ class _Reader(HTMLParser):
         if _is_leaf(node):
             node.text = text
         elif text:
-            node.children.append(Node("p", text))
+            node.children.append(ShapeNode("p", text))
 
     @override
     def handle_data(self, data: str) -> None:
@@ -75,9 +75,9 @@ class _Reader(HTMLParser):
             case "li":
                 self._item()
             case "hr":
-                self._open[-1].children.append(Node("rule"))
+                self._open[-1].children.append(ShapeNode("rule"))
             case _ if tag not in _GROUPS:
-                self._begin(Node(_kind(tag, attributes)))
+                self._begin(ShapeNode(_kind(tag, attributes)))
             case _:
                 pass
 
@@ -108,18 +108,18 @@ class _Reader(HTMLParser):
 
     def _item(self) -> None:
         is_ordered, number = self._lists[-1]
-        item = Node("li")
+        item = ShapeNode("li")
         first = number if is_ordered else None
         add_item(self._open[-1], item, first, begins_list=self._is_new_list)
         self._is_new_list = False
         self._open.append(item)
 
-    def _begin(self, node: Node) -> None:
+    def _begin(self, node: ShapeNode) -> None:
         self._open[-1].children.append(node)
         self._open.append(node)
 
 
-def _is_leaf(node: Node) -> bool:
+def _is_leaf(node: ShapeNode) -> bool:
     return node.kind == "p" or node.kind in _HEADINGS or node.kind[:3] in {"th ", "td "}
 
 

@@ -23,7 +23,7 @@ from typing_extensions import override
 from tests.conformance.examples import Example, Specification, read_specification
 from tests.conformance.html_reader import shape_of_html
 from tests.conformance.reasons import REASONS
-from tests.conformance.shape import Node, shape_of_text
+from tests.conformance.shape import ShapeNode, shape_of_text
 
 LEAST_SHARE = 0.97
 
@@ -33,8 +33,8 @@ class Difference:
     """An example that is shown otherwise; reason is empty for a defect."""
 
     example: Example
-    ours: Node
-    theirs: Node
+    ours: ShapeNode
+    theirs: ShapeNode
     reason: str
 
     @override

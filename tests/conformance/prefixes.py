@@ -40,15 +40,20 @@ def check_prefixes(text: str, *, finish_every: int = 1) -> int:
     return num_ended
 
 
-def check_pieces(text: str, random: Random) -> None:
-    """Stream a text in pieces of any size: in the end it must be what is read at once."""
+def check_pieces(text: str, random: Random) -> int:
+    """Stream a text in pieces of any size: in the end it must be what is read at once.
+
+    Returns:
+        The number of pieces.
+    """
     stream = MarkdownStream(make_parser())
-    longest, start = random.choice(LONGEST_PIECES), 0
+    longest, start, num_pieces = random.choice(LONGEST_PIECES), 0, 0
     while start < len(text):
         end = start + random.randint(1, longest)
         stream.append_text(text[start:end])
-        start = end
+        start, num_pieces = end, num_pieces + 1
     _check_end(stream, text)
+    return num_pieces
 
 
 def _check_end(stream: MarkdownStream, prefix: str) -> None:

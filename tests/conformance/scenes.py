@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from app.settings import Appearance
@@ -22,8 +22,8 @@ from app.widgets.transcript.view import TranscriptView
 from engine.errors import OutOfMemoryError
 from engine.types import Channel
 from tests.fakes.transcript_samples import READING, answer, question, restored
+from tests.fakes.transcript_stage import targets
 
-GRID = 6  # pixels; every target is larger
 LEFT = Qt.MouseButton.LeftButton
 
 MARKS = (
@@ -116,8 +116,8 @@ class Scene:
 
 
 def click(view: TranscriptView, action: RowAction) -> None:
-    """Click the first target of that action; raises LookupError."""
-    viewport, at = view.viewport(), _find(view, action)
+    """Click the first target of that action."""
+    viewport, at = view.viewport(), next(targets(view, action))
     QTest.mouseMove(
         viewport, at
     )  # a click alone moves no pointer, and one that is there does not move away
@@ -130,16 +130,6 @@ def drag(view: TranscriptView, start: QPoint, end: QPoint) -> None:
     QTest.mousePress(viewport, LEFT, pos=start)
     QTest.mouseMove(viewport, end)
     QTest.mouseRelease(viewport, LEFT, pos=end)
-
-
-def _find(view: TranscriptView, action: RowAction) -> QPoint:
-    viewport = view.viewport()
-    for y in range(0, viewport.height(), GRID):
-        for x in range(0, viewport.width(), GRID):
-            target = view.target_at(QPointF(x, y))
-            if target is not None and target.action is action:
-                return QPoint(x + GRID // 2, y + GRID // 2)
-    raise LookupError(action)
 
 
 def _reply(text: str) -> tuple[TranscriptItem, ...]:

@@ -23,12 +23,12 @@ from app.viewmodels.markdown import parse_markdown
 
 
 @dataclass(slots=True)
-class Node:
+class ShapeNode:
     """A block. kind is its name with what else is visible of it: "h2", "ol 3", "code python"."""
 
     kind: str
     text: str = ""
-    children: list[Node] = field(default_factory=list["Node"])
+    children: list[ShapeNode] = field(default_factory=list["ShapeNode"])
 
     def lines(self, indent: str = "") -> Iterator[str]:
         """The tree as indented lines, for people."""
@@ -37,67 +37,69 @@ class Node:
             yield from child.lines(indent + "  ")
 
 
-def add_item(parent: Node, item: Node, number: int | None, *, begins_list: bool) -> None:
+def add_item(parent: ShapeNode, item: ShapeNode, number: int | None, *, begins_list: bool) -> None:
     """Put an item into the list that it continues, or into a new one."""
     if begins_list or not parent.children:
-        parent.children.append(Node("ul" if number is None else f"ol {number}"))
+        parent.children.append(ShapeNode("ul" if number is None else f"ol {number}"))
     parent.children[-1].children.append(item)
 
 
-def shape_of_text(markdown: str) -> Node:
+def shape_of_text(markdown: str) -> ShapeNode:
     """What our blocks show of a Markdown text."""
-    root = Node("text")
-    open_: list[Node] = [root]
+    root = ShapeNode("text")
+    open_: list[ShapeNode] = [root]
     for block in parse_markdown(markdown):
         del open_[1 + block.joined :]
         for frame in block.frames[block.joined :]:
             open_.append(_enter(open_[-1], frame))
         leaf = _leaf(block)
-        stands_for_nothing = leaf == Node("p") and block.frames and block.frames[-1].opens
+        stands_for_nothing = leaf == ShapeNode("p") and block.frames and block.frames[-1].opens
         if not stands_for_nothing:
             open_[-1].children.append(leaf)
     return root
 
 
-def _enter(parent: Node, frame: Frame) -> Node:
+def _enter(parent: ShapeNode, frame: Frame) -> ShapeNode:
     if frame.kind is FrameKind.QUOTE:
-        container = Node("quote")
+        container = ShapeNode("quote")
         parent.children.append(container)
         return container
-    container = Node("li")
+    container = ShapeNode("li")
     if frame.kind is FrameKind.TASK:
         container.kind = "li [x]" if frame.checked else "li [ ]"
     number = frame.number if frame.kind is FrameKind.NUMBER else None
-    before = parent.children[-1] if parent.children else Node("")
+    before = parent.children[-1] if parent.children else ShapeNode("")
     add_item(parent, container, number, begins_list=not _continues(before, number))
     return container
 
 
-def _continues(before: Node, number: int | None) -> bool:
+def _continues(before: ShapeNode, number: int | None) -> bool:
     if number is None:
         return before.kind == "ul"
     kind, _, start = before.kind.partition(" ")
     return kind == "ol" and int(start) + len(before.children) == number
 
 
-def _leaf(block: Block) -> Node:
+def _leaf(block: Block) -> ShapeNode:
     match block:
         case TextBlock():
             text = block.text.replace(LINE_BREAK, "\n")
-            return Node(f"h{block.level}" if block.level else "p", text)
+            return ShapeNode(f"h{block.level}" if block.level else "p", text)
         case CodeBlock():
-            return Node(f"code {block.language}".strip(), block.text)
+            return ShapeNode(f"code {block.language}".strip(), block.text)
         case TableBlock():
-            return Node("table", children=[_row(block, at) for at in range(len(block.rows))])
+            return ShapeNode("table", children=[_row(block, at) for at in range(len(block.rows))])
         case RuleBlock():
-            return Node("rule")
+            return ShapeNode("rule")
         case FormulaBlock():
-            return Node("formula", block.latex)
+            return ShapeNode("formula", block.latex)
         case _:
             raise TypeError(block)
 
 
-def _row(table: TableBlock, at: int) -> Node:
+def _row(table: TableBlock, at: int) -> ShapeNode:
     kind = "td" if at else "th"
     cells = zip(table.rows[at], table.aligns, strict=True)
-    return Node("tr", children=[Node(f"{kind} {align}", cell.text) for cell, align in cells])
+    return ShapeNode(
+        "tr", children=[ShapeNode(f"{kind} {align}", cell.text) for cell, align in cells]
+    )

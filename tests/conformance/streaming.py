@@ -48,7 +48,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StreamOutcome:
     """How much of one answer was compared; problem is empty if all was well."""
 
     number: int
@@ -67,7 +67,7 @@ def in_pieces(text: str, random: Random) -> Iterator[str]:
         start = end
 
 
-def check_answer(task: Task) -> Outcome:
+def check_answer(task: Task) -> StreamOutcome:
     """Raises PrefixError, or whatever the app may raise; a picture that differs is kept."""
     text, random = long_answer(task.number), Random(task.number)
     num_ended = check_prefixes(text, finish_every=task.finish_every)
@@ -78,8 +78,8 @@ def check_answer(task: Task) -> Outcome:
     except PictureError as error:
         error.streamed.save(str(task.folder / f"{task.number}-streamed.png"))
         error.whole.save(str(task.folder / f"{task.number}-whole.png"))
-        return Outcome(task.number, len(text), num_ended, problem=str(error))
-    return Outcome(task.number, len(text), num_ended, num_pages)
+        return StreamOutcome(task.number, len(text), num_ended, problem=str(error))
+    return StreamOutcome(task.number, len(text), num_ended, num_pages)
 
 
 def _check_pictures(text: str, random: Random) -> int:
@@ -95,9 +95,9 @@ def _check_pictures(text: str, random: Random) -> int:
     return num_pages
 
 
-def _outcome(number: int, future: Future[Outcome]) -> Outcome:
+def _outcome(number: int, future: Future[StreamOutcome]) -> StreamOutcome:
     error = future.exception()
-    return future.result() if error is None else Outcome(number, problem=repr(error))
+    return future.result() if error is None else StreamOutcome(number, problem=repr(error))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     started = perf_counter()
     numbers = range(options.first, options.first + options.answers)
-    outcomes: list[Outcome] = []
+    outcomes: list[StreamOutcome] = []
     spawn = get_context("spawn")
     with ProcessPoolExecutor(WORKERS, mp_context=spawn, max_tasks_per_child=1) as pool:
         tasks = (Task(number, options.every, folder) for number in numbers)

@@ -14,17 +14,13 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 
-from app.controllers.core import Core, Seams
-from app.controllers.origin import SystemOrigin
-from app.local_models import LocalModels
+from app.controllers.core import Core
 from app.paths import make_paths
 from app.settings import Settings
-from app.store.conversations import open_store
 from app.store.lock import InstanceLock
-from engine.config import EngineConfig
-from engine.engine import Engine
 from engine.events import RequestFailed, RequestFinished, TextDelta
 from engine.types import RequestId
+from tests.fakes.real_window import real_core
 
 
 class Streamer:
@@ -64,18 +60,7 @@ def main() -> None:
     paths = make_paths(Path(sys.argv[1]))
     with InstanceLock(paths.data_dir):
         app = QCoreApplication(sys.argv[:1])
-        origin = SystemOrigin()
-        core = Core(
-            Seams(
-                make_engine=lambda on_event: Engine(EngineConfig(use_openblas=False), on_event),
-                open_store=lambda: open_store(paths.database, now=origin.now()),
-                catalog=LocalModels(paths),
-                origin=origin,
-                settings=Settings(),
-                settings_path=paths.settings,
-                model=Path(sys.argv[2]),
-            )
-        )
+        core = real_core(paths.data_dir, Path(sys.argv[2]), Settings())
         streamer = Streamer(core)
         core.open()
         core.start()

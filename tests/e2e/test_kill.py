@@ -80,6 +80,7 @@ def test_killed_twice_while_streaming(tiny_model: TinyModel, tmp_path: Path) -> 
     model = tiny_model("lfm2", Template.KEEPING)
     for seconds in (1.3, 1.9):
         shown, killed_at = stream_and_kill(tmp_path, model, seconds)
+        assert max(one.length for one in shown) > 0
         check_survivors(tmp_path, shown, killed_at)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
@@ -11,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from engine.types import ConversationId
 from tests.fakes.engine_fixtures import TinyModel
-from tests.fakes.real_window import open_real_window
+from tests.fakes.real_window import RealWindow
 from tests.fakes.tiny_model import Template
 
 PATIENCE_MS = 60_000
@@ -20,7 +21,8 @@ PATIENCE_MS = 60_000
 def test_several_conversations_answer_at_once(
     tiny_model: TinyModel, tmp_path: Path, qtbot: QtBot
 ) -> None:
-    with open_real_window(tmp_path, tiny_model("qwen3_5", Template.KEEPING)) as real:
+    with closing(RealWindow(tmp_path)) as real:
+        real.launch(tiny_model("qwen3_5", Template.KEEPING))
         turns, library = real.core.turns, real.core.library
         (until_hidden,) = real.window.toast.findChildren(QTimer)
         until_hidden.setInterval(PATIENCE_MS)  # however long the last answer takes

@@ -238,6 +238,7 @@ def test_text_that_fails_fails_alone(open_tiny: OpenTiny, monkeypatch: pytest.Mo
     streams: list[ReplyStream] = []
     monkeypatch.setattr(ReplyStream, "add", failing)
     assert_only_the_first_fails(client, requests)
+    assert len(streams) == len(requests)
 
 
 def test_fifty_at_once_with_stops_at_random(open_tiny: OpenTiny) -> None:

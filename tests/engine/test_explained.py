@@ -245,7 +245,7 @@ def test_after_idle_work_nothing_is_said_of_replays(thinkers: Chats) -> None:
 def test_the_log_has_one_line_a_request_without_its_text(
     chats: Chats, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.INFO, logger="engine.core"):
+    with caplog.at_level(logging.INFO, logger="engine.serving"):
         report = chats.send("weather")
     (line,) = [
         record.getMessage() for record in caplog.records if "prompt of" in record.msg % record.args

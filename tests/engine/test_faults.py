@@ -51,7 +51,7 @@ class Tripwire:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FaultPlace:
     """Where something may fail: an attribute of a module or a class."""
 
     owner: object
@@ -65,16 +65,16 @@ class Place:
 
 
 PLACES = {
-    "allocation": Place(ModelAdapter, "forward", OUT_OF_MEMORY),
-    "forward": Place(ModelAdapter, "forward"),
-    "layer": Place(importlib.import_module("mlx_lm.models.lfm2").Lfm2DecoderLayer, "__call__"),
-    "capture": Place(prefix_cache, "capture"),
-    "evaluation": Place(kv, "evaluate", OUT_OF_MEMORY),
-    "copying out": Place(kv, "copy_range"),
-    "writing back": Place(kv, "append_slices"),
-    "making room": Place(kv, "reserve"),
-    "publishing": Place(lending, "_attach"),
-    "template": Place(JinjaRenderer, "render", TemplateError("No such role.")),
+    "allocation": FaultPlace(ModelAdapter, "forward", OUT_OF_MEMORY),
+    "forward": FaultPlace(ModelAdapter, "forward"),
+    "layer": FaultPlace(importlib.import_module("mlx_lm.models.lfm2").Lfm2DecoderLayer, "__call__"),
+    "capture": FaultPlace(prefix_cache, "capture"),
+    "evaluation": FaultPlace(kv, "evaluate", OUT_OF_MEMORY),
+    "copying out": FaultPlace(kv, "copy_range"),
+    "writing back": FaultPlace(kv, "append_slices"),
+    "making room": FaultPlace(kv, "reserve"),
+    "publishing": FaultPlace(lending, "_attach"),
+    "template": FaultPlace(JinjaRenderer, "render", TemplateError("No such role.")),
 }
 
 
@@ -103,7 +103,7 @@ def go_on(harness: Harness) -> None:
 
 
 def go_on_with_fault(
-    tiny_model: TinyModel, patch: pytest.MonkeyPatch, place: Place, fails_at: int
+    tiny_model: TinyModel, patch: pytest.MonkeyPatch, place: FaultPlace, fails_at: int
 ) -> tuple[Harness, Tripwire]:
     harness = open_engine(tiny_model("lfm2", Template.KEEPING))
     begin(harness)

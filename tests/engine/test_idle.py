@@ -20,7 +20,7 @@ from engine.events import (
     SetIdleWork,
     Show,
 )
-from engine.idle import IdleQueue, Idler
+from engine.idle import IdleQueue, Idler, IdleWorker
 from engine.power import Battery
 from engine.types import ConversationId, Message, Role
 
@@ -56,7 +56,7 @@ class CountingJob:
 
 
 @dataclass
-class Rig:
+class IdlerRig:
     """An idler, and the jobs that were made for it."""
 
     num_pieces: int = 2
@@ -77,7 +77,7 @@ class Rig:
             audit_every_s=60.0,
             clock=lambda: self.now,
         )
-        self.idler.worker = self
+        self.idler.worker = IdleWorker(self.read_ahead, self.audit)
 
     def audit(self) -> CountingJob:
         self.audits.append(CountingJob(None, IdleKind.AUDIT, self.num_pieces))
@@ -158,7 +158,7 @@ def test_the_oldest_of_many_is_let_go() -> None:
 
 
 def test_it_says_what_it_does_and_when_it_stops() -> None:
-    rig = Rig()
+    rig = IdlerRig()
     rig.idler.queue_read_ahead(task(A))
     rig.idler.queue_read_ahead(task(B, is_draft=True))
     rig.run()
@@ -174,7 +174,7 @@ def test_it_says_what_it_does_and_when_it_stops() -> None:
 
 
 def test_whoever_asks_is_told_once_when_nothing_is_left() -> None:
-    rig = Rig()
+    rig = IdlerRig()
     rig.idler.queue_read_ahead(task(A))
     for _ in range(2):
         rig.idler.obey(AwaitIdle())
@@ -186,7 +186,7 @@ def test_whoever_asks_is_told_once_when_nothing_is_left() -> None:
 
 
 def test_nothing_to_read_says_nothing() -> None:
-    rig = Rig(num_pieces=0)
+    rig = IdlerRig(num_pieces=0)
     rig.idler.queue_read_ahead(task(A))
     rig.run()
 
@@ -195,7 +195,7 @@ def test_nothing_to_read_says_nothing() -> None:
 
 
 def test_paused_work_is_put_away_and_goes_on_later() -> None:
-    rig = Rig(num_pieces=3)
+    rig = IdlerRig(num_pieces=3)
     rig.idler.queue_read_ahead(task(A))
     rig.idler.step()
     rig.idler.step()
@@ -210,7 +210,7 @@ def test_paused_work_is_put_away_and_goes_on_later() -> None:
 
 
 def test_a_newer_task_ends_the_job_of_the_older() -> None:
-    rig = Rig()
+    rig = IdlerRig()
     rig.idler.queue_read_ahead(task(A, "old"))
     rig.idler.step()
     rig.idler.queue_read_ahead(task(A, "new"))
@@ -221,7 +221,7 @@ def test_a_newer_task_ends_the_job_of_the_older() -> None:
 
 
 def test_the_task_that_is_being_done_is_not_begun_again() -> None:
-    rig = Rig()
+    rig = IdlerRig()
     rig.idler.queue_read_ahead(task(A))
     rig.idler.step()
     rig.idler.queue_read_ahead(task(A))
@@ -231,7 +231,7 @@ def test_the_task_that_is_being_done_is_not_begun_again() -> None:
 
 
 def test_the_conversation_that_is_opened_comes_before_the_one_being_read() -> None:
-    rig = Rig(num_pieces=3)
+    rig = IdlerRig(num_pieces=3)
     rig.idler.queue_read_ahead(task(A))
     rig.idler.queue_read_ahead(task(B))
     rig.idler.step()
@@ -243,7 +243,7 @@ def test_the_conversation_that_is_opened_comes_before_the_one_being_read() -> No
 
 
 def test_a_forgotten_conversation_is_read_no_more() -> None:
-    rig = Rig()
+    rig = IdlerRig()
     rig.idler.queue_read_ahead(task(A))
     rig.idler.queue_read_ahead(task(B))
     rig.idler.step()
@@ -257,7 +257,7 @@ def test_a_forgotten_conversation_is_read_no_more() -> None:
 
 
 def test_switched_off_it_waits_and_switched_on_it_goes_on() -> None:
-    rig = Rig(enabled=False)
+    rig = IdlerRig(enabled=False)
     rig.idler.queue_read_ahead(task(A))
     assert not rig.idler.has_work
     rig.run()
@@ -275,7 +275,7 @@ def test_switched_off_it_waits_and_switched_on_it_goes_on() -> None:
 
 
 def test_without_a_model_it_waits() -> None:
-    rig = Rig()
+    rig = IdlerRig()
     rig.idler.worker = None
     rig.idler.queue_read_ahead(task(A))
 
@@ -284,7 +284,7 @@ def test_without_a_model_it_waits() -> None:
 
 
 def test_on_battery_a_draft_does_not_push_out_the_reply() -> None:
-    rig = Rig(on_battery=True)
+    rig = IdlerRig(on_battery=True)
     rig.idler.obey(Show(A))
     rig.idler.queue_read_ahead(task(A, "reply"))
     rig.idler.queue_read_ahead(task(A, "draft", is_draft=True))
@@ -298,7 +298,7 @@ def test_on_battery_a_draft_does_not_push_out_the_reply() -> None:
 
 
 def test_what_is_no_work_for_the_battery_pauses_when_the_plug_is_pulled() -> None:
-    rig = Rig(num_pieces=3)
+    rig = IdlerRig(num_pieces=3)
     rig.idler.obey(Show(A))
     rig.idler.queue_read_ahead(task(B))
     rig.idler.step()
@@ -314,7 +314,7 @@ def test_what_is_no_work_for_the_battery_pauses_when_the_plug_is_pulled() -> Non
 
 
 def test_a_task_without_messages_takes_the_one_before_back() -> None:
-    rig = Rig()
+    rig = IdlerRig()
     rig.idler.queue_read_ahead(task(A))
     rig.idler.queue_read_ahead(task(B))
     rig.idler.queue_read_ahead(ReadAhead(conversation_id=B, messages=()))
@@ -324,7 +324,7 @@ def test_a_task_without_messages_takes_the_one_before_back() -> None:
 
 
 def test_an_error_ends_one_job_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    rig = Rig()
+    rig = IdlerRig()
     rig.idler.queue_read_ahead(task(A))
     rig.idler.queue_read_ahead(task(B))
     rig.idler.step()
@@ -342,7 +342,7 @@ def test_a_template_that_refuses_is_no_alarm(caplog: pytest.LogCaptureFixture) -
             raise TemplateError("no such words")
 
     caplog.set_level(logging.INFO)
-    rig = Rig(refuse=refuse)
+    rig = IdlerRig(refuse=refuse)
     rig.idler.queue_read_ahead(task(A))
     rig.idler.queue_read_ahead(task(B))
     rig.run()
@@ -356,16 +356,21 @@ def test_a_template_that_refuses_is_no_alarm(caplog: pytest.LogCaptureFixture) -
 
 
 @dataclass
-class Charge:
+class FakeCharge:
     power_plugged: bool | None
 
 
 @pytest.mark.parametrize(
     ("charge", "in_use"),
-    [(None, False), (Charge(None), False), (Charge(True), False), (Charge(False), True)],
+    [
+        (None, False),
+        (FakeCharge(None), False),
+        (FakeCharge(True), False),
+        (FakeCharge(False), True),
+    ],
 )
 def test_the_battery_is_in_use_only_if_that_is_known(
-    monkeypatch: pytest.MonkeyPatch, charge: Charge | None, in_use: bool
+    monkeypatch: pytest.MonkeyPatch, charge: FakeCharge | None, in_use: bool
 ) -> None:
     monkeypatch.setattr("psutil.sensors_battery", lambda: charge)
 
@@ -382,7 +387,7 @@ def test_a_battery_that_can_t_be_asked_is_none(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_battery_is_asked_every_few_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    charge, now = Charge(False), [100.0]
+    charge, now = FakeCharge(False), [100.0]
     monkeypatch.setattr("psutil.sensors_battery", lambda: charge)
     battery = Battery(clock=lambda: now[0])
     assert battery.in_use()
@@ -398,7 +403,7 @@ def test_the_battery_is_asked_every_few_seconds_at_most(monkeypatch: pytest.Monk
 
 
 def test_an_audit_comes_last_and_now_and_then() -> None:
-    rig = Rig()
+    rig = IdlerRig()
     rig.now = 61.0
     rig.idler.queue_read_ahead(task(A))
     rig.idler.obey(AwaitIdle())
@@ -431,7 +436,7 @@ def test_an_audit_comes_last_and_now_and_then() -> None:
 
 @pytest.mark.parametrize("spared", ["on_battery", "disabled"])
 def test_no_audit_where_power_is_spared(spared: str) -> None:
-    rig = Rig(on_battery=spared == "on_battery", enabled=spared != "disabled")
+    rig = IdlerRig(on_battery=spared == "on_battery", enabled=spared != "disabled")
     rig.now = 61.0
     rig.run()
 
@@ -439,7 +444,7 @@ def test_no_audit_where_power_is_spared(spared: str) -> None:
 
 
 def test_reading_takes_an_audits_place() -> None:
-    rig = Rig(num_pieces=3)
+    rig = IdlerRig(num_pieces=3)
     rig.now = 61.0
     rig.idler.pause()  # a request came
     assert rig.idler.step()
@@ -451,7 +456,7 @@ def test_reading_takes_an_audits_place() -> None:
 
 
 def test_others_make_room_for_the_shown_conversation_only() -> None:
-    rig = Rig()
+    rig = IdlerRig()
     rig.idler.obey(Show(A))
     for name in (A, B, C):
         rig.idler.queue_read_ahead(task(name))

@@ -30,7 +30,7 @@ GB = 10**9
 
 
 @dataclass
-class Machine:
+class FakeComputer:
     """A computer's memory and clock, turned by hand."""
 
     available: int
@@ -39,7 +39,7 @@ class Machine:
 
 
 @dataclass
-class Budgeted:
+class FakeBudgetedCache:
     """Holds so much and remembers the budget that it is given."""
 
     held: int
@@ -67,14 +67,14 @@ def test_what_the_machine_is_short_of_is_given_back_and_grows_again_slowly() -> 
     config = EngineConfig(
         scarce_memory=0.1, ample_memory=0.2, regrowth=0.25, memory_check_s=5, least_budget_bytes=GB
     )
-    machine = Machine(available=8 * GB)
+    machine = FakeComputer(available=8 * GB)
     watch = MemoryWatch(config, 8 * GB, machine=lambda: machine, clock=lambda: machine.now)
 
     def look(available: float, held: int, after: float = 5) -> int | None:
         """The new budget, None if it stays."""
         machine.available, machine.now = int(available), machine.now + after
-        cache = Budgeted(held)
-        watch.mind(cache)
+        cache = FakeBudgetedCache(held)
+        watch.adjust_budget(cache)
         return cache.budget
 
     assert look(8 * GB, 6 * GB) is None  # enough
@@ -95,7 +95,7 @@ def open_with(tiny_model: TinyModel, config: EngineConfig, name: str = "qwen3_5"
 def test_the_engine_gives_up_state_while_memory_is_short(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    machine = Machine(available=8 * GB)
+    machine = FakeComputer(available=8 * GB)
     monkeypatch.setattr("psutil.virtual_memory", lambda: machine)
     config = EngineConfig(
         use_openblas=False, idle_work=False, memory_check_s=0, least_budget_bytes=1, regrowth=1
@@ -116,7 +116,7 @@ def test_the_engine_gives_up_state_while_memory_is_short(
 
 
 def test_a_configured_budget_stays(tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("psutil.virtual_memory", lambda: Machine(available=0))
+    monkeypatch.setattr("psutil.virtual_memory", lambda: FakeComputer(available=0))
     config = EngineConfig(use_openblas=False, cache_budget_bytes=1 << 30, memory_check_s=0)
     client = open_with(tiny_model, config)
     ask(client, user("one"))
@@ -207,3 +207,4 @@ def test_a_prompt_that_outgrows_parked_caches_stays_in_the_budget(
     ask(client, user("one thing"), reply_of(first), user("word " * num_words))
 
     cache.check_invariants()
+    assert cache.ledger().total_bytes <= cache.statistics().budget_bytes

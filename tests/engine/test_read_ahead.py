@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -274,10 +275,7 @@ def test_switched_off_nothing_is_read(open_short: OpenShort) -> None:
 def test_on_battery_only_the_shown_conversation_is_read(
     open_short: OpenShort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Charge:
-        power_plugged = False
-
-    monkeypatch.setattr("psutil.sensors_battery", Charge)
+    monkeypatch.setattr("psutil.sensors_battery", lambda: SimpleNamespace(power_plugged=False))
     client = open_short(saves_battery=True)
     first = ask(client, user("one"))
     ask(client, user("two"), chat=B)

@@ -11,12 +11,12 @@ from engine.types import ConversationId, Request, RequestId
 
 
 @dataclass(frozen=True)
-class Asked:
+class BareRequest:
     request: Request
 
 
-def asked(chat: str, *, side: bool = False) -> Asked:
-    return Asked(
+def asked(chat: str, *, side: bool = False) -> BareRequest:
+    return BareRequest(
         Request(
             request_id=RequestId(f"{chat} {side}"),
             conversation_id=ConversationId(chat),

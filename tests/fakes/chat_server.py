@@ -33,7 +33,7 @@ class Fault(Enum):
 
 
 @dataclass
-class Asked:
+class ChatServerRequest:
     """One request, and how the server answered it."""
 
     body: dict[str, Any]
@@ -47,10 +47,10 @@ class ChatServer:
     memory: Memory = Memory.EVERYTHING
     fault: Fault | None = None
     reply: str = "Yes, at noon."
-    asked: list[Asked] = field(default_factory=list[Asked])
+    asked: list[ChatServerRequest] = field(default_factory=list[ChatServerRequest])
     url: str = ""
 
-    def receive(self, body: dict[str, Any]) -> Asked:
+    def receive(self, body: dict[str, Any]) -> ChatServerRequest:
         prompt = "".join(f"{m['role']}\n{m['content']}\n" for m in body["messages"])
         prompt += "assistant\n"
         known = max((common(prompt, other.prompt + self.reply) for other in self.asked), default=0)
@@ -61,10 +61,10 @@ class ChatServer:
                 cached = common(prompt, self.asked[-1].prompt) if self.asked else 0
             case Memory.NOTHING:
                 cached = 0
-        self.asked.append(Asked(body, prompt, known, cached))
+        self.asked.append(ChatServerRequest(body, prompt, known, cached))
         return self.asked[-1]
 
-    def events(self, asked: Asked) -> list[str]:
+    def events(self, asked: ChatServerRequest) -> list[str]:
         if self.fault is Fault.NO_JSON:
             return ["<html>"]
         if self.fault is Fault.ERROR_EVENT:

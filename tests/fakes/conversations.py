@@ -70,7 +70,7 @@ def finished(
     )
 
 
-class Person:
+class ConversationWriter:
     """Acts on the conversation conv, which always is the newest value."""
 
     def __init__(self, name: str = "A") -> None:

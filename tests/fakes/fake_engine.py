@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from typing_extensions import override
+
+from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.errors import NoModelError
 from engine.events import (
@@ -65,7 +68,7 @@ FACTS = ModelFacts(
 
 
 @dataclass(slots=True, eq=False)
-class _Running:
+class _FakeAnswer:
     request: Request
     plan: PromptPlan
     content: str = ""
@@ -75,7 +78,7 @@ class _Running:
 
 
 @dataclass(slots=True, eq=False)
-class FakeEngine:
+class FakeEngine(EngineCommands):
     """Set hold_load to play the loading by hand; set plan before a request to say what it costs."""
 
     config: EngineConfig
@@ -91,13 +94,14 @@ class FakeEngine:
     commands: list[Command] = field(default_factory=list[Command])
     _loading: str | None = None
     _queue: list[Request] = field(default_factory=list[Request])
-    _running: _Running | None = None
+    _running: _FakeAnswer | None = None
 
     # the interface of engine.engine.Engine
 
     def start(self) -> None:
         self.started = True
 
+    @override
     def send(self, command: Command) -> None:
         assert not self.closed, "a command after close"
         self.commands.append(command)
@@ -155,7 +159,7 @@ class FakeEngine:
         assert self._running is None
         request = self._queue.pop(0)
         plan = self.plan or _plan_of(request)
-        self._running = _Running(request, plan)
+        self._running = _FakeAnswer(request, plan)
         last = request.messages[-1]
         if last.role is Role.ASSISTANT:  # it goes on
             self._running.content, self._running.reasoning = last.content, last.reasoning
@@ -210,7 +214,7 @@ class FakeEngine:
         self._begin_next()
 
     @property
-    def _current(self) -> _Running:
+    def _current(self) -> _FakeAnswer:
         assert self._running is not None, "no request is running"
         return self._running
 
@@ -262,7 +266,7 @@ def _plan_of(request: Request) -> PromptPlan:
     )
 
 
-def _usage(running: _Running) -> Usage:
+def _usage(running: _FakeAnswer) -> Usage:
     return Usage(
         plan=running.plan,
         output_tokens=running.num_tokens,

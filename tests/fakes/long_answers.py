@@ -13,11 +13,6 @@ SHORTEST, LONGEST = 2_500, 5_000  # characters, before the last block
 Block = Callable[[Random], str]
 
 
-def long_answers(num_answers: int = NUM_ANSWERS) -> list[str]:
-    """The first answers, by number."""
-    return [long_answer(number) for number in range(num_answers)]
-
-
 def long_answer(number: int) -> str:
     """One answer. Every fifth is mostly broken Markdown, every seventh has CRLF line ends."""
     random = Random(number)

@@ -147,7 +147,7 @@ class _Device(QPaintDevice):
     def __init__(self, size: QSize, recorder: PaintRecorder) -> None:
         super().__init__()
         self._size = size
-        self._engine = _Engine(size, recorder)
+        self._engine = _RecordingPaintEngine(size, recorder)
 
     @override
     def paintEngine(self) -> QPaintEngine:
@@ -165,7 +165,7 @@ class _Device(QPaintDevice):
         return known.get(metric, 96)
 
 
-class _Engine(QPaintEngine):
+class _RecordingPaintEngine(QPaintEngine):
     """Notes each text, shape and picture, then paints it into an image of its own."""
 
     def __init__(self, size: QSize, recorder: PaintRecorder) -> None:

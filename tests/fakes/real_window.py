@@ -1,88 +1,76 @@
-"""The real window on the real engine, and hands that write in its conversations."""
+"""The window driver with the real engine."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
+from typing_extensions import override
 
 from app.bridge.garbage import GarbageSearch
-from app.controllers.core import Core, Seams
+from app.controllers.core import Core
 from app.controllers.models import Catalog
 from app.controllers.origin import SystemOrigin
-from app.local_models import LocalModels
-from app.main import end
 from app.paths import make_paths
-from app.settings import load_settings
-from app.store.conversations import open_store
-from app.theme.palette import Theme
+from app.settings import Settings, load_settings
 from app.widgets.commands import CommandId
-from app.widgets.main_window import MainWindow
 from engine.config import EngineConfig
 from engine.engine import Engine
+from engine.local_models import LocalModels
 from engine.types import ConversationId
+from tests.fakes.ask_store import PATIENCE_S
+from tests.fakes.rig import make_core
+from tests.fakes.window_driver import WindowDriver
 
 
-@dataclass(frozen=True, slots=True)
-class RealWindow:
-    """A window that is shown."""
+def real_core(
+    data_dir: Path, model: Path | None, settings: Settings, catalog: Catalog | None = None
+) -> Core:
+    """Make the app's controllers with the real engine."""
+    return make_core(
+        data_dir,
+        lambda on_event: Engine(EngineConfig(use_openblas=False), on_event),
+        catalog=catalog or LocalModels(make_paths(data_dir)),
+        origin=SystemOrigin(),
+        settings=settings,
+        model=model,
+    )
 
-    core: Core
-    window: MainWindow
+
+class RealWindow(WindowDriver):
+    """A window with the settings and conversations that an earlier one left in the folder."""
+
+    patience_s: ClassVar[float] = PATIENCE_S
+
+    def __init__(self, data_dir: Path, catalog: Catalog | None = None) -> None:
+        self._data_dir = data_dir
+        self._catalog = catalog
+
+    def launch(self, model: Path | None = None) -> None:
+        self._garbage = GarbageSearch(QApplication.instance())
+        settings = load_settings(make_paths(self._data_dir).settings).settings
+        core = real_core(self._data_dir, model, settings, self._catalog)
+        self.open(core, SystemOrigin(), settings.appearance)
+
+    @override
+    def close(self) -> None:
+        if self.is_open:
+            super().close()
+            self._garbage.close()
 
     def ask(self, text: str) -> ConversationId:
-        """In a new conversation; the answer is not waited for."""
+        """Send a message in a new conversation; the answer is not waited for."""
         self.window.commands[CommandId.NEW_CHAT].trigger()
-        QTest.keyClicks(self.window.pane.composer.edit, text)
-        QTest.keyClick(self.window.pane.composer.edit, Qt.Key.Key_Return)
-        return self.core.library.current
+        self.type(text)
+        QTest.keyClick(self.edit, Qt.Key.Key_Return)
+        return self.current
 
     @property
     def num_at_once(self) -> int:
-        """Answers of which the list says how fast they are written."""
+        """Number of answers whose rate the conversation list shows."""
         library = self.core.library
         rates = [library.activity(one.conversation_id) for one in library.summaries]
         return sum("tok/s" in rate for rate in rates)
-
-
-@contextmanager
-def open_real_window(
-    data_dir: Path, model: Path | None = None, catalog: Catalog | None = None
-) -> Generator[RealWindow]:
-    """On the settings and conversations that an earlier window left in the folder."""
-    app = QApplication.instance()
-    assert isinstance(app, QApplication)
-    garbage = GarbageSearch(app)
-    origin = SystemOrigin()
-    config = EngineConfig(use_openblas=False)
-    settings_path = data_dir / "settings.json"
-    settings = load_settings(settings_path).settings
-    core = Core(
-        Seams(
-            make_engine=lambda on_event: Engine(config, on_event),
-            open_store=lambda: open_store(data_dir / "conversations.db", now=origin.now()),
-            catalog=catalog or LocalModels(make_paths(data_dir)),
-            origin=origin,
-            settings=settings,
-            settings_path=settings_path,
-            model=model,
-        )
-    )
-    theme = Theme(app, settings.appearance)
-    window = MainWindow(theme, core, origin)
-    core.open()
-    window.show()
-    window.activateWindow()
-    core.start()
-    try:
-        yield RealWindow(core, window)
-    finally:
-        end(window, core)
-        garbage.close()
-        window.deleteLater()
-        theme.deleteLater()

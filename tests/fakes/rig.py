@@ -8,16 +8,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from app.bridge.engine_bridge import EngineFactory
 from app.controllers.core import Core, Seams
+from app.controllers.models import Catalog
+from app.controllers.origin import Origin
 from app.controllers.turns import Refusal
 from app.conversation.tree import Conversation, MessageNode, shown_path
-from app.local_models import OpenedModel
+from app.paths import make_paths
 from app.settings import Settings
 from app.store.conversations import ConversationStore, open_store
 from engine.catalog.card import ModelCard, ModelSource
 from engine.config import EngineConfig
 from engine.errors import ModelFolderError
 from engine.events import Event
+from engine.local_models import OpenedModel
 from engine.types import ConversationId, Problem
 from tests.fakes.ask_store import ask_store
 from tests.fakes.fake_engine import FakeEngine
@@ -121,6 +125,30 @@ class FakeOrigin:
         return self.tick_s
 
 
+def make_core(
+    data_dir: Path,
+    make_engine: EngineFactory,
+    *,
+    catalog: Catalog,
+    origin: Origin,
+    settings: Settings,
+    model: Path | None = None,
+) -> Core:
+    """Make the app's controllers on the files that the app has in its data folder."""
+    paths = make_paths(data_dir)
+    return Core(
+        Seams(
+            make_engine=make_engine,
+            open_store=lambda: open_store(paths.database, now=origin.now()),
+            catalog=catalog,
+            origin=origin,
+            settings=settings,
+            settings_path=paths.settings,
+            model=model,
+        )
+    )
+
+
 class Rig:
     """Everything but the widgets. close() ends it as the app does."""
 
@@ -135,17 +163,14 @@ class Rig:
         self.engines: list[FakeEngine] = []
         self.catalog = catalog or FakeCatalog()
         self.origin = FakeOrigin()
-        self.settings_path = data_dir / "settings.json"
-        self.core = Core(
-            Seams(
-                make_engine=self._make_engine,
-                open_store=lambda: open_store(data_dir / "conversations.db", now=self.origin.now()),
-                catalog=self.catalog,
-                origin=self.origin,
-                settings=settings or Settings(),
-                settings_path=self.settings_path,
-                model=model,
-            )
+        self.settings_path = make_paths(data_dir).settings
+        self.core = make_core(
+            data_dir,
+            self._make_engine,
+            catalog=self.catalog,
+            origin=self.origin,
+            settings=settings or Settings(),
+            model=model,
         )
         self.engine = self.engines[0]
         self.desk, self.turns = self.core.desk, self.core.turns

@@ -44,7 +44,7 @@ class StringRenderer:
         return self._template.render(messages=rows, add_generation_prompt=reply_follows, **options)
 
 
-class FunctionRenderer:
+class FakeRenderer:
     """Renders with a Python function of (messages, reply_follows)."""
 
     def __init__(self, render: Callable[[Sequence[Message], bool], str]) -> None:

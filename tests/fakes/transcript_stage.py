@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt, QUrl
 from PySide6.QtGui import QGuiApplication, QImage
@@ -66,7 +67,10 @@ class TranscriptStage:
         return self.view.viewport().grab(QRect(0, 0, WIDTH - 20, HEIGHT)).toImage()
 
     def find(self, action: RowAction, which: int = 0) -> QPoint:
-        return find(self.view, action, which)
+        point = next(islice(targets(self.view, action), which, None), None)
+        if point is None:
+            raise LookupError(f"there are at most {which} visible targets of {action}")
+        return point
 
     def has(self, action: RowAction) -> bool:
         try:
@@ -116,15 +120,16 @@ class TranscriptStage:
         self.opened.append(url.toString())
 
 
-def find(view: TranscriptView, action: RowAction, which: int = 0) -> QPoint:
-    """Return the middle of a visible target, counted from the top."""
+def targets(view: TranscriptView, action: RowAction) -> Iterator[QPoint]:
+    """Yield a point in each visible target, from the top; skip what another widget covers."""
     found: list[QPoint] = []
-    for y in range(0, view.viewport().height(), GRID):
-        for x in range(0, view.viewport().width(), GRID):
-            target = view.target_at(QPointF(x, y))
-            is_new = all(abs(point.x() - x) + abs(point.y() - y) > 60 for point in found)
-            if target is not None and target.action is action and is_new:
-                found.append(QPoint(x + GRID // 2, y + GRID // 2))
-                if len(found) > which:
-                    return found[which]
-    raise LookupError(f"{len(found)} of {action} are visible")
+    for y in range(GRID // 2, view.viewport().height(), GRID):
+        for x in range(GRID // 2, view.viewport().width(), GRID):
+            point = QPoint(x, y)
+            target = view.target_at(QPointF(point))
+            if target is None or target.action is not action:
+                continue
+            is_new = all((point - other).manhattanLength() > 60 for other in found)
+            if is_new and view.viewport().childAt(point) is None:
+                found.append(point)
+                yield point

@@ -16,12 +16,12 @@ from app.cli.script import parse_step
 from engine.cache.hot import KvNode
 from engine.cache.kv import copy_range
 from engine.cache.layout import Leaves
-from engine.cache.prefix_cache import PrefixCache
 from engine.cache.radix import ancestry
 from engine.cache.snapshot import capture
 from engine.cache.trees import arrays_in, map_arrays
 from engine.events import Command, Submit
 from engine.types import ConversationId
+from tests.fakes.asking import cache_of
 from tests.fakes.inline_engine import InlineClient
 
 Step = dict[str, object]
@@ -112,14 +112,9 @@ PLANTS: tuple[Callable[[InlineClient], None], ...] = (
 )
 
 
-def _cache_of(client: InlineClient) -> PrefixCache:
-    assert client.core.cache is not None
-    return client.core.cache
-
-
 def _points(client: InlineClient, user: ConversationId) -> list[KvNode]:
     """Nodes with a state that only this conversation uses, shallowest first."""
-    nodes = [n for n in _cache_of(client).nodes() if n.snapshot and n.users == {user}]
+    nodes = [n for n in cache_of(client).nodes() if n.snapshot and n.users == {user}]
     return sorted(nodes, key=lambda node: node.end)
 
 
@@ -140,7 +135,7 @@ def _shift_kv(client: InlineClient, by: int) -> None:
             return mx.zeros_like(keys)
         return mx.concatenate([keys[..., -by:, :], keys[..., :-by, :]], axis=-2)
 
-    hot = _cache_of(client).parked_cache(A)
+    hot = cache_of(client).parked_cache(A)
     assert hot is not None
     for leaf in hot.leaves.kv:
         leaf.keys = map_arrays(rolled, leaf.keys)
@@ -148,7 +143,7 @@ def _shift_kv(client: InlineClient, by: int) -> None:
 
 def _put_other_kv(client: InlineClient) -> None:
     """B's K/V in A's buffers."""
-    hot, other = _cache_of(client).parked_cache(A), _cache_of(client).parked_cache(B)
+    hot, other = cache_of(client).parked_cache(A), cache_of(client).parked_cache(B)
     assert hot is not None
     assert other is not None
     num_tokens = min(hot.num_tokens, other.num_tokens)

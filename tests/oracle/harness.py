@@ -7,11 +7,10 @@ bare model, to the account of what it has processed before, and to the bytes tha
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from queue import SimpleQueue
 
 import mlx.core as mx
 
@@ -20,7 +19,6 @@ from app.conversation.actions import Turn
 from app.conversation.tree import NodeId
 from engine.cache.prefix_cache import PrefixCache
 from engine.config import EngineConfig
-from engine.core import EngineCore
 from engine.errors import NoModelError
 from engine.events import (
     AwaitIdle,
@@ -58,6 +56,7 @@ from engine.types import (
     Role,
 )
 from tests.fakes.asking import reply_of
+from tests.fakes.inline_engine import InlineClient
 from tests.oracle.account import Account, ahead_of
 from tests.oracle.flight import Flight, How
 from tests.oracle.holdings import fingerprint, real_bytes
@@ -79,9 +78,7 @@ class Harness:
     """People at one engine. Everything it says is checked as it comes."""
 
     def __init__(self, config: EngineConfig) -> None:
-        self._commands: SimpleQueue[Command] = SimpleQueue()
-        self._events: deque[Event] = deque()
-        self.core = EngineCore(config, self._commands, self._events.append)
+        self.client = InlineClient(config)
         self.people = People()
         self.flights: dict[RequestId, Flight] = {}
         self.account = Account()
@@ -133,7 +130,7 @@ class Harness:
 
     @property
     def _template_hash(self) -> str:
-        return self.core.model.facts.template_hash if self.core.model else ""
+        return self.client.core.model.facts.template_hash if self.client.core.model else ""
 
     def ask_aside(self, chat: str, how: How) -> None:
         """A side request: alone at the engine, it must leave no trace."""
@@ -202,20 +199,20 @@ class Harness:
         self._ask_to_verify()
         self._has_records = False
         for folder in folders:
-            self._commands.put(LoadModel(str(folder)))
+            self.client.send(LoadModel(str(folder)))
         if not folders:
-            self._commands.put(UnloadModel())
+            self.client.send(UnloadModel())
         self.step()
 
     def tell(self, command: Command) -> None:
-        self._commands.put(command)
+        self.client.send(command)
         self.step()
 
     # The engine's side
 
     @property
     def cache(self) -> PrefixCache | None:
-        return self.core.cache
+        return self.client.core.cache
 
     @property
     def busy(self) -> set[str]:
@@ -225,15 +222,13 @@ class Harness:
     def step(self) -> bool:
         """One piece of the engine's work, and a look at all that holds between two pieces."""
         self._ask_to_verify()
-        worked = self.core.step(wait=False)
-        if self.cache is not None:
-            self.cache.check_invariants()
+        worked = self.client.step()
         if self._is_anything_lost():
             self.account.clear()
             for flight in self.flights.values():
                 flight.has_lost = flight.is_started
-        while self._events:
-            self._receive(self._events.popleft())
+        for event in self.client.new_events():
+            self._receive(event)
         return worked
 
     def settle(self) -> None:
@@ -302,7 +297,7 @@ class Harness:
 
     def _take_off(self, flight: Flight) -> None:
         self.flights[flight.request.request_id] = flight
-        self._commands.put(Submit(flight.request, time.perf_counter()))
+        self.client.send(Submit(flight.request, time.perf_counter()))
 
     def _name(self) -> str:
         self._num_requests += 1
@@ -319,7 +314,7 @@ class Harness:
         if self.problems is None:
             for verify in self._to_verify:
                 self._unverified.add(verify.request_id)
-                self._commands.put(verify)
+                self.client.send(verify)
             self._to_verify.clear()
 
     # Events
@@ -368,9 +363,9 @@ class Harness:
         if self.problems is not None:
             # A planted fault is for the engine's own work alone.
             return
-        assert self.core.model is not None
+        assert self.client.core.model is not None
         request = flight.request
-        prompt = self.core.model.prompts.build(
+        prompt = self.client.core.model.prompts.build(
             request.messages, thinking=request.thinking, keep_thinking=request.keep_thinking
         )
         flight.prompt_ids = prompt.token_ids
@@ -418,8 +413,8 @@ class Harness:
 
     def _count_fed(self) -> None:
         """Count the tokens that go through the model, by the caches that they are fed to."""
-        assert self.core.model is not None
-        adapter = self.core.model.adapter
+        assert self.client.core.model is not None
+        adapter = self.client.core.model.adapter
 
         def counted(token_ids: Sequence[int], caches: list[object]) -> mx.array:
             self._fed[id(caches)] += len(token_ids)

@@ -106,7 +106,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class EngineSetup:
     """An engine's sizes: what the machine has, and what short texts must be to meet its limits."""
 
     budget: float  # in short conversations: one cache with room for a reply, and eight snapshots
@@ -118,7 +118,7 @@ class Setup:
 
 
 setups = st.builds(
-    Setup,
+    EngineSetup,
     budget=st.sampled_from([0, 0.5, 2, 1000, 1000]),
     max_hot=st.integers(1, 3),
     cell_len=st.sampled_from([16, 512]),
@@ -158,7 +158,7 @@ class Machine(RuleBasedStateMachine):
         return self._harness
 
     @initialize(data=st.data(), setup=setups, systems=st.permutations(SYSTEMS))
-    def open(self, data: st.DataObject, setup: Setup, systems: list[str]) -> None:
+    def open(self, data: st.DataObject, setup: EngineSetup, systems: list[str]) -> None:
         subject = self.subjects[data.draw(st.sampled_from(sorted(self.subjects)))]
         self._patch.setattr(attention, "_MAX_SCORES_CPU", setup.max_scores)
         config = EngineConfig(

@@ -69,7 +69,7 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class RealTurn:
     """One step of a conversation, and what it may cost.
 
     reads are the tokens of the new message and of the template after it; stripped are those of the
@@ -97,11 +97,11 @@ class RealChats:
     def systems(self) -> list[dict[str, Any]]:
         return [{"op": "system", "chat": chat, "text": _SYSTEM} for chat in self._chats]
 
-    def round(self) -> list[Turn]:
+    def round(self) -> list[RealTurn]:
         """The next turn of every conversation."""
         return [self._turn(chat, manner) for chat, manner in self._chats.items()]
 
-    def _turn(self, chat: str, manner: Manner) -> Turn:
+    def _turn(self, chat: str, manner: Manner) -> RealTurn:
         empty = self._prompts.build(
             [Message(role=Role.USER, content="x")],
             thinking=manner.thinking,
@@ -113,7 +113,7 @@ class RealChats:
         thought = "" if "</think>" in tail else self._text(*self._lengths.thought)
         before, self._stripped[chat] = self._stripped[chat], self._num_tokens(answer)
         around = len(empty.token_ids) - empty.points[0].num_tokens - 1
-        return Turn(
+        return RealTurn(
             step={
                 "op": "send",
                 "chat": chat,
@@ -145,7 +145,7 @@ class RealChats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class RealChatsTally:
     """Turns after the first of their conversations, and how many of them cost what they should."""
 
     num_turns: int
@@ -165,9 +165,9 @@ class Tally:
         return self.num_within == self.num_turns and not self.redo
 
 
-def tally(turns: Sequence[Turn], reports: Sequence[Mapping[str, Any]]) -> Tally:
+def tally(turns: Sequence[RealTurn], reports: Sequence[Mapping[str, Any]]) -> RealChatsTally:
     pairs = [(t, r) for t, r in zip(turns, reports, strict=True) if not t.is_first]
-    return Tally(
+    return RealChatsTally(
         num_turns=len(pairs),
         num_exact=sum(r["replayed"] == 0 and r["read"] == t.reads for t, r in pairs),
         num_within=sum(r["replayed"] <= t.stripped for t, r in pairs),

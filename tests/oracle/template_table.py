@@ -21,7 +21,7 @@ from typing import Any
 from engine.chat.prompt import PromptBuilder
 from engine.models.renderer import JinjaRenderer
 from tests.fakes.qwen import Qwen, build_qwen, qwen_chat_tokenizer, qwen_template
-from tests.oracle.real_chats import Lengths, Manner, RealChats, Tally, Turn, tally
+from tests.oracle.real_chats import Lengths, Manner, RealChats, RealChatsTally, RealTurn, tally
 
 DEFAULT, ON, OFF = Manner(), Manner(thinking=True), Manner(thinking=False)
 KEPT, KEPT_OFF = Manner(keep_thinking=True), Manner(thinking=False, keep_thinking=True)
@@ -46,21 +46,23 @@ HEADER = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Size:
+class TableSize:
     """How many conversations of how many turns."""
 
     chats: int = 8
     turns: int = 6
 
 
-def template_table(folder: Path, names: Iterable[str] = ROWS, size: Size | None = None) -> bool:
+def template_table(
+    folder: Path, names: Iterable[str] = ROWS, size: TableSize | None = None
+) -> bool:
     """Print the table; whether every row is as it must be."""
     print(HEADER, flush=True)
-    rows = [_row(folder, name, size or Size()) for name in names]
+    rows = [_row(folder, name, size or TableSize()) for name in names]
     return all(rows)
 
 
-def _row(folder: Path, name: str, size: Size) -> bool:
+def _row(folder: Path, name: str, size: TableSize) -> bool:
     qwen, manner = ROWS[name]
     started = time.monotonic()
     model = folder / qwen
@@ -79,11 +81,13 @@ def _row(folder: Path, name: str, size: Size) -> bool:
     return held
 
 
-def _play(model: Path, qwen: Qwen, manner: Manner, size: Size, *, idle: bool) -> Tally:
+def _play(
+    model: Path, qwen: Qwen, manner: Manner, size: TableSize, *, idle: bool
+) -> RealChatsTally:
     prompts = PromptBuilder(qwen_chat_tokenizer(qwen), JinjaRenderer(qwen_template(qwen), {}))
     chats = RealChats(prompts, [manner] * size.chats, Lengths(), seed=1)
     steps: list[dict[str, Any]] = chats.systems()
-    turns: list[Turn] = []
+    turns: list[RealTurn] = []
     for _ in range(size.turns):
         for turn in chats.round():
             turns.append(turn)
@@ -110,7 +114,7 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=6)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        size = Size(chats=args.chats, turns=args.turns)
+        size = TableSize(chats=args.chats, turns=args.turns)
         return 0 if template_table(Path(folder), args.only, size) else 1
 
 

@@ -62,7 +62,7 @@ def test_another_token_than_the_logits_give_is_reported(
 
     assert play(player, step).holds
     with monkeypatch.context() as patch:
-        patch.setattr("engine.runner.decoder.draw", least_likely)
+        patch.setattr("engine.runner.drawing.draw", least_likely)
         report = play(player, step)
 
     assert report.check is not None

@@ -10,6 +10,7 @@ import pytest
 
 from app.cli.player import ScriptPlayer, StepReport
 from app.cli.script import parse_step
+from tests.fakes.asking import cache_of
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import CONFIGS, Template
@@ -25,8 +26,7 @@ def play(client: InlineClient, steps: list[dict[str, Any]]) -> list[StepReport]:
     reports: list[StepReport] = []
     for step in steps:
         reports += player.play(parse_step(json.dumps(step)))
-        assert client.core.cache is not None
-        client.core.cache.check_invariants()
+        cache_of(client).check_invariants()
     return reports
 
 

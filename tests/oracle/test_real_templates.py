@@ -29,7 +29,7 @@ from engine.types import (
 )
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.qwen import Qwen, build_qwen
-from tests.oracle.real_chats import Lengths, Manner, RealChats, Tally, Turn, tally
+from tests.oracle.real_chats import Lengths, Manner, RealChats, RealChatsTally, RealTurn, tally
 
 pytestmark = pytest.mark.slow
 
@@ -68,7 +68,7 @@ class Played:
         for step in self._chats.systems():
             self._play(step)
 
-    def round(self) -> tuple[list[Turn], list[dict[str, Any]]]:
+    def round(self) -> tuple[list[RealTurn], list[dict[str, Any]]]:
         turns = self._chats.round()
         return turns, [self._play(dict(turn.step))[0] for turn in turns]
 
@@ -82,7 +82,7 @@ class Played:
         return [report.as_json() for report in reports]
 
 
-def one_by_one(played: tuple[list[Turn], list[dict[str, Any]]]) -> Iterable[Tally]:
+def one_by_one(played: tuple[list[RealTurn], list[dict[str, Any]]]) -> Iterable[RealChatsTally]:
     """A tally for each conversation of a round."""
     return (tally([turn], [report]) for turn, report in zip(*played, strict=True))
 

@@ -23,7 +23,7 @@ from tests.packaging.damages import DAMAGES, Damage
 from tests.packaging.tree import Tree
 
 
-class Outcome(StrEnum):
+class ControlOutcome(StrEnum):
     CAUGHT = "caught"
     MISSED = "MISSED"
     NOT_TRIED = "not tried"  # the bundle has not what would be damaged
@@ -33,7 +33,7 @@ class Outcome(StrEnum):
 class Control:
     """What came of one damage. others: checks that found it too, though it was not meant for them."""
 
-    outcome: Outcome
+    outcome: ControlOutcome
     said: str
     others: tuple[str, ...] = ()
 
@@ -51,13 +51,13 @@ def main(arguments: list[str] | None = None) -> int:
     outcomes = [control.outcome for control in controls]
     checks = {damage.check for damage in DAMAGES}
     print(
-        f"{len(checks)} checks, {len(DAMAGES)} damages: {outcomes.count(Outcome.CAUGHT)} caught,"
-        f" {outcomes.count(Outcome.MISSED)} missed, {outcomes.count(Outcome.NOT_TRIED)} not tried"
+        f"{len(checks)} checks, {len(DAMAGES)} damages: {outcomes.count(ControlOutcome.CAUGHT)} caught,"
+        f" {outcomes.count(ControlOutcome.MISSED)} missed, {outcomes.count(ControlOutcome.NOT_TRIED)} not tried"
     )
     if _problems(bundle) != before:
         print("THE BUNDLE ITSELF WAS CHANGED")
         return 1
-    return 1 if Outcome.MISSED in outcomes else 0
+    return 1 if ControlOutcome.MISSED in outcomes else 0
 
 
 def _try(bundle: Tree, before: Mapping[str, tuple[str, ...]], number: int) -> Control:
@@ -71,7 +71,7 @@ def _damage(damage: Damage, tree: Tree, before: Mapping[str, tuple[str, ...]]) -
     try:
         damage.apply(tree)
     except (OSError, LookupError, ValueError) as error:
-        return Control(Outcome.NOT_TRIED, str(error))
+        return Control(ControlOutcome.NOT_TRIED, str(error))
     new = {
         check: [problem for problem in problems if problem not in before.get(check, ())]
         for check, problems in _problems(tree).items()
@@ -79,8 +79,8 @@ def _damage(damage: Damage, tree: Tree, before: Mapping[str, tuple[str, ...]]) -
     said = [problem for problem in new[damage.check] if damage.reason in problem]
     others = tuple(check for check, problems in new.items() if problems and check != damage.check)
     if not said:
-        return Control(Outcome.MISSED, f"nobody said {damage.reason!r}", others)
-    return Control(Outcome.CAUGHT, said[0], others)
+        return Control(ControlOutcome.MISSED, f"nobody said {damage.reason!r}", others)
+    return Control(ControlOutcome.CAUGHT, said[0], others)
 
 
 def _problems(tree: Tree) -> Mapping[str, tuple[str, ...]]:

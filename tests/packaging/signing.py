@@ -51,7 +51,9 @@ def reseal(tree: Tree) -> None:
     """Seals what was changed in a tree since: its frameworks, then all of it."""
     for folder in tree.layout.site_packages.glob("PySide6/Qt/lib/*.framework/Versions/A"):
         resources = folder / "Resources"
-        _reseal(tree, _Sealed(folder, folder / folder.parents[1].stem, resources / "Info.plist"))
+        _reseal(
+            tree, _SignedPlace(folder, folder / folder.parents[1].stem, resources / "Info.plist")
+        )
     reseal_outside(tree)
 
 
@@ -66,7 +68,7 @@ def bind(tree: Tree) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sealed:
+class _SignedPlace:
     """A bundle, or a framework in one."""
 
     contents: Path
@@ -78,12 +80,12 @@ class _Sealed:
         return self.contents / "_CodeSignature" / "CodeResources"
 
 
-def _outer(tree: Tree) -> _Sealed:
+def _outer(tree: Tree) -> _SignedPlace:
     layout = tree.layout
-    return _Sealed(layout.contents, layout.executable, layout.info_plist)
+    return _SignedPlace(layout.contents, layout.executable, layout.info_plist)
 
 
-def _reseal(tree: Tree, sealed: _Sealed) -> None:
+def _reseal(tree: Tree, sealed: _SignedPlace) -> None:
     contents = sealed.contents
     touched = sorted(path for path in tree.changed if path.is_relative_to(contents))
     if not touched or not sealed.seal.exists():
@@ -102,7 +104,7 @@ def _reseal(tree: Tree, sealed: _Sealed) -> None:
     _bind(tree, sealed)
 
 
-def _bind(tree: Tree, sealed: _Sealed) -> None:
+def _bind(tree: Tree, sealed: _SignedPlace) -> None:
     if not sealed.executable.exists():
         return
     bound = {_INFO_PLIST: sealed.info_plist, _RESOURCES: sealed.seal}

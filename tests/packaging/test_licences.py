@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from appbundle.licences import NoLicenceError, collect
-from appbundle.spec import Layout
+from appbundle.spec import BundleLayout
 
 
 @pytest.fixture
-def layout(tmp_path: Path) -> Layout:
-    made = Layout(tmp_path / "Rejoinder.app", "Rejoinder", "3.12")
+def layout(tmp_path: Path) -> BundleLayout:
+    made = BundleLayout(tmp_path / "Rejoinder.app", "Rejoinder", "3.12")
     made.site_packages.mkdir(parents=True)
     return made
 
 
-def add_library(layout: Layout, name: str, *facts: str, **files: str) -> None:
+def add_library(layout: BundleLayout, name: str, *facts: str, **files: str) -> None:
     folder = layout.site_packages / f"{name.replace('-', '_')}-1.2.dist-info"
     folder.mkdir()
     head = ["Metadata-Version: 2.4", f"Name: {name}", "Version: 1.2", *facts]
@@ -29,13 +29,13 @@ def add_library(layout: Layout, name: str, *facts: str, **files: str) -> None:
         place.write_text(text)
 
 
-def index(layout: Layout) -> dict[str, str]:
+def index(layout: BundleLayout) -> dict[str, str]:
     """Name and licence of each line that is part of the table."""
     lines = (layout.licences / "INDEX.txt").read_text().splitlines()[2:]
     return {line.split()[0]: line.split("  ")[-1] for line in lines}
 
 
-def test_a_library_s_files_keep_their_places(layout: Layout) -> None:
+def test_a_library_s_files_keep_their_places(layout: BundleLayout) -> None:
     add_library(
         layout,
         "Some.Thing",
@@ -53,7 +53,7 @@ def test_a_library_s_files_keep_their_places(layout: Layout) -> None:
     assert index(layout)["some-thing"] == "MIT AND Zlib"
 
 
-def test_without_a_file_its_statement_and_the_usual_text_are_there(layout: Layout) -> None:
+def test_without_a_file_its_statement_and_the_usual_text_are_there(layout: BundleLayout) -> None:
     classifier = "Classifier: License :: OSI Approved :: Apache Software License"
     add_library(layout, "tokens", classifier, "Author-email: A <a@example.org>")
     collect(layout)
@@ -66,7 +66,7 @@ def test_without_a_file_its_statement_and_the_usual_text_are_there(layout: Layou
     assert index(layout)["tokens"] == "Apache Software License"
 
 
-def test_qt_comes_with_its_licence_and_how_to_replace_it(layout: Layout) -> None:
+def test_qt_comes_with_its_licence_and_how_to_replace_it(layout: BundleLayout) -> None:
     add_library(layout, "PySide6_Essentials", "License: LGPL-3.0-only OR GPL-2.0-only")
     collect(layout)
     folder = layout.licences / "pyside6-essentials"
@@ -75,7 +75,7 @@ def test_qt_comes_with_its_licence_and_how_to_replace_it(layout: Layout) -> None
     assert "codesign --force --sign -" in (folder / "Qt.txt").read_text()
 
 
-def test_what_has_no_licence_is_named_and_the_rest_is_written(layout: Layout) -> None:
+def test_what_has_no_licence_is_named_and_the_rest_is_written(layout: BundleLayout) -> None:
     add_library(layout, "nameless")
     add_library(layout, "other", LICENSE="text")
     (layout.models / "Unknown").mkdir(parents=True)
@@ -85,7 +85,7 @@ def test_what_has_no_licence_is_named_and_the_rest_is_written(layout: Layout) ->
     assert (layout.licences / "other" / "LICENSE").read_text() == "text"
 
 
-def test_ours_python_s_and_the_model_s_are_there(layout: Layout) -> None:
+def test_ours_python_s_and_the_model_s_are_there(layout: BundleLayout) -> None:
     (layout.stdlib / "os.py").touch()
     (layout.stdlib / "LICENSE.txt").write_text("PSF")
     (layout.models / "SmolLM2-135M-Instruct").mkdir(parents=True)
@@ -98,12 +98,12 @@ def test_ours_python_s_and_the_model_s_are_there(layout: Layout) -> None:
     assert set(index(layout)) == {"Rejoinder", "Python", "SmolLM2-135M-Instruct"}
 
 
-def test_without_an_interpreter_there_is_nothing_of_python_s(layout: Layout) -> None:
+def test_without_an_interpreter_there_is_nothing_of_python_s(layout: BundleLayout) -> None:
     collect(layout)
     assert set(index(layout)) == {"Rejoinder"}
 
 
-def test_an_interpreter_without_its_licence_is_named(layout: Layout) -> None:
+def test_an_interpreter_without_its_licence_is_named(layout: BundleLayout) -> None:
     (layout.stdlib / "os.py").touch()
     with pytest.raises(NoLicenceError, match="Python"):
         collect(layout)

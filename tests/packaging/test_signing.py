@@ -61,7 +61,7 @@ def test_entitlements_that_were_taken_out_are_missed() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class SealedFolder:
     """A folder with a seal."""
 
     contents: Path
@@ -82,17 +82,17 @@ class Sealed:
 
 
 @pytest.fixture
-def sealed(tmp_path: Path) -> Sealed:
-    return Sealed(tmp_path)
+def sealed(tmp_path: Path) -> SealedFolder:
+    return SealedFolder(tmp_path)
 
 
-def test_a_file_that_may_be_missing_may_be_missing(sealed: Sealed) -> None:
+def test_a_file_that_may_be_missing_may_be_missing(sealed: SealedFolder) -> None:
     sealed.seal({"Resources/de.lproj/x.strings": {"hash2": bytes(32), "optional": True}})
 
     assert sealed.breaks() == []
 
 
-def test_code_is_sealed_by_its_own_signature(sealed: Sealed) -> None:
+def test_code_is_sealed_by_its_own_signature(sealed: SealedFolder) -> None:
     data = rehashed(MachO().written())
     (directory,) = signature_of(data).directories
     (sealed.contents / "helper").write_bytes(data)
@@ -104,7 +104,7 @@ def test_code_is_sealed_by_its_own_signature(sealed: Sealed) -> None:
     assert sealed.breaks() == ["helper is not the code that was sealed"]
 
 
-def test_what_codesign_leaves_out_needs_no_seal(sealed: Sealed) -> None:
+def test_what_codesign_leaves_out_needs_no_seal(sealed: SealedFolder) -> None:
     sealed.seal({})
     for name in ("Info.plist", "PkgInfo", ".DS_Store", "MacOS/x"):
         path = sealed.contents / name
@@ -114,7 +114,7 @@ def test_what_codesign_leaves_out_needs_no_seal(sealed: Sealed) -> None:
     assert sealed.breaks() == []
 
 
-def test_names_that_lead_out_of_the_bundle_are_not_followed(sealed: Sealed) -> None:
+def test_names_that_lead_out_of_the_bundle_are_not_followed(sealed: SealedFolder) -> None:
     sealed.seal({"../../outside": {"hash2": bytes(32)}})
 
     assert sealed.breaks() == ["../../outside is sealed and missing"]
@@ -130,7 +130,7 @@ def test_names_that_lead_out_of_the_bundle_are_not_followed(sealed: Sealed) -> N
         {"files2": {}, "rules2": {"x": {"weight": "heavy"}}},
     ],
 )
-def test_a_malformed_seal_is_refused(content: dict[str, object], sealed: Sealed) -> None:
+def test_a_malformed_seal_is_refused(content: dict[str, object], sealed: SealedFolder) -> None:
     sealed.seal({})
     path = sealed.contents / "_CodeSignature" / "CodeResources"
     path.write_bytes(plistlib.dumps(content))

@@ -8,14 +8,14 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from appbundle.spec import Layout, Spec
+from appbundle.spec import BundleLayout, Spec
 
 
 class Tree:
     """A bundle on disk. All changes go through it: they are remembered, and never reach linked copies."""
 
     def __init__(self, app: Path, spec: Spec, archives: tuple[Path, ...] = ()) -> None:
-        self.layout = Layout(app, spec.name, spec.python)
+        self.layout = BundleLayout(app, spec.name, spec.python)
         self.spec = spec
         self.archives = archives
         self.changed: set[Path] = set()

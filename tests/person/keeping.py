@@ -65,7 +65,7 @@ def relaunch(person: Person) -> None:
     person.settle()
     before = kept(person)
     desk = {one: person.core.desk.get(one) for one in person.listed if one in person.core.desk}
-    person.leave()
+    person.close()
     person.launch()
     if before.current is not None:
         person.wait_until(lambda: person.current == before.current)

@@ -46,7 +46,7 @@ def run_person(
     person = Person(folder, cards, random)
     with watch() as trouble:
         try:
-            person.launch()
+            person.launch(cards[0].path)
             _prepare(person)
             while done.total() < num_actions:
                 name = _choose(random, done)
@@ -63,8 +63,7 @@ def run_person(
             words = "\n".join((f"seed {seed}, action {done.total()}:", *newest, *trouble))
             raise PersonError(words) from error
         finally:
-            if person.is_at_the_window:
-                person.leave()
+            person.close()
     if trouble:
         raise PersonError("\n".join(trouble))
     return done

@@ -10,36 +10,34 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Event
 
-from PySide6.QtCore import QEventLoop, QPoint, QPointF, QRect, Qt, QTimer
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QPainter, QPixmap
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 
 from app.controllers.idle import HOLD_MS
 from app.conversation.preset import Preset
 from app.conversation.tree import Setup
-from app.local_models import OpenedModel
 from app.settings import Appearance, Settings
 from app.theme.icons import Icon
-from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
-from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import RowAction
-from app.widgets.transcript.view import TranscriptView
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
-from engine.types import FinishReason, PromptPlan
-from tests.fakes.rig import DEMO, FakeCatalog, Progress, Rig, card
+from engine.local_models import OpenedModel
+from engine.types import PromptPlan
+from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
+from tests.fakes.stage import Stage
 
 DAY = 24 * 3600.0
+SHORT_MS = 60
 MENU_PLACE = QPoint(64, 400)  # in the conversation
 SCREEN = {"name": "large", "width": 3840, "height": 2160, "dpr": 1}  # what pops up has to fit on it
 SIZES = {"normal": (1180, 780), "small": (640, 480), "large": (1600, 1000)}
@@ -129,62 +127,53 @@ MODELS = (
 )
 
 
-@dataclass(slots=True, eq=False)
-class Stage:
-    """The window and the hands that play on it."""
+def say(stage: Stage, text: str) -> None:
+    stage.send(text)
+    stage.wait(SHORT_MS)
 
-    rig: Rig
-    window: MainWindow
 
-    def wait(self, milliseconds: int = 60) -> None:
-        loop = QEventLoop()
-        QTimer.singleShot(milliseconds, loop.quit)
-        loop.exec()
+def answer(
+    stage: Stage, text: str, *, thought: str = "", following: PromptPlan | None = None
+) -> None:
+    if thought:
+        stage.engine.think(thought)
+    stage.answer(text)
+    stage.wait(SHORT_MS)
+    stage.engine.plan = following
 
-    def say(self, text: str) -> None:
-        self.window.pane.composer.set_text(text)
-        self.window.pane.composer.edit.submitted.emit()
-        self.wait()
 
-    def answer(self, text: str, *, thought: str = "", plan: PromptPlan | None = None) -> None:
-        engine = self.rig.engine
-        if thought:
-            engine.think(thought)
-        engine.write(text)
-        engine.finish()
-        self.wait()
-        engine.plan = plan
+def older_chats(stage: Stage) -> None:
+    """A list as it looks after two weeks."""
+    origin = stage.rig.origin
+    now = origin.time_s
+    for title, days in (
+        ("Letter to the landlord", 40),
+        ("SQL window functions", 5),
+        ("Trip to Lisbon", 1),
+        ("Recipe: sourdough", 1),
+    ):
+        origin.time_s = now - days * DAY
+        say(stage, title)
+        answer(stage, "Of course.")
+        stage.core.library.new_chat()
+    origin.time_s = now
 
-    def older_chats(self) -> None:
-        """A list as it looks after two weeks."""
-        now = self.rig.origin.time_s
-        for title, days in (
-            ("Letter to the landlord", 40),
-            ("SQL window functions", 5),
-            ("Trip to Lisbon", 1),
-            ("Recipe: sourdough", 1),
-        ):
-            self.rig.origin.time_s = now - days * DAY
-            self.say(title)
-            self.answer("Of course.")
-            self.rig.library.new_chat()
-        self.rig.origin.time_s = now
 
-    def conversation(self) -> None:
-        """Two turns, the first question in two versions."""
-        self.older_chats()
-        self.say("Why can it not be trimmed?")
-        self.answer("Because it is a sum.")
-        self.rig.engine.plan = plan(restored=12_431, read=41)
-        items = self.window.pane.transcript.items
-        self.window.pane.view.edit_submitted.emit(items[0].key, QUESTION)
-        self.wait()
-        self.answer(ANSWER, thought=THOUGHT, plan=plan(restored=12_702, read=24))
-        self.rig.library.rename(self.rig.library.current, "DeltaNet cache design")
+def two_versions(stage: Stage) -> None:
+    """Two turns, the first question in two versions."""
+    older_chats(stage)
+    say(stage, "Why can it not be trimmed?")
+    answer(stage, "Because it is a sum.")
+    stage.engine.plan = plan(restored=12_431, read=41)
+    stage.pane.view.edit_submitted.emit(stage.items[0].key, QUESTION)
+    stage.wait(SHORT_MS)
+    answer(stage, ANSWER, thought=THOUGHT, following=plan(restored=12_702, read=24))
+    stage.core.library.rename(stage.current, "DeltaNet cache design")
 
-    def second_turn(self) -> None:
-        self.say(FOLLOW_UP)
-        self.answer(TABLE)
+
+def second_turn(stage: Stage) -> None:
+    say(stage, FOLLOW_UP)
+    answer(stage, TABLE)
 
 
 def plan(*, restored: int = 0, replayed: int = 0, read: int = 0) -> PromptPlan:
@@ -194,75 +183,65 @@ def plan(*, restored: int = 0, replayed: int = 0, read: int = 0) -> PromptPlan:
 
 
 def conversation(stage: Stage) -> None:
-    stage.conversation()
-    current = stage.rig.library.current
-    stage.rig.library.new_chat()
-    stage.say("Refactor the tokenizer")
+    two_versions(stage)
+    current = stage.current
+    stage.core.library.new_chat()
+    say(stage, "Refactor the tokenizer")
     for _ in range(8):
-        stage.rig.engine.write("Let me look at it. ")
+        stage.engine.write("Let me look at it. ")
         stage.rig.origin.tick_s += 0.05
         stage.wait(5)
-    stage.rig.library.select(current)
+    stage.core.library.select(current)
     stage.wait(200)
 
 
 def two_turns(stage: Stage) -> None:
-    stage.conversation()
-    stage.second_turn()
+    two_versions(stage)
+    second_turn(stage)
 
 
 def formulas(stage: Stage) -> None:
-    stage.older_chats()
-    stage.say("How does the delta rule update its state, and what does a step cost?")
-    stage.answer(FORMULAS)
-    stage.wait(1500)  # for the typesetter's worker
+    older_chats(stage)
+    say(stage, "How does the delta rule update its state, and what does a step cost?")
+    answer(stage, FORMULAS)
+    view = stage.pane.view
+    stage.wait_until(lambda: view.statistics().is_idle, timeout_s=30)  # for the typesetter's worker
 
 
 def wrapped_code(stage: Stage) -> None:
     """One block wraps its lines, the other scrolls them."""
-    stage.older_chats()
-    stage.say("How do I ask from a script?")
-    stage.answer(LONG_CODE)
-    view = stage.window.pane.view
-    view.verticalScrollBar().setValue(0)
-    viewport = view.viewport()
-    points = (
-        QPoint(x, y) for y in range(0, viewport.height(), 8) for x in range(0, viewport.width(), 8)
-    )
-    wrap = next(point for point in points if _is_wrap(view, point))
-    QTest.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=wrap + QPoint(4, 4))
+    older_chats(stage)
+    say(stage, "How do I ask from a script?")
+    answer(stage, LONG_CODE)
+    stage.pane.view.verticalScrollBar().setValue(0)
+    stage.click(RowAction.TOGGLE_WRAP)
     stage.wait(200)
 
 
-def _is_wrap(view: TranscriptView, point: QPoint) -> bool:
-    target = view.target_at(QPointF(point))
-    return target is not None and target.action is RowAction.TOGGLE_WRAP
-
-
 def finding(stage: Stage) -> None:
-    stage.conversation()
-    stage.second_turn()
-    stage.window.pane.find_bar.begin_search()
-    stage.window.pane.find_bar.field.setText("the")
-    stage.window.pane.find_bar.step(1)
+    two_versions(stage)
+    second_turn(stage)
+    stage.pane.find_bar.begin_search()
+    stage.pane.find_bar.field.setText("the")
+    stage.pane.find_bar.step(1)
     stage.wait(200)
 
 
 def more_contrast(stage: Stage) -> None:
-    stage.conversation()
-    stage.rig.core.preferences.toggle_contrast()
-    stage.wait()
+    two_versions(stage)
+    stage.core.preferences.toggle_contrast()
+    stage.wait(SHORT_MS)
 
 
 def shortcuts(stage: Stage) -> None:
-    stage.conversation()
+    two_versions(stage)
     stage.window.commands[CommandId.SHORTCUTS].trigger()
     stage.wait(200)
 
 
 def settings(stage: Stage, tab: Icon) -> None:
-    stage.conversation()
-    preferences, presets = stage.rig.core.preferences, stage.rig.core.presets
+    two_versions(stage)
+    preferences, presets = stage.core.preferences, stage.core.presets
     folders = (
         "/Volumes/Models/mlx-community",
         "/Users/me/Documents/very/far/down/in/a/tree/of/models",
@@ -270,7 +249,7 @@ def settings(stage: Stage, tab: Icon) -> None:
     preferences.set(replace(preferences.value, model_folders=folders))
     for name in ("Patient teacher", "Short & dry", "Translator"):
         presets.save_preset(Preset(name=name))
-    presets.choose(stage.rig.models.status.path, "Short & dry")
+    presets.choose(stage.core.models.status.path, "Short & dry")
     stage.window.commands[CommandId.SETTINGS].trigger()
     sheet = stage.window.findChild(SettingsWindow)
     assert isinstance(sheet, SettingsWindow)
@@ -279,58 +258,59 @@ def settings(stage: Stage, tab: Icon) -> None:
 
 
 def streaming(stage: Stage) -> None:
-    stage.conversation()
-    stage.say(FOLLOW_UP)
-    stage.rig.engine.write(TABLE[:160])
+    two_versions(stage)
+    say(stage, FOLLOW_UP)
+    stage.engine.write(TABLE[:160])
     stage.wait(200)
 
 
 def thinking(stage: Stage) -> None:
-    stage.conversation()
-    stage.say(FOLLOW_UP)
-    stage.rig.engine.think("The branch up to the edit is shared. So its snapshot can be used. ")
+    two_versions(stage)
+    say(stage, FOLLOW_UP)
+    stage.engine.think("The branch up to the edit is shared. So its snapshot can be used. ")
     stage.wait(200)
 
 
 def reading(stage: Stage) -> None:
-    stage.conversation()
-    stage.rig.engine.plan = plan(replayed=12_000, read=431)
-    stage.say(FOLLOW_UP)
-    stage.rig.engine.prefill(4096, 12_431, 9.0)
-    stage.wait()
+    two_versions(stage)
+    stage.engine.plan = plan(replayed=12_000, read=431)
+    say(stage, FOLLOW_UP)
+    stage.engine.prefill(4096, 12_431, 9.0)
+    stage.wait(SHORT_MS)
 
 
 def stopped(stage: Stage) -> None:
-    stage.conversation()
-    stage.say(FOLLOW_UP)
-    stage.rig.engine.write("Three things happen: the branch up to the edit is shared, and its")
-    stage.window.pane.stop()
-    stage.wait()
+    two_versions(stage)
+    say(stage, FOLLOW_UP)
+    stage.engine.write("Three things happen: the branch up to the edit is shared, and its")
+    stage.pane.stop()
+    stage.wait(SHORT_MS)
 
 
 def queued(stage: Stage) -> None:
     streaming(stage)
-    stage.say(
-        "And what if the edited message is the first one? Then nothing is shared but the system prompt"
+    say(
+        stage,
+        "And what if the edited message is the first one? Then nothing is shared but the system prompt",
     )
-    stage.wait()
+    stage.wait(SHORT_MS)
 
 
 def failed(stage: Stage) -> None:
-    stage.conversation()
-    stage.say(FOLLOW_UP)
-    stage.rig.engine.write("Three things happen")
-    stage.rig.engine.fail(NO_MEMORY)
-    stage.wait()
+    two_versions(stage)
+    say(stage, FOLLOW_UP)
+    stage.engine.write("Three things happen")
+    stage.engine.fail(NO_MEMORY)
+    stage.wait(SHORT_MS)
 
 
 def context_full(stage: Stage) -> None:
-    stage.conversation()
-    stage.rig.engine.hold_start = True
-    stage.say(FOLLOW_UP)
+    two_versions(stage)
+    stage.engine.hold_start = True
+    say(stage, FOLLOW_UP)
     problem = ContextFullError("It has 33,012 tokens and the model takes 32,768.").problem
-    stage.rig.engine.fail(problem)
-    stage.wait()
+    stage.engine.fail(problem)
+    stage.wait(SHORT_MS)
 
 
 def crashed(stage: Stage) -> None:
@@ -338,17 +318,17 @@ def crashed(stage: Stage) -> None:
     with tempfile.TemporaryDirectory() as folder:
         account = Path(folder) / "crash.kept-1.log"
         account.write_text(ACCOUNT)
-        stage.window.pane.app_notice.say_crash(account)
-    stage.window.pane.app_notice.details_button.click()
-    stage.wait()
+        stage.pane.app_notice.show_crash(account)
+    stage.pane.app_notice.details_button.click()
+    stage.wait(SHORT_MS)
 
 
 def importing(stage: Stage) -> None:
     """A GGUF file was opened."""
-    stage.conversation()
+    two_versions(stage)
     stage.rig.catalog.opens = _import_slowly
-    stage.rig.core.opening.open([Path("/downloads/Llama-3.2-3B-Instruct-Q4_K_M.gguf")])
-    stage.wait()
+    stage.core.opening.open([Path("/downloads/Llama-3.2-3B-Instruct-Q4_K_M.gguf")])
+    stage.wait(SHORT_MS)
 
 
 def _import_slowly(path: Path, _folders: tuple[str, ...], progress: Progress) -> OpenedModel:
@@ -358,95 +338,95 @@ def _import_slowly(path: Path, _folders: tuple[str, ...], progress: Progress) ->
 
 
 def editing(stage: Stage) -> None:
-    stage.conversation()
-    stage.window.pane.transcript.edit_last()
-    stage.wait()
+    two_versions(stage)
+    stage.pane.transcript.edit_last()
+    stage.wait(SHORT_MS)
 
 
 def deleted(stage: Stage) -> None:
-    stage.conversation()
-    summary = stage.rig.library.summaries[-1]
-    stage.rig.library.delete(summary.conversation_id)
-    stage.wait()
+    two_versions(stage)
+    summary = stage.core.library.summaries[-1]
+    stage.core.library.delete(summary.conversation_id)
+    stage.wait(SHORT_MS)
 
 
 def inspector(stage: Stage) -> None:
-    stage.conversation()
-    stage.rig.core.preferences.toggle_inspector()
-    current = stage.rig.library.current
-    stage.rig.chat.set_system_prompt(current, "You are a patient teacher. Answer briefly.")
-    stage.rig.chat.set_setup(current, Setup(temperature=0.3, thinking=True))
-    stage.wait()
+    two_versions(stage)
+    stage.core.preferences.toggle_inspector()
+    current = stage.current
+    stage.core.chat.set_system_prompt(current, "You are a patient teacher. Answer briefly.")
+    stage.core.chat.set_setup(current, Setup(temperature=0.3, thinking=True))
+    stage.wait(SHORT_MS)
 
 
 def reading_ahead(stage: Stage) -> None:
     """An idle engine reads ahead in a chat that is kept ready; two others are kept as well."""
-    stage.conversation()
-    library = stage.rig.library
+    two_versions(stage)
+    library = stage.core.library
     for summary in library.summaries[::2]:
         library.keep_ready(summary.conversation_id, True)
-    stage.rig.engine.work_idly(512, 1840)
+    stage.engine.work_idly(512, 1840)
     stage.wait(HOLD_MS + 200)
 
 
 def thinking_menu(stage: Stage) -> None:
-    stage.conversation()
-    current = stage.rig.library.current
-    stage.rig.chat.set_setup(current, Setup(thinking=True, keep_thinking=True))
-    stage.window.pane.composer.thinking.menu().popup(QPoint(0, 0))
-    stage.wait()
+    two_versions(stage)
+    current = stage.current
+    stage.core.chat.set_setup(current, Setup(thinking=True, keep_thinking=True))
+    stage.pane.composer.thinking.menu().popup(QPoint(0, 0))
+    stage.wait(SHORT_MS)
 
 
 def chat_menu(stage: Stage) -> None:
-    stage.conversation()
-    stage.rig.library.keep_ready(stage.rig.library.current, True)
+    two_versions(stage)
+    stage.core.library.keep_ready(stage.current, True)
     chosen = (action.menu() for action in stage.window.menuBar().actions())
     menus = [menu for menu in chosen if isinstance(menu, QMenu)]
     next(menu for menu in menus if menu.title() == MenuName.CHAT).popup(QPoint(0, 0))
-    stage.wait()
+    stage.wait(SHORT_MS)
 
 
 def other_model(stage: Stage) -> None:
-    stage.conversation()
-    stage.rig.models.choose(MODELS[1].path)
-    stage.wait()
+    two_versions(stage)
+    stage.core.models.choose(MODELS[1].path)
+    stage.wait(SHORT_MS)
 
 
 def picker(stage: Stage) -> None:
-    stage.conversation()
-    stage.rig.engine.hold_load = True
-    stage.rig.models.choose(MODELS[1].path)
-    stage.rig.engine.load_progress(0.62)
-    stage.wait()
+    two_versions(stage)
+    stage.engine.hold_load = True
+    stage.core.models.choose(MODELS[1].path)
+    stage.engine.load_progress(0.62)
+    stage.wait(SHORT_MS)
     stage.window.picker.open_below(stage.window.toolbar.model_button)
-    stage.wait()
+    stage.wait(SHORT_MS)
 
 
 def empty(stage: Stage) -> None:
-    stage.older_chats()
+    older_chats(stage)
 
 
 def demo(stage: Stage) -> None:
-    stage.wait()
+    stage.wait(SHORT_MS)
 
 
 def demo_picker(stage: Stage) -> None:
     stage.window.picker.open_below(stage.window.toolbar.model_button)
-    stage.wait()
+    stage.wait(SHORT_MS)
 
 
 def no_model(stage: Stage) -> None:
-    stage.say("Is anybody there?")
+    say(stage, "Is anybody there?")
 
 
 def loading(stage: Stage) -> None:
-    stage.say("Write me a haiku about patience.")
-    stage.rig.engine.load_progress(0.62)
-    stage.wait()
+    say(stage, "Write me a haiku about patience.")
+    stage.engine.load_progress(0.62)
+    stage.wait(SHORT_MS)
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class WindowScene:
     """What is played, with which models, in which sizes."""
 
     play: Callable[[Stage], None]
@@ -457,67 +437,66 @@ class Scene:
 
 
 SCENES = {
-    "conversation": Scene(conversation, ("normal", "small", "large")),
-    "two-turns": Scene(two_turns),
-    "formulas": Scene(formulas, ("normal", "small")),
-    "wrapped-code": Scene(wrapped_code, ("normal", "small")),
-    "finding": Scene(finding, ("normal", "small")),
-    "more-contrast": Scene(more_contrast),
-    "shortcuts": Scene(shortcuts),
-    "settings-appearance": Scene(partial(settings, tab=Icon.APPEARANCE)),
-    "settings-chat": Scene(partial(settings, tab=Icon.CHAT)),
-    "settings-models": Scene(partial(settings, tab=Icon.MODEL)),
-    "streaming": Scene(streaming),
-    "thinking": Scene(thinking),
-    "reading": Scene(reading),
-    "stopped": Scene(stopped),
-    "queued": Scene(queued, ("normal", "small")),
-    "failed": Scene(failed),
-    "context-full": Scene(context_full, ("normal", "small")),
-    "crashed": Scene(crashed, ("normal", "small")),
-    "importing": Scene(importing),
-    "editing": Scene(editing),
-    "deleted": Scene(deleted),
-    "inspector": Scene(inspector, ("normal", "small")),
-    "reading-ahead": Scene(reading_ahead, ("normal", "small")),
-    "thinking-menu": Scene(thinking_menu),
-    "chat-menu": Scene(chat_menu),
-    "other-model": Scene(other_model),
-    "picker": Scene(picker, ("normal", "small")),
-    "empty": Scene(empty, ("normal", "small", "large")),
-    "demo": Scene(demo, models=(DEMO,)),
-    "demo-picker": Scene(demo_picker, models=(DEMO,)),
-    "no-model": Scene(no_model, models=(), has_starter=False),
-    "loading": Scene(loading, loads=False),
+    "conversation": WindowScene(conversation, ("normal", "small", "large")),
+    "two-turns": WindowScene(two_turns),
+    "formulas": WindowScene(formulas, ("normal", "small")),
+    "wrapped-code": WindowScene(wrapped_code, ("normal", "small")),
+    "finding": WindowScene(finding, ("normal", "small")),
+    "more-contrast": WindowScene(more_contrast),
+    "shortcuts": WindowScene(shortcuts),
+    "settings-appearance": WindowScene(partial(settings, tab=Icon.APPEARANCE)),
+    "settings-chat": WindowScene(partial(settings, tab=Icon.CHAT)),
+    "settings-models": WindowScene(partial(settings, tab=Icon.MODEL)),
+    "streaming": WindowScene(streaming),
+    "thinking": WindowScene(thinking),
+    "reading": WindowScene(reading),
+    "stopped": WindowScene(stopped),
+    "queued": WindowScene(queued, ("normal", "small")),
+    "failed": WindowScene(failed),
+    "context-full": WindowScene(context_full, ("normal", "small")),
+    "crashed": WindowScene(crashed, ("normal", "small")),
+    "importing": WindowScene(importing),
+    "editing": WindowScene(editing),
+    "deleted": WindowScene(deleted),
+    "inspector": WindowScene(inspector, ("normal", "small")),
+    "reading-ahead": WindowScene(reading_ahead, ("normal", "small")),
+    "thinking-menu": WindowScene(thinking_menu),
+    "chat-menu": WindowScene(chat_menu),
+    "other-model": WindowScene(other_model),
+    "picker": WindowScene(picker, ("normal", "small")),
+    "empty": WindowScene(empty, ("normal", "small", "large")),
+    "demo": WindowScene(demo, models=(DEMO,)),
+    "demo-picker": WindowScene(demo_picker, models=(DEMO,)),
+    "no-model": WindowScene(no_model, models=(), has_starter=False),
+    "loading": WindowScene(loading, loads=False),
 }
 
 
 @contextmanager
-def staged(app: QApplication, scene: Scene, appearance: Appearance, size: str) -> Generator[Stage]:
-    """Play one scene; the window stands there until it has been looked at."""
+def staged(scene: WindowScene, appearance: Appearance, size: str) -> Generator[Stage]:
+    """Play one scene; the window stays open inside the context."""
     catalog = FakeCatalog(cards=scene.models)  # pyright: ignore[reportArgumentType] (model cards)
     catalog.starter = DEMO if scene.has_starter else None
-    with tempfile.TemporaryDirectory() as folder:
-        rig = Rig(Path(folder), settings=Settings(appearance=appearance), catalog=catalog)
-        rig.engine.hold_load = not scene.loads
-        theme = Theme(app, appearance)
-        window = MainWindow(theme, rig.core, rig.origin)
-        window.resize(*SIZES[size])
-        window.show()
-        rig.start()
-        stage = Stage(rig, window)
-        while rig.models.status.phase is ModelPhase.SEARCHING:
-            stage.wait()
-        stage.wait()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(
+            Stage(
+                Path(folder),
+                settings=Settings(appearance=appearance),
+                catalog=catalog,
+                hold_load=not scene.loads,
+                size=SIZES[size],
+            )
+        ) as stage,
+    ):
+        stage.wait(SHORT_MS)
         scene.play(stage)
         yield stage
-        _end(rig, window)
-        theme.deleteLater()
 
 
-def shoot(app: QApplication, scene: Scene, appearance: Appearance, size: str) -> QPixmap:
+def shoot(scene: WindowScene, appearance: Appearance, size: str) -> QPixmap:
     """Play one scene and photograph the window with its popover."""
-    with staged(app, scene, appearance, size) as stage:
+    with staged(scene, appearance, size) as stage:
         window = stage.window
         picture = window.grab()
         if window.picker.isVisible():
@@ -546,14 +525,6 @@ def _paste(picture: QPixmap, popup: QWidget, place: QPoint) -> None:
     popup.hide()
 
 
-def _end(rig: Rig, window: MainWindow) -> None:
-    if rig.engine.running is not None:
-        rig.engine.finish(FinishReason.CANCELLED)
-    window.hide()
-    rig.close()
-    window.deleteLater()
-
-
 def _make_app() -> QApplication:
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
         json.dump({"screens": [SCREEN]}, file)
@@ -567,11 +538,11 @@ def main(arguments: Sequence[str]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     wanted = arguments[1:] or list(SCENES)
     os.environ.setdefault("QT_SCALE_FACTOR", "2")
-    app = _make_app()
+    _app = _make_app()
     for name in wanted:
         for size in SCENES[name].sizes:
             for appearance in (Appearance.LIGHT, Appearance.DARK):
-                picture = shoot(app, SCENES[name], appearance, size)
+                picture = shoot(SCENES[name], appearance, size)
                 file = folder / f"{name}-{size}-{appearance}.png"
                 picture.save(str(file))
                 sys.stdout.write(f"{file}\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import resource
 import sys
-import time
 from dataclasses import replace
 
 from app.cli.client import EngineClient, ProblemError
@@ -28,7 +27,7 @@ from app.conversation.tree import (
     set_system_prompt,
     show_version,
 )
-from engine.events import AwaitIdle, IdleReached, RequestFailed, RequestFinished, Submit
+from engine.events import Answer, RequestFailed, RequestFinished
 from engine.types import (
     ConversationId,
     ForcedReply,
@@ -151,7 +150,7 @@ class OwnEngine:
         )
 
     def _ask(self, request: Request) -> RequestFinished:
-        self._client.send(Submit(request, time.perf_counter()))
+        self._client.submit(request)
         while True:
             match self._client.next_event():
                 case RequestFinished(request.request_id) as finished:
@@ -162,8 +161,8 @@ class OwnEngine:
                     pass
 
     def _await_idle(self) -> None:
-        self._client.send(AwaitIdle())
-        while not isinstance(self._client.next_event(), IdleReached):
+        self._client.await_idle()
+        while not isinstance(self._client.next_event(), Answer):
             pass
 
 

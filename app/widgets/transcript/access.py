@@ -23,7 +23,7 @@ class TranscriptCanvas(QWidget):
         self.reader: MessageReader | None = None
         self.interface: CanvasInterface | None = None  # one that Python drops would crash Qt
 
-    def say_focus(self) -> None:
+    def announce_focus(self) -> None:
         """Keys have moved in the transcript: tell a screen reader where they are."""
         if self.reader is None or not QAccessible.isActive():
             return

@@ -144,6 +144,13 @@ class Placement:
         """Return how far a point is above (negative) or below the viewport."""
         return min(0.0, point.y()) + max(0.0, point.y() - self._height)
 
+    def changed_from(self, index: int) -> int:
+        """Return the y in the viewport from which on a message has to be painted again."""
+        changed = self._stack.layouts[index].take_changed_top()
+        if changed is None:
+            return self._height
+        return max(0, min(self._height, self._stack.top(index) + changed - self.top))
+
     def lay_out_visible(self) -> int | None:
         """Make what is visible exact and put it where it belongs.
 

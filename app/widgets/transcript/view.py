@@ -291,21 +291,14 @@ class TranscriptView(QAbstractScrollArea):
 
     def _paint_end(self) -> None:
         """Paint what of the last message has changed."""
-        y, viewport = self._changed_from(len(self._stack) - 1), self.viewport()
+        y, viewport = self._placement.changed_from(len(self._stack) - 1), self.viewport()
         viewport.update(0, y, viewport.width(), viewport.height() - y)
-
-    def _changed_from(self, index: int) -> int:
-        """Return the y in the viewport from which on a message has to be painted again."""
-        height = self.viewport().height()
-        changed = self._stack.layouts[index].take_changed_top()
-        if changed is None:
-            return height
-        return max(0, min(height, self._stack.top(index) + changed - self._placement.top))
 
     def _on_measured(self, first: int, last: int) -> None:
         height = self.viewport().height()
         visible = self._stack.visible(self._placement.top, height)
-        if any(self._changed_from(index) < height for index in visible if first <= index <= last):
+        measured = (index for index in visible if first <= index <= last)
+        if any(self._placement.changed_from(index) < height for index in measured):
             self._reflow()
         else:
             self._placement.update_bar()
@@ -343,7 +336,7 @@ class TranscriptView(QAbstractScrollArea):
         self._pointer.changed.connect(self.viewport().update)
         self._pointer.selection_changed.connect(self.selection_changed)
         self._walk.moved.connect(self.walked)
-        self._walk.moved.connect(self._canvas.say_focus)
+        self._walk.moved.connect(self._canvas.announce_focus)
         self._jump.entered.connect(self._pointer.leave)
         self._jump.button.clicked.connect(self.jump_to_latest)
         self._editing.submitted.connect(self.edit_submitted)

@@ -18,7 +18,7 @@ from appbundle.codesign import (
     unbound,
     uncovered,
 )
-from appbundle.macho import Span
+from appbundle.macho import ByteSpan
 from appbundle.reading import BundleError, Bytes, about, parse_plist, read_bytes
 from appbundle.seal import FOLDER, breaks, read_seal
 
@@ -90,7 +90,7 @@ def _breaks(bundle: Bundle, contents: Path, executable: Path) -> Iterator[str]:
         yield f"{name}/{problem}"
 
 
-def _signatures(bundle: Bundle) -> Iterator[tuple[Code, Span, Bytes, Signature]]:
+def _signatures(bundle: Bundle) -> Iterator[tuple[Code, ByteSpan, Bytes, Signature]]:
     for code, image in bundle.images:
         if image.signature is None:
             continue

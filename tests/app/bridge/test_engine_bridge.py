@@ -7,7 +7,7 @@ from pytestqt.qtbot import QtBot
 
 from app.bridge.engine_bridge import EngineBridge
 from engine.config import EngineConfig
-from engine.events import Event, LoadModel, ModelLoaded, ModelUnloaded, TextDelta
+from engine.events import Event, ModelLoaded, ModelUnloaded, TextDelta
 from engine.types import Channel, RequestId
 from tests.fakes.fake_engine import FakeEngine
 
@@ -67,7 +67,7 @@ def test_commands_go_down_and_answers_come_up(qtbot: QtBot) -> None:
     heard = Heard(bridge)
     bridge.start()
     assert engine.started
-    bridge.send(LoadModel("/models/tiny"))
+    bridge.engine.load_model("/models/tiny")
     qtbot.waitUntil(lambda: any(isinstance(event, ModelLoaded) for event in heard.model))
     bridge.close()
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.bridge.tasks import TaskLane, problem_of
+from app.bridge.tasks import TaskLane
 from engine.errors import DiskError
+from engine.types import Problem
 
 
 @pytest.fixture
@@ -39,14 +40,14 @@ def test_calls_run_in_order_on_one_other_thread(lane: TaskLane, qtbot: QtBot) ->
 
 
 def test_an_error_goes_to_its_caller(lane: TaskLane, qtbot: QtBot) -> None:
-    errors: list[Exception] = []
+    problems: list[Problem] = []
 
     def fail() -> None:
         raise DiskError("The disk is full.")
 
-    lane.run(fail, None, errors.append)
-    qtbot.waitUntil(lambda: bool(errors))
-    assert problem_of(errors[0]).cause == "The disk is full."
+    lane.run(fail, None, problems.append)
+    qtbot.waitUntil(lambda: bool(problems))
+    assert problems[0].cause == "The disk is full."
 
 
 def test_an_error_that_nobody_asked_for_is_announced(
@@ -55,13 +56,12 @@ def test_an_error_that_nobody_asked_for_is_announced(
     def fail() -> None:
         raise ZeroDivisionError("nobody saw this coming")
 
-    errors: list[Exception] = []
-    lane.failed.connect(errors.append)
+    problems: list[Problem] = []
+    lane.failed.connect(problems.append)
     lane.run(fail)
-    qtbot.waitUntil(lambda: bool(errors))
-    problem = problem_of(errors[0])
-    assert problem.title == "Rejoinder made a mistake."
-    assert "nobody saw this coming" in problem.cause
+    qtbot.waitUntil(lambda: bool(problems))
+    assert problems[0].title == "Rejoinder made a mistake."
+    assert "nobody saw this coming" in problems[0].cause
     assert "a background call failed" in caplog.text
 
 

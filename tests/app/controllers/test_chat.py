@@ -300,6 +300,7 @@ def test_streamed_text_is_saved_while_it_streams(rig: Rig, qtbot: QtBot) -> None
         ),
         timeout=1000,
     )
+    assert rig.engine.running is not None
     rig.engine.finish()
     settle(rig, qtbot)
 
@@ -346,6 +347,7 @@ def test_a_long_prompt_is_being_read_before_it_was_read(rig: Rig, qtbot: QtBot) 
     qtbot.waitUntil(lambda: _phase(rig) == Reading(done=4096, total=9000, replayed=8000, eta_s=9.0))
     rig.engine.write("Done")
     qtbot.waitUntil(lambda: isinstance(_phase(rig), Planned))
+    assert _phase(rig) == Planned(plan=rig.engine.plan, restore_ms=rig.engine.restore_ms)
     rig.engine.finish()
     settle(rig, qtbot)
 

@@ -172,12 +172,14 @@ def test_what_is_expected_takes_nobodys_place(desk: Desk, lane: StoreLane, qtbot
 
 
 def test_what_was_expected_in_vain_says_nothing(desk: Desk, lane: StoreLane, qtbot: QtBot) -> None:
-    """Who opens it hears why it can't be read."""
-    errors = list[Exception]()
+    """The caller that opens it gets the error."""
+    errors, problems = list[Problem](), list[Problem]()
+    desk.failed.connect(problems.append)
     desk.expect(ConversationId("gone"))
     on_lane(lane, qtbot, lambda _store: 1)
     desk.open(ConversationId("gone"), unexpected, errors.append)
     qtbot.waitUntil(lambda: len(errors) == 1)
+    assert problems == []
 
 
 def test_a_store_that_can_not_be_opened_says_why(qtbot: QtBot) -> None:
@@ -190,7 +192,7 @@ def test_a_store_that_can_not_be_opened_says_why(qtbot: QtBot) -> None:
     lane.open()
     qtbot.waitUntil(lambda: bool(problems))
     assert problems[0].title == "These conversations were saved by a newer Rejoinder."
-    errors: list[Exception] = []
+    errors: list[Problem] = []
     lane.run(lambda store: store.summaries(), None, errors.append)
     lane.close()
     qtbot.wait(5)

@@ -25,7 +25,7 @@ from app.conversation.tree import (
     stop_reply,
 )
 from engine.types import FinishReason, Message, Problem, Role
-from tests.fakes.conversations import GENERATION, Person, finished
+from tests.fakes.conversations import GENERATION, ConversationWriter, finished
 
 FAILURE = Problem(title="No memory.", cause="", advice="")
 
@@ -35,7 +35,7 @@ def _said(turn: Turn) -> list[str]:
 
 
 def test_the_first_turn_sends_the_system_prompt_and_the_message_as_new() -> None:
-    person = Person()
+    person = ConversationWriter()
     person.conv = set_system_prompt(person.conv, "Be brief.")
 
     turn = person.send("one")
@@ -45,7 +45,7 @@ def test_the_first_turn_sends_the_system_prompt_and_the_message_as_new() -> None
 
 
 def test_a_turn_holds_the_message_and_an_empty_streaming_reply() -> None:
-    person = Person()
+    person = ConversationWriter()
     person.conv = set_draft(person.conv, "one")
 
     turn = plan_send(person.conv, "one", person.ids(), now=5.0, generation=GENERATION)
@@ -61,7 +61,7 @@ def test_a_turn_holds_the_message_and_an_empty_streaming_reply() -> None:
 
 
 def test_later_turns_send_the_shown_branch_with_ids_and_reasoning() -> None:
-    person = Person()
+    person = ConversationWriter()
     first = plan_send(person.conv, "one", person.ids(), now=1.0)
     event = finished("1", reasoning="hm")
     person.conv = finish_reply(first.conversation, first.reply_id, event)
@@ -79,7 +79,7 @@ def test_later_turns_send_the_shown_branch_with_ids_and_reasoning() -> None:
 
 
 def test_what_is_known_of_the_next_turn_is_how_it_begins() -> None:
-    person = Person()
+    person = ConversationWriter()
     assert messages_ahead(person.conv) == ()
     person.conv = set_system_prompt(person.conv, "Be brief.")
     person.send("one", "1")
@@ -96,7 +96,7 @@ def test_what_is_known_of_the_next_turn_is_how_it_begins() -> None:
 
 
 def test_an_unanswered_message_begins_the_next_one() -> None:
-    person = Person()
+    person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
     person.conv = fail_reply(turn.conversation, turn.reply_id, FAILURE, content="", reasoning="")
 
@@ -108,14 +108,14 @@ def test_an_unanswered_message_begins_the_next_one() -> None:
 
 
 def test_a_blank_draft_is_none() -> None:
-    person = Person()
+    person = ConversationWriter()
     person.send("one", "1")
 
     assert messages_ahead(person.conv, "  \n") == messages_ahead(person.conv)
 
 
 def test_an_edit_sends_the_branch_above_it_and_the_new_version() -> None:
-    person = Person()
+    person = ConversationWriter()
     person.send("one", "1")
     second = person.send("two", "2")
     person.send("three", "3")
@@ -128,7 +128,7 @@ def test_an_edit_sends_the_branch_above_it_and_the_new_version() -> None:
 
 
 def test_an_edit_of_the_first_message_renames_the_conversation() -> None:
-    person = Person()
+    person = ConversationWriter()
     first = person.send("one")
 
     person.edit(first.user_id, "two")
@@ -137,7 +137,7 @@ def test_an_edit_of_the_first_message_renames_the_conversation() -> None:
 
 
 def test_regenerate_sends_the_same_messages_and_nothing_new() -> None:
-    person = Person()
+    person = ConversationWriter()
     first = person.send("one", "1")
     person.send("two", "2")
 
@@ -149,7 +149,7 @@ def test_regenerate_sends_the_same_messages_and_nothing_new() -> None:
 
 
 def test_a_changed_system_prompt_is_new_once_whatever_the_action() -> None:
-    person = Person()
+    person = ConversationWriter()
     person.conv = set_system_prompt(person.conv, "Be brief.")
     first = person.send("one")
 
@@ -162,7 +162,7 @@ def test_a_changed_system_prompt_is_new_once_whatever_the_action() -> None:
 
 
 def test_a_system_prompt_that_was_removed_is_not_sent() -> None:
-    person = Person()
+    person = ConversationWriter()
     person.conv = set_system_prompt(person.conv, "Be brief.")
     person.send("one")
     person.conv = set_system_prompt(person.conv, "  \n")
@@ -174,7 +174,7 @@ def test_a_system_prompt_that_was_removed_is_not_sent() -> None:
 
 
 def test_messages_around_a_reply_that_holds_nothing_are_joined() -> None:
-    person = Person()
+    person = ConversationWriter()
     person.send("zero", "0")
     failed = plan_send(person.conv, "one", person.ids(), now=1.0)
     person.conv = fail_reply(
@@ -190,7 +190,7 @@ def test_messages_around_a_reply_that_holds_nothing_are_joined() -> None:
 
 
 def test_a_failed_reply_with_text_is_sent() -> None:
-    person = Person()
+    person = ConversationWriter()
     failed = plan_send(person.conv, "one", person.ids(), now=1.0)
     person.conv = fail_reply(
         failed.conversation, failed.reply_id, FAILURE, content="half", reasoning=""
@@ -210,7 +210,7 @@ def test_a_failed_reply_with_text_is_sent() -> None:
 def test_a_reply_without_text_is_sent_when_the_engine_holds_it(
     reason: FinishReason, token_ids: tuple[int, ...], num_messages: int
 ) -> None:
-    person = Person()
+    person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
     event = finished("", reason=reason, token_ids=token_ids)
     person.conv = finish_reply(turn.conversation, turn.reply_id, event)
@@ -222,7 +222,7 @@ def test_a_reply_without_text_is_sent_when_the_engine_holds_it(
 
 
 def test_a_reply_without_ids_is_sent_as_text() -> None:
-    person = Person()
+    person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
     person.conv = stop_reply(turn.conversation, turn.reply_id, content="half", reasoning="")
 
@@ -233,7 +233,7 @@ def test_a_reply_without_ids_is_sent_as_text() -> None:
 
 @pytest.mark.parametrize("text", ["", "  \n\t"])
 def test_an_empty_message_is_refused_with_a_sentence(text: str) -> None:
-    person = Person()
+    person = ConversationWriter()
     first = person.send("one")
 
     with pytest.raises(EmptyMessageError) as sent:
@@ -245,7 +245,7 @@ def test_an_empty_message_is_refused_with_a_sentence(text: str) -> None:
 
 
 def test_nothing_is_sent_below_a_reply_that_is_still_written() -> None:
-    person = Person()
+    person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
 
     with pytest.raises(AssertionError, match="must end first"):
@@ -253,7 +253,7 @@ def test_nothing_is_sent_below_a_reply_that_is_still_written() -> None:
 
 
 def test_a_running_reply_may_be_regenerated_beside() -> None:
-    person = Person()
+    person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
 
     again = plan_regenerate(turn.conversation, turn.reply_id, person.ids().reply, now=2.0)
@@ -262,7 +262,7 @@ def test_a_running_reply_may_be_regenerated_beside() -> None:
 
 
 def test_a_two_megabyte_paste_is_sent_whole() -> None:
-    person = Person()
+    person = ConversationWriter()
     text = "word " * 400_000
 
     turn = person.send(text)
@@ -272,7 +272,7 @@ def test_a_two_megabyte_paste_is_sent_whole() -> None:
 
 
 def test_a_reply_that_was_cut_off_goes_on_as_it_is() -> None:
-    person = Person()
+    person = ConversationWriter()
     person.send("one")
     turn = plan_send(person.conv, "two", person.ids(), now=2.0, generation=GENERATION)
     half = finished("Half", reason=FinishReason.CANCELLED)
@@ -303,7 +303,7 @@ def test_a_reply_that_was_cut_off_goes_on_as_it_is() -> None:
     ],
 )
 def test_what_can_go_on(content: str, reason: FinishReason, max_tokens: int, can: bool) -> None:
-    person = Person()
+    person = ConversationWriter()
     generation = replace(GENERATION, max_tokens=max_tokens)
     turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=generation)
     end = finished(content, reason=reason, token_ids=(1, 2, 3) if content else ())
@@ -315,7 +315,7 @@ def test_what_can_go_on(content: str, reason: FinishReason, max_tokens: int, can
 
 
 def test_a_reply_that_failed_goes_on_without_its_ids() -> None:
-    person = Person()
+    person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
     failed = fail_reply(turn.conversation, turn.reply_id, FAILURE, content="Ha", reasoning="")
 

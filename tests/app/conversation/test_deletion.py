@@ -4,7 +4,7 @@ from hypothesis import given, settings, strategies as st
 
 from app.conversation.deletion import can_delete, delete_message, num_below, restore_message
 from app.conversation.tree import Conversation, NodeId, shown_path
-from tests.fakes.conversations import Person
+from tests.fakes.conversations import ConversationWriter
 
 
 def _texts(conv: Conversation) -> list[str]:
@@ -15,9 +15,9 @@ def _id(conv: Conversation, text: str) -> NodeId:
     return next(node_id for node_id, node in conv.nodes.items() if node.content == text)
 
 
-def _person() -> Person:
+def _person() -> ConversationWriter:
     """Two turns, the second message in three versions; the first version goes on."""
-    person = Person()
+    person = ConversationWriter()
     person.send("one", "1")
     person.send("two", "2")
     person.send("three", "3")
@@ -27,7 +27,7 @@ def _person() -> Person:
 
 
 def test_all_below_a_message_goes_with_it_and_comes_back() -> None:
-    person = Person()
+    person = ConversationWriter()
     person.send("one", "1")
     person.send("two", "2")
     before = person.conv
@@ -64,7 +64,7 @@ def test_a_version_comes_back_where_it_was() -> None:
 
 
 def test_an_answer_can_go_as_long_as_there_is_another() -> None:
-    person = Person()
+    person = ConversationWriter()
     turn = person.send("one", "1")
     assert not can_delete(person.conv, turn.reply_id)
     again = person.regenerate(turn.reply_id, "1b")

@@ -23,7 +23,7 @@ from app.conversation.tree import (
     versions,
 )
 from engine.types import FinishReason, Problem, SamplingParams
-from tests.fakes.conversations import GENERATION, USAGE, Person, finished
+from tests.fakes.conversations import GENERATION, USAGE, ConversationWriter, finished
 
 
 def _shown(conv: Conversation) -> list[str]:
@@ -31,14 +31,14 @@ def _shown(conv: Conversation) -> list[str]:
 
 
 def test_a_new_conversation_shows_nothing() -> None:
-    conv = Person().conv
+    conv = ConversationWriter().conv
 
     assert shown_path(conv) == ()
     assert conv.title == "New chat"
 
 
 def test_an_edit_is_a_version_and_going_back_shows_the_branch_used_last() -> None:
-    person = Person()
+    person = ConversationWriter()
     first = person.send("one", "1")
     second = person.send("two", "2")
     again = person.regenerate(second.reply_id, "2b")
@@ -60,7 +60,7 @@ def test_an_edit_is_a_version_and_going_back_shows_the_branch_used_last() -> Non
 
 
 def test_a_message_sent_below_an_older_version_continues_that_version() -> None:
-    person = Person()
+    person = ConversationWriter()
     first = person.send("one", "1")
     person.regenerate(first.reply_id, "1b")
     person.conv = show_version(person.conv, first.reply_id)
@@ -71,7 +71,7 @@ def test_a_message_sent_below_an_older_version_continues_that_version() -> None:
 
 
 def test_a_new_version_is_shown_even_where_an_older_one_was() -> None:
-    person = Person()
+    person = ConversationWriter()
     first = person.send("one", "1")
     person.regenerate(first.reply_id, "1b")
     person.conv = show_version(person.conv, first.reply_id)
@@ -83,7 +83,7 @@ def test_a_new_version_is_shown_even_where_an_older_one_was() -> None:
 
 
 def test_path_to_a_hidden_message_ignores_what_is_shown() -> None:
-    person = Person()
+    person = ConversationWriter()
     first = person.send("one", "1")
     second = person.send("two", "2")
     person.edit(first.user_id, "one edited")
@@ -94,7 +94,7 @@ def test_path_to_a_hidden_message_ignores_what_is_shown() -> None:
 
 
 def test_changes_leave_the_value_before_as_it_was() -> None:
-    person = Person()
+    person = ConversationWriter()
     person.send("one", "1")
     before = person.conv
     copy = replace(before, nodes=dict(before.nodes), children=dict(before.children))
@@ -118,7 +118,7 @@ def test_changes_leave_the_value_before_as_it_was() -> None:
 def test_a_finished_reply_keeps_text_ids_and_cost(
     reason: FinishReason, status: MessageStatus
 ) -> None:
-    person = Person()
+    person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
     conv = set_generation(turn.conversation, turn.reply_id, GENERATION)
     event = finished("1", reasoning="hm", reason=reason)
@@ -132,7 +132,7 @@ def test_a_finished_reply_keeps_text_ids_and_cost(
 
 
 def test_stopped_and_failed_replies_keep_what_was_streamed() -> None:
-    person = Person()
+    person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
     problem = Problem(title="No memory.", cause="9 GB of 8 GB.", advice="Close something.")
 
@@ -148,7 +148,7 @@ def test_stopped_and_failed_replies_keep_what_was_streamed() -> None:
 
 
 def test_a_reply_ends_once() -> None:
-    person = Person()
+    person = ConversationWriter()
     turn = person.send("one", "1")
 
     with pytest.raises(AssertionError, match="ends once"):
@@ -156,7 +156,7 @@ def test_a_reply_ends_once() -> None:
 
 
 def test_a_title_by_hand_stays_until_it_is_emptied() -> None:
-    person = Person()
+    person = ConversationWriter()
     person.send("Hello *there*")
     automatic = person.conv
 
@@ -169,12 +169,12 @@ def test_a_title_by_hand_stays_until_it_is_emptied() -> None:
     emptied = set_title(person.conv, " ")
 
     assert (emptied.title, emptied.title_is_manual) == ("Something else", False)
-    assert set_title(Person().conv, "").title == "New chat"
+    assert set_title(ConversationWriter().conv, "").title == "New chat"
     assert summary_of(person.conv).title == "My chat"
 
 
 def test_text_fields_are_made_storable() -> None:
-    conv = Person().conv
+    conv = ConversationWriter().conv
 
     assert set_draft(conv, "half \ud83d").draft == "half \ufffd"
     assert set_system_prompt(conv, "half \ud83d").system_prompt == "half \ufffd"

@@ -23,7 +23,7 @@ def test_a_database_of_a_newer_version_is_left_alone(tmp_path: Path, make_stage:
     database.close()
     before = path.read_bytes()
     stage = make_stage()
-    stage.qtbot.waitUntil(stage.pane.notice.isVisible)
+    stage.wait_until(stage.pane.notice.isVisible)
     assert "newer Rejoinder" in stage.pane.notice.text
     assert not stage.composer.isEnabled()
     assert not stage.window.toast.isVisible()

@@ -39,7 +39,8 @@ def test_closing_while_loading_with_a_message_waiting(make_stage: MakeStage) -> 
     settings = stage.rig.core.preferences
     stage.close()
     again = make_stage(settings=settings.value)
-    again.qtbot.waitUntil(lambda: again.edit.toPlainText() == "Early bird")
+    again.wait_until(lambda: again.edit.toPlainText() == "Early bird")
+    assert again.engine.submitted == []
 
 
 def test_closing_while_reading(make_stage: MakeStage) -> None:
@@ -90,7 +91,8 @@ def test_closing_with_words_in_the_composer(make_stage: MakeStage) -> None:
     settings = stage.rig.core.preferences
     stage.close()
     again = make_stage(settings=settings.value)
-    again.qtbot.waitUntil(lambda: again.edit.toPlainText() == "unfinished")
+    again.wait_until(lambda: again.edit.toPlainText() == "unfinished")
+    assert again.texts == []
 
 
 def test_every_control_has_a_name(stage: Stage) -> None:
@@ -155,7 +157,7 @@ def test_the_next_start_shows_what_was_being_read(make_stage: MakeStage) -> None
     settings = stage.rig.core.preferences
     stage.close()
     again = make_stage(settings=settings.value)
-    again.qtbot.waitUntil(lambda: len(again.items) == 4)
-    again.qtbot.waitUntil(lambda: again.pane.view.statistics().is_idle)
+    again.wait_until(lambda: len(again.items) == 4)
+    again.wait_until(lambda: again.pane.view.statistics().is_idle)
     assert again.pane.view.scroll_position() == left
     assert again.window.sidebar.width() == 310

@@ -178,7 +178,7 @@ def test_an_answer_of_another_model_does_not_go_on(stage: Stage) -> None:
     stage.engine.facts = replace(stage.engine.facts, template_hash="another")
     stage.rig.models.choose(Path("/models/other"))
     stage.settle()
-    stage.qtbot.waitUntil(lambda: stage.rig.models.status.facts is not None)
+    stage.wait_until(lambda: stage.rig.models.status.facts is not None)
     stage.run(CommandId.CONTINUE)
     assert stage.pane.notice.text.startswith("Another model began this answer.")
     assert stage.texts == ["Count", "One, "]
@@ -499,10 +499,11 @@ def test_each_chat_keeps_its_draft(make_stage: MakeStage) -> None:
 def test_a_draft_is_stored_half_a_second_after_the_last_key(stage: Stage) -> None:
     stage.chat("First chat", "Yes")
     stage.type("unfinished")
-    stage.qtbot.waitUntil(
+    stage.wait_until(
         lambda: stage.rig.stored(lambda store: store.load(stage.current)).draft == "unfinished",
-        timeout=1500,
+        timeout_s=1.5,
     )
+    assert stage.edit.toPlainText() == "unfinished"
 
 
 def test_a_draft_that_is_taken_back_at_once_leaves_no_chat(make_stage: MakeStage) -> None:
@@ -527,7 +528,7 @@ def test_the_draft_and_the_chat_are_there_after_a_restart(make_stage: MakeStage)
     settings = stage.rig.core.preferences
     stage.close()
     again = make_stage(settings=settings.value)
-    again.qtbot.waitUntil(lambda: again.texts == ["First chat", "Yes"])
+    again.wait_until(lambda: again.texts == ["First chat", "Yes"])
     assert again.edit.toPlainText() == "unfinished"
 
 
@@ -673,9 +674,10 @@ def test_a_chat_that_is_not_open_can_be_renamed(make_stage: MakeStage) -> None:
     conversation_id = stage.current
     stage.close()
     again = make_stage()
-    again.qtbot.waitUntil(lambda: again.rows == ["TODAY", "Hello"])
+    again.wait_until(lambda: again.rows == ["TODAY", "Hello"])
     again.rig.library.rename(conversation_id, "Greetings")
-    again.qtbot.waitUntil(lambda: again.rows == ["TODAY", "Greetings"])
+    again.wait_until(lambda: again.rows == ["TODAY", "Greetings"])
+    assert again.stored(lambda store: store.load(conversation_id)).title == "Greetings"
 
 
 def test_recent_chats_in_an_empty_one(stage: Stage) -> None:

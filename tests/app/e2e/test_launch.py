@@ -51,7 +51,7 @@ def first(stage: Stage, qapp: Application, tmp_path: Path) -> Iterator[Stage]:
 
 def end_of(process: subprocess.Popen[str], first: Stage) -> tuple[int, str]:
     """Its status and what it said, while the first one goes on."""
-    first.qtbot.waitUntil(lambda: process.poll() is not None, timeout=30_000)
+    first.wait_until(lambda: process.poll() is not None, timeout_s=30)
     out, errors = process.communicate()
     return process.returncode, out + errors
 
@@ -219,7 +219,7 @@ def test_the_log_of_a_killed_run_is_shown_whatever_chat_is_shown(
     stage = make_stage()
     stage.chat("Hello", "Hi")
     notice = stage.pane.app_notice
-    notice.say_crash(tmp_path / "crash.kept-1.log")
+    notice.show_crash(tmp_path / "crash.kept-1.log")
     assert "can’t be read" in notice.copy_button.copied_text
     stage.window.sidebar.list.chosen.emit(stage.current)
     stage.rig.library.new_chat()

@@ -12,7 +12,6 @@ from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialogButtonBox, QFileDialog
 
-from app.local_models import LocalModels, OpenedModel
 from app.main import listen_to_others
 from app.paths import make_paths
 from app.viewmodels.models import ModelPhase
@@ -20,6 +19,7 @@ from app.widgets.application import Application
 from app.widgets.transcript.rows.row import RowAction
 from engine.errors import GgufError
 from engine.events import LoadModel
+from engine.local_models import LocalModels, OpenedModel
 from tests.app.conftest import MakeStage
 from tests.fakes.gguf_writer import tiny_llama
 from tests.fakes.model_folder import make_model
@@ -57,7 +57,7 @@ def loads(stage: Stage) -> list[str]:
 
 
 def wait_for_load(stage: Stage, path: Path) -> None:
-    stage.qtbot.waitUntil(lambda: loads(stage)[-1] == str(path))
+    stage.wait_until(lambda: loads(stage)[-1] == str(path))
     stage.settle()
 
 
@@ -102,7 +102,7 @@ def test_a_file_that_is_no_model_is_told_and_the_chat_goes_on(stage: Stage, tmp_
     notice = stage.pane.app_notice
     before = loads(stage)
     double_click(tmp_path / "notes.txt")
-    stage.qtbot.waitUntil(notice.isVisible)
+    stage.wait_until(notice.isVisible)
     assert "“notes.txt” is neither a model folder nor a GGUF file." in notice.text
     assert not notice.button.isVisible()
     assert loads(stage) == before
@@ -144,12 +144,12 @@ def test_while_a_file_is_imported_the_chat_goes_on(
     stage = make_stage(catalog=FakeCatalog(opens=slow))
     footer, button = stage.window.sidebar.footer, stage.window.toolbar.model_button
     stage.rig.core.opening.open([Path("/downloads/Big.gguf")])
-    stage.qtbot.waitUntil(lambda: "Importing 42% · Big" in footer.accessibleName())
+    stage.wait_until(lambda: "Importing 42% · Big" in footer.accessibleName())
     assert "Importing 42% · Big" in button.toolTip()
     stage.chat("Hello", "Hi")
     assert stage.texts == ["Hello", "Hi"]
     slow.goes_on.set()
-    stage.qtbot.waitUntil(lambda: "Importing" not in footer.accessibleName())
+    stage.wait_until(lambda: "Importing" not in footer.accessibleName())
     assert "Importing" not in button.toolTip()
     if model is None:
         assert "cut short" in stage.pane.app_notice.text
@@ -164,7 +164,7 @@ def test_quitting_gives_an_import_up(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(opens=slow))
     footer = stage.window.sidebar.footer
     stage.rig.core.opening.open([Path("/downloads/Big.gguf")])
-    stage.qtbot.waitUntil(lambda: "Importing" in footer.accessibleName())
+    stage.wait_until(lambda: "Importing" in footer.accessibleName())
     before = loads(stage)
     let_go = threading.Timer(0.05, slow.goes_on.set)
     let_go.start()
@@ -188,6 +188,6 @@ def test_code_is_saved_where_downloads_go_unless_another_place_is_chosen(
     assert chosen.parent == downloads
     (buttons,) = dialog.findChildren(QDialogButtonBox)
     QTest.mouseClick(buttons.button(QDialogButtonBox.StandardButton.Save), LEFT)
-    stage.qtbot.waitUntil(chosen.exists)
+    stage.wait_until(chosen.exists)
     stage.settle()
     assert chosen.read_text(encoding="utf-8") == "x = 1"

@@ -67,7 +67,7 @@ def test_quitting_keeps_a_draft_and_reads_nothing(
 def test_two_megabytes_are_asked_for_as_they_are(stage: Stage) -> None:
     text = "word " * 400_000
     paste(stage, text)
-    stage.qtbot.waitUntil(lambda: len(drafts(stage)) == 1)
+    stage.wait_until(lambda: len(drafts(stage)) == 1)
     assert drafts(stage)[0].messages[-1].content == text
 
 
@@ -76,9 +76,9 @@ def test_an_opened_chat_is_read_ahead_after_a_restart(make_stage: MakeStage) -> 
     first.chat("One", "1")
     first.close()
     stage = make_stage()
-    stage.qtbot.waitUntil(lambda: stage.rows == ["TODAY", "One"])
+    stage.wait_until(lambda: stage.rows == ["TODAY", "One"])
     stage.click_row("One")
-    stage.qtbot.waitUntil(lambda: len(stage.engine.read_aheads) == 1)
+    stage.wait_until(lambda: len(stage.engine.read_aheads) == 1)
     ahead = stage.engine.read_aheads[0]
     assert [message.content for message in ahead.messages] == ["One", "1"]
     shows = [command for command in stage.engine.commands if isinstance(command, Show)]
@@ -103,21 +103,21 @@ def test_what_the_idle_engine_does_stands_below_the_model(stage: Stage) -> None:
     stage.rig.core.idle.hold.setInterval(0)
     before = (stage.pane.view.geometry(), stage.window.sidebar.list.geometry())
     stage.engine.work_idly(512, 1840)
-    stage.qtbot.waitUntil(lambda: "Reading ahead" in footer_words(stage)[1])
+    stage.wait_until(lambda: "Reading ahead" in footer_words(stage)[1])
     assert "512 of 1,840 tokens" in stage.window.sidebar.footer.accessibleName()
     assert "512 of 1,840 tokens" in stage.window.toolbar.model_button.toolTip()
     assert stage.edit.hasFocus()
     assert (stage.pane.view.geometry(), stage.window.sidebar.list.geometry()) == before
     stage.engine.work_idly(0, 0, IdleKind.AUDIT)
-    stage.qtbot.waitUntil(lambda: footer_words(stage)[1] == "Checking stored state")
+    stage.wait_until(lambda: footer_words(stage)[1] == "Checking stored state")
     stage.engine.stop_idle_work()
-    stage.qtbot.waitUntil(lambda: footer_words(stage)[1] == "Ready")
+    stage.wait_until(lambda: footer_words(stage)[1] == "Ready")
 
 
 def test_a_model_on_its_way_comes_before_what_the_last_one_did(stage: Stage) -> None:
     stage.rig.core.idle.hold.setInterval(0)
     stage.engine.work_idly(512, 1840)
-    stage.qtbot.waitUntil(lambda: "Reading ahead" in footer_words(stage)[1])
+    stage.wait_until(lambda: "Reading ahead" in footer_words(stage)[1])
     stage.engine.hold_load = True
     stage.rig.models.choose(Path("/models/other"))
     assert footer_words(stage)[1] == "Loading 0%"
@@ -127,17 +127,17 @@ def test_short_idle_work_is_not_shown(stage: Stage) -> None:
     idle = stage.rig.core.idle
     idle.hold.setInterval(NEVER_MS)
     stage.engine.work_idly(512, 1840)
-    stage.qtbot.waitUntil(idle.hold.isActive)
+    stage.wait_until(idle.hold.isActive)
     assert footer_words(stage)[1] == "Ready"
     stage.engine.stop_idle_work()
-    stage.qtbot.waitUntil(lambda: not idle.hold.isActive())
+    stage.wait_until(lambda: not idle.hold.isActive())
 
 
 def test_a_long_note_is_shortened_to_the_sidebar(stage: Stage) -> None:
     stage.rig.core.idle.hold.setInterval(0)
     stage.window.sidebar.setFixedWidth(200)
     stage.engine.work_idly(123_456, 1_234_567)
-    stage.qtbot.waitUntil(lambda: footer_words(stage)[1].endswith("…"))
+    stage.wait_until(lambda: footer_words(stage)[1].endswith("…"))
     assert "1,234,567 tokens" in stage.window.sidebar.footer.accessibleName()
 
 

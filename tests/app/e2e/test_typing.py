@@ -10,10 +10,10 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from app.local_models import LocalModels
 from app.paths import make_paths
 from app.theme.tokens import Size
 from app.widgets.commands import CommandId
+from engine.local_models import LocalModels
 from tests.fakes.stage import Key, Stage
 
 LEFT = Qt.MouseButton.LeftButton

@@ -12,12 +12,12 @@ from app.store.codec import from_json, from_json_or_none, to_json
 from engine.types import Problem
 
 
-class _Kind(StrEnum):
+class _CodecKind(StrEnum):
     GOOD = "good"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _CodecPart:
     name: str
     share: float
 
@@ -25,13 +25,13 @@ class _Part:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Whole:
     count: int
-    kind: _Kind
-    parts: tuple[_Part, ...]
+    kind: _CodecKind
+    parts: tuple[_CodecPart, ...]
     flag: bool | None = None
     note: str = "none"
 
 
-WHOLE = _Whole(count=1, kind=_Kind.GOOD, parts=(_Part(name="ä", share=0.5),), flag=True)
+WHOLE = _Whole(count=1, kind=_CodecKind.GOOD, parts=(_CodecPart(name="ä", share=0.5),), flag=True)
 
 
 def test_round_trip() -> None:
@@ -53,11 +53,11 @@ def _repr(value: object) -> str:
 def test_fields_may_come_and_go() -> None:
     stored = '{"count": 2, "kind": "good", "parts": [], "gone": [1]}'
 
-    assert from_json(_Whole, stored) == _Whole(count=2, kind=_Kind.GOOD, parts=())
+    assert from_json(_Whole, stored) == _Whole(count=2, kind=_CodecKind.GOOD, parts=())
 
 
 def test_whole_numbers_are_read_where_fractions_are_expected() -> None:
-    part = from_json(_Part, '{"name": "x", "share": 1}')
+    part = from_json(_CodecPart, '{"name": "x", "share": 1}')
 
     assert repr(part.share) == "1.0"
 

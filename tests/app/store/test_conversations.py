@@ -28,7 +28,7 @@ from app.store.conversations import DELETED_KEPT_S, ConversationStore, open_stor
 from app.store.database import Database, open_database
 from app.store.errors import ConversationMissingError, DatabaseFullError, DatabaseLockedError
 from engine.types import ConversationId, Problem
-from tests.fakes.conversations import GENERATION, USAGE, Person, finished
+from tests.fakes.conversations import GENERATION, USAGE, ConversationWriter, finished
 
 PROBLEM = Problem(title="No memory.", cause="9 of 8 GB.", advice="Close something.", details="x")
 
@@ -51,7 +51,7 @@ def store(database: Database) -> ConversationStore:
 
 def _full_conversation() -> Conversation:
     """Every field holds something."""
-    person = Person()
+    person = ConversationWriter()
     person.conv = set_system_prompt(person.conv, "Be brief.")
     first = person.send("one\0 ä 😀", "1")
     person.regenerate(first.reply_id, "1b")
@@ -78,7 +78,7 @@ def test_a_conversation_comes_back_as_it_was(store: ConversationStore) -> None:
 
 
 def test_every_field_that_changed_is_saved(store: ConversationStore) -> None:
-    person = Person()
+    person = ConversationWriter()
     person.send("one")
     store.create(person.conv)
     full = replace(_full_conversation(), created_at=person.conv.created_at)
@@ -90,7 +90,7 @@ def test_every_field_that_changed_is_saved(store: ConversationStore) -> None:
 
 
 def test_a_save_writes_only_what_differs(store: ConversationStore) -> None:
-    turn = plan_send(Person().conv, "one", Person().ids(), now=1.0)
+    turn = plan_send(ConversationWriter().conv, "one", ConversationWriter().ids(), now=1.0)
     conv = turn.conversation
     store.create(conv)
     store.save_text(turn.reply_id, content="half an", reasoning="")
@@ -103,7 +103,7 @@ def test_a_save_writes_only_what_differs(store: ConversationStore) -> None:
 
 
 def test_an_older_version_on_show_is_remembered_and_forgotten(store: ConversationStore) -> None:
-    person = Person()
+    person = ConversationWriter()
     first = person.send("one", "1")
     newest = person.regenerate(first.reply_id, "1b")
     store.create(person.conv)
@@ -118,7 +118,7 @@ def test_an_older_version_on_show_is_remembered_and_forgotten(store: Conversatio
 
 
 def test_streamed_text_is_saved_until_the_reply_ends(store: ConversationStore) -> None:
-    person = Person()
+    person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=GENERATION)
     store.create(turn.conversation)
 
@@ -135,7 +135,7 @@ def test_streamed_text_is_saved_until_the_reply_ends(store: ConversationStore) -
 
 
 def test_the_model_may_be_named_after_the_turn_was_stored(store: ConversationStore) -> None:
-    person = Person()
+    person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
     store.create(turn.conversation)
 
@@ -146,7 +146,7 @@ def test_the_model_may_be_named_after_the_turn_was_stored(store: ConversationSto
 
 
 def test_the_list_is_newest_first_without_deleted_ones(store: ConversationStore) -> None:
-    people = [Person(name) for name in "ABC"]
+    people = [ConversationWriter(name) for name in "ABC"]
     for now, person in enumerate(people):
         store.create(replace(person.conv, updated_at=float(now), title=f"Chat {now}"))
 
@@ -182,7 +182,7 @@ def test_what_was_deleted_is_removed_after_thirty_days(
 def test_a_deleted_message_is_removed_after_thirty_days_with_all_below_it(
     store: ConversationStore, database: Database
 ) -> None:
-    person = Person()
+    person = ConversationWriter()
     first, second = person.send("one", "1"), person.send("two", "2")
     person.regenerate(first.reply_id, "1b")
     person.conv = show_version(person.conv, first.reply_id)
@@ -203,7 +203,7 @@ def test_a_deleted_message_is_removed_after_thirty_days_with_all_below_it(
 
 
 def test_replies_that_a_crash_cut_off_are_stopped_with_their_text(path: Path) -> None:
-    person = Person()
+    person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
     conv_id = turn.conversation.conversation_id
     with closing(open_store(path, now=0.0).store) as store:
@@ -217,7 +217,7 @@ def test_replies_that_a_crash_cut_off_are_stopped_with_their_text(path: Path) ->
 
 
 def test_opening_removes_what_was_deleted_long_ago(path: Path) -> None:
-    person = Person()
+    person = ConversationWriter()
     with closing(open_store(path, now=0.0).store) as store:
         store.create(person.conv)
         store.delete(person.conv.conversation_id, now=0.0)
@@ -247,7 +247,7 @@ def test_a_damaged_database_is_said_and_an_empty_one_used(
 def test_after_a_full_disk_the_next_save_misses_nothing(
     store: ConversationStore, database: Database
 ) -> None:
-    person = Person()
+    person = ConversationWriter()
     person.send("one")
     saved = person.conv
     store.create(saved)
@@ -268,7 +268,7 @@ def test_after_a_full_disk_the_next_save_misses_nothing(
 def test_a_locked_database_fails_the_save_alone(
     path: Path, store: ConversationStore, database: Database
 ) -> None:
-    person = Person()
+    person = ConversationWriter()
     with closing(open_database(path).database) as other:
         other.run("BEGIN IMMEDIATE")
         with pytest.raises(DatabaseLockedError):
@@ -298,7 +298,7 @@ def test_what_stands_beside_the_messages_never_hides_them(
 
 
 def test_a_figure_that_is_no_number_loses_only_the_figures(store: ConversationStore) -> None:
-    person = Person()
+    person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=GENERATION)
     event = finished("1")
     broken = replace(event, usage=replace(event.usage, decode_tok_s=float("nan")))
@@ -312,7 +312,7 @@ def test_a_figure_that_is_no_number_loses_only_the_figures(store: ConversationSt
 
 
 def test_names_that_are_no_text_are_stored(store: ConversationStore) -> None:
-    person = Person()
+    person = ConversationWriter()
     generation = replace(GENERATION, model_path="/models/\udcff")
     turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=generation)
     store.create(turn.conversation)
@@ -323,7 +323,7 @@ def test_names_that_are_no_text_are_stored(store: ConversationStore) -> None:
 def test_reasons_that_cannot_be_read_are_left_out(
     store: ConversationStore, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    person = Person()
+    person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=GENERATION)
     conv = finish_reply(turn.conversation, turn.reply_id, finished("1"))
     store.create(conv)

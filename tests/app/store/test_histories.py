@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import (
@@ -53,15 +53,15 @@ PROBLEM = Problem(title="No memory.", cause="", advice="")
 
 
 @dataclass
-class _Message:
+class _ModelMessage:
     """A message of the model: it knows its answers and versions by itself."""
 
     node_id: NodeId
     role: str
     text: str
-    above: _Message | None
+    above: _ModelMessage | None
     is_sent: bool = True
-    below: list[_Message] = field(default_factory=list["_Message"])
+    below: list[_ModelMessage] = field(default_factory=list["_ModelMessage"])
     shown: int = 0  # which of those below is on show
 
 
@@ -69,28 +69,28 @@ class _Message:
 class _Model:
     """Every fork remembers which of its versions is shown; nothing else."""
 
-    root: _Message = field(
-        default_factory=lambda: _Message(NodeId(""), role="assistant", text="", above=None)
+    root: _ModelMessage = field(
+        default_factory=lambda: _ModelMessage(NodeId(""), role="assistant", text="", above=None)
     )
 
-    def path(self) -> list[_Message]:
-        path: list[_Message] = []
+    def path(self) -> list[_ModelMessage]:
+        path: list[_ModelMessage] = []
         at = self.root
         while at.below:
             at = at.below[at.shown]
             path.append(at)
         return path
 
-    def add(self, above: _Message, node_id: NodeId, role: str, text: str) -> _Message:
+    def add(self, above: _ModelMessage, node_id: NodeId, role: str, text: str) -> _ModelMessage:
         while role == "user" and "\n" in text and not text.split("\n", 1)[0].strip():
             text = text.split("\n", 1)[1]
-        message = _Message(node_id, role=role, text=text, above=above)
+        message = _ModelMessage(node_id, role=role, text=text, above=above)
         above.below.append(message)
         above.shown = len(above.below) - 1
         return message
 
-    def everything(self, role: str) -> list[_Message]:
-        found: list[_Message] = []
+    def everything(self, role: str) -> list[_ModelMessage]:
+        found: list[_ModelMessage] = []
         waiting = list(self.root.below)
         while waiting:
             at = waiting.pop(0)
@@ -98,10 +98,10 @@ class _Model:
             found += [at] if at.role == role else []
         return found
 
-    def sent(self, user: _Message) -> list[str]:
+    def sent(self, user: _ModelMessage) -> list[str]:
         """What the model should get: user texts between two answers become one message."""
-        branch: list[_Message] = []
-        at: _Message | None = user
+        branch: list[_ModelMessage] = []
+        at: _ModelMessage | None = user
         while at is not None and at is not self.root:
             branch.insert(0, at)
             at = at.above
@@ -117,12 +117,14 @@ class _Model:
 
 
 class Histories(RuleBasedStateMachine):
+    num_reopened: ClassVar[int] = 0
+
     def __init__(self) -> None:
         super().__init__()
         self._folder = tempfile.TemporaryDirectory()
         self._store = self._open()
         self._model = _Model()
-        self._deleted: list[_Message] = []
+        self._deleted: list[_ModelMessage] = []
         self._count = 0
         self._conv: Conversation = new_conversation(ConversationId("A"), now=0.0)
 
@@ -221,6 +223,7 @@ class Histories(RuleBasedStateMachine):
         loaded = self._store.load(self._conv.conversation_id)
         assert loaded == self._conv
         assert list(loaded.nodes) == list(self._conv.nodes)
+        Histories.num_reopened += 1
         self._conv = loaded
 
     @invariant()
@@ -251,7 +254,7 @@ class Histories(RuleBasedStateMachine):
         self._store.save(conv, since=self._conv)
         self._conv = conv
 
-    def _finish(self, turn: Turn, user: _Message, answer: str, end: str) -> None:
+    def _finish(self, turn: Turn, user: _ModelMessage, answer: str, end: str) -> None:
         sent = [f"{message.role} {message.content}" for message in turn.messages]
         system = self._conv.system_prompt
         expected = [f"system {system}"] if system.strip() else []
@@ -276,3 +279,4 @@ def test_histories() -> None:
     run_state_machine_as_test(
         Histories, settings=settings(max_examples=25, stateful_step_count=25, deadline=None)
     )
+    assert Histories.num_reopened > 0

@@ -59,7 +59,9 @@ def test_folders_do_not_share_a_lock(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
 
     with InstanceLock(tmp_path), InstanceLock(tmp_path / "other"):
-        pass
+        for held in (tmp_path, tmp_path / "other"):
+            with pytest.raises(AlreadyRunningError):
+                InstanceLock(held).acquire()
 
 
 def test_a_missing_folder_gets_a_sentence(tmp_path: Path) -> None:

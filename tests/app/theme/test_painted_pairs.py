@@ -18,7 +18,8 @@ from app.widgets.main_window import MainWindow
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import Target
 from tests.fakes.paint_recorder import PaintRecorder, telling_colors
-from tests.screenshots.make import SCENES, Stage, staged
+from tests.fakes.stage import Stage
+from tests.screenshots.make import SCENES, staged
 
 pytestmark = [
     pytest.mark.slow,
@@ -39,7 +40,7 @@ def recorder(qapp: QApplication) -> Iterator[PaintRecorder]:
         for name in ("LIGHT", "LIGHT_SHARP"):
             patched.setattr(palette, name, colors)
         for name, scene in SCENES.items():
-            with staged(qapp, scene, Appearance.LIGHT, scene.sizes[0]) as stage:
+            with staged(scene, Appearance.LIGHT, scene.sizes[0]) as stage:
                 look(recorder, stage, name)
         yield recorder
 

@@ -43,6 +43,9 @@ def test_appearance_switches_without_a_restart(theme: Theme, qtbot: QtBot) -> No
 def test_changed_is_emitted_only_if_the_colours_change(theme: Theme, qtbot: QtBot) -> None:
     with qtbot.assertNotEmitted(theme.changed):
         theme.set_appearance(Appearance.LIGHT)
+    with qtbot.waitSignal(theme.changed):
+        theme.set_appearance(Appearance.DARK)
+    assert theme.is_dark
 
 
 def test_system_follows_the_system(theme: Theme, qapp: QApplication) -> None:

@@ -83,6 +83,9 @@ def test_the_same_conversations_keep_the_selection(qtbot: QtBot) -> None:
     model.set_rows(make_rows([summary("a")], lambda _one: "", frozenset(), NOON))
     with qtbot.assertNotEmitted(model.modelReset):
         model.set_rows(make_rows([summary("a")], lambda _one: "…", frozenset(), NOON))
+    row = model.row_at(model.index(1))
+    assert isinstance(row, ConversationRow)
+    assert row.activity == "…"
 
 
 def test_rows_that_stay_are_moved() -> None:

@@ -16,7 +16,8 @@ from app.viewmodels.models import (
     waiting_phase,
 )
 from app.viewmodels.state_line import Importing, Loading, Preparing
-from engine.catalog.card import STARTER_NOTE, ModelSource
+from app.words.models import DEMO_NOTE
+from engine.catalog.card import ModelSource
 from engine.errors import ModelFolderError
 from tests.fakes.rig import DEMO, card
 
@@ -35,7 +36,7 @@ def test_rows_say_what_is_loaded_and_what_is_broken() -> None:
     rows = picker_rows((BROKEN, DEMO, card()), READY)
     assert [row.name for row in rows] == ["SmolLM2-135M-Instruct", "Tiny-9B-4bit", "Broken-7B"]
     demo, tiny, broken = rows
-    assert demo.sentence == STARTER_NOTE
+    assert demo.sentence == DEMO_NOTE
     assert (tiny.state, tiny.fraction, tiny.source) == ("Loaded", None, "HF cache")
     assert broken.sentence == "This model can’t be loaded. model.safetensors is missing."
     assert not broken.usable

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.viewmodels.notes import model_note, reading_note
-from engine.catalog.card import STARTER_NOTE
+from app.words.models import DEMO_NOTE
 from engine.errors import DiskError, ModelFolderError
 from tests.app.viewmodels.test_items import EMPTY, finished, send
 from tests.fakes.fake_engine import FACTS
@@ -18,7 +18,7 @@ def test_a_good_model_needs_no_words() -> None:
 
 def test_the_demo_model_is_called_what_it_is() -> None:
     ready = ModelStatus(phase=ModelPhase.READY, path=str(DEMO.path))
-    assert model_note(ready, (card(), DEMO)) == f"{STARTER_NOTE}."
+    assert model_note(ready, (card(), DEMO)) == f"{DEMO_NOTE}."
 
 
 def test_without_a_model_the_way_to_one() -> None:

@@ -114,7 +114,7 @@ def crashed(stage: Stage) -> None:
     """With its details open."""
     stage.chat("Hello", "Hi")
     notice = stage.pane.app_notice
-    notice.say_crash(Path(__file__))
+    notice.show_crash(Path(__file__))
     notice.details_button.click()
     stage.settle()
 

@@ -68,9 +68,9 @@ def test_sentences_are_told_with_pauses(stage: Stage) -> None:
     stage.send("Hello")
     for part in ("It ", "is. Half ", "of this. ", "And a third. Then"):
         stage.engine.write(part)
-        stage.qtbot.wait(1)
+        stage.wait(1)
     assert texts == ["Answering…", "It is."]
-    stage.qtbot.waitUntil(lambda: len(texts) > 2)
+    stage.wait_until(lambda: len(texts) > 2)
     assert texts[2:] == ["Half of this. And a third."]
     stage.answer(" no more")
     assert texts[3:] == ["Then no more\nAnswer finished, 11 tokens"]

@@ -117,7 +117,7 @@ def test_what_the_pointer_rests_on_is_read_before_it_is_clicked(stage: Stage) ->
     rect = stage.list.visualRect(stage.list.model().index(KEPT + 2, 0))
     for point in (rect.center(), rect.center() + QPoint(1, 0)):
         QTest.mouseMove(stage.list.viewport(), point)
-    stage.qtbot.waitUntil(lambda: oldest in stage.rig.desk)
+    stage.wait_until(lambda: oldest in stage.rig.desk)
     assert stage.pane.question.isVisible(), "the new chat is still on show"
 
 

@@ -50,11 +50,11 @@ def test_the_composer_stands_at_two_fifths(
     resized(stage, size)
     title = stage.pane.question.title
     # The models are looked for on a thread of their own.
-    stage.qtbot.waitUntil(lambda: middle(stage) == pytest.approx(0.4, abs=0.003))
+    stage.wait_until(lambda: middle(stage) == pytest.approx(0.4, abs=0.003))
     assert title.width() >= title.fontMetrics().horizontalAdvance(title.text())
     assert title.height() < 2 * title.fontMetrics().height(), "one line"
     stage.edit.setPlainText("one\ntwo\nthree")
-    stage.qtbot.waitUntil(lambda: middle(stage) == pytest.approx(0.4, abs=0.003))
+    stage.wait_until(lambda: middle(stage) == pytest.approx(0.4, abs=0.003))
 
 
 def test_it_moves_down_with_the_first_message_and_back_in_a_new_chat(stage: Stage) -> None:

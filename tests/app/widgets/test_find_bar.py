@@ -87,5 +87,5 @@ def test_what_changes_by_itself_is_shown_and_not_announced(stage: Stage) -> None
     QTest.keyClicks(bar.field, "fox")
     bar.announcer.said.connect(said.append)
     stage.engine.write("No fox. ")
-    stage.qtbot.waitUntil(lambda: bar.count.text() == "1 of 2")
+    stage.wait_until(lambda: bar.count.text() == "1 of 2")
     assert said == []

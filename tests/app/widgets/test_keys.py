@@ -11,7 +11,6 @@ import pytest
 from PySide6.QtGui import QGuiApplication, QInputMethodEvent, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QMessageBox, QPlainTextEdit, QWidget
-from pytestqt.qtbot import QtBot
 
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.commands import COMMANDS, CommandId, MenuCommand, key_sequences
@@ -29,7 +28,7 @@ Field = QLineEdit | QPlainTextEdit
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class KeyCase:
     """Where a key has an effect, and that it has had it."""
 
     set_up: Callable[[Stage], object]
@@ -142,49 +141,52 @@ def shows_sheet(stage: Stage) -> bool:
 
 
 CASES = {
-    CommandId.NEW_CHAT: Case(talked, lambda stage: stage.pane.question.isVisible()),
-    CommandId.CLOSE: Case(nothing, lambda stage: not stage.window.isVisible()),
-    CommandId.SETTINGS: Case(nothing, shows_settings),
-    CommandId.QUIT: Case(answering, asks),
-    CommandId.UNDO: Case(typed, lambda stage: stage.composer.text == ""),
-    CommandId.REDO: Case(undone, lambda stage: stage.composer.text == "words"),
-    CommandId.CUT: Case(marked, lambda stage: (stage.composer.text, clipboard()) == ("", "words")),
-    CommandId.COPY: Case(selected, lambda _stage: "A fox?" in clipboard()),
-    CommandId.PASTE: Case(copied, lambda stage: stage.composer.text == "pasted"),
-    CommandId.SELECT_ALL: Case(typed, lambda stage: stage.edit.textCursor().hasSelection()),
-    CommandId.FIND: Case(talked, lambda stage: stage.pane.find_bar.field.hasFocus()),
-    CommandId.FIND_NEXT: Case(looked_for, lambda stage: found(stage) == "2 of 3"),
-    CommandId.FIND_PREVIOUS: Case(looked_for, lambda stage: found(stage) == "3 of 3"),
-    CommandId.SIDEBAR: Case(nothing, lambda stage: not stage.window.sidebar.isVisible()),
-    CommandId.INSPECTOR: Case(nothing, lambda stage: stage.window.inspector.isVisible()),
-    CommandId.ZOOM_IN: Case(nothing, lambda stage: zoom(stage) > 100),
-    CommandId.ZOOM_OUT: Case(nothing, lambda stage: zoom(stage) < 100),
-    CommandId.ZOOM_RESET: Case(zoomed, lambda stage: zoom(stage) == 100),
-    CommandId.FULL_SCREEN: Case(nothing, lambda stage: stage.window.isFullScreen()),
-    CommandId.STOP: Case(answering, lambda stage: stage.items[-1].status is ItemStatus.STOPPED),
-    CommandId.REGENERATE: Case(talked, lambda stage: stage.items[-1].version.count == 2),
-    CommandId.CONTINUE: Case(stopped, lambda stage: stage.items[-1].status is ItemStatus.STREAMING),
-    CommandId.COPY_LAST: Case(talked, lambda _stage: clipboard() == "No fox, no FOX."),
-    CommandId.PREVIOUS_VERSION: Case(answered_twice, lambda stage: stage.texts[-1] == "one"),
-    CommandId.NEXT_VERSION: Case(first_version, lambda stage: stage.texts[-1] == "two"),
-    CommandId.RENAME: Case(talked, lambda stage: stage.window.toolbar.title_field.hasFocus()),
-    CommandId.DELETE: Case(in_list, lambda stage: stage.rows == []),
-    CommandId.CHOOSE_MODEL: Case(nothing, lambda stage: stage.window.picker.isVisible()),
-    CommandId.MINIMISE: Case(nothing, lambda stage: stage.window.isMinimized()),
-    CommandId.SHORTCUTS: Case(nothing, shows_sheet),
+    CommandId.NEW_CHAT: KeyCase(talked, lambda stage: stage.pane.question.isVisible()),
+    CommandId.CLOSE: KeyCase(nothing, lambda stage: not stage.window.isVisible()),
+    CommandId.SETTINGS: KeyCase(nothing, shows_settings),
+    CommandId.QUIT: KeyCase(answering, asks),
+    CommandId.UNDO: KeyCase(typed, lambda stage: stage.composer.text == ""),
+    CommandId.REDO: KeyCase(undone, lambda stage: stage.composer.text == "words"),
+    CommandId.CUT: KeyCase(
+        marked, lambda stage: (stage.composer.text, clipboard()) == ("", "words")
+    ),
+    CommandId.COPY: KeyCase(selected, lambda _stage: "A fox?" in clipboard()),
+    CommandId.PASTE: KeyCase(copied, lambda stage: stage.composer.text == "pasted"),
+    CommandId.SELECT_ALL: KeyCase(typed, lambda stage: stage.edit.textCursor().hasSelection()),
+    CommandId.FIND: KeyCase(talked, lambda stage: stage.pane.find_bar.field.hasFocus()),
+    CommandId.FIND_NEXT: KeyCase(looked_for, lambda stage: found(stage) == "2 of 3"),
+    CommandId.FIND_PREVIOUS: KeyCase(looked_for, lambda stage: found(stage) == "3 of 3"),
+    CommandId.SIDEBAR: KeyCase(nothing, lambda stage: not stage.window.sidebar.isVisible()),
+    CommandId.INSPECTOR: KeyCase(nothing, lambda stage: stage.window.inspector.isVisible()),
+    CommandId.ZOOM_IN: KeyCase(nothing, lambda stage: zoom(stage) > 100),
+    CommandId.ZOOM_OUT: KeyCase(nothing, lambda stage: zoom(stage) < 100),
+    CommandId.ZOOM_RESET: KeyCase(zoomed, lambda stage: zoom(stage) == 100),
+    CommandId.FULL_SCREEN: KeyCase(nothing, lambda stage: stage.window.isFullScreen()),
+    CommandId.STOP: KeyCase(answering, lambda stage: stage.items[-1].status is ItemStatus.STOPPED),
+    CommandId.REGENERATE: KeyCase(talked, lambda stage: stage.items[-1].version.count == 2),
+    CommandId.CONTINUE: KeyCase(
+        stopped, lambda stage: stage.items[-1].status is ItemStatus.STREAMING
+    ),
+    CommandId.COPY_LAST: KeyCase(talked, lambda _stage: clipboard() == "No fox, no FOX."),
+    CommandId.PREVIOUS_VERSION: KeyCase(answered_twice, lambda stage: stage.texts[-1] == "one"),
+    CommandId.NEXT_VERSION: KeyCase(first_version, lambda stage: stage.texts[-1] == "two"),
+    CommandId.RENAME: KeyCase(talked, lambda stage: stage.window.toolbar.title_field.hasFocus()),
+    CommandId.DELETE: KeyCase(in_list, lambda stage: stage.rows == []),
+    CommandId.CHOOSE_MODEL: KeyCase(nothing, lambda stage: stage.window.picker.isVisible()),
+    CommandId.MINIMISE: KeyCase(nothing, lambda stage: stage.window.isMinimized()),
+    CommandId.SHORTCUTS: KeyCase(nothing, shows_sheet),
 }
 
 
 @pytest.mark.parametrize("command", KEYED, ids=lambda command: command.id)
-def test_each_key_does_what_its_command_says(
-    command: MenuCommand, tmp_path: Path, qtbot: QtBot
-) -> None:
+@pytest.mark.usefixtures("qapp")
+def test_each_key_does_what_its_command_says(command: MenuCommand, tmp_path: Path) -> None:
     case = CASES[command.id]
     for number, keys in enumerate(key_sequences(command)):
         QGuiApplication.clipboard().clear()
         folder = tmp_path / str(number)
         folder.mkdir()
-        with closing(Stage(folder, qtbot)) as stage:
+        with closing(Stage(folder)) as stage:
             case.set_up(stage)
             assert not case.effect(stage), "it would prove nothing"
             press(stage, keys)
@@ -213,7 +215,7 @@ def find_field(stage: Stage) -> Field:
 
 def message(stage: Stage) -> Field:
     stage.run(CommandId.EDIT_LAST)
-    stage.qtbot.waitUntil(lambda: stage.pane.view.findChild(MessageEditor) is not None)
+    stage.wait_until(lambda: stage.pane.view.findChild(MessageEditor) is not None)
     editor = stage.pane.view.findChild(MessageEditor)
     assert isinstance(editor, MessageEditor)
     return typed_into(editor)

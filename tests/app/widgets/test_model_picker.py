@@ -9,7 +9,7 @@ from app.settings import Settings
 from app.theme.tokens import Size
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
-from engine.catalog.card import STARTER_NOTE
+from app.words.models import DEMO_NOTE
 from engine.errors import ModelFolderError
 from engine.events import LoadModel
 from tests.app.conftest import MakeStage
@@ -110,14 +110,14 @@ def test_a_model_that_fails_to_load_says_why(make_stage: MakeStage) -> None:
 def test_the_demo_model_is_called_what_it_is(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=(BROKEN,), starter=DEMO))
     assert loads(stage) == [str(DEMO.path)]
-    stage.qtbot.waitUntil(lambda: stage.pane.model_note.sentence.text() == f"{STARTER_NOTE}.")
+    stage.wait_until(lambda: stage.pane.model_note.sentence.text() == f"{DEMO_NOTE}.")
     stage.run(CommandId.CHOOSE_MODEL)
     suggestion = stage.window.picker.suggestion
     assert suggestion.isVisible()
     QTest.mouseClick(suggestion.copy_button, Qt.MouseButton.LeftButton)
     assert QApplication.clipboard().text() == "hf download mlx-community/Qwen3.5-4B-4bit"
     stage.window.picker.hide()
-    stage.qtbot.waitUntil(lambda: suggestion.copy_button.text() == "Copy")
+    stage.wait_until(lambda: suggestion.copy_button.text() == "Copy")
 
 
 def test_better_models_need_no_suggestion(stage: Stage) -> None:
@@ -141,13 +141,13 @@ def test_a_model_that_appears_later_is_found_and_loaded(make_stage: MakeStage) -
     stage = make_stage(catalog=catalog)
     catalog.cards = (card(),)
     stage.rig.models.refresh()
-    stage.qtbot.waitUntil(lambda: stage.rig.models.status.phase is ModelPhase.READY)
+    stage.wait_until(lambda: stage.rig.models.status.phase is ModelPhase.READY)
     assert loads(stage) == ["/models/Tiny-9B-4bit"]
 
 
 def test_an_added_folder_is_remembered_and_searched(stage: Stage) -> None:
     stage.rig.models.add_folder(card().path.parent)
-    stage.qtbot.waitUntil(lambda: stage.rig.catalog.folders == ("/models",))
+    stage.wait_until(lambda: stage.rig.catalog.folders == ("/models",))
     assert stage.rig.core.preferences.value.model_folders == ("/models",)
     assert loads(stage) == ["/models/Tiny-9B-4bit"]
 

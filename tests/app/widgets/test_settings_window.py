@@ -127,7 +127,7 @@ def test_folders_can_be_taken_out_again(make_stage: MakeStage) -> None:
     QTest.mouseClick(named(page, f"Remove {folder}"), LEFT)
     stage.settle()
     assert stage.rig.core.preferences.value.model_folders == ()
-    stage.qtbot.waitUntil(lambda: stage.rig.catalog.folders == ())
+    stage.wait_until(lambda: stage.rig.catalog.folders == ())
 
 
 def place(widget: QWidget) -> tuple[int, int]:
@@ -155,7 +155,7 @@ def test_tab_goes_from_the_top_down(stage: Stage, tab: Icon) -> None:
     for name in ("One", "Two"):
         stage.rig.core.presets.save_preset(Preset(name=name))
         stage.rig.models.add_folder(stage.rig.settings_path.parent / name)
-    stage.qtbot.wait(1)
+    stage.wait(1)
     stops = tabbed(window.tabs[tab])
     assert len(stops) >= 4
     assert stops == sorted(stops, key=place)
@@ -167,7 +167,7 @@ def test_controls_begin_at_one_line_on_every_page(stage: Stage) -> None:
     left: set[int] = set()
     for tab in window.tabs.values():
         QTest.mouseClick(tab, LEFT)
-        stage.qtbot.wait(1)
+        stage.wait(1)
         pages = (window.appearance, window.chat, window.models)
         left |= {
             one.mapTo(window, QPoint(0, 0)).x()

@@ -7,13 +7,16 @@ from hypothesis import given, strategies as st
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
 
 from app.theme.palette import Theme
 from app.viewmodels.blocks import TextMark, TextSpan
+from app.viewmodels.lexers import LexerShelf
 from app.widgets.transcript.messages.body import MAX_ROW_TEXT, split_spans
 from app.widgets.transcript.rows.code_lines import CodeLines
 from app.widgets.transcript.rows.row import MAX_LAYOUTS
 from app.widgets.transcript.stack import KEPT
+from app.widgets.transcript.view import TranscriptView
 from tests.fakes.transcript_samples import GUIDE, answer, conversation, question, restored
 from tests.fakes.transcript_stage import HEIGHT, LEFT, TranscriptStage
 
@@ -129,8 +132,22 @@ def test_any_width_is_fine(transcript: TranscriptStage, width: int) -> None:
     assert transcript.top == transcript.end
 
 
-def test_a_view_ends_with_its_worker(transcript: TranscriptStage, theme: Theme) -> None:
-    transcript.show([answer(0, GUIDE)])  # loads languages; the leak detector does the rest
+def test_view_deleted_closes_its_lexers(
+    qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[LexerShelf] = []
+    close = LexerShelf.close
+
+    def noted(shelf: LexerShelf) -> None:
+        closed.append(shelf)
+        close(shelf)
+
+    monkeypatch.setattr(LexerShelf, "close", noted)
+    view = TranscriptView(theme)
+    view.show_conversation([answer(0, GUIDE)])  # loads languages, on a thread
+    view.deleteLater()
+    qtbot.waitUntil(lambda: len(closed) > 0)
+    assert len(closed) == 1
 
 
 @given(st.text(alphabet="ab\n", max_size=80), st.integers(1, 7))

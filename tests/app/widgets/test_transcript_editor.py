@@ -169,6 +169,7 @@ def test_the_editor_scrolls_with_its_message(transcript: TranscriptStage) -> Non
 def test_the_editor_goes_when_editing_ends(editing: TranscriptStage) -> None:
     editing.view.update_item(question(0, TEXT))
     editing.qtbot.waitUntil(lambda: editing.view.findChild(MessageEditor) is None)
+    assert editing.view.text_of("u0") == TEXT
 
 
 def test_typed_text_survives_updates_of_the_item(editing: TranscriptStage) -> None:

@@ -76,6 +76,7 @@ def test_marks_move_with_the_heights(transcript: TranscriptStage) -> None:
     transcript.view.resize(400, 300)
     transcript.settle()
     transcript.qtbot.waitUntil(lambda: bar.marks != settled)
+    assert len(estimated.ys) == len(settled.ys) == len(bar.marks.ys)
 
 
 def test_nothing_is_laid_out_for_marks(transcript: TranscriptStage) -> None:

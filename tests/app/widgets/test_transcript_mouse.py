@@ -100,6 +100,7 @@ def test_a_press_that_is_released_elsewhere_is_no_click(transcript: TranscriptSt
     with transcript.qtbot.assertNotEmitted(transcript.view.requested):
         QTest.mousePress(viewport, LEFT, pos=transcript.find(RowAction.REGENERATE))
         QTest.mouseRelease(viewport, LEFT, pos=QPoint(5, 5))
+    assert transcript.asked == []
 
 
 @pytest.mark.parametrize(

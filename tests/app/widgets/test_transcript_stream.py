@@ -128,6 +128,7 @@ def test_begin_adds_the_answer(transcript: TranscriptStage) -> None:
     transcript.view.begin_answer(STREAMING)
     transcript.view.append_delta("a0", Channel.ANSWER, "text")
     transcript.qtbot.waitUntil(lambda: transcript.view.text_of("a0") == "text", timeout=1000)
+    assert transcript.view.statistics().num_messages == 2
 
 
 def test_the_caret_is_there_only_while_text_is_to_come(transcript: TranscriptStage) -> None:

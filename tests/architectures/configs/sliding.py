@@ -130,4 +130,3 @@ CONFIGS: dict[str, Config] = {
         "moe_layers_enum": "1",
     },
 }
-GEMMA4 = _GEMMA4

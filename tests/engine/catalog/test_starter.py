@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from engine.catalog.card import STARTER_NAME, ModelSource
+from engine.catalog.inspect import read_card
 from engine.catalog.scan import default_roots, scan
 from engine.catalog.starter import (
     ensure_starter,
     find_starter,
     find_starter_file,
-    is_starter_folder,
     starter_folder,
 )
 from engine.errors import ModelFolderError
@@ -94,6 +94,11 @@ def test_a_damaged_one_of_the_app_is_never_written_to(package: Path, tmp_path: P
     assert sorted(bundled.parent.rglob("*")) == before
 
 
-def test_the_apps_folder_is_known_after_it_was_moved():
-    assert is_starter_folder(Path("/Volumes/Disk/R.app/models/SmolLM2-135M-Instruct"))
-    assert not is_starter_folder(Path("/models/Qwen3.5-9B-4bit"))
+def test_the_apps_folder_is_known_after_it_was_moved(tmp_path: Path):
+    folder = make_model(tmp_path / "SmolLM2-135M-Instruct")
+    card = read_card(folder, ModelSource.STARTER)
+
+    assert card.is_at(str(folder))
+    assert card.is_at("/Volumes/Disk/R.app/models/SmolLM2-135M-Instruct")
+    assert not card.is_at("/models/Qwen3.5-9B-4bit")
+    assert not read_card(folder, ModelSource.FOLDER).is_at("/models/SmolLM2-135M-Instruct")

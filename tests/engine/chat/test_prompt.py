@@ -13,7 +13,7 @@ from engine.chat.template import Thoughts
 from engine.errors import TemplateError
 from engine.sequences import common_prefix_len
 from engine.types import Message, ReplyTokens, Role
-from tests.fakes.texts import FunctionRenderer, chat_tokenizer, prompt_builder
+from tests.fakes.texts import FakeRenderer, chat_tokenizer, prompt_builder
 from tests.fakes.tiny_model import Template
 
 KEEPING, THINKING = prompt_builder(Template.KEEPING), prompt_builder(Template.THINKING)
@@ -122,7 +122,7 @@ def test_the_next_turn_is_known_to_where_the_persons_text_begins() -> None:
 
 def test_typed_letters_never_meet_a_templates_to_make_a_control_token() -> None:
     tokenizer = chat_tokenizer()
-    framing = FunctionRenderer(lambda messages, _: "".join(f"<{m.content}>" for m in messages))
+    framing = FakeRenderer(lambda messages, _: "".join(f"<{m.content}>" for m in messages))
     builder = PromptBuilder(tokenizer, framing)
     prompt = builder.build([user("|im_end|"), user("/think")], thinking=None, keep_thinking=False)
 
@@ -161,7 +161,7 @@ def test_templates_without_tools_expect_a_person() -> None:
             raise TemplateError("no tools")
         return "".join(f"<|im_start|>{m.content}" for m in messages)
 
-    builder = PromptBuilder(chat_tokenizer(), FunctionRenderer(without_tools))
+    builder = PromptBuilder(chat_tokenizer(), FakeRenderer(without_tools))
     call = reply(builder, builder.forced_ids("<|im_start|>look", "", in_reasoning=False))
     ahead = builder.build_read_ahead(
         [user("one"), call], thinking=None, keep_thinking=False, is_draft=False

@@ -69,7 +69,7 @@ def builder_of(qwen: Qwen) -> PromptBuilder:
 
 
 @dataclass(slots=True)
-class Chat:
+class TemplateChat:
     """A conversation with one template; thoughts are written where the model would think."""
 
     qwen: Qwen
@@ -135,7 +135,7 @@ def test_the_vocabularies_are_the_published_ones(qwen: Qwen, token_ids: tuple[in
 @pytest.mark.parametrize("thinking", MODES)
 @pytest.mark.parametrize("qwen", Qwen)
 def test_turns(qwen: Qwen, thinking: bool | None) -> None:
-    chat = Chat(qwen, thinking)
+    chat = TemplateChat(qwen, thinking)
     assert chat.builder.template.can_keep_thinking is (qwen is Qwen.QWEN3_6)
     before: tuple[Prompt, tuple[int, ...]] | None = None
     for question, thought, answer in zip(QUESTIONS, THOUGHTS, ANSWERS, strict=True):
@@ -152,7 +152,7 @@ def test_turns(qwen: Qwen, thinking: bool | None) -> None:
 @pytest.mark.parametrize("thinking", MODES)
 @pytest.mark.parametrize("qwen", KEEPING)
 def test_kept_thoughts_lose_nothing(qwen: Qwen, thinking: bool | None) -> None:
-    chat = Chat(qwen, thinking, keep=True)
+    chat = TemplateChat(qwen, thinking, keep=True)
     before: tuple[Prompt, tuple[int, ...]] | None = None
     for question, thought, answer in zip(QUESTIONS, THOUGHTS, ANSWERS, strict=True):
         prompt = chat.ask(question)
@@ -162,7 +162,7 @@ def test_kept_thoughts_lose_nothing(qwen: Qwen, thinking: bool | None) -> None:
 
 
 def test_what_the_template_trims_is_lost_and_nothing_before_it() -> None:
-    chat = Chat(Qwen.QWEN3_6, keep=True)
+    chat = TemplateChat(Qwen.QWEN3_6, keep=True)
     prompt = chat.ask(QUESTIONS[0])
     fed = chat.answer(prompt, ANSWERS[0], f"{THOUGHTS[0]}  ")
     later = chat.ask(QUESTIONS[1])
@@ -177,7 +177,7 @@ def test_what_the_template_trims_is_lost_and_nothing_before_it() -> None:
 @pytest.mark.parametrize("thinking", MODES)
 @pytest.mark.parametrize("qwen", Qwen)
 def test_tool_loops(qwen: Qwen, thinking: bool | None) -> None:
-    chat = Chat(qwen, thinking)
+    chat = TemplateChat(qwen, thinking)
     first = chat.ask("How cold is it in Oslo?")
     fed = chat.answer(first, TOOL_CALL, "I need the weather.")
     assert chat.messages[-1].content == TOOL_CALL
@@ -213,7 +213,7 @@ def test_tool_loops(qwen: Qwen, thinking: bool | None) -> None:
 @pytest.mark.parametrize("first_thinks", [True, False])
 @pytest.mark.parametrize("qwen", Qwen)
 def test_thinking_toggled_between_turns(qwen: Qwen, first_thinks: bool) -> None:
-    chat = Chat(qwen, first_thinks)
+    chat = TemplateChat(qwen, first_thinks)
     prompt = chat.ask(QUESTIONS[0])
     other = replace(chat, thinking=not first_thinks, messages=list(chat.messages)).prompt()
     fed = chat.answer(prompt, ANSWERS[0], THOUGHTS[0])
@@ -234,7 +234,7 @@ def test_thinking_toggled_between_turns(qwen: Qwen, first_thinks: bool) -> None:
 
 @pytest.mark.parametrize("qwen", Qwen)
 def test_another_system_prompt_changes_nothing_after_it(qwen: Qwen) -> None:
-    chat = Chat(qwen)
+    chat = TemplateChat(qwen)
     for question, thought, answer in zip(QUESTIONS, THOUGHTS, ANSWERS, strict=True):
         chat.answer(chat.ask(question), answer, thought)
     old = chat.ask("Go on.")
@@ -251,7 +251,7 @@ def test_another_system_prompt_changes_nothing_after_it(qwen: Qwen) -> None:
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("qwen", Qwen)
 def test_an_edited_reply_is_read_from_its_beginning(qwen: Qwen, keep: bool) -> None:
-    chat = Chat(qwen, keep=keep)
+    chat = TemplateChat(qwen, keep=keep)
     prompt = chat.ask(QUESTIONS[0])
     chat.answer(prompt, ANSWERS[0], THOUGHTS[0])
     old = chat.ask(QUESTIONS[1])
@@ -270,7 +270,7 @@ def test_an_edited_reply_is_read_from_its_beginning(qwen: Qwen, keep: bool) -> N
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("qwen", Qwen)
 def test_a_reply_stopped_inside_its_thought_leaves_no_open_thought(qwen: Qwen, keep: bool) -> None:
-    chat = Chat(qwen, True, keep=keep)
+    chat = TemplateChat(qwen, True, keep=keep)
     prompt = chat.ask(QUESTIONS[0])
     whole = chat.builder.forced_ids(ANSWERS[0], THOUGHTS[0], in_reasoning=prompt.in_reasoning)
     fed = chat.produce(prompt, whole[:STOPPED_AFTER])
@@ -288,7 +288,7 @@ def test_a_reply_stopped_inside_its_thought_leaves_no_open_thought(qwen: Qwen, k
 
 @pytest.mark.parametrize("qwen", Qwen)
 def test_what_is_known_ahead_is_what_comes(qwen: Qwen) -> None:
-    chat = Chat(qwen)
+    chat = TemplateChat(qwen)
     for question, thought, answer in zip(QUESTIONS, THOUGHTS, ANSWERS, strict=True):
         chat.answer(chat.ask(question), answer, thought)
     ahead = chat.builder.build_read_ahead(
@@ -309,7 +309,7 @@ DRAFT = "Première question : où est la gare ?\n\n- 12 km, это далеко?
 @pytest.mark.parametrize("typed_len", range(0, len(DRAFT) + 1, 7))
 @pytest.mark.parametrize("qwen", [Qwen.QWEN3, Qwen.QWEN3_5])
 def test_no_further_typing_changes_what_is_read_of_a_draft(qwen: Qwen, typed_len: int) -> None:
-    chat = Chat(qwen)
+    chat = TemplateChat(qwen)
     chat.answer(chat.ask(QUESTIONS[0]), ANSWERS[0], THOUGHTS[0])
     whole = chat.ask(DRAFT)
     chat.messages[-1] = Message(role=Role.USER, content=DRAFT[:typed_len])

@@ -7,7 +7,7 @@ import pytest
 from engine.chat.template import ChatTemplate, Thoughts, render_segments
 from engine.errors import TemplateError
 from engine.types import Message, Role
-from tests.fakes.texts import FunctionRenderer, StringRenderer
+from tests.fakes.texts import FakeRenderer, StringRenderer
 from tests.fakes.tiny_model import TEMPLATES, Template
 
 CHAT = [
@@ -33,7 +33,7 @@ def test_segments_join_to_the_rendering(name: Template) -> None:
 
 def test_a_template_that_rewrites_what_people_wrote_is_refused() -> None:
     changing = ChatTemplate(
-        FunctionRenderer(lambda messages, _: "".join(m.content.replace("x", "y") for m in messages))
+        FakeRenderer(lambda messages, _: "".join(m.content.replace("x", "y") for m in messages))
     )
 
     with pytest.raises(TemplateError, match="rewrites message 1"):
@@ -44,7 +44,7 @@ def test_a_template_that_rewrites_what_people_wrote_is_refused() -> None:
 
 def test_a_template_that_says_other_things_for_other_texts_is_refused() -> None:
     moody = ChatTemplate(
-        FunctionRenderer(
+        FakeRenderer(
             lambda messages, _: (
                 "".join(m.content for m in messages) + ("!" if "x" in messages[0].content else "")
             )
@@ -59,7 +59,7 @@ def test_a_template_that_says_other_things_for_other_texts_is_refused() -> None:
 
 def test_a_template_may_cut_a_reply() -> None:
     cutting = ChatTemplate(
-        FunctionRenderer(
+        FakeRenderer(
             lambda messages, _: "".join(f"[{m.content.split('</think>')[-1]}]" for m in messages)
         )
     )

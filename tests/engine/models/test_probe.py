@@ -55,7 +55,7 @@ class Sums:
         return sums + len(self.history)
 
 
-class _Shared:
+class _HiddenSum:
     total = 0.0
 
 
@@ -64,7 +64,7 @@ class HidingSums(Sums):
 
     def __init__(self) -> None:
         super().__init__()
-        self.hidden = _Shared()
+        self.hidden = _HiddenSum()
 
     @override
     def add(self, token_ids: mx.array) -> mx.array:

@@ -58,18 +58,18 @@ def test_rows_together_have_the_bits_of_rows_alone(adapter: ModelAdapter) -> Non
     for step in range(20):
         if step in (3, 11):
             # Somebody has joined or left: the others are put together anew.
-            release(group, len(together))
+            hand_back_all(group, len(together))
             group = MergedRows(together)
         token_ids = tokens(step, len(together))
         assert_same(group.forward(adapter, token_ids), RowByRow(apart).forward(adapter, token_ids))
-    release(group, len(together))
+    hand_back_all(group, len(together))
 
     assert_same(contents(together), contents(apart))
 
 
-def release(group: RowGroup, num_rows: int) -> None:
+def hand_back_all(group: RowGroup, num_rows: int) -> None:
     for row in range(num_rows):
-        group.release(row, undoing=False)
+        group.hand_back(row, undoing=False)
 
 
 @pytest.mark.parametrize("name", ["qwen3_5", "lfm2", "falcon_h1", "mamba2", "llama"])
@@ -84,11 +84,11 @@ def test_one_row_takes_its_newest_token_back(
         evaluate(group.forward(model.adapter, tokens(step, len(ours))))
         if step < 2:
             evaluate(other.forward(model.adapter, tokens(step, len(ours))))
-    group.release(1, undoing=True)
+    group.hand_back(1, undoing=True)
     evaluate(other.forward(model.adapter, tokens(2, len(ours))))
-    other.release(1, undoing=True)
+    other.hand_back(1, undoing=True)
     for row in (0, 2, 3):
-        group.release(row, undoing=False)
+        group.hand_back(row, undoing=False)
 
     assert model.can_undo
     assert_same(contents(ours), contents(wanted))
@@ -112,7 +112,7 @@ def test_a_pass_that_fails_feeds_nothing(
         patch.setattr(ModelAdapter, "run", failing)
         with pytest.raises(RuntimeError, match="the last layer"):
             group.forward(adapter, tokens(0, len(ours)))
-    release(group, len(ours))
+    hand_back_all(group, len(ours))
 
     assert_same(contents(ours), contents(wanted))
 

@@ -70,7 +70,7 @@ NO_THINKING = (900, 901, 903, 904)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PromptedRequest:
     """A request and its prompt."""
 
     request: Request
@@ -91,7 +91,7 @@ def ask(
     thinking: bool | None = None,
     keep_thinking: bool = False,
     stripped: Sequence[int] = (),
-) -> Asked:
+) -> PromptedRequest:
     """A request for an answer to parts; unless new says otherwise the last one is new."""
     token_ids: list[int] = []
     starts: list[int] = []
@@ -112,10 +112,10 @@ def ask(
         points=(),
         thoughtless=frozenset(stripped),
     )
-    return Asked(request=request, prompt=prompt)
+    return PromptedRequest(request=request, prompt=prompt)
 
 
-def feed(history: History, asked: Asked, reply: Said | None = None, *points: int) -> None:
+def feed(history: History, asked: PromptedRequest, reply: Said | None = None, *points: int) -> None:
     """Say that a prompt, and what was replied, were fed with points there and at its end."""
     shown, token_ids = asked.request, asked.prompt.token_ids
     if reply is not None:
@@ -124,7 +124,7 @@ def feed(history: History, asked: Asked, reply: Said | None = None, *points: int
     history.remember(shown, asked.prompt, token_ids, (*points, asked.num_tokens))
 
 
-def reasons(history: History, asked: Asked, found: PrefixHit) -> tuple[Reason, ...]:
+def reasons(history: History, asked: PromptedRequest, found: PrefixHit) -> tuple[Reason, ...]:
     known = history.recall(asked.request, asked.prompt)
     found_reasons = explain(asked.request, asked.prompt, found, known)
     num_fed = asked.num_tokens - found.restored
@@ -426,7 +426,7 @@ PARTS = [SYSTEM, OTHER_SYSTEM, ONE, EDITED, REPLY, STRIPPED, REWRITTEN, SECOND]
 
 
 @st.composite
-def askeds(draw: st.DrawFn) -> Asked:
+def askeds(draw: st.DrawFn) -> PromptedRequest:
     parts = draw(st.lists(st.sampled_from(PARTS), min_size=1, max_size=5))
     return ask(
         *parts,

@@ -118,7 +118,7 @@ def delete_chat(person: Person) -> bool:
 @kind("keep a chat ready")
 def keep_ready(person: Person) -> bool:
     before = person.conversation.keep_ready
-    if not person.run(CommandId.KEEP_READY):
+    if not person.try_to_run(CommandId.KEEP_READY):
         return False
     assert person.conversation.keep_ready is not before
     return True

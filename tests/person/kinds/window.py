@@ -56,7 +56,7 @@ def change_appearance(person: Person) -> bool:
 
 @kind("more or less contrast")
 def change_contrast(person: Person) -> bool:
-    return person.run(CommandId.CONTRAST)
+    return person.try_to_run(CommandId.CONTRAST)
 
 
 @kind("resize the window")

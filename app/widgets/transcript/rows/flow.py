@@ -31,10 +31,10 @@ from app.viewmodels.direction import has_right_to_left, is_right_to_left
 from app.viewmodels.highlight import LinePieces
 from app.widgets.transcript.rows.formula_shelf import Drawing
 from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.utf16 import Utf16Units
 
 _BOX_RADIUS = 4
 _BOX_PAD = 2
-_LAST_OF_PLANE = "\uffff"
 # What stands where a picture is painted: a space as wide as that and what has no width. No line ends there.
 _BLANK = "\u00a0"
 _NOTHING = "\u2060"
@@ -132,7 +132,7 @@ class TextFlow:
         shown = _with_blanks(text, insets)
         self.is_rtl = is_right_to_left(shown)  # and stands at the right
         self._is_bidi = has_right_to_left(shown)
-        self._units = _Units(shown)
+        self._units = Utf16Units(shown)
         self._boxes: list[QRectF] = []
         self._bands: list[_Band] = []
         self._layout = QTextLayout(shown, self._face.font)
@@ -383,24 +383,6 @@ def _with_blanks(text: str, insets: Sequence[Inset]) -> str:
 
 def _overlap(one: Range, other: Range) -> bool:
     return one.start < other.end and other.start < one.end
-
-
-class _Units:
-    """Positions in a Python string and in Qt's UTF-16, where emoji take two units."""
-
-    def __init__(self, text: str) -> None:
-        self._wide = (
-            []
-            if text.isascii()
-            else [at for at, character in enumerate(text) if character > _LAST_OF_PLANE]
-        )
-        self._wide_units = [at + number for number, at in enumerate(self._wide)]
-
-    def to_qt(self, position: int) -> int:
-        return position + bisect_left(self._wide, position)
-
-    def to_python(self, unit: int) -> int:
-        return unit - bisect_left(self._wide_units, unit)
 
 
 def _x(line: QTextLine, position: int) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.chat.check import Ids, prompt_fault
 from engine.chat.template import Thoughts
+from engine.checking.prompts import Ids, prompt_fault
 from engine.types import Message, Role
 from tests.fakes.texts import prompt_builder, reply_of, written_reply
 from tests.fakes.tiny_model import Template

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from app.local_models import LocalModels, OpenedModel
 from app.paths import Paths, make_paths
 from engine.catalog.card import ModelSource
 from engine.catalog.starter import starter_folder
 from engine.errors import GgufError, ModelFolderError
+from engine.local_models import LocalModels, OpenedModel
 from tests.fakes.gguf_writer import gguf_bytes, tiny_llama, tiny_metadata
 from tests.fakes.model_folder import make_model
 

@@ -1,6 +1,7 @@
 """The slow, obvious way to answer, and the comparison of a finished request with it.
 
-Used by `rejoinder bench script --check` and the tests: no cache, no snapshots, no chunks.
+`rejoinder bench script --check` and the tests use it. It has no cache, no snapshots, no chunks, and
+draws without the engine's token sources.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import mlx.core as mx
 
 from engine.cache.radix import TokenRun
 from engine.cache.trees import evaluate
-from engine.chat.check import prompt_fault
 from engine.chat.template import Thoughts
+from engine.checking.prompts import prompt_fault
+from engine.checking.replay import replay
 from engine.models.compare import relative_difference
 from engine.models.filters import PENALTY_WINDOW, make_filter
 from engine.models.loader import LoadedModel
-from engine.models.replay import replay
 from engine.sampling.draw import draw
 from engine.types import CheckResult, Message, SamplingParams
 
@@ -27,18 +28,13 @@ TOLERANCE = 1e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What a request fed, saw and drew: rows[i] are the logits (V,) before output token i.
+    """The tokens that a request fed and drew, and the logits that it drew them from."""
 
-    There is one row more than output ids where an end token was drawn after them. fed are the
-    tokens in its caches at the end, from token 0 on, restored ones included. The last num_begun
-    tokens of the prompt are those of a reply that went on.
-    """
-
-    fed: TokenRun
+    fed: TokenRun  # the tokens in its caches at the end, from token 0 on, restored ones included
     prompt_ids: tuple[int, ...]
-    num_begun: int
+    num_begun: int  # tokens at the prompt's end that are the earlier part of a continued reply
     output_ids: tuple[int, ...]
-    rows: tuple[mx.array, ...]
+    rows: tuple[mx.array, ...]  # (V,) before each output token, and before the end token if drawn
     sampling: SamplingParams
     is_forced: bool
     thinking: bool | None
@@ -46,7 +42,7 @@ class Record:
 
 
 def check(model: LoadedModel, record: Record, messages: Sequence[Message]) -> CheckResult:
-    """Hold a record to the messages that a person sees and to a naive run of the bare model."""
+    """Compare a record with the messages that the user sees and with a naive run of the bare model."""
     wrong_prompt = prompt_fault(
         model.prompts.template,
         model.prompts.tokenizer,
@@ -73,7 +69,7 @@ def check(model: LoadedModel, record: Record, messages: Sequence[Message]) -> Ch
 
 
 def failed_check(detail: str) -> CheckResult:
-    """The result where nothing could be compared."""
+    """Return the result of a check that could not compare."""
     return CheckResult(
         prompt_equal=False,
         equal=False,
@@ -85,7 +81,7 @@ def failed_check(detail: str) -> CheckResult:
 
 
 def _is_token_right(model: LoadedModel, record: Record, index: int, naive: mx.array) -> bool:
-    """Whether the token that was delivered is the one that the naive logits give."""
+    """Return whether the delivered token is the one drawn from the naive logits."""
     if record.is_forced:
         return True
     logits_filter = make_filter(record.sampling, model.vocab_size, model.spared_ids)
@@ -102,7 +98,7 @@ def _is_token_right(model: LoadedModel, record: Record, index: int, naive: mx.ar
 
 
 def naive_rows(model: LoadedModel, record: Record) -> list[mx.array]:
-    """Logits before every output token: a fresh cache, the prompt in one go, then token by token."""
+    """Return the logits before every output token: on new caches, the prompt at once, then token by token."""
     caches = model.adapter.new_caches()
     rows = [model.adapter.forward(record.prompt_ids, caches)]
     evaluate(rows)
@@ -113,7 +109,7 @@ def naive_rows(model: LoadedModel, record: Record) -> list[mx.array]:
 
 
 def _replay_difference(model: LoadedModel, record: Record) -> float:
-    """Against an empty engine that repeats the same passes; 0 if every bit is the same."""
+    """Return the difference from the same passes on empty caches; 0 if every bit is the same."""
     largest = 0.0
     first = len(record.prompt_ids)
     for num_tokens, cold in replay(model.adapter, model.adapter.new_caches(), record.fed):

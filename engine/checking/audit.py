@@ -1,4 +1,4 @@
-"""Idle work that doubts the cache: a stored point is computed anew and compared."""
+"""Idle work that checks the cache: computes a stored resume point anew and compares."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from engine.cache.layout import Leaves
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.radix import ancestry, path_run
 from engine.cache.trees import arrays_in
+from engine.checking.replay import replay
+from engine.cleanup import undo_on_error
 from engine.events import IdleKind
 from engine.models.adapter import ModelAdapter
 from engine.models.compare import relative_difference, rounding_in
-from engine.models.replay import replay
 
 log = logging.getLogger(__name__)
 
-# The same passes give the same bits on a CPU. A GPU may sum in another order now and then, which is
-# rounding, too; what a wrong state gives is far above.
+# The same passes give the same bits on a CPU. A GPU may sum in another order: the difference is rounding.
+# A wrong state differs far more.
 _MARGIN = 1e-3
-# Of packed integers (quantised K/V): the share that may differ, each by one such step.
+# The share of packed integers (quantised K/V) that rounding may change.
 _INTEGERS_MARGIN = 0.05
 
 
 class AuditJob:
-    """Repeats the passes of one stored point on empty caches, one pass a step.
+    """Repeats the passes that led to one resume point on empty caches, one pass a step.
 
-    Its caches lie in the head room that is left beside the budget.
+    The caches count against the head room, not against the cache's budget.
     """
 
     conversation_id = None
@@ -50,33 +51,30 @@ class AuditJob:
 
     @classmethod
     def start(cls, adapter: ModelAdapter, cache: PrefixCache, max_tokens: int) -> Self | None:
-        """A job for the point of at most max_tokens checked least recently, None if there is none."""
+        """Return a job for the least recently checked point of at most max_tokens, None if there is none."""
         audit = cache.start_audit(adapter.new_caches, max_tokens)
         return cls(adapter, cache, *audit) if audit is not None else None
 
     def step(self) -> bool:
-        """One pass. False once the point is compared."""
-        try:
+        """Repeat one pass. Return False once the point is compared."""
+        with undo_on_error(self.stop):
             passed = next(self._passes, None)
             if passed is not None:
                 self.done, self._logits = passed
                 return True
             wrong = _first_wrong(self._node, self._lease.hot.leaves, self._logits)
-        except BaseException:
-            self.stop()
-            raise
         if wrong is not None:
             log.error("stored state after token %d was wrong and is dropped", wrong.start)
         self._cache.end_audit(self._node, self._lease, wrong)
         return False
 
     def stop(self) -> None:
-        """Something else comes first; the point is looked at another time."""
+        """Stop the audit. The point is checked another time."""
         self._cache.abandon(self._lease)
 
 
 def _first_wrong(node: KvNode, fresh: Leaves, logits: mx.array | None) -> KvNode | None:
-    """Of the path to a point, the first node whose K/V or state is not what fresh caches hold there."""
+    """Return the first node on the path to a point whose K/V or state differs from fresh caches."""
     for ancestor in reversed(list(ancestry(node))):
         stored = ancestor.span.range(0, ancestor.span.num_tokens)
         if _differ(stored, kv.read_range(fresh.kv, ancestor.start, ancestor.end)):

@@ -10,9 +10,9 @@ import pytest
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.radix import ancestry
 from engine.cache.trees import map_arrays
+from engine.checking.audit import AuditJob
 from engine.events import IdleKind, IdleStopped, IdleWorking, SetIdleWork
 from engine.models.adapter import ModelAdapter
-from engine.runner.audit import AuditJob
 from engine.types import ConversationId, ReasonKind
 from tests.fakes.asking import ask, cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny

@@ -1,4 +1,4 @@
-"""The model folders of this machine as the window and the commands use them. Blocks; no Qt, no mlx."""
+"""Find, choose, open and import the models on this machine. Blocks; no mlx."""
 
 from __future__ import annotations
 
@@ -10,34 +10,52 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Final, Protocol
 
 import psutil
 
-from app.paths import Paths
-from app.words import models as words
 from engine.catalog import choose, scan
 from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.starter import ensure_starter, find_starter, starter_folder
 from engine.errors import ModelFolderError
 
-GGUF_SUFFIX = ".gguf"
+_GGUF_SUFFIX: Final = ".gguf"
+_WHAT_CAN_BE_OPENED: Final = "Open a folder that holds a model in MLX format, or a GGUF file."
+
+
+class ModelPaths(Protocol):
+    """The folders of this app in which models may lie."""
+
+    @property
+    def models_dir(self) -> Path:
+        """The folder for imported GGUF files."""
+        ...
+
+    @property
+    def cache_dir(self) -> Path:
+        """The folder for what can be made again, such as the starter model."""
+        ...
+
+    @property
+    def bundle(self) -> Path | None:
+        """The resources of a bundled app, which are never written to."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedModel:
-    """What a person opened: a model to answer with, and a folder to look in from now on, if it is a new one."""
+    """A model that a user opened, and the folder to search from now on if it is a new one."""
 
     path: Path
     folder: Path | None = None
 
 
 class LocalModels:
-    """Finds models in place, chooses one, makes the starter model, imports files."""
+    """The models of this machine, used where they lie."""
 
-    def __init__(self, paths: Paths) -> None:
+    def __init__(self, paths: ModelPaths) -> None:
         self._models_dir = paths.models_dir
         self._bundled_starter = paths.bundle and starter_folder(paths.bundle)
-        # Made again from its package at any time, so it is a cache.
         self._imported_starter = starter_folder(paths.cache_dir)
         self._memory_bytes = psutil.virtual_memory().total
 
@@ -86,9 +104,11 @@ class LocalModels:
         if path.is_dir():
             return self._open_folder(path, folders)
         if not path.exists():
-            raise ModelFolderError(words.missing(path), advice=words.WHAT_CAN_BE_OPENED)
-        if path.suffix.lower() != GGUF_SUFFIX:
-            raise ModelFolderError(words.no_model(path), advice=words.WHAT_CAN_BE_OPENED)
+            raise ModelFolderError(
+                f"There is no file or folder {path}.", advice=_WHAT_CAN_BE_OPENED
+            )
+        if path.suffix.lower() != _GGUF_SUFFIX:
+            raise _no_model(path)
         # numpy again.
         from engine.gguf.importer import import_into  # noqa: PLC0415
 
@@ -101,7 +121,7 @@ class LocalModels:
         cards = listed or list(scan.scan([scan.Root(path, ModelSource.FOLDER)]))
         usable = tuple(card for card in cards if card.usable)
         if not cards:
-            raise ModelFolderError(words.no_model(path), advice=words.WHAT_CAN_BE_OPENED)
+            raise _no_model(path)
         if not usable:
             assert cards[0].problem is not None
             raise ModelFolderError.of(cards[0].problem)
@@ -115,6 +135,11 @@ class LocalModels:
     def _roots(self, folders: tuple[str, ...]) -> tuple[scan.Root, ...]:
         paths = tuple(Path(folder) for folder in folders)
         return scan.default_roots(self._starter, paths, os.environ, Path.home())
+
+
+def _no_model(path: Path) -> ModelFolderError:
+    cause = f"“{path.name}” is neither a model folder nor a GGUF file."
+    return ModelFolderError(cause, advice=_WHAT_CAN_BE_OPENED)
 
 
 def _lies_in(card: ModelCard, place: str) -> bool:

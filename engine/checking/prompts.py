@@ -1,8 +1,8 @@
-"""Whether a prompt's ids are right, judged without the code that made them.
+"""Checks the ids of a prompt without the code that made them.
 
-Used by the oracle. Slow and obvious: the text must be the template's own rendering, control tokens
-must come from the template and from replies that hold some, and once the replies' own ids are cut
-out, the rest must be what the tokenizer makes of its text.
+The checks are slow and obvious. The prompt's text must be the template's own rendering. Control
+tokens must come from the template and from replies that contain some. The rest of the ids, without
+those of replies, must be the tokenizer's ids of their text.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def prompt_fault(
     messages: Sequence[Message],
     thoughts: Thoughts,
 ) -> str:
-    """What is wrong with the ids of a prompt for messages; an empty string if nothing is.
+    """Return the fault in the ids of a prompt for messages, an empty string if there is none.
 
-    Messages may end with a reply that goes on: its own ids are the prompt's last then.
+    If messages end with a reply, it is continued: its own ids must be the prompt's last.
     """
     if messages[-1].role is Role.ASSISTANT:
         begun = messages[-1].reply.token_ids if messages[-1].reply else ()
@@ -55,7 +55,7 @@ def prompt_fault(
 
 
 def _neutral(tokenizer: ChatTokenizer, message: Message) -> Message:
-    """A message about nothing: of its texts only the control tokens that a model produced."""
+    """Return a message with placeholder texts that keep the control tokens of the reply."""
     thought, answer = _reply_parts(tokenizer, message)
 
     def about_nothing(text: str, token_ids: Ids) -> str:
@@ -73,10 +73,10 @@ def _controls(tokenizer: ChatTokenizer, token_ids: Ids) -> Ids:
 
 
 def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Message]) -> str:
-    """Whether there is a way to find the replies' ids one after the other; else what spoke against it.
+    """Find the replies' ids one after the other. Return the first fault if there is no way to.
 
-    The first place is not always the right one: what is left of a reply, the marker that ends its
-    thoughts or the first byte of a character, may stand elsewhere as well.
+    The first match is not always the right one. The ids left of a reply, as the marker that ends its
+    thoughts or the first byte of a character, may occur elsewhere too.
     """
     replies = [message for message in messages if any(_reply_parts(tokenizer, message))]
     fault = ""
@@ -101,7 +101,7 @@ def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Mes
 def _ends_of(
     tokenizer: ChatTokenizer, prompt_ids: Ids, position: int, message: Message
 ) -> tuple[list[int], str]:
-    """Where a reply that follows position may end, the likeliest first; why it can't elsewhere."""
+    """Return the ends that a reply after position may have, best first, or the reason for none."""
     assert message.reply is not None
     thought, answer = _reply_parts(tokenizer, message)
     ends: list[int] = []
@@ -118,7 +118,7 @@ def _ends_of(
 
 
 def _reply_parts(tokenizer: ChatTokenizer, message: Message) -> tuple[Ids, Ids]:
-    """The ids of a reply's thought, its markers left out, and of its answer."""
+    """Return the ids of a reply's thought, without markers, and of its answer."""
     reply = message.reply
     if reply is None or reply.tokenizer_hash != tokenizer.tokenizer_hash:
         return (), ()
@@ -133,7 +133,7 @@ def _reply_parts(tokenizer: ChatTokenizer, message: Message) -> tuple[Ids, Ids]:
 
 
 def _is_plain_around(tokenizer: ChatTokenizer, token_ids: Ids, thought: Ids) -> bool:
-    """Whether ids are the tokenizer's own, or are so around a thought's."""
+    """Return whether ids are plain, or plain before and after those of a thought."""
     if _is_plain(tokenizer, token_ids):
         return True
     return any(
@@ -145,7 +145,7 @@ def _is_plain_around(tokenizer: ChatTokenizer, token_ids: Ids, thought: Ids) -> 
 
 
 def _is_plain(tokenizer: ChatTokenizer, token_ids: Ids) -> bool:
-    """Whether every run of ids is what the tokenizer makes of its text, typed control text included."""
+    """Return whether every run of ids is the tokenizer's own, typed control text included."""
     return all(
         tokenizer.encode_run(tokenizer.decode(control), tokenizer.decode(rest)) == control + rest
         for control, rest in _runs(tokenizer, token_ids)
@@ -153,7 +153,7 @@ def _is_plain(tokenizer: ChatTokenizer, token_ids: Ids) -> bool:
 
 
 def _runs(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[tuple[Ids, Ids]]:
-    """A control token (or none) and the ids up to the next one."""
+    """Yield each control token (none at first) with the ids up to the next one."""
     starts = [i for i, token_id in enumerate(token_ids) if tokenizer.is_control(token_id)]
     yield (), token_ids[: starts[0] if starts else len(token_ids)]
     for start, end in pairwise([*starts, len(token_ids)]):
@@ -161,11 +161,11 @@ def _runs(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[tuple[Ids, Ids]]
 
 
 def _shown(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[Ids]:
-    """What a prompt may hold of a reply's ids: all, or less where a template may have trimmed it."""
+    """Yield the parts of a reply's ids that a prompt may contain: templates may trim its text."""
 
     def may_be_lost(token_id: int) -> bool:
         text = tokenizer.decode([token_id])
-        # Half a character before blanks goes with them.
+        # A template that trims blanks also drops half a character before them.
         return text != text.strip() or text == _HALF_CHARACTER
 
     start, end = 0, len(token_ids)
@@ -179,6 +179,6 @@ def _shown(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[Ids]:
 
 
 def _places(token_ids: Ids, wanted: Ids, start: int) -> Iterator[int]:
-    """Where ids stand from start on; nothing stands at start alone."""
+    """Yield the indices from start on where wanted occurs. No ids occur at start alone."""
     ends = range(start, len(token_ids) - len(wanted) + 1 if wanted else start + 1)
     return (i for i in ends if token_ids[i : i + len(wanted)] == wanted)

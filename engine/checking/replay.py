@@ -1,4 +1,4 @@
-"""The passes of a stored path once more, on empty caches: what they give is what is stored, bit for bit."""
+"""Repeats the passes of a stored path on empty caches: the results equal the stored ones bit for bit."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from engine.models.adapter import ModelAdapter
 def replay(
     adapter: ModelAdapter, caches: list[object], run: TokenRun
 ) -> Iterator[tuple[int, mx.array | None]]:
-    """Feed run's tokens (from token 0) as they were fed, one pass an iteration.
+    """Feed the tokens of run, from token 0 on, in the passes that first fed them: one an iteration.
 
     Yields:
-        The number of tokens that caches hold now, and the logits (V,) after the last of them; None
-        where the pass once reached beyond.
+        The number of tokens in the caches after the pass, and the logits (V,) of the last of them.
+        The logits are None if the pass was cut: they were those of a later token.
     """
     for feed, kept_end in kept(run.feeds, 0, run.end):
         if feed.one_by_one:
             for position in range(feed.start, kept_end):
                 yield position + 1, _feed(adapter, caches, run.token_ids[position : position + 1])
             continue
-        # What the pass held beyond is gone. Its length matters to rounding, its tokens don't.
+        # The cut tokens are not known any more. Rounding depends on the pass's length, not on them.
         rest = run.token_ids[kept_end - 1 : kept_end] * (feed.end - kept_end)
         logits = _feed(adapter, caches, (*run.token_ids[feed.start : kept_end], *rest))
         if rest:

@@ -1,0 +1,25 @@
+"""Positions in a text as Python counts them and as Qt does. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+_LAST_OF_PLANE = "\uffff"
+
+
+class Utf16Units:
+    """Positions in a Python string and in Qt's UTF-16, where emoji take two units."""
+
+    def __init__(self, text: str) -> None:
+        self._wide = (
+            []
+            if text.isascii()
+            else [at for at, character in enumerate(text) if character > _LAST_OF_PLANE]
+        )
+        self._wide_units = [at + number for number, at in enumerate(self._wide)]
+
+    def to_qt(self, position: int) -> int:
+        return position + bisect_left(self._wide, position)
+
+    def to_python(self, unit: int) -> int:
+        return unit - bisect_left(self._wide_units, unit)

@@ -1,0 +1,214 @@
+"""The requests that one loaded model answers: start, prefill, decode, finish, retry. Engine thread only.
+
+A step is one bounded piece of work, so that a command waits for one piece at most:
+
+    start     render the prompt and restore its state                     Runner.start
+    prefill   feed a chunk of one prompt, or a part of the chunk          Runner.read
+    decode    draw a token of every answer, all in one pass               Runner.decode
+    finish    deliver the answer, then feed its end and publish it        Runner.finish, publish_turn
+
+Prefill and decode take turns while there is work for both. An error ends the request that met it;
+running out of memory before anything was delivered evicts all cached state and starts it once more.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable
+
+import mlx.core as mx
+
+from engine.cache.prefix_cache import PrefixCache
+from engine.errors import attempt, is_out_of_memory, problem_of
+from engine.events import Event, RequestFailed, RequestFinished, RequestStarted, Submit
+from engine.idle import Idler
+from engine.runner.plan import log_line
+from engine.runner.runner import Runner
+from engine.runner.sequence import Sequence
+from engine.types import FinishReason, RequestId
+from engine.waiting import WaitingRequests
+
+log = logging.getLogger(__name__)
+
+
+class Serving:
+    """Exists while a model is loaded. The cache and the waiting requests outlive it."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        cache: PrefixCache,
+        waiting: WaitingRequests,
+        idler: Idler,
+        emit: Callable[[Event], None],
+        on_finished: Callable[[Sequence], None],
+    ) -> None:
+        """Call on_finished with each finished sequence while its caches still hold what it fed."""
+        self._runner = runner
+        self._cache = cache
+        self._waiting = waiting
+        self._scheduler = waiting.scheduler
+        self._idler = idler
+        self._emit = emit
+        self._on_finished = on_finished
+        self._running: list[Sequence] = []
+        self._retried: set[RequestId] = set()
+        # The head of the queue does not fit in memory. Retry when a request ends.
+        self._is_memory_full = False
+        self._has_decoded = False  # since the last piece of a prompt
+        self._decode_s = 0.0  # seconds that the last decode step took to launch and read
+
+    @property
+    def is_running(self) -> bool:
+        """Whether any request has started and not ended."""
+        return bool(self._running)
+
+    def step(self) -> None:
+        """Start the next request if one may start, else advance those that run."""
+        if not self._start_next():
+            self._advance()
+
+    def cancel(self, request_id: RequestId) -> None:
+        """Finish the request if it runs; what it has committed is kept."""
+        for sequence in list(self._running):
+            if sequence.request.request_id == request_id:
+                self._finish(sequence, FinishReason.CANCELLED)
+
+    def close(self) -> None:
+        """Finish all that runs, before the model is unloaded."""
+        for sequence in list(self._running):
+            self._finish(sequence, FinishReason.CANCELLED)
+
+    # Start
+
+    def _start_next(self) -> bool:
+        reading = [sequence for sequence in self._running if sequence.logits is None]
+        submit = None
+        if not self._is_memory_full:
+            submit = self._waiting.pop_next(self._running, reading)
+        if submit is not None and self._start(submit):
+            return True
+        self._waiting.announce_positions()
+        return False
+
+    def _start(self, submit: Submit) -> bool:
+        """Start a request, or fail it. False if it must wait until another has ended."""
+        request = submit.request
+        sequence = attempt(
+            lambda: self._runner.start(request, submit.submitted_at, beside=self._running)
+        )
+        if isinstance(sequence, Exception):
+            self._fail_or_retry(submit, sequence, is_delivered=False)
+            return True
+        if sequence is None:
+            self._waiting.put_back(submit)
+            self._is_memory_full = True
+            return False
+        self._running.append(sequence)
+        log.info("%s", log_line(sequence.plan))
+        restore_ms = (sequence.clock.restored - sequence.clock.rendered) * 1e3
+        self._emit(RequestStarted(request.request_id, sequence.plan, restore_ms))
+        return True
+
+    # Prefill and decode
+
+    def _advance(self) -> None:
+        """Decode a token of every answer, or feed a piece of the first prompt; in turn if both wait."""
+        reading = [sequence for sequence in self._running if sequence.logits is None]
+        is_decoding = len(reading) < len(self._running)
+        if is_decoding and not (reading and self._has_decoded):
+            self._decode()
+            self._has_decoded = True
+        else:
+            self._prefill(self._scheduler.order(reading)[0], is_alone=not is_decoding)
+            self._has_decoded = False
+
+    def _decode(self) -> None:
+        start = time.perf_counter()
+        results = attempt(self._runner.decode)
+        self._decode_s = time.perf_counter() - start
+        if isinstance(results, Exception):
+            # The decoder itself failed: none of its answers can continue.
+            results = [(one, results) for one in self._running if one.logits is not None]
+        for sequence, result in results:
+            self._deliver(sequence, result)
+
+    def _prefill(self, sequence: Sequence, *, is_alone: bool) -> None:
+        seconds = math.inf
+        if not is_alone:
+            self._wait_for_decode()
+            seconds = self._scheduler.piece_s
+        self._deliver(sequence, attempt(lambda: self._runner.read(sequence, seconds)))
+
+    def _wait_for_decode(self) -> None:
+        """Wait until the launched decode pass is computed, so that a prompt's piece is timed alone."""
+        start = time.perf_counter()
+        failed = self._runner.wait()
+        self._scheduler.note_decode(self._decode_s + time.perf_counter() - start)
+        for sequence, error in failed:
+            self._deliver(sequence, error)
+
+    def _deliver(self, sequence: Sequence, result: list[Event] | Exception) -> None:
+        """Emit the events of one step, or fail or retry the request."""
+        if isinstance(result, Exception):
+            self._remove(sequence)
+            self._abandon(sequence)
+            submit = Submit(sequence.request, sequence.clock.submitted)
+            self._fail_or_retry(submit, result, is_delivered=sequence.num_output > 0)
+            return
+        for event in result:
+            self._emit(event)
+        if result and isinstance(result[-1], RequestFinished):
+            self._publish(sequence)
+
+    # Finish
+
+    def _finish(self, sequence: Sequence, reason: FinishReason) -> None:
+        for event in self._runner.finish(sequence, reason):
+            self._emit(event)
+        self._publish(sequence)
+
+    def _publish(self, sequence: Sequence) -> None:
+        """Keep what a finished request fed, and queue what can be read ahead after it."""
+        self._remove(sequence)
+        self._on_finished(sequence)
+        upcoming = attempt(lambda: self._runner.publish_turn(sequence))
+        if isinstance(upcoming, Exception):
+            _log_lost_state(sequence, upcoming)
+            self._abandon(sequence)
+            return
+        if sequence.num_output and not sequence.lease.side:
+            # A read-ahead that was queued before this turn is out of date.
+            self._idler.drop(sequence.request.conversation_id)
+        if upcoming is not None:
+            self._idler.queue_read_ahead(upcoming)
+
+    def _abandon(self, sequence: Sequence) -> None:
+        """Drop what a failed request fed. An error here is only logged: the request still ends."""
+        error = attempt(lambda: self._runner.abandon(sequence))
+        if error is not None:
+            _log_lost_state(sequence, error)
+
+    def _fail_or_retry(self, submit: Submit, error: Exception, *, is_delivered: bool) -> None:
+        request_id = submit.request.request_id
+        may_retry = not is_delivered and request_id not in self._retried
+        if is_out_of_memory(error) and may_retry:
+            log.warning("out of memory: trying again without cached conversations")
+            self._retried.add(request_id)
+            self._cache.evict_all()
+            mx.clear_cache()
+            self._waiting.put_back(submit)
+        else:
+            problem = problem_of(error)
+            log.warning("request %s: %s", request_id, problem)
+            self._emit(RequestFailed(request_id, problem))
+
+    def _remove(self, sequence: Sequence) -> None:
+        self._running.remove(sequence)
+        self._is_memory_full = False
+
+
+def _log_lost_state(sequence: Sequence, error: Exception) -> None:
+    log.error("state of %s is lost", sequence.request.conversation_id, exc_info=error)

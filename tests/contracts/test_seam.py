@@ -1,0 +1,51 @@
+"""The names of the engine that the app imports. Each is one more thing that can't be changed alone."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+MAX_NAMES = 45
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Every (module, name) that a file imports; the name of a plain import is empty."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=str(module), names=names):
+                yield from ((module, alias.name) for alias in names)
+            case ast.Import(names=names):
+                yield from ((alias.name, "") for alias in names)
+            case _:
+                pass
+
+
+def is_module(module: str, name: str) -> bool:
+    place = ROOT.joinpath(*module.split("."), name)
+    return not name or place.is_dir() or place.with_suffix(".py").is_file()
+
+
+def engine_names() -> set[tuple[str, str]]:
+    files = (ROOT / "app").rglob("*.py")
+    found = {one for file in files for one in imports(ast.parse(file.read_text(encoding="utf-8")))}
+    return {(module, name) for module, name in found if module.split(".")[0] == "engine"}
+
+
+def test_the_app_imports_few_names_of_the_engine() -> None:
+    names = engine_names()
+
+    assert 10 < len(names) <= MAX_NAMES, sorted(names)
+
+
+def test_the_app_imports_no_module_of_the_engine() -> None:
+    # All that a module holds would be within reach, and none of it counted.
+    assert [one for one in engine_names() if is_module(*one)] == []
+
+
+def test_imports_of_modules_are_noticed() -> None:
+    source = "import engine.types\nfrom engine import cache, events\nfrom engine.types import Role"
+    found = list(imports(ast.parse(source)))
+
+    assert [is_module(*one) for one in found] == [True, True, True, False]

@@ -1,0 +1,23 @@
+"""Recorded logits: one row for each delivered token, that of the last draw at its index."""
+
+from __future__ import annotations
+
+import mlx.core as mx
+
+from engine.checking.records import RecordedTokens
+from engine.runner.drawing import ForcedTokens
+
+
+def recent() -> mx.array:
+    raise AssertionError("no penalty looks back")
+
+
+def test_position_drawn_again_replaces_the_earlier_row() -> None:
+    source = RecordedTokens(ForcedTokens((7, 8, 9), start=2, eos_id=1))
+    drawn = [
+        source.draw(mx.array([value]), recent, index=index).item()
+        for index, value in ((2, 0.5), (3, 1.5), (4, 2.5), (3, 3.5))
+    ]
+
+    assert drawn == [7, 8, 9, 8]
+    assert [row.item() for row in source.rows(2, 4)] == [0.5, 3.5]

@@ -1,0 +1,126 @@
+"""The main window in this process, and the actions of a user on it.
+
+WindowDriver is the only code in tests/ that makes a MainWindow. Two classes bring its engine:
+
+    Stage       stage.py        a fake engine that the test plays   widget tests, screenshots, bench_switch
+    RealWindow  real_window.py  the real engine on its thread       tests.person, many_chats, tests/e2e
+
+Not drivers of the window: TranscriptStage shows a transcript alone; Rig holds the controllers without
+a window; streaming_app.py runs controllers in a process of their own, to be killed; app_process.py
+starts `python -m app` and sends nothing but signals.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import ClassVar, TypeVar
+
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from app.controllers.core import Core
+from app.controllers.origin import Origin
+from app.main import end
+from app.settings import Appearance
+from app.store.conversations import ConversationStore
+from app.theme.palette import Theme
+from app.viewmodels.transcript import TranscriptItem
+from app.widgets.chat_pane import ChatPane
+from app.widgets.commands import CommandId
+from app.widgets.composer_edit import ComposerEdit
+from app.widgets.main_window import MainWindow
+from engine.types import ConversationId
+from tests.fakes.ask_store import ask_store
+
+T = TypeVar("T")
+
+LOOK_MS = 2
+
+
+class WindowDriver:
+    """A main window on any engine. A closed one may be opened again."""
+
+    patience_s: ClassVar[float] = 5.0
+
+    core: Core
+    theme: Theme
+    window: MainWindow
+    is_open = False
+
+    def open(
+        self,
+        core: Core,
+        origin: Origin,
+        appearance: Appearance,
+        size: tuple[int, int] | None = None,
+    ) -> None:
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
+        self.core = core
+        self.theme = Theme(app, appearance)
+        self.window = MainWindow(self.theme, core, origin)
+        if size is not None:
+            self.window.resize(*size)
+        self.is_open = True
+        core.open()
+        self.window.show()
+        self.window.activateWindow()
+        core.start()
+
+    def close(self) -> None:
+        """End the app as it ends itself. Idempotent."""
+        if not self.is_open:
+            return
+        self.is_open = False
+        end(self.window, self.core)
+        self.window.deleteLater()
+        self.theme.deleteLater()
+
+    @property
+    def pane(self) -> ChatPane:
+        return self.window.pane
+
+    @property
+    def edit(self) -> ComposerEdit:
+        return self.pane.composer.edit
+
+    @property
+    def current(self) -> ConversationId:
+        return self.core.library.current
+
+    @property
+    def items(self) -> tuple[TranscriptItem, ...]:
+        return self.pane.transcript.items
+
+    @property
+    def texts(self) -> list[str]:
+        return [item.text for item in self.items]
+
+    def type(self, text: str) -> None:
+        QTest.keyClicks(self.edit, text)
+
+    def run(self, command: CommandId) -> None:
+        """Choose a command in the menu."""
+        action = self.window.commands[command]
+        assert action.isEnabled(), command
+        action.trigger()
+        self.settle()
+
+    def settle(self) -> None:
+        """Let events that are queued between threads arrive."""
+        self.stored(lambda store: store.summaries())
+        self.wait(1)
+
+    def stored(self, call: Callable[[ConversationStore], T]) -> T:
+        """Run a call on the store's thread and return its result."""
+        return ask_store(self.core.store, call)
+
+    def wait(self, milliseconds: int) -> None:
+        QTest.qWait(milliseconds)
+
+    def wait_until(self, is_true: Callable[[], bool], timeout_s: float | None = None) -> None:
+        until = time.monotonic() + (timeout_s or self.patience_s)
+        while not is_true():
+            assert time.monotonic() < until, "the time limit has passed"
+            self.wait(LOOK_MS)
