@@ -30,7 +30,7 @@ class EndpointUsage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ServerAnswer:
     """What came back. usage is None if the stream was stopped: it comes at the end."""
 
     text: str
@@ -65,7 +65,7 @@ class Endpoint:
         thinking: bool,
         max_tokens: int,
         stop_after: int | None = None,
-    ) -> Answer:
+    ) -> ServerAnswer:
         """A reply of at most max_tokens; the stream is closed after stop_after pieces.
 
         Raises:
@@ -98,7 +98,7 @@ class Endpoint:
         except (OSError, HTTPException) as error:
             raise EndpointError(f"{self._url} broke off its answer: {error!r}") from error
 
-    def _read(self, response: HTTPResponse, start: float, stop_after: int | None) -> Answer:
+    def _read(self, response: HTTPResponse, start: float, stop_after: int | None) -> ServerAnswer:
         text = reasoning = ""
         ttft_ms: float | None = None
         usage: EndpointUsage | None = None
@@ -122,7 +122,7 @@ class Endpoint:
                 )
         if ttft_ms is None:  # an answer without text
             ttft_ms = (time.perf_counter() - start) * 1e3
-        return Answer(text=text, reasoning=reasoning, ttft_ms=ttft_ms, usage=usage)
+        return ServerAnswer(text=text, reasoning=reasoning, ttft_ms=ttft_ms, usage=usage)
 
     def _events(self, response: HTTPResponse) -> Iterator[Json]:
         """The stream's events; comments that keep the connection open are left out."""

@@ -18,7 +18,7 @@ from app.cli.tree.scenario import (
     TreeAction,
     TreeStep,
 )
-from tests.benchmarks.chat_tree_client import Answer, Endpoint, EndpointError
+from tests.benchmarks.chat_tree_client import ServerAnswer, Endpoint, EndpointError
 from tests.benchmarks.chat_tree_tokens import PromptTokens
 
 # What is generated in place of a scripted reply, and thrown away. No more than one: some servers hold
@@ -81,7 +81,9 @@ class EndpointEngine:
             return _STOPPED_TOKENS
         return _THROWN_AWAY_TOKENS if self._is_scripted else OWN_REPLY_TOKENS
 
-    def _cost(self, step: TreeStep, messages: tuple[ChatMessage, ...], answer: Answer) -> StepCost:
+    def _cost(
+        self, step: TreeStep, messages: tuple[ChatMessage, ...], answer: ServerAnswer
+    ) -> StepCost:
         prompt = self._tokens.encode(messages, thinking=step.thinking)
         known = self._processed.add(prompt)
         output = answer.reasoning + answer.text
@@ -124,7 +126,7 @@ class EndpointEngine:
         common = zip(prompt, self._tokens.encode(changed, thinking=step.thinking), strict=False)
         return next((n for n, (ours, theirs) in enumerate(common) if ours != theirs), len(prompt))
 
-    def _keep(self, step: TreeStep, answer: Answer) -> None:
+    def _keep(self, step: TreeStep, answer: ServerAnswer) -> None:
         if step.after is not None:
             self._sent_replies.add(step.after)
         if self._is_scripted:

@@ -14,7 +14,7 @@ from engine.sequences import common_prefix_len
 
 
 @dataclass(frozen=True)
-class TextSpan:
+class TextNodeSpan:
     """A span that knows which tokens it should hold."""
 
     token_ids: tuple[int, ...]
@@ -27,11 +27,11 @@ class TextSpan:
     def nbytes(self) -> int:
         return len(self.token_ids)
 
-    def split(self, at: int) -> tuple[TextSpan, TextSpan]:
-        return TextSpan(self.token_ids[:at]), TextSpan(self.token_ids[at:])
+    def split(self, at: int) -> tuple[TextNodeSpan, TextNodeSpan]:
+        return TextNodeSpan(self.token_ids[:at]), TextNodeSpan(self.token_ids[at:])
 
 
-Tree = RadixTree[TextSpan, int]
+Tree = RadixTree[TextNodeSpan, int]
 
 tokens = st.lists(st.integers(0, 2), min_size=1, max_size=12).map(tuple)
 
@@ -59,10 +59,10 @@ def insert(tree: Tree, run: TokenRun) -> None:
     matched = end_of(path)
     parent = tree.node_ending_at(path, matched)
     if matched < run.end:
-        tree.append_leaf(parent, run.part(matched, run.end), TextSpan(run.token_ids[matched:]))
+        tree.append_leaf(parent, run.part(matched, run.end), TextNodeSpan(run.token_ids[matched:]))
 
 
-def end_of(path: list[PathStep[TextSpan, int]]) -> int:
+def end_of(path: list[PathStep[TextNodeSpan, int]]) -> int:
     return path[-1].end if path else 0
 
 
