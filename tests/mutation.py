@@ -191,7 +191,7 @@ MUTATIONS = (
         "0",
     ),
     Mutation(
-        "a point in use may be given up",
+        "a resume point in use may be evicted",
         "engine.cache.radix:RadixTree.lock",
         each(ast.AugAssign, lambda node: node.value),
         "0",

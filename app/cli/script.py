@@ -101,7 +101,7 @@ class ForgetChat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictState:
-    """Give up cached state."""
+    """Evict cached state."""
 
     what: EvictWhat
 

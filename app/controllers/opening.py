@@ -52,7 +52,7 @@ class Opening(QObject):
             self._lane.run(call, self._on_opened, self._on_failed)
 
     def close(self) -> None:
-        """An import that runs is given up, and leaves nothing behind."""
+        """Abandon a running import; it leaves nothing behind."""
         self._ended.set()
         self._lane.stop()
 

@@ -338,7 +338,7 @@ class MainWindow(QMainWindow):
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
         """On a Mac the app stays; elsewhere it ends with its window."""
-        if QApplication.quitOnLastWindowClosed() and not self._quitting.lets_go():
+        if QApplication.quitOnLastWindowClosed() and not self._quitting.may_quit():
             event.ignore()
         else:
             super().closeEvent(event)

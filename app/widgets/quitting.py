@@ -21,10 +21,10 @@ class QuitGuard(QObject):
         self._is_certain = False
 
     def quit(self) -> None:
-        if self.lets_go():
+        if self.may_quit():
             QApplication.quit()
 
-    def lets_go(self) -> bool:
+    def may_quit(self) -> bool:
         """Whether the app may end now. If not, the person is asked and it ends when they say so."""
         num_writing = 0 if self._is_certain else self._num_writing()
         if num_writing and self._box is None:

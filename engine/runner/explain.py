@@ -141,7 +141,7 @@ class _Case:
 
     @cached_property
     def lost_end(self) -> int:
-        """Where this request would go on from if nothing had been given up."""
+        """The position that this request would resume at if nothing had been evicted."""
         if self.known is None:
             return self.found.faulted
         path, agreed = self.known.path, self.known.num_tokens

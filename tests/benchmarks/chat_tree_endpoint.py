@@ -18,7 +18,7 @@ from app.cli.tree.scenario import (
     TreeAction,
     TreeStep,
 )
-from tests.benchmarks.chat_tree_client import ServerAnswer, Endpoint, EndpointError
+from tests.benchmarks.chat_tree_client import Endpoint, EndpointError, ServerAnswer
 from tests.benchmarks.chat_tree_tokens import PromptTokens
 
 # What is generated in place of a scripted reply, and thrown away. No more than one: some servers hold

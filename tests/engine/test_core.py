@@ -236,7 +236,7 @@ def test_loading_reports_progress_and_can_fail_with_a_reason(
     assert failed.problem.cause == f"There is no folder {tmp_path / 'missing'}."
 
 
-def test_another_model_gives_up_the_one_that_is_loading(tiny_model: TinyModel) -> None:
+def test_another_model_abandons_the_one_that_is_loading(tiny_model: TinyModel) -> None:
     client = InlineClient(EngineConfig(use_openblas=False))
     client.send(LoadModel(str(tiny_model("lfm2", Template.KEEPING))))
     client.send(LoadModel(str(tiny_model("llama", Template.KEEPING))))

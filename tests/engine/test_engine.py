@@ -33,7 +33,7 @@ wanted = {
 
 def on_event(event):
     if isinstance(event, ModelLoaded):
-        engine.send(prewarm if state == "reading ahead" else Submit(request, time.perf_counter()))
+        engine.send(read_ahead if state == "reading ahead" else Submit(request, time.perf_counter()))
     if wanted and isinstance(event, wanted) and getattr(event, "path", "x"):
         reached.set()
 
@@ -45,7 +45,7 @@ request = Request(
     max_tokens=400 if state == "answering" else 4,
     forced=ForcedReply(text="boat " * 300),
 )
-prewarm = ReadAhead(
+read_ahead = ReadAhead(
     conversation_id=ConversationId("c"),
     messages=(
         Message(role=Role.USER, content="boat " * 3000),

@@ -135,7 +135,7 @@ def test_any_call_may_fail(
             assert problem.advice
         harness.problems = None
         if place.error is OUT_OF_MEMORY:
-            # Everything was given up to make room.
+            # Everything was evicted to make room.
             harness.account.clear()
         harness.account.forget("A")
         for chat in ("B", "A", "B"):

@@ -141,7 +141,7 @@ def test_on_battery_only_the_shown_conversation_is_read_and_no_draft() -> None:
     assert queue.first(A, on_battery=True) == task(A)
 
 
-def test_the_oldest_of_many_is_let_go() -> None:
+def test_the_oldest_of_many_is_dropped() -> None:
     queue = IdleQueue()
     names = [ConversationId(f"{number}") for number in range(40)]
     for name in names:

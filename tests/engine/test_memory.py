@@ -92,7 +92,7 @@ def open_with(tiny_model: TinyModel, config: EngineConfig, name: str = "qwen3_5"
     return client
 
 
-def test_the_engine_gives_up_state_while_memory_is_short(
+def test_the_engine_evicts_state_while_memory_is_short(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = FakeComputer(available=8 * GB)

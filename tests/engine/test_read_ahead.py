@@ -290,7 +290,7 @@ def test_on_battery_only_the_shown_conversation_is_read(
 # What it must not cost
 
 
-def test_what_does_not_fit_is_not_read_and_nothing_is_given_up(
+def test_what_does_not_fit_is_not_read_and_nothing_is_evicted(
     open_short: OpenShort, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

@@ -69,7 +69,7 @@ class Flight:
     prompt_ids: tuple[int, ...] = ()  # once it has started; empty while faults are planted
     fork: int = 0  # how much of the prompt was known, or found begun, when it started
     tail: int = 0  # where the prompt's generation tail begins
-    has_lost: bool = False  # something was given up meanwhile, perhaps of its own
+    has_lost: bool = False  # something was evicted meanwhile, perhaps of its own
     fed_before: Counter[int] = field(default_factory=Counter[int])  # by caches, when it started
     streamed: dict[Channel, str] = field(default_factory=lambda: dict.fromkeys(Channel, ""))
 

@@ -164,7 +164,7 @@ class Harness:
         self._read_ahead.pop(chat, None)
         self.tell(Forget(ConversationId(chat)))
 
-    def prewarm(self, chat: str, how: How, draft: str = "") -> None:
+    def read_ahead(self, chat: str, how: How, draft: str = "") -> None:
         """Read ahead what is on show, or with the draft that a person is typing."""
         if chat in self.busy:
             return

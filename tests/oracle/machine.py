@@ -233,15 +233,15 @@ class Machine(RuleBasedStateMachine):
         self.harness.people.switch(chat, nth, version)
 
     @rule(chat=chats, thinking=st.sampled_from([None, None, False]), run=pieces)
-    def prewarm(self, chat: str, thinking: bool | None, run: int | None) -> None:
-        self.harness.prewarm(chat, How(thinking=thinking))
+    def read_ahead(self, chat: str, thinking: bool | None, run: int | None) -> None:
+        self.harness.read_ahead(chat, How(thinking=thinking))
         self._run(run)
 
     @rule(chat=chats, ending=endings, run=pieces)
     def type_on(self, chat: str, ending: str, run: int | None) -> None:
         self._drafts[chat] = self._drafts.get(chat) or self._fresh("")
         self._drafts[chat] += ending.rstrip()
-        self.harness.prewarm(chat, How(), draft=self._drafts[chat])
+        self.harness.read_ahead(chat, How(), draft=self._drafts[chat])
         self._run(run)
 
     @rule()

@@ -1,6 +1,6 @@
 """Thousands of turns of many conversations under a budget, watched for anything that grows.
 
-Python's collector is off meanwhile: what is given up must be free at once, not when it next looks.
+Python's collector is off meanwhile: what is evicted must be free at once, not at the next collection.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class Person(RealWindow):
         (marker,) = MARKER.findall(text)
         self.entrusted[marker] = self.current
 
-    def let_go(self, text: str) -> None:
+    def discard_draft(self, text: str) -> None:
         """What came back into the composer is taken out of it."""
         for marker in MARKER.findall(text):
             if not any(marker in node.content for node in self.conversation.nodes.values()):

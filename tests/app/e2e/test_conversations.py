@@ -645,7 +645,7 @@ def test_rename_in_the_title(stage: Stage) -> None:
     assert stage.window.toolbar.title_button.text() == "Greetings"
 
 
-def test_rename_in_the_title_can_be_given_up(stage: Stage) -> None:
+def test_rename_in_the_title_can_be_cancelled(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     stage.run(CommandId.RENAME)
     field = stage.window.toolbar.title_field

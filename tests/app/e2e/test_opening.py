@@ -166,10 +166,10 @@ def test_quitting_gives_an_import_up(make_stage: MakeStage) -> None:
     stage.rig.core.opening.open([Path("/downloads/Big.gguf")])
     stage.wait_until(lambda: "Importing" in footer.accessibleName())
     before = loads(stage)
-    let_go = threading.Timer(0.05, slow.goes_on.set)
-    let_go.start()
+    timer = threading.Timer(0.05, slow.goes_on.set)
+    timer.start()
     stage.close()
-    let_go.join()
+    timer.join()
     assert loads(stage) == before
     assert not stage.pane.app_notice.isVisible()
 

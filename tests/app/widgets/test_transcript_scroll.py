@@ -106,7 +106,7 @@ def test_scrolling_to_the_end_follows_too(writing: TranscriptStage) -> None:
 
 
 @pytest.mark.parametrize("release", ["wheel", "key", "one pixel"])
-def test_any_scrolling_upwards_lets_go(writing: TranscriptStage, release: str) -> None:
+def test_any_scrolling_upwards_stops_following(writing: TranscriptStage, release: str) -> None:
     write(writing, PARAGRAPH * 43)
     writing.view.jump_to_latest()
     if release == "wheel":

@@ -200,12 +200,12 @@ def test_what_cannot_be_imported_leaves_nothing(source: Path, destination: Path)
     assert names(destination.parent) == {".Tiny.lock"}
 
 
-def test_an_import_that_is_given_up_leaves_nothing(source: Path, destination: Path):
-    def give_up(_: float) -> None:
+def test_an_abandoned_import_leaves_nothing(source: Path, destination: Path):
+    def abandon(_: float) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        import_once(source, destination, give_up)
+        import_once(source, destination, abandon)
     assert names(destination.parent) == {".Tiny.lock"}
 
 

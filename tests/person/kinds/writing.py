@@ -60,7 +60,7 @@ def type_draft(person: Person) -> bool:
 def clear_composer(person: Person) -> bool:
     if not person.edit.toPlainText():
         return False
-    person.let_go(person.edit.toPlainText())
+    person.discard_draft(person.edit.toPlainText())
     person.edit.setFocus()
     QTest.keyClick(person.edit, Qt.Key.Key_A, CTRL)
     QTest.keyClick(person.edit, Qt.Key.Key_Backspace)
@@ -73,7 +73,7 @@ def undo_typing(person: Person) -> bool:
     if not person.edit.document().isUndoAvailable():
         return False
     before = person.edit.toPlainText()
-    person.let_go(before)
+    person.discard_draft(before)
     person.edit.setFocus()
     person.press(Qt.Key.Key_Z, CTRL)
     return person.edit.toPlainText() != before
