@@ -32,7 +32,7 @@ SURFACES = frozenset(
     )
 )
 # Lines that only part or are for the sharper looks, and what can't be used now: nobody has to see them.
-EXEMPT = frozenset(("hairline", "strong_line", "selection_line", "shadow", "disabled"))
+EXEMPT = frozenset(("hairline", "strong_line", "selection_line", "disabled"))
 
 
 @dataclass(frozen=True, slots=True)

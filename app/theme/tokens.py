@@ -60,7 +60,6 @@ class Colors:
     error: StateInk
     send: str
     send_glyph: str
-    shadow: str
     syntax: SyntaxColors
 
 
@@ -92,7 +91,6 @@ LIGHT = Colors(
     error=StateInk("#B3261E", "#FCEBE9"),
     send="#1B1B1D",
     send_glyph="#FFFFFF",
-    shadow="#2E000000",
     syntax=SyntaxColors(
         "#24292F", "#8E2A8B", "#116329", "#0550AE", "#6639BA", "#8A4600", "#656B72"
     ),
@@ -126,7 +124,6 @@ DARK = Colors(
     error=StateInk("#FF7B72", "#3D1C1A"),
     send="#ECECEE",
     send_glyph="#1B1B1D",
-    shadow="#80000000",
     syntax=SyntaxColors(
         "#E6E6E8", "#E58BE0", "#8CD59A", "#79C0FF", "#C7A6FF", "#FFB86B", "#8B949E"
     ),
@@ -228,7 +225,6 @@ class Size:
     CODE_HEADER = 32
     CODE_PAD = 14  # beside code, and at both ends of its header
     THINKING_PILL = 26
-    STATE_CHIP = 22
     MESSAGE_GAP = 32  # room for a question's buttons and the state line, with air around them
     TURN_GAP = 40
     WINDOW_WIDTH = 1180

@@ -31,7 +31,7 @@ from typing_extensions import override
 from app.theme.contrast import EXEMPT, SURFACES, PaintKind, Pair
 from app.theme.tokens import LIGHT, Colors, StateInk, SyntaxColors
 
-TRANSLUCENT = ("inline_code", "shadow")
+TRANSLUCENT = ("inline_code",)
 NEAR = 3  # of 255 in each part, for rounding
 OPAQUE = 250  # of 255
 NOTHING = QColor(1, 1, 1)  # is where nothing was painted yet
