@@ -142,7 +142,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a snapshot claims one token less",
-        "engine.cache.prefix_cache:PrefixCache.capture",
+        "engine.cache.prefix_cache:PrefixCache.capture_snapshot",
         argument("capture", 1),
         "{old} - 1",
     ),
@@ -205,7 +205,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a conversation does not say what it uses",
-        "engine.cache.lending:Lending.lend",
+        "engine.cache.lending:Lending.add_nodes",
         call("add"),
         "None",
     ),
