@@ -62,7 +62,7 @@ class Serving:
 
     @property
     def is_running(self) -> bool:
-        """Whether any request has started and not ended."""
+        """True while a request has started and not ended."""
         return bool(self._running)
 
     def step(self) -> None:

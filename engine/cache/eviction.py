@@ -112,7 +112,7 @@ class Eviction:
         return Evicted(victim, freed, removed, [top] if top else [])
 
     def evict_parked(self, hot: HotCache) -> tuple[list[KvNode], list[KvNode]]:
-        """Evict a parked cache; its tokens that are of use stay in the tree.
+        """Evict a parked cache; its useful tokens stay in the tree.
 
         Returns:
             The removed and the kept nodes, as Lending.copy_out does.

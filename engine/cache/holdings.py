@@ -1,4 +1,4 @@
-"""State of a prefix cache, shared by its parts, and the rules of what is of use in it. Engine thread only."""
+"""State of a prefix cache, shared by its parts, and the rules of what is useful in it. Engine thread only."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Counters:
 
 @dataclass(slots=True, eq=False)
 class Holdings:
-    """The tree, the live caches that its nodes may lie in, and the rules of what is of use."""
+    """The tree, the live caches that its nodes may lie in, and the rules of what is useful."""
 
     needs_snapshot: bool  # K/V alone cannot restore the model
     kv_bytes_per_token: int

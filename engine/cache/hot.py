@@ -79,7 +79,7 @@ class HotCache:
         )
 
     def is_restored(self, num_tokens: int, snapshot: Snapshot | None) -> bool:
-        """Whether everything here stands at num_tokens: tokens, K/V, snapshot, other layers' counts."""
+        """Return whether tokens, K/V, snapshot and other layers' counts all stand at num_tokens."""
         counts = {leaf.num_tokens for leaf in self.leaves.aux if num_tokens > 0}
         return (
             self.num_tokens == num_tokens

@@ -49,7 +49,7 @@ class Lending:
         return next((node for node in ancestry(lease.locked) if node.end <= held), None)
 
     def copy_out(self, hot: HotCache, num_tokens: int) -> tuple[list[KvNode], list[KvNode]]:
-        """Let no node reference a cache beyond num_tokens: copy what is of use, remove the dead ends.
+        """Let no node reference a cache beyond num_tokens: copy the useful nodes, remove the dead ends.
 
         Returns:
             The removed nodes, leaves first, and those that were kept, parents first.

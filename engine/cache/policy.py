@@ -33,7 +33,7 @@ class EvictNode:
 
 @dataclass(frozen=True, slots=True)
 class EvictHot:
-    """Evict a parked cache; nodes of use that it holds get arrays of their own."""
+    """Evict a parked cache; useful nodes in it get arrays of their own."""
 
     hot: HotCache
 

@@ -230,8 +230,8 @@ class CoverageRanking:
         tokens_per_byte = num_moved * _MOVE_COST / num_bytes
         leaf = kept[-1] if kept and not holdings.needs_snapshot else None
         if leaf is not None and not leaf.children and self._tier(leaf) == tier:
-            # Where K/V is all there is, a lent leaf can only be evicted after its cache: offer the cache
-            # at the leaf's score if that is lower.
+            # Without snapshots a lent leaf can only be evicted after its cache: offer the cache at the
+            # leaf's score if that is lower.
             point, num_bytes = self._points[leaf], len(leaf.token_ids) * holdings.kv_bytes_per_token
             tokens_per_byte = min(tokens_per_byte, point.chance * point.gap / num_bytes)
         return tier, tokens_per_byte, EvictHot(hot)

@@ -87,7 +87,7 @@ class Restorer:
         if match.snapshot is not None and match.restored == len(prompt_ids):
             lease.logits = match.snapshot.logits
         if match.node is not None and not lease.side:
-            # Not the nodes above: a path through them says nothing of how often they are resumed at.
+            # Leave the nodes above: a path through them does not show how often requests resume there.
             match.node.last_used = self._holdings.clock
 
     def first_buffers(self, hot: HotCache, room: int) -> int:

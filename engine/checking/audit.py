@@ -1,4 +1,4 @@
-"""Idle work that checks the cache: computes a stored resume point anew and compares."""
+"""Idle work that checks the cache: it recomputes a stored resume point and compares."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def _load_tokenizer(path: Path, config: dict[str, Any]) -> TokenizerWrapper:
         try:
             return load({"trust_remote_code": False, **options})
         except Exception as error:  # noqa: BLE001 — tokenizers raises bare Exception
-            # Not the error itself: it refers to this frame, which would refer to it, a cycle.
+            # Keep the text, not the error: error and frame would refer to each other, a cycle.
             failure = repr(error)
             log.info("transformers: %s", failure)
     raise ModelFolderError(f"The tokenizer of {path.name} is broken or unknown.", details=failure)

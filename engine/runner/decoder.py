@@ -196,7 +196,7 @@ class Decoder:
         self._failed.append(StepResult(sequence, error))
 
     def _take_failed(self) -> list[StepResult]:
-        # Not kept here: an error's traceback refers to the decoder, which would refer to it, a cycle.
+        # Hand the errors over: decoder and traceback would refer to each other, a cycle.
         failed, self._failed = self._failed, []
         return failed
 

@@ -116,7 +116,7 @@ class History:
         self._keep_small()
 
     def mark_faulted(self, token_ids: Sequence[int], num_tokens: int) -> None:
-        """What was stored of token_ids after num_tokens was wrong and is dropped."""
+        """Note that the state stored for token_ids after num_tokens was wrong and is dropped."""
         wrong = array("I", token_ids)
         for paths in self._paths.values():
             paths[:] = [

@@ -206,7 +206,7 @@ class PlainLru:
         return EvictHot(hot) if hot else None
 
     def update(self, evicted: Evicted) -> None:
-        """Do nothing: the tree is read anew for each victim."""
+        """Do nothing: the tree is read again for each victim."""
 
     def _can_go(self, node: KvNode) -> bool:
         if self._holdings.needs_snapshot:

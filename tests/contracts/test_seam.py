@@ -40,7 +40,7 @@ def test_the_app_imports_few_names_of_the_engine() -> None:
 
 
 def test_the_app_imports_no_module_of_the_engine() -> None:
-    # All that a module holds would be within reach, and none of it counted.
+    # An imported module would bring all its names within reach, uncounted.
     assert [one for one in engine_names() if is_module(*one)] == []
 
 
