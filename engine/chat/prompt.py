@@ -60,6 +60,11 @@ class Prompt:
             begun=(*self.begun, *token_ids),
         )
 
+    def with_point(self, point: ResumePoint) -> Prompt:
+        """Add a resume point. An existing one at the same position stays."""
+        points = {one.num_tokens: one for one in (point, *self.points)}
+        return replace(self, points=tuple(points[at] for at in sorted(points)))
+
 
 @dataclass(slots=True)
 class _Tokenized:
@@ -232,20 +237,23 @@ class PromptBuilder:
         return Message(role=Role.ASSISTANT, content="x", reasoning=reasoning, reply=tokens)
 
     def _next_turn(self, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
-        """Up to where the text of the message after a reply begins."""
-        if self._calls_tool(messages[-1]):
-            try:
-                return self._up_to(_ANY_RESULT, messages, thoughts)
-            except TemplateError:
-                log.debug("the template knows no tools")
-        return self._up_to(_ANYTHING, messages, thoughts)
+        """Return the next turn's prompt up to where the text of the message after a reply begins."""
+        of_user = self._up_to(_ANYTHING, messages, thoughts)
+        if not self._calls_tool(messages[-1]):
+            return of_user
+        try:
+            of_tool = self._up_to(_ANY_RESULT, messages, thoughts)
+        except TemplateError:
+            log.debug("the template knows no tools")
+            return of_user
+        # The user may answer instead: that prompt resumes where the two part, after the reply.
+        shared = common_prefix_len(of_tool.token_ids, of_user.token_ids)
+        fork = max(shared, of_tool.message_starts[-1])
+        return of_tool.with_point(ResumePoint(fork, PointKind.TAIL))
 
     def _up_to(self, following: Message, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
         tokens = self._tokens_of([*messages, following], thoughts, reply_follows=False)
         end = tokens.points[-1].num_tokens if tokens.points else 0
-        if following.role is Role.TOOL:
-            # A person may answer instead.
-            tokens.points.append(ResumePoint(tokens.starts[len(messages)], PointKind.TAIL))
         return tokens.cut(end, PointKind.TAIL, len(messages))
 
     def _calls_tool(self, reply: Message) -> bool:

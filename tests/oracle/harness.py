@@ -191,7 +191,7 @@ class Harness:
 
     def evict(self, what: EvictWhat) -> None:
         if what is not EvictWhat.HOT:
-            self.account.clear()
+            self._note_loss()
         self.tell(Evict(what))
 
     def load(self, *folders: Path) -> None:
@@ -224,7 +224,7 @@ class Harness:
         self._ask_to_verify()
         worked = self.client.step()
         if self._is_anything_lost():
-            self.account.clear()
+            self._note_loss()
             for flight in self.flights.values():
                 flight.has_lost = flight.is_started
         for event in self.client.new_events():
@@ -309,6 +309,11 @@ class Harness:
         is_lost = self.cache is not self._known_cache or evictions != self._known_evictions
         self._known_cache, self._known_evictions = self.cache, evictions
         return is_lost
+
+    def _note_loss(self) -> None:
+        """Expect nothing of what was processed before: evicted state is not read ahead again."""
+        self.account.clear()
+        self._read_ahead.clear()
 
     def _ask_to_verify(self) -> None:
         if self.problems is None:

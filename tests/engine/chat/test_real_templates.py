@@ -184,11 +184,13 @@ def test_tool_loops(qwen: Qwen, thinking: bool | None) -> None:
     ahead = chat.builder.build_read_ahead(
         chat.messages, thinking=thinking, keep_thinking=False, is_draft=False
     )
+    by_user = replace(chat, messages=list(chat.messages)).ask("And in Rome?")
+    shared = common_prefix_len(ahead.token_ids, by_user.token_ids)
     second = chat.ask(TOOL_ANSWER, Role.TOOL)
     assert second.token_ids[: len(ahead.token_ids)] == ahead.token_ids
     assert chat.text_of(ahead).endswith("<tool_response>\n")
     assert [point.num_tokens for point in ahead.points[-2:]] == [
-        ahead.message_starts[-1],
+        max(ahead.message_starts[-1], shared),
         len(ahead.token_ids),
     ]
     assert_lost(LOOP_LOSS[qwen][thinking], first, fed, second)
