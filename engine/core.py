@@ -150,9 +150,7 @@ class EngineCore:
         while (command := self._next_command(wait=wait)) is not None:
             wait = False
             worked = True
-            error = attempt(partial(self._obey, command))
-            if error is not None:
-                log.error("%s failed", type(command).__name__, exc_info=error)
+            attempt(type(command).__name__, partial(self._obey, command))
             if self._stopping:
                 break
         return worked
@@ -179,9 +177,10 @@ class EngineCore:
                 self._unload()
                 self._drop_cache()
                 self._emit(ModelUnloaded())
-            case Show() | ReadAhead() | SetIdleWork() | AwaitIdle():
-                if isinstance(command, Show):
-                    self._scheduler.shown = command.conversation_id
+            case Show():
+                self._scheduler.shown = command.conversation_id
+                self._idler.obey(command)
+            case ReadAhead() | SetIdleWork() | AwaitIdle():
                 self._idler.obey(command)
             case Pin() | Forget() | Evict() | ReportStatistics():
                 self._obey_cache(command)
@@ -233,9 +232,7 @@ class EngineCore:
         """Shrink or grow the cache's budget with what the machine has available."""
         if self.cache is None or self._watch is None:
             return
-        error = attempt(partial(self._watch.adjust_budget, self.cache))
-        if error is not None:
-            log.error("the cache's budget could not be changed", exc_info=error)
+        attempt("a change of the budget", partial(self._watch.adjust_budget, self.cache))
 
     # Models
 
@@ -258,8 +255,8 @@ class EngineCore:
             self._emit(ModelUnloaded())
         except Exception as error:
             log.warning("loading %s failed", path, exc_info=True)
-            self._unload()
             self._emit(ModelFailed(str(path), problem_of(error)))
+            self._unload()
         else:
             self._emit(ModelLoaded(model.facts))
 

@@ -12,20 +12,22 @@ EngineError
 │   ├── GgufError               a GGUF file that cannot be imported
 │   └── LibraryError            the installation is broken
 ├── TryAgainError           try again
-│   ├── OutOfMemoryError        the device had no memory left
+│   ├── OutOfMemoryError        the device had no memory left for an answer
+│   ├── MemoryShortError        memory ran out in other work
 │   ├── NoModelError            no model is loaded
 │   └── CancelledWaitingError   cancelled before it started
 └── BugError                our bug
 
-The app adds its own user-fixable errors, each beside the code that raises it. Two more classes are no
-EngineError, for they never reach a user: probe.StateError (the loader turns it into ModelFolderError)
-and core._LoadAbandonedError.
+The app derives its own errors from EngineError, each beside the code that raises it. Two classes are no
+EngineError because they never reach a user: probe.StateError, which the loader turns into
+ModelFolderError, and core._LoadAbandonedError.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar, Self, TypeVar
 
 from engine.types import Problem
@@ -136,6 +138,13 @@ class OutOfMemoryError(TryAgainError):
     advice = "Close other apps or choose a smaller model, then try again."
 
 
+class MemoryShortError(TryAgainError):
+    """Memory ran out outside an answer: while a file was read, imported or saved."""
+
+    title = "There was not enough memory."
+    advice = "Close other apps, then try again."
+
+
 class NoModelError(TryAgainError):
     """A request came while no model was loaded."""
 
@@ -157,16 +166,41 @@ class BugError(EngineError):
     advice = "Try again; if it happens twice, please report the log."
 
 
-def attempt(work: Callable[[], T]) -> T | Exception:
-    """Return what work returns, or the error that it raises.
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error as a value.
 
-    The boundary of one request or one idle job: its error must not end another one's work, or the
-    engine thread. The caller reports or logs the error.
+    The error itself must not be kept: its traceback references frames, their locals may reference
+    arrays, and with the error in one of them that is a cycle, which waits for a collection.
+    """
+
+    problem: Problem
+    is_expected: bool  # an EngineError; any other one is logged with its traceback
+    is_out_of_memory: bool
+
+
+def attempt(task: str, work: Callable[[], T]) -> T | Failure:
+    """Return what work returns, or its error as a value.
+
+    A boundary: an error in one request, command or idle job must not end another one's work or the
+    engine thread.
+
+    Args:
+        task: names the work in the log.
+        work: is called once.
     """
     try:
         return work()
-    except Exception as error:  # noqa: BLE001 — returned to the caller
-        return error
+    except Exception as error:  # noqa: BLE001 — returned as a value
+        return failure_of(task, error)
+
+
+def failure_of(task: str, error: Exception) -> Failure:
+    """Return an error as a value; log an unexpected one."""
+    is_expected = isinstance(error, EngineError)
+    if not is_expected:
+        log.error("%s failed", task, exc_info=error)
+    return Failure(problem_of(error), is_expected, is_out_of_memory(error))
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -176,10 +210,9 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def problem_of(error: BaseException) -> Problem:
-    """Return the words for the user; an unexpected error is logged and reported as our bug."""
+    """Return the words for the user; an unexpected error is our bug. The caller logs it."""
     if isinstance(error, EngineError):
         return error.problem
     if is_out_of_memory(error):
-        return OutOfMemoryError("The device had none left.", details=repr(error)).problem
-    log.error("unexpected", exc_info=error)
+        return MemoryShortError("The device had none left.", details=repr(error)).problem
     return BugError(f"{type(error).__name__}: {error}.", details=repr(error)).problem

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, assert_never
 
-from engine.errors import EngineError, attempt
+from engine.errors import Failure, attempt
 from engine.events import (
     AwaitIdle,
     Event,
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# A task that this many newer ones have overtaken is for a conversation that was left long ago.
+# Beyond this many tasks the oldest is dropped.
 _MAX_TASKS = 32
 
 
@@ -221,7 +221,7 @@ class Idler:
             self._report_working(self._job)
 
     def _is_audit_due(self) -> bool:
-        """Return whether it is time for an audit. Without other work since the last one none is due."""
+        """Return whether it is time for an audit. None is due unless other work ran since the last one."""
         may_work = self._enabled and self.worker is not None and not self._on_battery()
         return (
             may_work
@@ -276,11 +276,9 @@ class Idler:
 
 def _attempt_idle(work: Callable[[], T]) -> T | None:
     """Return what work returns, None if it fails: an error in idle work is only logged."""
-    result = attempt(work)
-    if not isinstance(result, Exception):
+    result = attempt("idle work", work)
+    if not isinstance(result, Failure):
         return result
-    if isinstance(result, EngineError):
-        log.info("idle work ended: %s", result)
-    else:
-        log.error("idle work failed", exc_info=result)
+    if result.is_expected:
+        log.info("idle work ended: %s", result.problem)
     return None

@@ -21,13 +21,13 @@ from collections.abc import Callable
 import mlx.core as mx
 
 from engine.cache.prefix_cache import PrefixCache
-from engine.errors import attempt, is_out_of_memory, problem_of
+from engine.errors import Failure, OutOfMemoryError, attempt
 from engine.events import Event, RequestFailed, RequestFinished, RequestStarted, Submit
 from engine.idle import Idler
 from engine.runner.plan import log_line
 from engine.runner.runner import Runner
 from engine.runner.sequence import Sequence
-from engine.types import FinishReason, RequestId
+from engine.types import FinishReason, Problem, RequestId
 from engine.waiting import WaitingRequests
 
 log = logging.getLogger(__name__)
@@ -97,9 +97,10 @@ class Serving:
         """Start a request, or fail it. False if it must wait until another has ended."""
         request = submit.request
         sequence = attempt(
-            lambda: self._runner.start(request, submit.submitted_at, beside=self._running)
+            "starting a request",
+            lambda: self._runner.start(request, submit.submitted_at, beside=self._running),
         )
-        if isinstance(sequence, Exception):
+        if isinstance(sequence, Failure):
             self._fail_or_retry(submit, sequence, is_delivered=False)
             return True
         if sequence is None:
@@ -127,9 +128,9 @@ class Serving:
 
     def _decode(self) -> None:
         start = time.perf_counter()
-        results = attempt(self._runner.decode)
+        results = attempt("a decode step", self._runner.decode)
         self._decode_s = time.perf_counter() - start
-        if isinstance(results, Exception):
+        if isinstance(results, Failure):
             # The decoder itself failed: none of its answers can continue.
             results = [(one, results) for one in self._running if one.logits is not None]
         for sequence, result in results:
@@ -140,19 +141,19 @@ class Serving:
         if not is_alone:
             self._wait_for_decode()
             seconds = self._scheduler.piece_s
-        self._deliver(sequence, attempt(lambda: self._runner.read(sequence, seconds)))
+        self._deliver(sequence, attempt("prefill", lambda: self._runner.read(sequence, seconds)))
 
     def _wait_for_decode(self) -> None:
         """Wait until the launched decode pass is computed, so that a prompt's piece is timed alone."""
         start = time.perf_counter()
         failed = self._runner.wait()
         self._scheduler.note_decode(self._decode_s + time.perf_counter() - start)
-        for sequence, error in failed:
-            self._deliver(sequence, error)
+        for sequence, failure in failed:
+            self._deliver(sequence, failure)
 
-    def _deliver(self, sequence: Sequence, result: list[Event] | Exception) -> None:
+    def _deliver(self, sequence: Sequence, result: list[Event] | Failure) -> None:
         """Emit the events of one step, or fail or retry the request."""
-        if isinstance(result, Exception):
+        if isinstance(result, Failure):
             self._remove(sequence)
             self._abandon(sequence)
             submit = Submit(sequence.request, sequence.clock.submitted)
@@ -173,10 +174,10 @@ class Serving:
     def _publish(self, sequence: Sequence) -> None:
         """Keep what a finished request fed, and queue what can be read ahead after it."""
         self._remove(sequence)
-        self._on_finished(sequence)
-        upcoming = attempt(lambda: self._runner.publish_turn(sequence))
-        if isinstance(upcoming, Exception):
-            _log_lost_state(sequence, upcoming)
+        attempt("an observer of finished requests", lambda: self._on_finished(sequence))
+        upcoming = attempt("publishing", lambda: self._runner.publish_turn(sequence))
+        if isinstance(upcoming, Failure):
+            log.warning("state of %s is lost", sequence.request.conversation_id)
             self._abandon(sequence)
             return
         if sequence.num_output and not sequence.lease.side:
@@ -187,21 +188,19 @@ class Serving:
 
     def _abandon(self, sequence: Sequence) -> None:
         """Drop what a failed request fed. An error here is only logged: the request still ends."""
-        error = attempt(lambda: self._runner.abandon(sequence))
-        if error is not None:
-            _log_lost_state(sequence, error)
+        attempt("abandoning a request", lambda: self._runner.abandon(sequence))
 
-    def _fail_or_retry(self, submit: Submit, error: Exception, *, is_delivered: bool) -> None:
+    def _fail_or_retry(self, submit: Submit, failure: Failure, *, is_delivered: bool) -> None:
         request_id = submit.request.request_id
         may_retry = not is_delivered and request_id not in self._retried
-        if is_out_of_memory(error) and may_retry:
+        if failure.is_out_of_memory and may_retry:
             log.warning("out of memory: trying again without cached conversations")
             self._retried.add(request_id)
             self._cache.evict_all()
             mx.clear_cache()
             self._waiting.put_back(submit)
         else:
-            problem = problem_of(error)
+            problem = _problem_of_answer(failure)
             log.warning("request %s: %s", request_id, problem)
             self._emit(RequestFailed(request_id, problem))
 
@@ -210,5 +209,7 @@ class Serving:
         self._is_memory_full = False
 
 
-def _log_lost_state(sequence: Sequence, error: Exception) -> None:
-    log.error("state of %s is lost", sequence.request.conversation_id, exc_info=error)
+def _problem_of_answer(failure: Failure) -> Problem:
+    if failure.is_expected or not failure.is_out_of_memory:
+        return failure.problem
+    return OutOfMemoryError(failure.problem.cause, details=failure.problem.details).problem

@@ -31,7 +31,7 @@ class WaitingRequests:
         self._submits.append(submit)
 
     def put_back(self, submit: Submit) -> None:
-        """Queue a request that was popped before all others."""
+        """Put a popped request back at the head of the queue."""
         self._submits.insert(0, submit)
 
     def pop_next(

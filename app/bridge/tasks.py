@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
-from engine.errors import problem_of
+from engine.errors import EngineError, problem_of
 from engine.types import Problem
 
 log = logging.getLogger(__name__)
@@ -59,9 +59,12 @@ class TaskLane(QObject):
     ) -> None:
         try:
             result = call()
-        except Exception as error:  # noqa: BLE001 (the boundary: logged, then told to the caller)
+        except Exception as error:
             problem = problem_of(error)
-            log.warning("a background call failed: %s: %s", type(error).__name__, problem)
+            if isinstance(error, EngineError):
+                log.warning("%s: %s", type(error).__name__, problem)
+            else:
+                log.exception("a background call failed")
             report = on_error or self.failed.emit
             self._delivered.emit(lambda: report(problem))
         else:

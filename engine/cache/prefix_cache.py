@@ -144,7 +144,7 @@ class PrefixCache:
     def publish(self, lease: Lease, *, is_turn: bool = True) -> None:
         """Add nodes for the tokens in the lease's caches, park these, keep to the budget.
 
-        is_turn: the request was a user's. Reading ahead makes nothing else older.
+        is_turn: advance the clock that recency is measured by; False when reading ahead.
         """
         hot = lease.hot
         assert not lease.side
@@ -178,9 +178,8 @@ class PrefixCache:
         num_tokens = min(lease.restored, hot.num_tokens)
         if not num_tokens or any(leaf.offset < num_tokens for leaf in hot.leaves.kv):
             return False
-        error = attempt(partial(self._cut_to, lease, num_tokens))
-        if error is not None:
-            log.error("the live caches of %s are lost", hot.conversation_id, exc_info=error)
+        if attempt("keeping live caches", partial(self._cut_to, lease, num_tokens)) is not None:
+            log.warning("the live caches of %s are lost", hot.conversation_id)
             return False
         self._holdings.parked[hot.conversation_id] = hot
         return True
@@ -334,6 +333,6 @@ class PrefixCache:
     def _usable_end(self, hot: HotCache) -> int:
         """Return the end of the tokens that the tree keeps if a parked cache is cut at 0."""
         nodes = [step.node for step in self._holdings.tree.match(hot.run)]
-        # On the way up each node has lost the one below.
+        # Bottom-up, each node's child on this path is already removed.
         used = [node for node in nodes if not self._holdings.is_dead_end(node, num_removed=1)]
         return max((node.end for node in used), default=0)

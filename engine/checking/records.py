@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import OrderedDict
 from collections.abc import Callable
 
@@ -10,14 +9,12 @@ import mlx.core as mx
 
 from engine.chat.reply import ReplyStream
 from engine.checking.oracle import Record, check, failed_check
-from engine.errors import attempt
+from engine.errors import Failure, attempt
 from engine.events import Verify
 from engine.models.loader import LoadedModel
 from engine.runner.drawing import TokenSource, token_source
 from engine.runner.sequence import Sequence
 from engine.types import CheckResult, FinishReason, Request, RequestId
-
-log = logging.getLogger(__name__)
 
 # More than any client has in flight.
 _MAX_RECORDS = 64
@@ -80,10 +77,9 @@ class Records:
         record = self._records.pop(command.request_id, None)
         if model is None or record is None:
             return failed_check("nothing was recorded for this request")
-        result = attempt(lambda: check(model, record, command.messages))
-        if isinstance(result, Exception):
-            log.error("the check failed", exc_info=result)
-            return failed_check(repr(result))
+        result = attempt("the check", lambda: check(model, record, command.messages))
+        if isinstance(result, Failure):
+            return failed_check(result.problem.details or result.problem.cause)
         return result
 
     def clear(self) -> None:

@@ -11,7 +11,6 @@ the same as without look-ahead: all but the newest of its reply's tokens.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -20,23 +19,21 @@ import mlx.core as mx
 
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import evaluate, evaluate_soon
-from engine.errors import attempt
+from engine.errors import Failure, attempt, failure_of
 from engine.events import Event
 from engine.models.filters import PENALTY_WINDOW
 from engine.models.loader import LoadedModel
 from engine.models.rows import MergedRows, RowByRow, RowGroup
 from engine.runner.sequence import Sequence
 
-log = logging.getLogger(__name__)
-
 T = TypeVar("T")
 
 
 class StepResult(NamedTuple):
-    """The events of one sequence's step, or the error that it failed with."""
+    """The events of one sequence's step, or its failure."""
 
     sequence: Sequence
-    result: list[Event] | Exception
+    result: list[Event] | Failure
 
 
 class Decoder:
@@ -133,12 +130,12 @@ class Decoder:
             group, _ = self._places[self._grouped[0]]
             rows = group.forward(self._model.adapter, list(inputs.values()))
             return dict(zip(inputs, rows, strict=True))
-        except Exception as error:
-            log.exception("a pass over %d rows failed", len(inputs))
-            if len(inputs) == 1 or not self._model.can_undo:
-                for sequence in inputs:
-                    self._fail(sequence, error)
-                return {}
+        except Exception as error:  # noqa: BLE001 — becomes a failure of each row
+            failure = failure_of(f"a pass over {len(inputs)} rows", error)
+        if len(inputs) == 1 or not self._model.can_undo:
+            for sequence in inputs:
+                self._fail(sequence, failure)
+            return {}
         # One row may have failed the pass for all. Alone, it fails alone.
         self._hand_back_all()
         return self._each(inputs, lambda sequence: self._forward_alone(sequence, inputs[sequence]))
@@ -184,19 +181,18 @@ class Decoder:
         """Return the result of work for each sequence. One that raises fails alone."""
         done: dict[Sequence, T] = {}
         for sequence in list(sequences):
-            result = attempt(partial(work, sequence))
-            if isinstance(result, Exception):
+            result = attempt("a row", partial(work, sequence))
+            if isinstance(result, Failure):
                 self._fail(sequence, result)
             else:
                 done[sequence] = result
         return done
 
-    def _fail(self, sequence: Sequence, error: Exception) -> None:
+    def _fail(self, sequence: Sequence, failure: Failure) -> None:
         self.detach(sequence)
-        self._failed.append(StepResult(sequence, error))
+        self._failed.append(StepResult(sequence, failure))
 
     def _take_failed(self) -> list[StepResult]:
-        # Hand the errors over: decoder and traceback would refer to each other, a cycle.
         failed, self._failed = self._failed, []
         return failed
 

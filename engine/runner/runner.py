@@ -18,7 +18,7 @@ from engine.chat.prompt import Prompt
 from engine.chat.reply import ReplyStream, TextPiece
 from engine.cleanup import undo_on_error
 from engine.config import EngineConfig
-from engine.errors import ContextFullError, EngineError, attempt
+from engine.errors import ContextFullError, Failure, attempt
 from engine.events import Event, PrefillProgress, ReadAhead, RequestFinished, TextDelta
 from engine.memory import spare_bytes
 from engine.models.loader import LoadedModel
@@ -298,15 +298,14 @@ class Runner:
         self._cache.publish(lease, is_turn=is_turn)
 
     def _try_feed_closing(self, sequence: Sequence) -> bool:
-        """Return what _feed_closing returns, True if it fails: the reply is kept without it."""
+        """Feed the reply's end if possible. Return False only if the reply must be read ahead."""
         fed = sequence.lease.hot.num_tokens
-        is_ahead = attempt(lambda: self._feed_closing(sequence))
-        if not isinstance(is_ahead, Exception):
+        is_ahead = attempt("feeding a reply's end", lambda: self._feed_closing(sequence))
+        if not isinstance(is_ahead, Failure):
             return is_ahead
-        if isinstance(is_ahead, EngineError):
-            log.info("the template refuses the next turn: %s", is_ahead)
+        if is_ahead.is_expected:
+            log.info("the template refuses the next turn: %s", is_ahead.problem)
         else:
-            log.error("the reply's end is not fed", exc_info=is_ahead)
             self._cache.cut_back(sequence.lease, fed)
         return True
 

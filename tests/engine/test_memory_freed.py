@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import logging
+import time
+from collections.abc import Callable, Iterator
+from functools import wraps
 
 import mlx.core as mx
 import pytest
 
-from engine.events import UnloadModel
+from engine.cache.lending import Lending
+from engine.cache.restoring import Restorer
+from engine.checking.audit import AuditJob
+from engine.events import SetIdleWork, Submit, UnloadModel
+from engine.models.adapter import ModelAdapter
+from engine.runner.runner import Runner
+from engine.types import ConversationId, Request, RequestId
 from tests.fakes.asking import ask, user
 from tests.fakes.engine_fixtures import OpenTiny
 
@@ -33,3 +42,64 @@ def test_a_model_and_all_that_it_read(open_tiny: OpenTiny, name: str) -> None:
     client.send(UnloadModel())
     client.run_until_idle()
     assert mx.get_active_memory() - before < SMALL
+
+
+# Calls that fail: the attribute, and how many calls succeed before.
+FAILING_CALLS: dict[str, tuple[type, str, int]] = {
+    "start": (Restorer, "restore", 0),
+    "prefill": (ModelAdapter, "forward", 0),
+    "decode": (ModelAdapter, "forward_rows", 1),
+    "feeding the reply's end": (Runner, "_feed_closing", 0),
+    "publishing": (Lending, "add_nodes", 0),
+    "audit": (AuditJob, "step", 0),
+}
+
+
+@pytest.mark.parametrize("place", FAILING_CALLS)
+def test_failed_work_frees_its_arrays(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    # pytest keeps log records, and with them tracebacks.
+    monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
+    owner, name, num_successes = FAILING_CALLS[place]
+    before = mx.get_active_memory()
+    client = open_tiny("qwen3_5", audit_every_s=0.0)
+    ask(client, user("Hello there"), chat="A")
+    failures: list[str] = []
+    failing = fail_once(getattr(owner, name), num_successes, failures)
+    monkeypatch.setattr(owner, name, failing)
+    request = Request(
+        request_id=RequestId("r"),
+        conversation_id=ConversationId("B"),
+        messages=(user("Hello again"),),
+        new_messages=frozenset({0}),
+        max_tokens=6,
+    )
+    client.send(Submit(request, time.perf_counter()))
+    client.send(SetIdleWork(enabled=True))
+    client.run_until_idle()
+
+    assert failures == [name]
+    client.send(UnloadModel())
+    client.run_until_idle()
+    assert mx.get_active_memory() - before < SMALL
+
+
+def fail_once(
+    function: Callable[..., object], num_successes: int, failures: list[str]
+) -> Callable[..., object]:
+    """Make one call raise while a local of its frame references a large array."""
+    num_calls = 0
+
+    @wraps(function)
+    def call(*args: object, **options: object) -> object:
+        nonlocal num_calls
+        num_calls += 1
+        if num_calls == num_successes + 1:
+            held = mx.ones((1 << 20,))
+            mx.eval(held)  # pyright: ignore[reportUnknownMemberType] — untyped varargs
+            failures.append(function.__name__)
+            raise RuntimeError("it broke")
+        return function(*args, **options)
+
+    return call
