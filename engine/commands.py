@@ -1,4 +1,4 @@
-"""The commands of the engine as methods, so that a caller names no command class. Free of mlx."""
+"""Methods that build and send the commands of the app, which names no command class. Free of mlx."""
 
 from __future__ import annotations
 

@@ -264,35 +264,46 @@ class IdleStopped:
     """No idle work is running any more."""
 
 
-class Answer:
-    """An event that a caller waits for after a command: AwaitIdle, Verify, Evict, Forget and the like."""
+class CommandResult:
+    """The event that a command asks for: IdleReached, Verified or StatisticsReported."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class IdleReached(Answer):
-    """The answer to AwaitIdle."""
+class IdleReached(CommandResult):
+    """The result of AwaitIdle."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verified(Answer):
-    """The answer to Verify."""
+class Verified(CommandResult):
+    """The result of Verify."""
 
     request_id: RequestId
     result: CheckResult
 
 
 @dataclass(frozen=True, slots=True)
-class StatisticsReported(Answer):
-    """The answer to ReportStatistics and Evict."""
+class StatisticsReported(CommandResult):
+    """The result of ReportStatistics, Evict and Forget."""
 
     statistics: CacheStatistics
 
 
-ModelEvent = ModelLoading | ModelLoaded | ModelFailed | ModelUnloaded
-RequestEvent = (
-    RequestQueued | RequestStarted | PrefillProgress | TextDelta | RequestFinished | RequestFailed
+Event = (
+    ModelLoading
+    | ModelLoaded
+    | ModelFailed
+    | ModelUnloaded
+    | RequestQueued
+    | RequestStarted
+    | PrefillProgress
+    | TextDelta
+    | RequestFinished
+    | RequestFailed
+    | IdleWorking
+    | IdleStopped
+    | IdleReached
+    | Verified
+    | StatisticsReported
 )
-IdleEvent = IdleWorking | IdleStopped | IdleReached
-Event = ModelEvent | RequestEvent | IdleEvent | Verified | StatisticsReported

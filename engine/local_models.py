@@ -94,7 +94,9 @@ class LocalModels:
     def open(
         self, path: Path, folders: tuple[str, ...], progress: Callable[[float], None]
     ) -> OpenedModel:
-        """A model folder, a folder of some, or a GGUF file, which is imported. progress hears 0 to 1.
+        """Open a model folder, a folder of several, or a GGUF file, which is imported.
+
+        progress is called with 0 to 1.
 
         Raises:
             ModelFolderError: it is neither, or no model in it can be used.

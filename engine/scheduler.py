@@ -42,9 +42,9 @@ class Scheduler:
         self._decode_s = deque[float](maxlen=_NUM_RECENT)
         self.shown: ConversationId | None = None
 
-    def order(self, asked: Iterable[R]) -> list[R]:
+    def order(self, requests: Iterable[R]) -> list[R]:
         """Return the requests by priority, the first one first."""
-        return sorted(asked, key=lambda one: one.request.conversation_id != self.shown)
+        return sorted(requests, key=lambda one: one.request.conversation_id != self.shown)
 
     def next_to_start(
         self,
@@ -61,8 +61,8 @@ class Scheduler:
         if not free or len(running) >= self._max_running:
             return None
         first = self.order(free)[0]
-        gives_way = all(self._is_before(first, one) for one in reading)
-        return first if gives_way else None
+        may_start = all(self._is_before(first, one) for one in reading)
+        return first if may_start else None
 
     def note_decode(self, seconds: float) -> None:
         """Record the duration of the newest decode step."""

@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from app.bridge.coalesce import merge_deltas
 from engine.commands import EngineCommands
 from engine.events import (
-    Answer,
+    CommandResult,
     Event,
     IdleStopped,
     IdleWorking,
@@ -101,7 +101,7 @@ class EngineBridge(QObject):
                     | RequestFailed()
                 ):
                     self.request_changed.emit(event)
-                case Answer():
+                case CommandResult():
                     pass  # only the command line and the benchmarks ask for one
                 case _:
                     assert_never(event)

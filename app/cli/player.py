@@ -47,7 +47,7 @@ from app.conversation.tree import (
     versions,
 )
 from engine.events import (
-    Answer,
+    CommandResult,
     Event,
     RequestFailed,
     RequestFinished,
@@ -279,7 +279,7 @@ class ScriptPlayer:
         self._client.set_idle_work(enabled=False)
 
     def _await_answer(self) -> None:
-        while not isinstance(self._client.next_event(), Answer):
+        while not isinstance(self._client.next_event(), CommandResult):
             pass
 
     def _new_id(self) -> str:

@@ -81,7 +81,7 @@ class Eviction:
         return freed
 
     def _evict_next(self, order: EvictionOrder, victim: Victim) -> int:
-        # A function of its own, so that no report keeps what was evicted while the next copy is made.
+        # Not inlined: a local report would keep the evicted arrays during the next copy.
         evicted = self.evict(victim)
         order.update(evicted)
         self._holdings.counters.evictions += 1

@@ -44,7 +44,7 @@ class Quarantine:
     def remove_restored(self, lease: Lease) -> None:
         """End a lease; remove its caches and the resume point that it was restored from."""
         self._holdings.counters.restore_faults += 1
-        self._holdings.end_lease(lease)
+        self._holdings.remove_lease(lease)
         self._lending.withdraw(lease.hot)
         assert lease.locked is not None
         self.remove_node(lease.locked)

@@ -66,12 +66,12 @@ class Holdings:
     clock: int = 0  # turns published
     counters: Counters = field(default_factory=Counters)
 
-    def begin_lease(self, lease: Lease) -> None:
+    def add_lease(self, lease: Lease) -> None:
         """Lock the nodes that a lease was restored from."""
         self.tree.lock(lease.locked)
         self.leases.append(lease)
 
-    def end_lease(self, lease: Lease) -> None:
+    def remove_lease(self, lease: Lease) -> None:
         """Unlock the nodes of a lease. Idempotent."""
         if lease in self.leases:
             self.leases.remove(lease)
@@ -135,8 +135,8 @@ class Holdings:
     def removed_with(self, leaf: KvNode) -> list[KvNode]:
         """Return a leaf and the nodes above it that are dead ends without it, nearest first.
 
-        They end where K/V is stored elsewhere: nodes in arrays of their own go with such a leaf,
-        those in a hot cache with one that lies in the same cache.
+        The chain ends at the first node whose K/V lies elsewhere than the leaf's: in other arrays, or in
+        another hot cache.
         """
         hot, removed, above = lender(leaf), [leaf], leaf.parent
         while above and self.is_dead_end(above, num_removed=1) and lender(above) is hot:
@@ -144,7 +144,7 @@ class Holdings:
             above = above.parent
         return removed
 
-    def of_use(self, lent: Sequence[KvNode]) -> Sequence[KvNode]:
+    def useful_nodes(self, lent: Sequence[KvNode]) -> Sequence[KvNode]:
         """Return the nodes that are kept when their hot cache goes: all but the dead ends.
 
         Args:

@@ -55,7 +55,7 @@ class Lending:
             The removed nodes, leaves first, and those that were kept, parents first.
         """
         lent = self._lent_beyond(hot, num_tokens)
-        kept = list(self._holdings.of_use(lent))
+        kept = list(self._holdings.useful_nodes(lent))
         removed = lent[len(kept) :][::-1]
         for node in removed:
             self._holdings.tree.remove(node)

@@ -94,7 +94,7 @@ class PrefixCache:
             match = self._restorer.match(conversation_id, prompt_ids)
             # Copy before the lease begins: if it fails, the cache is still parked.
             kept = 0 if side else self._restorer.vacate(conversation_id, match)
-            lease = self._restorer.begin_lease(
+            lease = self._restorer.make_lease(
                 conversation_id, match, new_caches, side=side, faulted=faulted
             )
             with undo_on_error(partial(self.abandon, lease)):
@@ -148,7 +148,7 @@ class PrefixCache:
         """
         hot = lease.hot
         assert not lease.side
-        self._holdings.end_lease(lease)
+        self._holdings.remove_lease(lease)
         if not hot.is_consistent():
             self._quarantine.remove_cache(hot)
         elif hot.token_ids:
@@ -165,7 +165,7 @@ class PrefixCache:
 
         Also cleans up after a publish that failed.
         """
-        self._holdings.end_lease(lease)
+        self._holdings.remove_lease(lease)
         if self._holdings.parked.get(lease.hot.conversation_id) is lease.hot:
             del self._holdings.parked[lease.hot.conversation_id]
         if lease.side or not self._take_back(lease):
@@ -286,7 +286,7 @@ class PrefixCache:
             return None
         node = min(fitting, key=lambda node: node.checked)
         no_tokens = Match(node=node)
-        lease = self._restorer.begin_lease(ConversationId(""), no_tokens, new_caches, side=True)
+        lease = self._restorer.make_lease(ConversationId(""), no_tokens, new_caches, side=True)
         return node, lease
 
     def end_audit(self, node: KvNode, lease: Lease, wrong: KvNode | None) -> None:

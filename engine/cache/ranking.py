@@ -28,7 +28,8 @@ from engine.cache.policy import (
 _BEFORE_LATER = 0.5
 # Weight of a node without a resume point: a request may still reuse its tokens.
 _NO_POINT = 0.05
-# Weight of another reply to a prompt, which its logits save a pass: soon or not at all.
+# Weight of a regeneration, which the prompt's logits save one pass. It happens soon or never, hence
+# recency squared.
 _REDRAW = 0.1
 # Turns after which a node just used is half as likely to be used again.
 _HALF_LIFE = 8
@@ -120,7 +121,7 @@ class CoverageRanking:
         for node in dict.fromkeys((*rescored, *evicted.changed)):
             self._offers.replace(node, self._score_node(node))
         if isinstance(evicted.victim, EvictLogits):
-            return  # of no use to a cache that the node may lie in
+            return  # logits do not change a parked cache's score
         for hot in dict.fromkeys(map(lender, evicted.changed)):
             if hot in self._lent:
                 self._offers.replace(hot, self._score_hot(hot))
@@ -224,7 +225,7 @@ class CoverageRanking:
         """Offer a parked cache for its spare room and the dead ends in it."""
         holdings = self._holdings
         tier = _PINNED if hot.conversation_id in holdings.pinned else 0
-        kept = holdings.of_use(self._lent[hot])
+        kept = holdings.useful_nodes(self._lent[hot])
         num_moved = sum(len(node.token_ids) for node in kept)
         num_bytes = max(1, hot.nbytes - num_moved * holdings.kv_bytes_per_token)
         tokens_per_byte = num_moved * _MOVE_COST / num_bytes

@@ -43,7 +43,7 @@ class Restorer:
         self._lending.copy_out(hot, kept)
         return kept
 
-    def begin_lease(
+    def make_lease(
         self,
         conversation_id: ConversationId,
         match: Match,
@@ -65,7 +65,7 @@ class Restorer:
             locked=match.node,
             faulted=faulted,
         )
-        self._holdings.begin_lease(lease)
+        self._holdings.add_lease(lease)
         return lease
 
     def restore(

@@ -1,1 +1,1 @@
-"""Answers and stored state held to slow, obvious computations. Only engine.core knows this package."""
+"""Checks of answers and stored state against slow, obvious computations. Only engine.core imports this package."""

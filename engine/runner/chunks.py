@@ -1,4 +1,4 @@
-"""How a prompt is cut for prefill. Pure."""
+"""Cutting of a prompt into chunks for prefill. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plan_chunks(
     cell_len: int,
     stride_len: int,
 ) -> list[Chunk]:
-    """Chunks of prompt[start:num_tokens]: cut at every point and at multiples of cell_len.
+    """Return the chunks of prompt[start:num_tokens]: cut at every point and at multiples of cell_len.
 
     Where they end does not depend on how busy the engine is or, but for a BRANCH point, on what
     was restored: a restored prompt is cut like a cold one. points include the prompt's end.

@@ -18,7 +18,7 @@ from engine.types import Reason, ReasonKind, Request, Role
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixHit:
-    """What the prefix cache had of a prompt.
+    """The part of a prompt that was cached.
 
     restored tokens could be used, matched were known. faulted: up to there a stored point was
     not what it said. A model that needs no points goes on from any token.

@@ -1,4 +1,4 @@
-"""What each conversation fed, as far as it takes to say why a prompt was not restored. Pure.
+"""The paths that each conversation fed, to explain why a prompt was not restored. Pure.
 
 Kept apart from the prefix cache, for it explains what the cache has evicted. Token ids, digests of
 messages and positions; no text, no arrays of the device.

@@ -245,7 +245,7 @@ class CacheClient(EngineCommands):
         events: list[Event] = []
         while not (events and isinstance(events[-1], RequestFinished)):
             [(_, result)] = self._runner.decode()
-            assert not isinstance(result, Exception), result
+            assert isinstance(result, list), result
             events = result
         self._runner.publish_turn(sequence)
         self.finished.append(events[-1])

@@ -27,7 +27,7 @@ from app.conversation.tree import (
     set_system_prompt,
     show_version,
 )
-from engine.events import Answer, RequestFailed, RequestFinished
+from engine.events import CommandResult, RequestFailed, RequestFinished
 from engine.types import (
     ConversationId,
     ForcedReply,
@@ -162,7 +162,7 @@ class OwnEngine:
 
     def _await_idle(self) -> None:
         self._client.await_idle()
-        while not isinstance(self._client.next_event(), Answer):
+        while not isinstance(self._client.next_event(), CommandResult):
             pass
 
 

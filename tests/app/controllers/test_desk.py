@@ -172,7 +172,7 @@ def test_what_is_expected_takes_nobodys_place(desk: Desk, lane: StoreLane, qtbot
 
 
 def test_what_was_expected_in_vain_says_nothing(desk: Desk, lane: StoreLane, qtbot: QtBot) -> None:
-    """The caller that opens it gets the error."""
+    """The caller that opens it gets the problem."""
     errors, problems = list[Problem](), list[Problem]()
     desk.failed.connect(problems.append)
     desk.expect(ConversationId("gone"))
