@@ -18,7 +18,7 @@ EngineError
 │   └── CancelledWaitingError   cancelled before it started
 └── BugError                our bug
 
-The app derives its own errors from EngineError, each beside the code that raises it. Two classes are no
+The app derives its own errors from these, each beside the code that raises it. Two classes are no
 EngineError because they never reach a user: probe.StateError, which the loader turns into
 ModelFolderError, and core._LoadAbandonedError.
 """

@@ -157,6 +157,11 @@ class ModelLoading:
     loaded_bytes: int
     total_bytes: int
 
+    @property
+    def is_importing(self) -> bool:
+        """True while the engine's libraries are imported, before any model."""
+        return self.stage is LoadStage.IMPORTING
+
 
 @dataclass(frozen=True, slots=True)
 class ModelLoaded:

@@ -37,13 +37,13 @@ from app.conversation.tree import (
     versions,
 )
 from app.words import problems as words
-from engine.errors import EngineError
+from engine.errors import EngineError, UserFixableError
 from engine.types import ConversationId
 
 Plan = Callable[[Conversation], Turn]
 
 
-class AnswerRunningError(EngineError):
+class AnswerRunningError(UserFixableError):
     """What is asked for has to wait for an answer."""
 
     title = words.ANSWER_RUNNING

@@ -17,7 +17,6 @@ from app.viewmodels.models import ModelPhase, ModelStatus
 from app.words import models as words
 from engine.catalog.card import ModelCard
 from engine.events import (
-    LoadStage,
     ModelFailed,
     ModelLoaded,
     ModelLoading,
@@ -227,7 +226,7 @@ class ModelsController(QObject):
 
 
 def _loading(status: ModelStatus, event: ModelLoading) -> ModelStatus:
-    importing = event.stage is LoadStage.IMPORTING
+    importing = event.is_importing
     return replace(
         status,
         phase=ModelPhase.IMPORTING if importing else ModelPhase.LOADING,

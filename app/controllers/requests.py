@@ -8,14 +8,14 @@ from app.conversation.actions import Turn, messages_ahead
 from app.conversation.tree import Conversation, Generation, Setup
 from app.viewmodels.models import ModelStatus
 from app.words import problems as words
-from engine.errors import EngineError
+from engine.errors import UserFixableError
 from engine.types import ConversationId, Message, ModelFacts, Problem, Request, RequestId, Role
 
 MAX_TOKENS = 4096
 LONG_DRAFT = 400  # characters; a shorter one is read before anyone could see that it is
 
 
-class OtherModelError(EngineError):
+class OtherModelError(UserFixableError):
     """Another model would take what is there for something else."""
 
     title = words.OTHER_MODEL

@@ -21,11 +21,11 @@ from app.conversation.tree import (
     shown_path,
 )
 from app.words import problems as words
-from engine.errors import EngineError
+from engine.errors import UserFixableError
 from engine.types import FinishReason, Message, Role
 
 
-class EmptyMessageError(EngineError):
+class EmptyMessageError(UserFixableError):
     """There is nothing to send."""
 
     title = words.EMPTY_MESSAGE

@@ -17,10 +17,10 @@ import sqlite3
 from pathlib import Path
 
 from app.words import problems as words
-from engine.errors import EngineError
+from engine.errors import UserFixableError
 
 
-class StoreError(EngineError):
+class StoreError(UserFixableError):
     """The conversations on disk could not be used."""
 
     title = words.STORE

@@ -14,7 +14,7 @@ from PySide6.QtGui import QFont, QFontDatabase
 
 from app.theme.tokens import TextStyle
 from app.words import problems as words
-from engine.errors import EngineError
+from engine.errors import UserFixableError
 
 TEXT_FAMILIES = (
     "Inter",
@@ -39,7 +39,7 @@ CODE_FAMILIES = (
 )
 
 
-class FontError(EngineError):
+class FontError(UserFixableError):
     """No usable font is installed."""
 
     title = words.NO_WINDOW
