@@ -86,7 +86,7 @@ class TemplateError(UserFixableError):
 
 
 class CannotContinueError(UserFixableError):
-    """A reply can't go on with this model as what it is."""
+    """A reply cannot be continued with this model."""
 
     title = "This answer can’t go on."
     advice = "Regenerate it instead."

@@ -116,7 +116,7 @@ class Request:
     """Write the assistant's next message of a conversation, or the rest of one.
 
     messages is the whole visible branch. It ends with a user message, or with a reply that was
-    stopped: its ids are fed as they are, and what is written goes on behind them. new_messages are
+    stopped: its ids are fed as they are, and the output continues them. new_messages are
     the indices of those that this step adds or changes: their tokens count as read, the others as
     replayed. max_tokens is for what is written now.
     """

@@ -35,7 +35,7 @@ def add_pass(feeds: list[Feed], start: int, end: int) -> None:
 
 
 def add_feeds(feeds: list[Feed], more: Iterable[Feed]) -> None:
-    """Go on with more feeds; the two halves of a divided one become one again."""
+    """Append more feeds; the two halves of a divided one become one again."""
     for feed in more:
         last = feeds[-1] if feeds else None
         if last is not None and last.one_by_one and feed.one_by_one and last.end == feed.start:

@@ -130,8 +130,8 @@ class RadixTree(Generic[S, P]):
         pending: list[list[PathStep[S, P]]] = [[]]
         while pending:
             path = pending.pop()
-            while going_on := self._steps_on(path, token_ids):
-                first, *others = going_on
+            while next_steps := self._next_steps(path, token_ids):
+                first, *others = next_steps
                 pending.extend([*path, step] for step in others)
                 path.append(first)
             if path:
@@ -231,10 +231,10 @@ class RadixTree(Generic[S, P]):
             yield node
             pending.extend(node.children.values())
 
-    def _steps_on(
+    def _next_steps(
         self, path: Sequence[PathStep[S, P]], token_ids: Sequence[int]
     ) -> list[PathStep[S, P]]:
-        """The steps that go on from a whole path (none: from the root) as token_ids do."""
+        """Return the steps below a whole path (empty: below the root) that agree with token_ids."""
         end = path[-1].end if path else 0
         if end == len(token_ids) or (path and not path[-1].is_whole):
             return []

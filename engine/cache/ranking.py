@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from engine.cache.holdings import Holdings
 from engine.cache.hot import HotCache, KvNode, lender
@@ -42,8 +43,12 @@ _MESSAGES = (PointKind.TURN, PointKind.TAIL)
 _PINNED, _SYSTEM = 1, 2
 
 
-# (tier, tokens per byte, victim): the lowest tier is evicted first, then the fewest tokens per byte.
-_Offer = tuple[int, float, Victim]
+class _Offer(NamedTuple):
+    """A victim and its cost. The lowest tier is evicted first, then the fewest tokens per byte."""
+
+    tier: int
+    tokens_per_byte: float
+    victim: Victim
 
 
 @dataclass(slots=True, eq=False)
@@ -206,7 +211,7 @@ class CoverageRanking:
             redraw = len(node.users) * self._recency(node) ** 2 * _REDRAW
             # Without them a hybrid resumes at the point above, others feed the last token again.
             tokens = redraw * (gap if is_hybrid else 1)
-            offer = tier, tokens / snapshot.logits.nbytes, EvictLogits(node)
+            offer = _Offer(tier, tokens / snapshot.logits.nbytes, EvictLogits(node))
         num_bytes = snapshot.nbytes if snapshot is not None else 0
         is_leaf = not node.children and lender(node) is None
         if is_leaf:
@@ -215,10 +220,10 @@ class CoverageRanking:
             tokens_per_byte = (
                 (point.chance + redraw) * gap / num_bytes if point is not None else 0.0
             )
-            if offer is None or tokens_per_byte < offer[1]:
+            if offer is None or tokens_per_byte < offer.tokens_per_byte:
                 is_snapshot = is_hybrid and point is not None
                 victim = EvictSnapshot(node) if is_snapshot else EvictNode(node)
-                return tier, tokens_per_byte, victim
+                return _Offer(tier, tokens_per_byte, victim)
         return offer
 
     def _score_hot(self, hot: HotCache) -> _Offer:
@@ -235,7 +240,7 @@ class CoverageRanking:
             # leaf's score if that is lower.
             point, num_bytes = self._points[leaf], len(leaf.token_ids) * holdings.kv_bytes_per_token
             tokens_per_byte = min(tokens_per_byte, point.chance * point.gap / num_bytes)
-        return tier, tokens_per_byte, EvictHot(hot)
+        return _Offer(tier, tokens_per_byte, EvictHot(hot))
 
     def _tier(self, node: KvNode) -> int:
         snapshot, pinned = node.snapshot, self._holdings.pinned

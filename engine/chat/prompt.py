@@ -39,7 +39,7 @@ class Prompt:
     message_starts[i] is where the tokens of message i begin (with the template's text before it);
     the last entry is where the generation tail begins. points are in order. in_reasoning: the reply
     starts inside a thought. thoughtless are the messages whose reasoning the template left out.
-    begun are the last tokens, if they are those of a reply that goes on.
+    begun are the last tokens, if they are those of a continued reply.
     """
 
     token_ids: tuple[int, ...]
@@ -108,7 +108,7 @@ class PromptBuilder:
 
         Raises:
             TemplateError: see render_segments.
-            CannotContinueError: the reply can't go on.
+            CannotContinueError: the reply cannot be continued.
         """
         *before, last = messages
         if last.role is Role.ASSISTANT:
@@ -125,8 +125,8 @@ class PromptBuilder:
         token_ids = tuple(tokens.runs.token_ids)
         # As if thoughts were not kept: the conversation may cease to, another may begin alike.
         stable = len(token_ids) - self._passing_len(_since_last_user(messages), Thoughts(thinking))
-        # In a tool loop both: its next step goes on from the end, what a person says next may make
-        # the template drop all the thoughts of the loop.
+        # In a tool loop both: its next step resumes at the end, a user's next message may make the
+        # template drop all the thoughts of the loop.
         turns = {max(0, stable), max(stable, tokens.starts[-1])}
         points = [
             *tokens.points,
@@ -183,7 +183,7 @@ class PromptBuilder:
         return tuple(token_ids)
 
     def _begun_ids(self, reply: Message, *, in_reasoning: bool) -> tuple[int, ...]:
-        """The ids of a reply that goes on: its own, or where only its text is left, ids of that.
+        """Return the ids of a continued reply: its own, or ids of its text where only that is left.
 
         Raises:
             CannotContinueError: it would not be the same reply.

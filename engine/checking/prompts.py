@@ -36,7 +36,7 @@ def prompt_fault(
         begun = messages[-1].reply.token_ids if messages[-1].reply else ()
         above = len(prompt_ids) - len(begun)
         if not begun or prompt_ids[above:] != begun:
-            return "the prompt does not end with the ids of the reply that goes on"
+            return "the prompt does not end with the ids of the continued reply"
         return prompt_fault(template, tokenizer, prompt_ids[:above], messages[:-1], thoughts)
     text = template.render(messages, thoughts, reply_follows=True)
     decoded = tokenizer.decode(prompt_ids)

@@ -1,4 +1,4 @@
-"""Found by running a model a little: what its caches hold, and that it can go on from them.
+"""Probe a model by running it a little: what its caches hold, and that it resumes from them.
 
 No model is known by name. One whose caches don't survive what the prefix cache does with them is
 refused at loading, so that no answer is ever wrong.
@@ -34,7 +34,7 @@ _MISFITS = (TypeError, ValueError, AttributeError, LookupError, RuntimeError, As
 
 
 class StateError(Exception):
-    """A model can't go on from what was taken out of its caches and put back."""
+    """A model does not resume from a snapshot that is put back into its caches."""
 
 
 def probe(adapter: ModelAdapter) -> Layout:
@@ -65,7 +65,7 @@ def _require_causal(adapter: ModelAdapter, caches: list[object]) -> None:
 
 
 def _put_back(adapter: ModelAdapter, caches: list[object]) -> Layout:
-    """Go on from a point, cut back to it, take it out, and go on from it in other caches."""
+    """Continue after a resume point, cut back to it, copy it, and continue after it in other caches."""
     num_tokens, leaves = len(_FIRST), Leaves.of(caches)
     layout = measure_layout(caches, num_tokens, tree_bytes)
     states = capture(leaves.aux, num_tokens, PointKind.TAIL).states

@@ -22,7 +22,7 @@ class Computation:
         self._parts = deque(parts)
         self._recent = deque[float](maxlen=4)  # seconds that the newest parts took
 
-    def go_on(self, seconds: float = math.inf) -> bool:
+    def compute_parts(self, seconds: float = math.inf) -> bool:
         """Compute one part, and more if they will take no longer than that. Whether all is done."""
         if seconds == math.inf:
             evaluate(list(self._parts))

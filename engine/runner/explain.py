@@ -21,7 +21,7 @@ class PrefixHit:
     """The part of a prompt that was cached.
 
     restored tokens could be used, matched were known. faulted: up to there a stored point was
-    not what it said. A model that needs no points goes on from any token.
+    not what it said. A model that needs no snapshots resumes at any token.
     """
 
     restored: int
@@ -218,7 +218,7 @@ class _Case:
 
     @cached_property
     def _extends_path(self) -> bool:
-        """Whether the prompt goes on where all that was fed ends."""
+        """True if the prompt extends all that was fed."""
         assert self.known is not None
         path, agreed = self.known.path, self.known.num_tokens
         if not path.is_unloaded and agreed == len(path.token_ids):

@@ -85,7 +85,7 @@ class History:
         token_ids: Iterable[int],
         points: Iterable[int],
     ) -> None:
-        """Take what was fed in place of the paths that it goes on from.
+        """Replace the paths that the fed tokens extend.
 
         Args:
             shown: the messages that the tokens show, and how they were rendered.

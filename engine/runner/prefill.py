@@ -61,7 +61,7 @@ class Prefill:
         """
         if self._computation is None:
             self._computation = self._launch(room, in_blocks=seconds < math.inf)
-        if not self._computation.go_on(seconds):
+        if not self._computation.compute_parts(seconds):
             return None
         self._computation = None
         # A new conversation has no buffers before its first chunk.
@@ -76,10 +76,10 @@ class Prefill:
             self._capture(kind, None)
             self._computation = self._compute({})
         if self._computation is not None:
-            self._computation.go_on()
+            self._computation.compute_parts()
 
     def _capture(self, kind: PointKind, logits: mx.array | None) -> None:
-        # Nobody goes on from a side request.
+        # No request resumes from a side request.
         is_of_use = self._model.layout.needs_snapshot or logits is not None
         if is_of_use and not self.lease.side:
             self._cache.capture_snapshot(self.lease, kind, logits)

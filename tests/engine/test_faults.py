@@ -93,7 +93,7 @@ def begin(harness: Harness) -> None:
         harness.settle()
 
 
-def go_on(harness: Harness) -> None:
+def continue_chats(harness: Harness) -> None:
     """What a fault interrupts: another branch, back to the first one, and on."""
     harness.edit("A", 0, "edited", HOW, is_fresh=True)
     harness.settle()
@@ -102,7 +102,7 @@ def go_on(harness: Harness) -> None:
     harness.settle()
 
 
-def go_on_with_fault(
+def continue_with_fault(
     tiny_model: TinyModel, patch: pytest.MonkeyPatch, place: FaultPlace, fails_at: int
 ) -> tuple[Harness, Tripwire]:
     harness = open_engine(tiny_model("lfm2", Template.KEEPING))
@@ -110,7 +110,7 @@ def go_on_with_fault(
     harness.problems = []
     with patch.context() as planted:
         tripwire = place.trip(planted, fails_at)
-        go_on(harness)
+        continue_chats(harness)
         harness.await_idle()
     return harness, tripwire
 
@@ -121,12 +121,12 @@ def test_any_call_may_fail(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     place = PLACES[name]
-    harness, never = go_on_with_fault(tiny_model, monkeypatch, place, fails_at=-1)
+    harness, never = continue_with_fault(tiny_model, monkeypatch, place, fails_at=-1)
     assert never.calls > 0
     assert harness.problems == []
 
     for fails_at in range(never.calls):
-        harness, _ = go_on_with_fault(tiny_model, monkeypatch, place, fails_at)
+        harness, _ = continue_with_fault(tiny_model, monkeypatch, place, fails_at)
         assert harness.problems is not None
         assert len(harness.problems) <= 1
         for problem in harness.problems:

@@ -219,7 +219,7 @@ class Machine(RuleBasedStateMachine):
         self.harness.ask_aside(chat, how)
 
     @rule(run=pieces)
-    def go_on(self, run: int | None) -> None:
+    def run_pieces(self, run: int | None) -> None:
         self._run(run)
 
     @rule(which=numbers)

@@ -198,7 +198,7 @@ class Histories(RuleBasedStateMachine):
 
     @precondition(lambda self: self._model.root.below)
     @rule(more=st.text(max_size=8))
-    def go_on(self, more: str) -> None:
+    def continue_reply(self, more: str) -> None:
         last = self._model.path()[-1]
         if last.role == "assistant" and can_continue(self._conv, last.node_id):
             assert last.above is not None
