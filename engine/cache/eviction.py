@@ -81,7 +81,7 @@ class Eviction:
         return freed
 
     def _evict_next(self, order: EvictionOrder, victim: Victim) -> int:
-        # Not inlined: a local report would keep the evicted arrays during the next copy.
+        # Keep this a function: in a loop the last report would hold the evicted arrays during the next copy.
         evicted = self.evict(victim)
         order.update(evicted)
         self._holdings.counters.evictions += 1

@@ -181,7 +181,7 @@ class Decoder:
         """Return the result of work for each sequence. One that raises fails alone."""
         done: dict[Sequence, T] = {}
         for sequence in list(sequences):
-            result = attempt("a row", partial(work, sequence))
+            result = attempt("a row of a decode step", partial(work, sequence))
             if isinstance(result, Failure):
                 self._fail(sequence, result)
             else:

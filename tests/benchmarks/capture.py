@@ -184,7 +184,7 @@ def new_caches() -> list[object]:
 
 
 def feed(caches: Sequence[object], num_tokens: int) -> None:
-    """What a model's pass over num_tokens leaves behind."""
+    """Fill the caches as a model's pass over num_tokens does."""
     batch, heads, dim = KV_SHAPE
     for cache in caches:
         if isinstance(cache, KVCache):
