@@ -25,7 +25,7 @@ from app.theme.palette import Theme
 from app.widgets.application import Application
 from app.widgets.dialogs import show_problem
 from app.widgets.main_window import MainWindow
-from app.widgets.transcript.access import install_accessibility
+from app.widgets.transcript.accessibility.canvas import install_accessibility
 from app.widgets.window_frame import bring_to_front
 from app.words import window as words
 from engine.config import EngineConfig

@@ -48,7 +48,7 @@ EXEMPT = {
     "theme/stylesheet.py": {"*"},
     "theme/window_style.py": {"*"},
     "widgets/line_height.py": {"as_lines"},  # tags around what is said
-    "widgets/transcript/mouse.py": {"_TIP"},  # the same
+    "widgets/transcript/input/mouse.py": {"_TIP"},  # the same
 }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
 
-from app.widgets.transcript.access import install_accessibility
+from app.widgets.transcript.accessibility.canvas import install_accessibility
 from tests.person.models import build_cards
 from tests.person.run import run_person
 

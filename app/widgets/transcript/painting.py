@@ -5,13 +5,13 @@ from __future__ import annotations
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QColor, QPainter
 
+from app.widgets.transcript.input.pointer import Pointer
+from app.widgets.transcript.input.walk import Walk
+from app.widgets.transcript.layout.placement import Placement
+from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.places import MessagePaint
-from app.widgets.transcript.placement import Placement
-from app.widgets.transcript.pointer import Pointer
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import TranscriptRow
-from app.widgets.transcript.stack import MessageStack
-from app.widgets.transcript.walk import Walk
 
 
 class TranscriptPainter:

@@ -26,37 +26,37 @@ from app.theme.palette import Theme
 from app.viewmodels.lexers import LexerShelf
 from app.viewmodels.markdown import make_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
-from app.widgets.transcript.access import TranscriptCanvas
-from app.widgets.transcript.clicks import Clicks
-from app.widgets.transcript.editing import EditorPlace
-from app.widgets.transcript.find import Finder
-from app.widgets.transcript.finding import Finding
+from app.widgets.transcript.accessibility.canvas import TranscriptCanvas
+from app.widgets.transcript.accessibility.reader import MessageReader
+from app.widgets.transcript.editor.place import EditorPlace
 from app.widgets.transcript.flush import Delta, DeltaBuffer
-from app.widgets.transcript.idle import IdleWork, ThinkingTick
+from app.widgets.transcript.input.clicks import Clicks
+from app.widgets.transcript.input.keys import Keys, is_typing
+from app.widgets.transcript.input.mouse import MouseFilter
+from app.widgets.transcript.input.pointer import Pointer
+from app.widgets.transcript.input.walk import Walk
 from app.widgets.transcript.jump import JumpPlace
-from app.widgets.transcript.keys import Keys, is_typing
-from app.widgets.transcript.marks import MarkedBar
-from app.widgets.transcript.messages.answer import AnswerLayout
-from app.widgets.transcript.messages.body import Kit
-from app.widgets.transcript.mouse import MouseFilter
-from app.widgets.transcript.painting import TranscriptPainter
-from app.widgets.transcript.placement import Placement
-from app.widgets.transcript.pointer import Pointer
-from app.widgets.transcript.reader import MessageReader
-from app.widgets.transcript.rows.formula_shelf import FormulaShelf
-from app.widgets.transcript.rows.hits import Hits
-from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import LayoutCache, Target
-from app.widgets.transcript.scroll import NEAR_END
-from app.widgets.transcript.selection import (
+from app.widgets.transcript.layout.idle import IdleWork, ThinkingTick
+from app.widgets.transcript.layout.placement import Placement
+from app.widgets.transcript.layout.scroll import NEAR_END
+from app.widgets.transcript.layout.selection import (
     FIRST_PLACE,
     LAST_PLACE,
     Caret,
     Selection,
     selected_text,
 )
-from app.widgets.transcript.stack import MessageStack, TranscriptStatistics
-from app.widgets.transcript.walk import Walk
+from app.widgets.transcript.layout.stack import MessageStack, TranscriptStatistics
+from app.widgets.transcript.messages.answer import AnswerLayout
+from app.widgets.transcript.messages.body import Kit
+from app.widgets.transcript.painting import TranscriptPainter
+from app.widgets.transcript.rows.formula_shelf import FormulaShelf
+from app.widgets.transcript.rows.hits import Hits
+from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.row import LayoutCache, Target
+from app.widgets.transcript.search.finder import Finder
+from app.widgets.transcript.search.finding import Finding
+from app.widgets.transcript.search.marks import MarkedBar
 from app.words import transcript as words
 from engine.types import Channel
 

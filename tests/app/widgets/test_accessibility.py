@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.commands import CommandId
 from app.widgets.icon_button import IconButton
-from app.widgets.transcript.access import TranscriptCanvas, install_accessibility
+from app.widgets.transcript.accessibility.canvas import TranscriptCanvas, install_accessibility
 from engine.errors import ContextFullError, OutOfMemoryError
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import SHIFT, Key, Stage

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QMessageBox, QPl
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.commands import COMMANDS, CommandId, MenuCommand, key_sequences
 from app.widgets.settings_window import SettingsWindow
-from app.widgets.transcript.editor import MessageEditor
+from app.widgets.transcript.editor.editor import MessageEditor
 from tests.fakes.stage import CTRL, Key, Stage
 
 # What the offscreen platform says of every popup, and QTest of keys that write nothing.

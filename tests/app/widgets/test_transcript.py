@@ -12,10 +12,10 @@ from pytestqt.qtbot import QtBot
 from app.theme.palette import Theme
 from app.viewmodels.blocks import TextMark, TextSpan
 from app.viewmodels.lexers import LexerShelf
+from app.widgets.transcript.layout.stack import KEPT
 from app.widgets.transcript.messages.body import MAX_ROW_TEXT, split_spans
 from app.widgets.transcript.rows.code_lines import CodeLines
 from app.widgets.transcript.rows.row import MAX_LAYOUTS
-from app.widgets.transcript.stack import KEPT
 from app.widgets.transcript.view import TranscriptView
 from tests.fakes.transcript_samples import GUIDE, answer, conversation, question, restored
 from tests.fakes.transcript_stage import HEIGHT, LEFT, TranscriptStage

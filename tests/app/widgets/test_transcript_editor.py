@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPlainTextEdit, QPushButton
 
 from app.theme.tokens import Size, Type
-from app.widgets.transcript.editor import MessageEditor
+from app.widgets.transcript.editor.editor import MessageEditor
 from tests.fakes.transcript_samples import answer, conversation, question
 from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage
 

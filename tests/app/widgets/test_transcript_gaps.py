@@ -12,7 +12,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Type
 from app.viewmodels.state_line import Phase
 from app.viewmodels.transcript import ItemStatus, TranscriptItem, Version
-from app.widgets.transcript.access import TranscriptCanvas
+from app.widgets.transcript.accessibility.canvas import TranscriptCanvas
 from app.widgets.transcript.rows.row import RowAction
 from tests.fakes.transcript_samples import READING, answer, question, restored
 from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage

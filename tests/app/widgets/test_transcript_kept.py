@@ -10,8 +10,8 @@ import pytest
 from app.settings import Appearance
 from app.theme.palette import Theme
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
+from app.widgets.transcript.layout.stack import KEPT_CONVERSATIONS
 from app.widgets.transcript.rows.row import RowAction
-from app.widgets.transcript.stack import KEPT_CONVERSATIONS
 from engine.types import Channel, Role
 from tests.fakes.transcript_samples import answer, conversation, question
 from tests.fakes.transcript_stage import WIDTH, TranscriptStage

@@ -7,7 +7,7 @@ from itertools import pairwise
 from PySide6.QtGui import QColor
 
 from app.theme.tokens import LIGHT
-from app.widgets.transcript.marks import MarkedBar, Marks
+from app.widgets.transcript.search.marks import MarkedBar, Marks
 from tests.fakes.transcript_samples import GUIDE, answer, conversation, question
 from tests.fakes.transcript_stage import TranscriptStage
 

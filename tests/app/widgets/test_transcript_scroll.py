@@ -10,8 +10,8 @@ from PySide6.QtTest import QTest
 from app.theme.tokens import LIGHT
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem, Version
 from app.widgets.transcript.jump import JumpButton
+from app.widgets.transcript.layout.scroll import Follow, Follower
 from app.widgets.transcript.rows.row import RowAction
-from app.widgets.transcript.scroll import Follow, Follower
 from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel, Role
 from tests.fakes.long_answers import long_answer

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from app.theme.palette import Theme
 from app.theme.tokens import LIGHT
-from app.widgets.transcript.access import install_accessibility
+from app.widgets.transcript.accessibility.canvas import install_accessibility
 from tests.fakes.transcript_samples import answer, conversation, question
 from tests.fakes.transcript_stage import LEFT, TranscriptStage
 

@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 from app.widgets.commands import CommandId
-from app.widgets.transcript.editor import MessageEditor
+from app.widgets.transcript.editor.editor import MessageEditor
 from app.widgets.transcript.rows.row import RowAction
 from tests.person.kinds.registry import kind
 from tests.person.person import CTRL, LEFT, Person

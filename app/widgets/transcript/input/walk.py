@@ -13,12 +13,12 @@ from PySide6.QtCore import QObject, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPen
 
 from app.theme.tokens import Radius, Space
+from app.widgets.transcript.input.pointer import Click, Pointer
+from app.widgets.transcript.layout.placement import Placement
+from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.places import MessageHit
-from app.widgets.transcript.placement import Placement
-from app.widgets.transcript.pointer import Click, Pointer
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import Target
-from app.widgets.transcript.stack import MessageStack
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from PySide6.QtWidgets import QAbstractScrollArea
 
 from app.theme.tokens import Size
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
+from app.widgets.transcript.layout.scroll import NEAR_END, Follower
+from app.widgets.transcript.layout.selection import Caret
+from app.widgets.transcript.layout.stack import Anchor, MessageStack
 from app.widgets.transcript.messages.body import Kit
 from app.widgets.transcript.messages.places import Spot
-from app.widgets.transcript.scroll import NEAR_END, Follower
-from app.widgets.transcript.selection import Caret
-from app.widgets.transcript.stack import Anchor, MessageStack
 from engine.types import Role
 
 LINE_STEP = 40  # pixels of an arrow key or a notch of the wheel

@@ -10,8 +10,8 @@ from PySide6.QtGui import QAccessible, QAccessibleEvent, QAccessibleInterface
 from PySide6.QtWidgets import QAccessibleWidget, QWidget
 from typing_extensions import override
 
-from app.widgets.transcript.access_nodes import AccessNode, MessageInterface
-from app.widgets.transcript.reader import MessageReader
+from app.widgets.transcript.accessibility.nodes import AccessNode, MessageInterface
+from app.widgets.transcript.accessibility.reader import MessageReader
 from app.words import transcript as words
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from itertools import islice
 
 from app.viewmodels.find import ROW_END, Counts, FindPosition, Occurrence, wanted
-from app.widgets.transcript.marks import Marks
+from app.widgets.transcript.layout.selection import FIRST_PLACE, LAST_PLACE, Caret, Selection
+from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import Place
 from app.widgets.transcript.rows.flow import Range
 from app.widgets.transcript.rows.hits import Hits
 from app.widgets.transcript.rows.row import TranscriptRow
-from app.widgets.transcript.selection import FIRST_PLACE, LAST_PLACE, Caret, Selection
-from app.widgets.transcript.stack import MessageStack
+from app.widgets.transcript.search.marks import Marks
 
 _TRIES = 20  # messages laid out in search of one that is read as its Markdown promises
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, QPoint, QPointF, Qt, QTimer, Signal
 
 from app.theme.tokens import Millis
+from app.widgets.transcript.layout.placement import Placement
+from app.widgets.transcript.layout.selection import Caret, Selection
+from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.places import MessageHit, Place, RowTarget, Spot
-from app.widgets.transcript.placement import Placement
 from app.widgets.transcript.rows.row import RowAction
-from app.widgets.transcript.selection import Caret, Selection
-from app.widgets.transcript.stack import MessageStack
 
 _AUTO_SCROLL_MS = 30
 _AUTO_SCROLL_SHARE = 0.3  # of the distance outside the view, scrolled per step

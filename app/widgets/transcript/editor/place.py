@@ -5,10 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from app.widgets.transcript.editor import MessageEditor
+from app.widgets.transcript.editor.editor import MessageEditor
+from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.user import UserLayout
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.stack import MessageStack
 
 
 class EditorPlace(QObject):

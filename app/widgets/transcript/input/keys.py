@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 
-from app.widgets.transcript.placement import Placement
-from app.widgets.transcript.walk import Walk
+from app.widgets.transcript.input.walk import Walk
+from app.widgets.transcript.layout.placement import Placement
 
 PRESSING = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
 _SHIFTED = Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier

@@ -6,11 +6,11 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.theme.tokens import Millis
 from app.viewmodels.find import FindPosition
-from app.widgets.transcript.find import Finder
-from app.widgets.transcript.marks import MarkedBar, Marks
-from app.widgets.transcript.placement import Placement
-from app.widgets.transcript.pointer import Pointer
-from app.widgets.transcript.stack import MessageStack
+from app.widgets.transcript.input.pointer import Pointer
+from app.widgets.transcript.layout.placement import Placement
+from app.widgets.transcript.layout.stack import MessageStack
+from app.widgets.transcript.search.finder import Finder
+from app.widgets.transcript.search.marks import MarkedBar, Marks
 
 
 class Finding(QObject):

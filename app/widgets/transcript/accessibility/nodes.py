@@ -15,7 +15,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
-from app.widgets.transcript.reader import MessageReader, ReadablePart
+from app.widgets.transcript.accessibility.reader import MessageReader, ReadablePart
 from app.widgets.transcript.rows.row import RowAction
 
 

@@ -9,14 +9,14 @@ from PySide6.QtCore import QPoint, QRect, QRectF, QSize
 from PySide6.QtWidgets import QWidget
 
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
-from app.widgets.transcript.clicks import Clicks
+from app.widgets.transcript.input.clicks import Clicks
+from app.widgets.transcript.input.pointer import Click
+from app.widgets.transcript.input.walk import Walk
+from app.widgets.transcript.layout.placement import Placement
+from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.places import MessageHit
-from app.widgets.transcript.placement import Placement
-from app.widgets.transcript.pointer import Click
 from app.widgets.transcript.rows.actions import ActionButton, answer_parts, user_parts
 from app.widgets.transcript.rows.row import RowAction
-from app.widgets.transcript.stack import MessageStack
-from app.widgets.transcript.walk import Walk
 from app.words import commands, problems, transcript as words
 from engine.types import Role
 

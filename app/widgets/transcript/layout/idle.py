@@ -9,9 +9,9 @@ from time import perf_counter
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.answer import AnswerLayout
 from app.widgets.transcript.rows.row import IdleResult, TranscriptRow
-from app.widgets.transcript.stack import MessageStack
 
 PAUSE_MS = 10
 SLICE_S = 0.004

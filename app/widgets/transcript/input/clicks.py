@@ -10,10 +10,10 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QGuiApplication
 
-from app.widgets.transcript.placement import Placement
-from app.widgets.transcript.pointer import Click, Pointer
+from app.widgets.transcript.input.pointer import Click, Pointer
+from app.widgets.transcript.layout.placement import Placement
+from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.rows.row import RowAction
-from app.widgets.transcript.stack import MessageStack
 
 LINK_SCHEMES = frozenset({"http", "https", "mailto"})
 

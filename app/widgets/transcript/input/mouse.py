@@ -9,7 +9,7 @@ from PySide6.QtGui import QHelpEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QToolTip
 from typing_extensions import override
 
-from app.widgets.transcript.pointer import Pointer
+from app.widgets.transcript.input.pointer import Pointer
 from app.widgets.transcript.rows.sideways import wheel_pixels
 
 # A tooltip guesses whether it is HTML. Told so, it shows every text as it is.

@@ -1,0 +1,1 @@
+"""The transcript for screen readers."""

@@ -1,0 +1,1 @@
+"""The editor that replaces a user message in the transcript."""

@@ -1,0 +1,1 @@
+"""Mouse and keyboard input of the transcript."""

@@ -1,0 +1,1 @@
+"""Geometry of the transcript: heights, scroll position, idle layout work, selection."""

@@ -1,0 +1,1 @@
+"""Find in the transcript."""
