@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _open(arguments: argparse.Namespace) -> int:
     from app.launch import launch  # noqa: PLC0415
 
-    options = Options(model=arguments.model, files=tuple(arguments.files))
+    options = Options(model=arguments.model, files=tuple(arguments.files), debug=arguments.debug)
     return launch(arguments.data_dir, options)
 
 
@@ -87,6 +87,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--model", type=Path, metavar="DIR", help="answer with the model in DIR")
     parser.add_argument(
         "files", type=Path, nargs="*", metavar="FILE", help="a model folder or GGUF file to open"
+    )
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        help="log in detail, here too; check the engine's cache after each answer; show its statistics",
     )
     selftest = parser.add_argument_group("the app tries itself, then ends: 0 if all went well")
     selftest.add_argument("--selftest", action="store_true", help="say what was found")

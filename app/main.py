@@ -49,7 +49,7 @@ def open_window(
     Raises:
         DiskError: the log or the settings can't be used.
     """
-    start_log(paths.logs_dir)
+    start_log(paths.logs_dir, debug=options.debug)
     loaded = load_settings(paths.settings)
     log_qt_messages()
     switch_threads_often()
@@ -99,6 +99,7 @@ def make_seams(paths: Paths, options: Options, settings: Settings, origin: Syste
         settings=settings,
         settings_path=paths.settings,
         model=options.model,
+        debug=options.debug,
     )
 
 

@@ -21,3 +21,4 @@ class Options:
     model: Path | None = None  # load this one, whatever was chosen last
     files: tuple[Path, ...] = ()  # open these
     selftest: SelfTestOptions | None = None  # try yourself, then end
+    debug: bool = False  # DEBUG log, checks of the engine's cache, a line of its statistics

@@ -16,6 +16,7 @@ from engine.events import (
     LoadModel,
     Pin,
     ReadAhead,
+    ReportStatistics,
     SetIdleWork,
     Show,
     Submit,
@@ -79,6 +80,10 @@ class EngineCommands(Protocol):
     def await_idle(self) -> None:
         """Ask for IdleReached."""
         self.send(AwaitIdle())
+
+    def report_statistics(self, *, checks_invariants: bool = False) -> None:
+        """Request a StatisticsReported event."""
+        self.send(ReportStatistics(checks_invariants))
 
     def evict(self, what: EvictWhat) -> None:
         self.send(Evict(what))

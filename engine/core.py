@@ -20,7 +20,7 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.checking.audit import AuditJob
 from engine.checking.records import Records, recorded_source
 from engine.config import EngineConfig
-from engine.errors import attempt, problem_of
+from engine.errors import Failure, attempt, problem_of
 from engine.events import (
     AwaitIdle,
     CacheCommand,
@@ -56,7 +56,7 @@ from engine.runner.history import History
 from engine.runner.runner import Runner
 from engine.scheduler import Scheduler
 from engine.serving import Serving
-from engine.types import NOTHING_CACHED, CacheStatistics, ConversationId, RequestId
+from engine.types import NOTHING_CACHED, ConversationId, RequestId
 from engine.waiting import WaitingRequests
 
 log = logging.getLogger(__name__)
@@ -166,6 +166,7 @@ class EngineCore:
             return None
 
     def _obey(self, command: Command) -> None:
+        log.debug("command: %s", type(command).__name__)  # the name alone: fields hold users' text
         match command:
             case Submit():
                 self._waiting.add(command)
@@ -202,6 +203,9 @@ class EngineCore:
             case Pin():
                 self._pin(command)
                 return
+            case ReportStatistics():
+                self._report_statistics(checks_invariants=command.checks_invariants)
+                return
             case Forget():
                 self._idler.drop(command.conversation_id)
                 self._history.forget(command.conversation_id)
@@ -211,11 +215,9 @@ class EngineCore:
                 self._idler.pause()
                 if self.cache is not None:
                     _evict(self.cache, command.what)
-            case ReportStatistics():
-                pass
             case _:
                 assert_never(command)
-        self._emit(StatisticsReported(self._statistics()))
+        self._report_statistics()
 
     def _pin(self, command: Pin) -> None:
         change = self._pinned.add if command.pinned else self._pinned.discard
@@ -223,8 +225,17 @@ class EngineCore:
         if self.cache is not None:
             self.cache.pin(command.conversation_id, pinned=command.pinned)
 
-    def _statistics(self) -> CacheStatistics:
-        return NOTHING_CACHED if self.cache is None else self.cache.statistics()
+    def _report_statistics(self, *, checks_invariants: bool = False) -> None:
+        if self.cache is None:
+            self._emit(StatisticsReported(NOTHING_CACHED))
+            return
+        checked = (
+            attempt("a check of the cache", self.cache.check_invariants)
+            if checks_invariants
+            else None
+        )
+        broken = checked.problem if isinstance(checked, Failure) else None
+        self._emit(StatisticsReported(self.cache.statistics(), broken))
 
     # Memory
 

@@ -127,7 +127,9 @@ class Verify:
 
 @dataclass(frozen=True, slots=True)
 class ReportStatistics:
-    """Ask for a StatisticsReported event."""
+    """Request a StatisticsReported event."""
+
+    checks_invariants: bool = False  # check the cache's invariants first: some milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +295,7 @@ class StatisticsReported(CommandResult):
     """The result of ReportStatistics, Evict and Forget."""
 
     statistics: CacheStatistics
+    broken: Problem | None = None  # the invariant that does not hold, if they were checked
 
 
 Event = (

@@ -218,6 +218,7 @@ class Idler:
         self._job = _attempt_idle(lambda: worker.read_ahead(task, displaces=displaces))
         if self._job is not None:
             self._task = task
+            log.debug("read-ahead for %s starts: %d tokens", task.conversation_id, self._job.total)
             self._report_working(self._job)
 
     def _is_audit_due(self) -> bool:
@@ -237,6 +238,7 @@ class Idler:
         self._has_worked = False
         self._job = _attempt_idle(self.worker.audit)
         if self._job is not None:
+            log.debug("an audit starts: %d tokens", self._job.total)
             self._report_working(self._job)
         return True
 

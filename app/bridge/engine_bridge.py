@@ -29,6 +29,7 @@ from engine.events import (
     RequestFinished,
     RequestQueued,
     RequestStarted,
+    StatisticsReported,
     TextDelta,
 )
 
@@ -55,6 +56,7 @@ class EngineBridge(QObject):
     model_changed = Signal(object)  # ModelEvent
     request_changed = Signal(object)  # RequestEvent
     idle_changed = Signal(object)  # IdleEvent
+    statistics_reported = Signal(object)  # StatisticsReported
     _woken = Signal()
 
     def __init__(self, make_engine: EngineFactory, parent: QObject | None = None) -> None:
@@ -101,7 +103,9 @@ class EngineBridge(QObject):
                     | RequestFailed()
                 ):
                     self.request_changed.emit(event)
+                case StatisticsReported():
+                    self.statistics_reported.emit(event)
                 case CommandResult():
-                    pass  # only the command line and the benchmarks ask for one
+                    pass  # results of commands that only the command line and the benchmarks send
                 case _:
                     assert_never(event)

@@ -40,8 +40,10 @@ class PrivateFileHandler(logging.FileHandler):
         return TextIOWrapper(FileIO(os.open(self.baseFilename, flags, 0o600), "a"), "utf-8")
 
 
-def start_log(folder: Path) -> None:
+def start_log(folder: Path, *, debug: bool = False) -> None:
     """Write the log of this run to folder, beside the one before if that was long.
+
+    With debug our own packages log in detail, to standard error as well.
 
     Raises:
         DiskError: the log can't be written.
@@ -53,12 +55,14 @@ def start_log(folder: Path) -> None:
         handler = PrivateFileHandler(path)
     except OSError as error:
         raise DiskError(words.cannot_write_log(path, error.strerror)) from error
-    handler.setFormatter(
-        logging.Formatter("%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s")
-    )
     root = logging.getLogger()
-    root.addHandler(handler)
     root.setLevel(logging.INFO)
+    formatter = logging.Formatter("%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s")
+    for each in [handler, logging.StreamHandler()] if debug else [handler]:
+        each.setFormatter(formatter)
+        root.addHandler(each)
+    for package in ("app", "engine"):
+        logging.getLogger(package).setLevel(logging.DEBUG if debug else logging.NOTSET)
 
 
 def catch_unexpected(report: Callable[[Problem], None]) -> None:

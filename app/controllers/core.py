@@ -25,6 +25,7 @@ from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.presets import PresetsController
 from app.controllers.read_ahead import ReadAheadController
+from app.controllers.statistics import EngineStatistics
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.settings import Settings
@@ -42,6 +43,7 @@ class Seams:
     settings: Settings
     settings_path: Path
     model: Path | None = None  # load this one, whatever was chosen last
+    debug: bool = False  # check the engine's cache after each answer, and show its statistics
 
 
 class Core(QObject):
@@ -70,6 +72,7 @@ class Core(QObject):
         )
         self.library.selected.connect(self.preferences.set_selected)
         self.idle = IdleController(self.bridge, self.preferences)
+        self.statistics = EngineStatistics(self.bridge) if seams.debug else None
         self.read_ahead = ReadAheadController(
             self.bridge, self.desk, self.turns, self.models, self.library, self.chat
         )

@@ -40,6 +40,7 @@ from app.widgets.quitting import QuitGuard
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.shortcut_sheet import show_shortcuts
 from app.widgets.sidebar import Sidebar
+from app.widgets.statistics_bar import StatisticsBar
 from app.widgets.toolbar import Toolbar
 from app.widgets.window_frame import frame_text, restore_frame
 from app.words import window as words
@@ -122,6 +123,8 @@ class MainWindow(QMainWindow):
         column.setSpacing(0)
         column.addWidget(self.toolbar)
         column.addLayout(below, 1)
+        if self._core.statistics is not None:
+            column.addWidget(StatisticsBar(self._core.statistics, right))
         splitter = QSplitter(Qt.Orientation.Horizontal, self)
         splitter.setHandleWidth(1)
         splitter.setChildrenCollapsible(False)

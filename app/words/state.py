@@ -56,3 +56,10 @@ def reading_draft(share: str) -> str:
 def _in(time: str) -> str:
     """Nothing where the time is not known."""
     return f" in {time}" if time else ""
+
+
+def statistics(*, share: str, is_broken: bool, **counts: int) -> str:
+    """The line that --debug shows, in the engine's own terms; counts are named by their keywords."""
+    parts = [f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items()]
+    check = "an invariant is broken: see the log" if is_broken else "invariants hold"
+    return " · ".join((f"Cache {share}", *parts, check))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.client import load_model
+from engine.cache.prefix_cache import PrefixCache
 from engine.config import EngineConfig
 from engine.events import (
     Cancel,
@@ -22,6 +23,7 @@ from engine.events import (
     RequestFinished,
     RequestQueued,
     RequestStarted,
+    StatisticsReported,
     Submit,
     TextDelta,
     UnloadModel,
@@ -260,3 +262,31 @@ def test_unloading_while_answering_keeps_the_text(open_tiny: OpenTiny) -> None:
     assert finished.content
     assert "boat".startswith(finished.content)
     assert isinstance(events[-1], ModelUnloaded)
+
+
+def test_statistics_with_a_check_name_the_broken_invariant(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_tiny()
+    submit(client, "one")
+    client.run_until_idle()
+    client.report_statistics(checks_invariants=True)
+    (sound,) = client.run_until_idle()
+
+    def break_rule(cache: PrefixCache) -> None:
+        raise AssertionError("a node is lost")
+
+    monkeypatch.setattr(PrefixCache, "check_invariants", break_rule)
+    client.report_statistics(checks_invariants=True)
+    broken = client.next_event()
+    client.report_statistics()
+    unchecked = client.next_event()
+
+    assert isinstance(sound, StatisticsReported)
+    assert sound.broken is None
+    assert sound.statistics.num_nodes > 0
+    assert isinstance(broken, StatisticsReported)
+    assert broken.broken is not None
+    assert "a node is lost" in broken.broken.cause
+    assert broken.statistics == sound.statistics
+    assert unchecked == sound

@@ -27,7 +27,12 @@ from tests.fakes.window_driver import WindowDriver
 
 
 def real_core(
-    data_dir: Path, model: Path | None, settings: Settings, catalog: Catalog | None = None
+    data_dir: Path,
+    model: Path | None,
+    settings: Settings,
+    catalog: Catalog | None = None,
+    *,
+    debug: bool = False,
 ) -> Core:
     """Make the app's controllers with the real engine."""
     return make_core(
@@ -37,6 +42,7 @@ def real_core(
         origin=SystemOrigin(),
         settings=settings,
         model=model,
+        debug=debug,
     )
 
 
@@ -45,14 +51,17 @@ class RealWindow(WindowDriver):
 
     patience_s: ClassVar[float] = PATIENCE_S
 
-    def __init__(self, data_dir: Path, catalog: Catalog | None = None) -> None:
+    def __init__(
+        self, data_dir: Path, catalog: Catalog | None = None, *, debug: bool = False
+    ) -> None:
         self._data_dir = data_dir
         self._catalog = catalog
+        self._debug = debug
 
     def launch(self, model: Path | None = None) -> None:
         self._garbage = GarbageSearch(QApplication.instance())
         settings = load_settings(make_paths(self._data_dir).settings).settings
-        core = real_core(self._data_dir, model, settings, self._catalog)
+        core = real_core(self._data_dir, model, settings, self._catalog, debug=self._debug)
         self.open(core, SystemOrigin(), settings.appearance)
 
     @override

@@ -133,6 +133,7 @@ def make_core(
     origin: Origin,
     settings: Settings,
     model: Path | None = None,
+    debug: bool = False,
 ) -> Core:
     """Make the app's controllers on the files that the app has in its data folder."""
     paths = make_paths(data_dir)
@@ -145,6 +146,7 @@ def make_core(
             settings=settings,
             settings_path=paths.settings,
             model=model,
+            debug=debug,
         )
     )
 

@@ -18,6 +18,8 @@ def root_logger() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     yield
+    for package in ("app", "engine"):
+        logging.getLogger(package).setLevel(logging.NOTSET)
     for handler in set(root.handlers) - set(handlers):
         root.removeHandler(handler)
         handler.close()
@@ -30,6 +32,24 @@ def test_the_log_is_private(tmp_path: Path) -> None:
     log = tmp_path / "rejoinder.log"
     assert "it works" in log.read_text("utf-8")
     assert log.stat().st_mode & 0o077 == 0
+
+
+def test_debug_log_has_our_details_and_reaches_standard_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start_log(tmp_path, debug=True)
+    logging.getLogger("engine.test").debug("ours")
+    logging.getLogger("library").debug("theirs")
+    written = (tmp_path / "rejoinder.log").read_text("utf-8")
+    assert "DEBUG MainThread engine.test: ours\n" in written
+    assert "theirs" not in written
+    assert capsys.readouterr().err == written
+
+
+def test_log_without_debug_leaves_details_out(tmp_path: Path) -> None:
+    start_log(tmp_path)
+    logging.getLogger("engine.test").debug("ours")
+    assert (tmp_path / "rejoinder.log").read_text("utf-8") == ""
 
 
 def test_a_long_log_is_put_aside(tmp_path: Path) -> None:

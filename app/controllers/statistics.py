@@ -1,0 +1,45 @@
+"""The engine's statistics for the window that --debug opens. Main thread."""
+
+from __future__ import annotations
+
+import logging
+
+from PySide6.QtCore import QObject, Signal
+
+from app.bridge.engine_bridge import EngineBridge, IdleEvent, ModelEvent, RequestEvent
+from app.viewmodels.statistics_line import statistics_line
+from engine.events import (
+    IdleStopped,
+    ModelLoaded,
+    RequestFailed,
+    RequestFinished,
+    StatisticsReported,
+)
+
+log = logging.getLogger(__name__)
+
+
+class EngineStatistics(QObject):
+    """Requests the statistics of the engine's cache, with a check of its invariants, after each piece of work.
+
+    A piece of work is an answer, a loaded model, or idle work up to the moment when it stops.
+    """
+
+    line_changed = Signal(str)
+
+    def __init__(self, bridge: EngineBridge) -> None:
+        super().__init__()
+        self._engine = bridge.engine
+        bridge.model_changed.connect(self._on_event)
+        bridge.request_changed.connect(self._on_event)
+        bridge.idle_changed.connect(self._on_event)
+        bridge.statistics_reported.connect(self._on_reported)
+
+    def _on_event(self, event: ModelEvent | RequestEvent | IdleEvent) -> None:
+        if isinstance(event, ModelLoaded | RequestFinished | RequestFailed | IdleStopped):
+            self._engine.report_statistics(checks_invariants=True)
+
+    def _on_reported(self, event: StatisticsReported) -> None:
+        line = statistics_line(event)
+        log.debug("%s", line)
+        self.line_changed.emit(line)

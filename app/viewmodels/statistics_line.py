@@ -1,0 +1,23 @@
+"""The engine's statistics as one line of text. Pure."""
+
+from __future__ import annotations
+
+from app.viewmodels import figures
+from app.words import state as words
+from engine.events import StatisticsReported
+
+
+def statistics_line(event: StatisticsReported) -> str:
+    """Return the size of the cache, its contents, its counters, and whether its invariants hold."""
+    cache = event.statistics
+    return words.statistics(
+        share=figures.share(cache.total_bytes, cache.budget_bytes),
+        is_broken=event.broken is not None,
+        nodes=cache.num_nodes,
+        snapshots=cache.num_snapshots,
+        live_caches=cache.num_hot,
+        matches=cache.matches,
+        evictions=cache.evictions,
+        faults=cache.restore_faults + cache.audit_faults,
+        audits=cache.audits,
+    )

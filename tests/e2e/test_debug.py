@@ -1,0 +1,43 @@
+"""The window that --debug opens, with the real engine."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.widgets.statistics_bar import StatisticsBar
+from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.real_window import RealWindow
+from tests.fakes.tiny_model import Template
+
+PATIENCE_MS = 60_000
+
+
+def test_debug_window_shows_checked_statistics_after_an_answer(
+    tiny_model: TinyModel, tmp_path: Path, qtbot: QtBot, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "app.controllers.statistics")
+    with closing(RealWindow(tmp_path, debug=True)) as real:
+        real.launch(tiny_model("qwen3_5", Template.KEEPING))
+        (bar,) = real.window.findChildren(StatisticsBar)
+        qtbot.waitUntil(lambda: "nodes 0" in bar.text(), timeout=PATIENCE_MS)
+        real.ask("What is a boat?")
+        qtbot.waitUntil(
+            lambda: bool(bar.text()) and "nodes 0" not in bar.text(), timeout=PATIENCE_MS
+        )
+        assert bar.isVisible()
+        assert bar.text().endswith("faults 0 · audits 0 · invariants hold")
+        assert bar.text() in caplog.text
+
+
+def test_window_without_debug_has_no_statistics(
+    tiny_model: TinyModel, tmp_path: Path, qtbot: QtBot
+) -> None:
+    with closing(RealWindow(tmp_path)) as real:
+        real.launch(tiny_model("qwen3_5", Template.KEEPING))
+        qtbot.waitUntil(lambda: real.core.models.status.facts is not None, timeout=PATIENCE_MS)
+        assert real.window.findChildren(StatisticsBar) == []
