@@ -65,7 +65,7 @@ class EngineCommands(Protocol):
         thinking: bool | None = None,
         keep_thinking: bool = False,
     ) -> None:
-        """Read the messages of a conversation's next prompt ahead while the engine is idle.
+        """Feed a conversation's next prompt to the model while the engine is idle.
 
         Empty messages cancel an earlier read-ahead of this conversation.
         """

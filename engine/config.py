@@ -10,14 +10,14 @@ from dataclasses import dataclass
 class EngineConfig:
     """Limits on memory, chunk lengths, time slices and idle work of one engine."""
 
-    # Fixed number of bytes for the prefix cache. None: the device's memory less weights and head
-    # room, and less while the machine is short of memory.
+    # Fixed number of bytes for the prefix cache. None: the device's memory less the weights
+    # and head_room_bytes, and less while the machine is short of memory.
     cache_budget_bytes: int | None = None
     # Bytes for weights, cache and passes together. None: the device's recommended working set.
     device_bytes: int | None = None
     # Bytes kept out of the cache's budget, for a pass's arrays, freed buffers and growing replies.
     head_room_bytes: int = 2 << 30
-    # Bytes of freed buffers that MLX keeps for the next pass. They are a part of the head room.
+    # Bytes of freed buffers that MLX keeps for the next pass. They are part of head_room_bytes.
     freed_buffers_bytes: int = 1 << 30
     # Estimated bytes for the arrays of a pass over a whole cell: the logits of 64 positions with a
     # vocabulary of 250,000 tokens, and the activations of one layer.

@@ -333,7 +333,7 @@ class EngineCore:
     def _drop_cache(self) -> None:
         if self.cache is not None:
             self._idler.clear()
-            # Tree nodes and their parents are reference cycles. Without evict_all their arrays
+            # Tree nodes and their parents reference each other. Without evict_all their arrays
             # would stay in memory until the next garbage collection.
             self.cache.evict_all()
         self.cache = None

@@ -212,7 +212,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def problem_of(error: BaseException) -> Problem:
-    """Return an exception in words for the user. Do not log it.
+    """Return a description of an exception for the user. Do not log the exception.
 
     An exception that is neither an EngineError nor a lack of memory becomes a BugError.
     """

@@ -2,9 +2,9 @@
 
 Engine thread only, without mlx. Two kinds of jobs use the idle time. A read-ahead feeds a
 conversation's next prompt as far as it is known, so that the next turn starts sooner. An audit
-recomputes the state at a stored resume point and compares the two. A job works in steps of one
-forward pass and may stop between two steps, so that a request waits for one step at most. The
-engine loop (core.py) calls `Idler.step` while there are no requests, and `Idler.pause` when a
+recomputes the state at a resume point and compares it with the stored state. A job works in steps
+of one forward pass and may stop between two steps, so that a request waits for one step at most.
+The engine loop (core.py) calls `Idler.step` while there are no requests, and `Idler.pause` when a
 request arrives. runner/read_ahead.py and checking/audit.py implement the jobs.
 
 Order: the shown conversation's read-ahead, the newest read-ahead of another conversation, an audit.

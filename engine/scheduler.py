@@ -86,8 +86,8 @@ class Scheduler:
     def piece_s(self) -> float:
         """Seconds that prefill may take between two decode steps.
 
-        At least a third of a decode step. Where decode steps alone fill max_gap_s, even a prompt of
-        a few words would otherwise not be finished before the running answers end.
+        The value is at least a third of a decode step. Otherwise, where a decode step alone takes
+        max_gap_s, even a short prompt would be read for as long as the running answers last.
         """
         gap_s = self._max_gap_s * _SHARE
         if not self._decode_s:

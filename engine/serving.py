@@ -237,7 +237,7 @@ class Serving:
 
 
 def _problem_of_answer(failure: Failure) -> Problem:
-    """Return the failure of an answer in words for the user, with advice if memory ran out."""
+    """Return a description of a failed answer for the user, with advice if memory ran out."""
     if failure.is_expected or not failure.is_out_of_memory:
         return failure.problem
     return OutOfMemoryError(failure.problem.cause, details=failure.problem.details).problem

@@ -1,4 +1,4 @@
-"""An idle job that audits the cache: it recomputes the state at one resume point and compares.
+"""An idle job that audits the cache: it recomputes the state at a resume point and compares.
 
 idle.py runs an audit from time to time. A resume point that differs is removed from the cache.
 """
@@ -25,8 +25,8 @@ from engine.models.compare import relative_difference, rounding_in
 
 log = logging.getLogger(__name__)
 
-# Largest relative difference that counts as rounding. The same passes give the same bits on a CPU.
-# A GPU may sum in another order. A wrong state differs by far more.
+# Largest relative difference that counts as rounding: a GPU may sum in another order each time. On
+# a CPU the same passes give the same bits. A wrong state differs by far more.
 _MARGIN = 1e-3
 # Largest share of packed integers (quantised K/V) that rounding may change.
 _INTEGERS_MARGIN = 0.05
@@ -49,7 +49,7 @@ class AuditJob:
         self._node = node
         self._lease = lease
         self._passes = replay(adapter, lease.hot.caches, path_run(node))
-        self._logits: mx.array | None = None  # (V,) after the newest pass
+        self._logits: mx.array | None = None  # logits (V,) after the newest pass
         self.total = node.end
         self.done = 0
 

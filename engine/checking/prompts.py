@@ -19,7 +19,7 @@ from engine.types import Message, Role
 
 Ids = tuple[int, ...]
 
-# Decoded text of a token that holds only some bytes of a character.
+# The tokenizer decodes a token with only some bytes of a character to this text.
 _HALF_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -89,7 +89,7 @@ def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Mes
     """
     replies = [message for message in messages if any(_reply_parts(tokenizer, message))]
     fault = ""
-    ways = [(0, 0)]  # states of the search: number of replies found, end of the last one
+    ways = [(0, 0)]  # states of the search: (number of replies found, end of the last)
     seen = set(ways)
     while ways:
         index, position = ways.pop()
@@ -149,7 +149,10 @@ def _reply_parts(tokenizer: ChatTokenizer, message: Message) -> tuple[Ids, Ids]:
 
 
 def _is_plain_around(tokenizer: ChatTokenizer, token_ids: Ids, thought: Ids) -> bool:
-    """Return whether ids are plain, apart from the ids of one reply's reasoning."""
+    """Return whether the ids before a reply's answer are plain, except those of its reasoning.
+
+    Plain ids are the tokenizer's own ids of their text. Reasoning has the ids that the model drew.
+    """
     if _is_plain(tokenizer, token_ids):
         return True
     return any(
@@ -161,7 +164,7 @@ def _is_plain_around(tokenizer: ChatTokenizer, token_ids: Ids, thought: Ids) -> 
 
 
 def _is_plain(tokenizer: ChatTokenizer, token_ids: Ids) -> bool:
-    """Return whether encoding the decoded text gives the same ids again.
+    """Return whether ids are plain: encoding their decoded text gives the same ids again.
 
     Typed text that looks like a control token must be encoded as ordinary letters.
     """
@@ -183,10 +186,7 @@ def _runs(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[tuple[Ids, Ids]]
 
 
 def _shown(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[Ids]:
-    """Yield the parts of a reply's ids that a prompt may contain, all of them first.
-
-    A template may trim blanks at the start and the end of a reply's text.
-    """
+    """Yield all ids of a reply, then the ids that are left if a template trims the reply's text."""
 
     def may_be_lost(token_id: int) -> bool:
         text = tokenizer.decode([token_id])

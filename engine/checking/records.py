@@ -1,4 +1,4 @@
-"""Records of finished requests with record_logits, kept for a Verify command.
+"""Records of finished requests whose logits were kept, for a later Verify command.
 
 Engine thread only.
 """
