@@ -1,4 +1,4 @@
-"""One way to take something back when what follows it fails."""
+"""A context manager that undoes an earlier step if the code after that step raises."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def undo_on_error(undo: Callable[[], object]) -> Generator[None]:
-    """Call undo if the block raises anything, KeyboardInterrupt included, and let the error pass."""
+    """Call `undo` and re-raise if the with block raises any exception, also KeyboardInterrupt."""
     try:
         yield
     except BaseException:

@@ -1,4 +1,7 @@
-"""Methods that build and send the commands of the app, which names no command class. Free of mlx."""
+"""Methods that build the engine's commands and send them. Free of mlx.
+
+The app calls these methods and imports no command class.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +29,17 @@ from engine.types import ConversationId, Message, Request, RequestId
 
 
 class EngineCommands(Protocol):
-    """Builds each command and sends it. Implementations derive from this class and define `send`."""
+    """One method for each command of the app. Subclasses define `send`."""
 
     @abstractmethod
     def send(self, command: Command) -> None:
-        """Queue a command; never block."""
+        """Queue a command for the engine thread. Never block."""
 
     def load_model(self, path: str) -> None:
         self.send(LoadModel(path))
 
     def submit(self, request: Request) -> None:
-        """Queue a request. Its waiting time begins now."""
+        """Send a Submit command. The request's time in the queue is measured from this call."""
         self.send(Submit(request, time.perf_counter()))
 
     def cancel(self, request_id: RequestId) -> None:
@@ -63,7 +66,10 @@ class EngineCommands(Protocol):
         thinking: bool | None = None,
         keep_thinking: bool = False,
     ) -> None:
-        """Read these messages while idle; without any, read nothing ahead for this conversation."""
+        """Feed a conversation's next prompt to the model while the engine is idle.
+
+        Empty messages cancel an earlier read-ahead of this conversation.
+        """
         self.send(
             ReadAhead(
                 conversation_id=conversation_id,
@@ -78,7 +84,7 @@ class EngineCommands(Protocol):
         self.send(SetIdleWork(enabled))
 
     def await_idle(self) -> None:
-        """Ask for IdleReached."""
+        """Request an IdleReached event, emitted once no request and no read-ahead is left."""
         self.send(AwaitIdle())
 
     def report_statistics(self, *, checks_invariants: bool = False) -> None:
@@ -89,5 +95,5 @@ class EngineCommands(Protocol):
         self.send(Evict(what))
 
     def verify(self, request_id: RequestId, messages: tuple[Message, ...]) -> None:
-        """Ask for Verified."""
+        """Request a Verified event: the comparison of a finished request with the bare model."""
         self.send(Verify(request_id, messages))

@@ -1,7 +1,13 @@
-"""The engine's loop: commands in, one bounded piece of work at a time, events out.
+"""The engine's main loop. All of it runs on the engine thread, the only thread that uses mlx.
 
-Everything here runs on the engine thread, the only one that touches mlx. serving.py has the work on
-requests; this module has the commands, loading a model, and the memory that its cache may use.
+Each iteration (`EngineCore.step`) carries out the queued commands, then does one bounded piece of
+work: a step of the requests (serving.py) or, while no request waits or runs, a step of idle work
+(idle.py). Pieces of work are short, so that a command soon gets its turn. Results are emitted as
+events.
+
+This module handles the commands, loads and unloads models, and adjusts the memory budget of the
+prefix cache. A model exists from LoadModel until the next LoadModel or UnloadModel. The queue of
+waiting requests outlives the model, and so does the cache if the same model is loaded again.
 """
 
 from __future__ import annotations
@@ -63,24 +69,28 @@ log = logging.getLogger(__name__)
 
 
 class _LoadAbandonedError(Exception):
-    """A command that arrived during loading makes the model useless."""
+    """Loading was abandoned: a command that replaces or drops the model arrived meanwhile."""
 
 
 def run_core(
     config: EngineConfig, commands: SimpleQueue[Command], emit: Callable[[Event], None]
 ) -> None:
-    """Run the engine until Shutdown. The body of the engine thread."""
+    """Run the engine loop until a Shutdown command. The engine thread's target."""
     if config.on_cpu:
         mx.set_default_device(mx.Device(mx.cpu))
     try:
         EngineCore(config, commands, emit).run()
     finally:
-        # Streams are per thread: ending the thread without this aborts the process at its exit.
+        # MLX streams belong to a thread. A thread that ends without clearing its streams makes the
+        # process abort at exit.
         mx.clear_streams()
 
 
 class EngineCore:
-    """Owns the model, the prefix cache and the queue of requests."""
+    """The state of the engine thread: the loaded model, the prefix cache and the waiting requests.
+
+    `run` takes commands from the queue and calls emit with events. Tests call `step` instead.
+    """
 
     def __init__(
         self,
@@ -91,7 +101,7 @@ class EngineCore:
         self._config = config
         self._commands = commands
         self._emit = emit
-        self._deferred: deque[Command] = deque()  # received while a model was loading
+        self._deferred: deque[Command] = deque()  # received during a load, not carried out yet
         self._scheduler = Scheduler(max_running=config.max_running, max_gap_s=config.max_gap_s)
         self._waiting = WaitingRequests(self._scheduler, emit)
         self._serving: Serving | None = None  # None while no model is loaded
@@ -103,27 +113,28 @@ class EngineCore:
             emit, on_battery, enabled=config.idle_work, audit_every_s=config.audit_every_s
         )
         self._stopping = False
-        self._pinned: set[ConversationId] = set()  # also for the next model's cache
-        self._watch: MemoryWatch | None = None  # None where the budget is configured
-        # The cache outlives its model: loading the same one again finds all conversations.
+        self._pinned: set[ConversationId] = set()  # kept for the cache of the next model
+        self._watch: MemoryWatch | None = None  # None if the cache's budget is configured
+        # The cache outlives its model: the same model loaded again restores all conversations.
         self.cache: PrefixCache | None = None
-        self._namespace = ""  # of the cache
+        # Fingerprint of the model that the cache belongs to. Another model needs a new cache.
+        self._namespace = ""
 
     def run(self) -> None:
-        """Work until Shutdown, then drop every array."""
+        """Repeat `step` until a Shutdown command, then drop the model and the cache."""
         while not self._stopping:
             self.step(wait=True)
         self._unload()
         self._drop_cache()
 
     def step(self, *, wait: bool) -> bool:
-        """Carry out pending commands, then one piece of work.
+        """Carry out all pending commands, then one piece of work on requests or of idle work.
 
         Args:
-            wait: block for a command when there is nothing to do.
+            wait: if there is no work, block until a command arrives or a memory check is due.
 
         Returns:
-            Whether anything was done.
+            True if a command or a piece of work was carried out.
         """
         worked = self._drain(wait=wait and not self._has_requests and not self._idler.has_work)
         if self._stopping:
@@ -159,7 +170,7 @@ class EngineCore:
         if self._deferred:
             return self._deferred.popleft()
         try:
-            # While idle the engine still checks the machine's memory: other programs may need it.
+            # Wake up for memory checks while idle too: other programs may need the cache's memory.
             timeout = self._config.memory_check_s if self._watch is not None else None
             return self._commands.get(block=wait, timeout=timeout)
         except Empty:
@@ -240,7 +251,7 @@ class EngineCore:
     # Memory
 
     def _check_memory(self) -> None:
-        """Shrink or grow the cache's budget with what the machine has available."""
+        """Adapt an automatic cache budget to the machine's available memory."""
         if self.cache is None or self._watch is None:
             return
         attempt("a change of the budget", partial(self._watch.adjust_budget, self.cache))
@@ -248,7 +259,11 @@ class EngineCore:
     # Models
 
     def _load(self, path: Path) -> None:
-        """Load a model. Requests wait meanwhile; the cache stays if it is the same model again."""
+        """Replace the current model with the model folder at path. Emit events about the progress.
+
+        Requests wait meanwhile. The cache is kept if the same model is loaded again. A Shutdown,
+        LoadModel or UnloadModel command that arrives meanwhile ends the load.
+        """
         self._unload()
         limit_memory(self._config)
         try:
@@ -262,17 +277,17 @@ class EngineCore:
             )
             self._serve(model, namespace)
         except _LoadAbandonedError:
-            log.info("loading %s was abandoned", path)
+            log.info("a newer command ended the load of %s", path)
             self._emit(ModelUnloaded())
         except Exception as error:
-            log.warning("loading %s failed", path, exc_info=True)
+            log.warning("the model %s could not be loaded", path, exc_info=True)
             self._emit(ModelFailed(str(path), problem_of(error)))
             self._unload()
         else:
             self._emit(ModelLoaded(model.facts))
 
     def _serve(self, model: LoadedModel, namespace: str) -> None:
-        """Answer requests with a model from now on."""
+        """Create the objects that answer requests and do idle work with a loaded model."""
         if self.cache is None:
             self.cache = self._make_cache(model)
         runner = Runner(model, self.cache, self._history, self._config, recorded_source)
@@ -299,7 +314,11 @@ class EngineCore:
         return cache
 
     def _report_loading(self, path: Path, done: int, total: int) -> None:
-        """Emit progress; abandon loading if a command has arrived that makes it useless."""
+        """Emit ModelLoading, and move the commands that have arrived to the deferred ones.
+
+        Raises:
+            _LoadAbandonedError: one of the commands replaces or drops the model.
+        """
         while True:
             try:
                 self._deferred.append(self._commands.get(block=False))
@@ -311,7 +330,10 @@ class EngineCore:
             raise _LoadAbandonedError
 
     def _unload(self) -> None:
-        """Drop the model, not the cache; finish what runs. Idempotent."""
+        """Finish running requests and idle work, then drop the model but not the cache.
+
+        Idempotent.
+        """
         if self._serving is not None:
             self._serving.close()
         self._idler.pause()
@@ -322,7 +344,8 @@ class EngineCore:
     def _drop_cache(self) -> None:
         if self.cache is not None:
             self._idler.clear()
-            # Nodes reference their parents: dropped whole, they would wait for a collection.
+            # Tree nodes and their parents reference each other. Without evict_all their arrays
+            # would stay in memory until the next garbage collection.
             self.cache.evict_all()
         self.cache = None
         self._history.forget_model()

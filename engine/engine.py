@@ -1,10 +1,11 @@
-"""The engine as the app holds it. Importing this imports no mlx.
+"""The engine's interface for the app: start the engine thread, send commands, receive events.
 
     main thread                       engine thread
     Engine.send(command)  --queue-->  EngineCore: commands, models, prefix cache, every mlx call
-    on_event(event)       <--call---  (the app queues it to its own thread)
+    on_event(event)       <--call---  (the app queues the event to its own thread)
 
-Only frozen values cross.
+Only frozen values cross between the threads. Importing this module does not import mlx: mlx and
+mlx-lm take seconds, so the engine thread imports them and the app's window appears at once.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
-# For the libraries imported on the engine thread: no network, no advice on stderr.
+# Environment of the libraries that the engine thread imports: no network, no hints on stderr.
 _LIBRARY_SETTINGS = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
@@ -58,7 +59,11 @@ _LIBRARY_SETTINGS = {
 
 
 class Engine(EngineCommands):
-    """Starts and stops the engine thread. All methods may be called from any thread."""
+    """The engine thread and its command queue. All methods may be called from any thread.
+
+    The engine thread calls on_event with each event. If its libraries cannot be imported, every
+    request and every attempt to load a model fails with a LibraryError.
+    """
 
     def __init__(self, config: EngineConfig, on_event: Callable[[Event], None]) -> None:
         self._config = config
@@ -67,16 +72,19 @@ class Engine(EngineCommands):
         self._thread = threading.Thread(target=self._run, name="engine")
 
     def start(self) -> None:
-        """Returns at once; the libraries are imported on the engine thread."""
+        """Start the engine thread, which imports the libraries first. Return at once."""
         self._thread.start()
 
     @override
     def send(self, command: Command) -> None:
-        """Queue a command; never blocks."""
+        """Queue a command for the engine thread. Never block."""
         self._commands.put(command)
 
     def close(self, timeout_s: float = 30.0) -> None:
-        """Stop what runs, keep what is committed, end the thread. Idempotent."""
+        """Finish running requests and idle work, then end the engine thread. Idempotent.
+
+        Return after timeout_s seconds even if the thread still runs.
+        """
         if self._thread.ident is None:
             return
         self.send(Shutdown())
@@ -90,16 +98,16 @@ class Engine(EngineCommands):
         if self._config.use_openblas:
             load_openblas()
         try:
-            # The one late import: mlx and mlx-lm take seconds, and must be imported on this thread.
+            # Import late: mlx and mlx-lm take seconds, and must be imported on the engine thread.
             from engine.core import run_core  # noqa: PLC0415
         except Exception as error:
-            log.exception("the engine's libraries can't be imported")
+            log.exception("the engine thread could not import its libraries")
             self._refuse(LibraryError(f"{error}.", details=repr(error)).problem)
             return
         run_core(self._config, self._commands, self._on_event)
 
     def _refuse(self, problem: Problem) -> None:
-        """Answer loading and requests with the problem until Shutdown."""
+        """Fail every LoadModel and Submit command with the problem, until Shutdown."""
         while True:
             command = self._commands.get()
             match command:

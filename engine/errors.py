@@ -1,26 +1,28 @@
-"""The error tree.
+"""The errors that the engine reports to the user, as a class tree, and errors as values.
 
 EngineError
-├── UserFixableError        you can fix it
+├── UserFixableError        the user can fix the cause
 │   ├── ModelFolderError        missing, broken or unsupported model folder
-│   ├── UntrustedCodeError      the folder wants its own code to run
+│   ├── UntrustedCodeError      the model folder requires running its own code
 │   ├── TemplateError           the chat template refused the conversation
-│   ├── CannotContinueError     the reply cannot be resumed with this model
+│   ├── CannotContinueError     the model cannot continue this reply
 │   ├── ContextFullError        the prompt does not fit the context
 │   ├── MemoryFullError         the prompt does not fit the machine's memory
 │   ├── DiskError               disk full, file not writable
 │   ├── GgufError               a GGUF file that cannot be imported
 │   └── LibraryError            the installation is broken
-├── TryAgainError           try again
+├── TryAgainError           the same action may succeed later
 │   ├── OutOfMemoryError        the device had no memory left for an answer
 │   ├── MemoryShortError        memory ran out in other work
 │   ├── NoModelError            no model is loaded
 │   └── CancelledWaitingError   cancelled before it started
-└── BugError                our bug
+└── BugError                a bug in Rejoinder
 
-The app derives its own errors from these, each beside the code that raises it. Two classes are no
-EngineError because they never reach a user: probe.StateError, which the loader turns into
-ModelFolderError, and core._LoadAbandonedError.
+The app derives its own errors from these classes, each beside the code that raises it. Two
+exceptions do not derive from EngineError because they never reach a user: probe.StateError, which
+the loader turns into ModelFolderError, and core._LoadAbandonedError.
+
+At the boundary of a request, a command or an idle job, `attempt` turns an error into a `Failure`.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ T = TypeVar("T")
 
 
 class EngineError(Exception):
-    """An error with words for a person: title (what), cause (why), advice (what to do)."""
+    """An error that a user can read: title (what happened), cause (why), advice (what to do)."""
 
     title: ClassVar[str] = "Something went wrong."
     advice: ClassVar[str] = ""
@@ -54,14 +56,14 @@ class EngineError(Exception):
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
-        """The error for a problem that was found earlier."""
+        """Return an error that carries a problem found earlier."""
         error = cls(problem.cause)
         error.problem = problem
         return error
 
 
 class UserFixableError(EngineError):
-    """The person can mend the cause."""
+    """An error whose cause the user can remove."""
 
 
 class ModelFolderError(UserFixableError):
@@ -72,14 +74,14 @@ class ModelFolderError(UserFixableError):
 
 
 class UntrustedCodeError(UserFixableError):
-    """A model folder asks for its own Python code to be run."""
+    """A model folder requires running Python code of its own."""
 
     title = "This model wants to run its own code, so it was refused."
     advice = "Choose a model that needs no custom code."
 
 
 class TemplateError(UserFixableError):
-    """The model's chat template raised, or cannot be used safely."""
+    """The model's chat template raised an error, or cannot be used safely."""
 
     title = "The model’s chat template refused this conversation."
     advice = "Edit the message or the system prompt, or choose another model."
@@ -100,7 +102,7 @@ class ContextFullError(UserFixableError):
 
 
 class MemoryFullError(UserFixableError):
-    """The prompt needs more memory than the machine has left beside the model."""
+    """The prompt needs more memory than the machine has beside the model's weights."""
 
     title = "There is not enough memory to read this conversation."
     advice = "Edit an earlier message, or choose a smaller model."
@@ -128,7 +130,7 @@ class LibraryError(UserFixableError):
 
 
 class TryAgainError(EngineError):
-    """The same action may succeed later."""
+    """An error after which the same action may succeed later."""
 
 
 class OutOfMemoryError(TryAgainError):
@@ -146,21 +148,21 @@ class MemoryShortError(TryAgainError):
 
 
 class NoModelError(TryAgainError):
-    """A request came while no model was loaded."""
+    """A request arrived while no model was loaded."""
 
     title = "No model is loaded."
     advice = "Choose a model first."
 
 
 class CancelledWaitingError(TryAgainError):
-    """A request was cancelled before its turn came."""
+    """A request was cancelled before it started."""
 
     title = "This answer was cancelled before it began."
     advice = "Send the message again."
 
 
 class BugError(EngineError):
-    """An invariant of ours failed."""
+    """An error that only a bug in Rejoinder can cause."""
 
     title = "Rejoinder made a mistake."
     advice = "Try again; if it happens twice, please report the log."
@@ -168,26 +170,26 @@ class BugError(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error as a value.
+    """An error as a value, without the exception object.
 
-    The error itself must not be kept: its traceback references frames, their locals may reference
-    arrays, and with the error in one of them that is a cycle, which waits for a collection.
+    An exception references its traceback, the traceback references frames, and their local
+    variables may reference arrays. A kept exception can close a reference cycle, so that these
+    arrays stay in memory until a garbage collection.
     """
 
     problem: Problem
-    is_expected: bool  # an EngineError; any other one is logged with its traceback
+    is_expected: bool  # True for an EngineError; another exception is a bug and was logged
     is_out_of_memory: bool
 
 
 def attempt(task: str, work: Callable[[], T]) -> T | Failure:
-    """Return what work returns, or its error as a value.
+    """Call work and return its result, or a Failure if it raises.
 
-    A boundary: an error in one request, command or idle job must not end another one's work or the
-    engine thread.
+    An error in one request, command or idle job must not end the others or the engine thread.
 
     Args:
-        task: names the work in the log.
-        work: is called once.
+        task: a name for the work, written to the log if an unexpected error occurs.
+        work: the function to call.
     """
     try:
         return work()
@@ -196,7 +198,7 @@ def attempt(task: str, work: Callable[[], T]) -> T | Failure:
 
 
 def failure_of(task: str, error: Exception) -> Failure:
-    """Return an error as a value; log an unexpected one."""
+    """Return an exception as a Failure. Log the exception unless it is an EngineError."""
     is_expected = isinstance(error, EngineError)
     if not is_expected:
         log.error("%s failed", task, exc_info=error)
@@ -204,13 +206,16 @@ def failure_of(task: str, error: Exception) -> Failure:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an error of Python or of MLX means that memory ran out."""
+    """Return whether an exception of Python or of MLX means that memory ran out."""
     words = str(error).lower()
     return isinstance(error, MemoryError) or "malloc" in words or "out of memory" in words
 
 
 def problem_of(error: BaseException) -> Problem:
-    """Return the words for the user; an unexpected error is our bug. The caller logs it."""
+    """Return a description of an exception for the user. Do not log the exception.
+
+    An exception that is neither an EngineError nor a lack of memory becomes a BugError.
+    """
     if isinstance(error, EngineError):
         return error.problem
     if is_out_of_memory(error):

@@ -1,4 +1,13 @@
-"""The protocol between app and engine: frozen commands in, frozen events out."""
+"""The protocol between app and engine: commands that the app sends, events that the engine emits.
+
+All classes are frozen dataclasses or enums, so that their instances may cross threads. Commands go
+through a queue to the engine thread (commands.py builds them). Events are passed to the callback
+that the app gave to `engine.engine.Engine`. The unions `Command` and `Event` list all of them.
+
+The events of a request are, in order: RequestQueued (again when its position changes),
+RequestStarted, PrefillProgress, TextDelta, and one RequestFinished or RequestFailed. After
+LoadModel follow ModelLoading events, then ModelLoaded, ModelFailed or ModelUnloaded.
+"""
 
 from __future__ import annotations
 
@@ -24,34 +33,37 @@ from engine.types import (
 
 @dataclass(frozen=True, slots=True)
 class LoadModel:
-    """Load the model folder at path; a loaded model is unloaded first."""
+    """Load the model folder at path. A loaded model is unloaded first."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class UnloadModel:
-    """Drop the model and all cached state."""
+    """Drop the loaded model and the cached state of all conversations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Queue a request. submitted_at is time.perf_counter() of the sender."""
+    """Queue a request."""
 
     request: Request
-    submitted_at: float
+    submitted_at: float  # time.perf_counter() when the sender created the command
 
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Stop a waiting or running request; what it has committed is kept."""
+    """Stop a waiting or running request.
+
+    A running one finishes with the text so far, and its cached state is kept. A waiting one fails.
+    """
 
     request_id: RequestId
 
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Drop a conversation's cached state, never its messages."""
+    """Drop the cached state of a conversation. Its messages are not touched."""
 
     conversation_id: ConversationId
 
@@ -66,63 +78,62 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """Name the conversation on show. Its requests and idle work come first."""
+    """Give priority to the requests and idle work of the conversation that the window shows."""
 
-    conversation_id: ConversationId | None
+    conversation_id: ConversationId | None  # None: no conversation is shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAhead:
-    """Read ahead for a conversation while idle. Replaces an earlier command for that conversation.
+    """Feed a conversation's next prompt while the engine is idle, as far as the prompt is known.
 
-    messages end with a reply (the beginning of the next turn's prompt is read), or with a user message
-    that is still being typed (is_draft: it is read as far as further typing cannot change it). Empty
-    messages cancel the earlier command.
+    A newer command for the same conversation replaces the older one.
+
+    messages end with a reply, or with the draft of a user message. After a reply the prompt is fed
+    up to where the next message's text will begin. A draft is fed as far as further typing cannot
+    change its token ids. Empty messages cancel the older command.
     """
 
     conversation_id: ConversationId
     messages: tuple[Message, ...]
-    is_draft: bool = False
-    thinking: bool | None = None
-    keep_thinking: bool = False
+    is_draft: bool = False  # the last message is still being typed
+    thinking: bool | None = None  # as in Request
+    keep_thinking: bool = False  # as in Request
 
 
 @dataclass(frozen=True, slots=True)
 class SetIdleWork:
-    """Switch idle work on or off; what is running stops within one prefill chunk."""
+    """Switch idle work on or off. A running idle job stops within one prefill chunk."""
 
     enabled: bool
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitIdle:
-    """Ask for IdleReached once nothing waits, runs or is left to be read ahead."""
+    """Request an IdleReached event, emitted once no request and no read-ahead is left."""
 
 
 class EvictWhat(StrEnum):
     """A part of the prefix cache that can be evicted."""
 
-    HOT = "hot"
-    SNAPSHOTS = "snapshots"
+    HOT = "hot"  # the live caches of conversations; their tokens stay in the tree as copies
+    SNAPSHOTS = "snapshots"  # the auxiliary states at resume points
     ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Evict cached state now. The command line and benchmarks send it."""
+    """Evict a part of the cached state at once. Only the command line and benchmarks use this."""
 
     what: EvictWhat
 
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """Compare a finished request (record_logits) with a naive run of the bare model.
-
-    messages are the visible ones, in the order of the branch.
-    """
+    """Compare a finished request, which had record_logits set, with the bare model."""
 
     request_id: RequestId
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...]  # the request's branch as the user sees it
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +145,7 @@ class ReportStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """End the engine thread."""
+    """Finish running requests and idle work, then end the engine thread."""
 
 
 CacheCommand = Forget | Pin | Evict | ReportStatistics
@@ -145,36 +156,36 @@ Command = LoadModel | UnloadModel | Submit | Cancel | Verify | Shutdown | CacheC
 class LoadStage(StrEnum):
     """A stage of loading a model."""
 
-    IMPORTING = "importing"  # the libraries
-    READING = "reading"  # the weights
+    IMPORTING = "importing"  # mlx and mlx-lm are imported, once after the start
+    READING = "reading"  # the model's weights are read into memory
 
 
 @dataclass(frozen=True, slots=True)
 class ModelLoading:
-    """Progress of loading a model. fraction is 0 to 1."""
+    """Progress of loading a model."""
 
-    path: str
+    path: str  # of the model folder; empty while libraries are imported
     stage: LoadStage
-    fraction: float
+    fraction: float  # loaded share of the weights, 0 to 1
     loaded_bytes: int
     total_bytes: int
 
     @property
     def is_importing(self) -> bool:
-        """True while the engine's libraries are imported, before any model."""
+        """True while the engine imports its libraries, before it loads the first model."""
         return self.stage is LoadStage.IMPORTING
 
 
 @dataclass(frozen=True, slots=True)
 class ModelLoaded:
-    """The model answers from now on."""
+    """A model was loaded. Requests are answered from now on."""
 
     facts: ModelFacts
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFailed:
-    """The model could not be loaded."""
+    """A model could not be loaded. No model is loaded now."""
 
     path: str
     problem: Problem
@@ -182,109 +193,112 @@ class ModelFailed:
 
 @dataclass(frozen=True, slots=True)
 class ModelUnloaded:
-    """No model is loaded any more."""
+    """The model was unloaded, or a newer command ended its loading."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestQueued:
-    """The request waits; ahead is the number of requests before it."""
+    """A waiting request got a new position in the queue."""
 
     request_id: RequestId
-    ahead: int
+    ahead: int  # position in the queue: 1 for the request that starts next
 
 
 @dataclass(frozen=True, slots=True)
 class RequestStarted:
-    """State is restored; plan says what is left to feed."""
+    """A request started: the cached part of its prompt is restored."""
 
     request_id: RequestId
-    plan: PromptPlan
-    restore_ms: float
+    plan: PromptPlan  # numbers of restored tokens and of tokens left to feed
+    restore_ms: float  # milliseconds that the restoration took
 
 
 @dataclass(frozen=True, slots=True)
 class PrefillProgress:
-    """done of total fed tokens are processed; eta_s is the time left, None until it is known."""
+    """Progress of feeding the part of a prompt that was not restored."""
 
     request_id: RequestId
-    done: int
-    total: int
-    eta_s: float | None
+    done: int  # tokens fed so far
+    total: int  # tokens to feed altogether
+    eta_s: float | None  # estimated seconds left, None if unknown
 
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """More text of a reply. num_tokens counts the reply's tokens so far, this delta included."""
+    """New text at the end of a reply."""
 
     request_id: RequestId
     channel: Channel
     text: str
-    num_tokens: int
+    num_tokens: int  # tokens that the request generated so far, this text's included
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFinished:
-    """The reply is complete, or stopped and kept. A continued reply is reported whole."""
+    """A request ended with a usable reply, complete or stopped.
+
+    The fields hold the whole reply, also if the request continued an earlier part of it.
+    """
 
     request_id: RequestId
     reason: FinishReason
-    content: str
+    content: str  # text of the answer, without reasoning
     reasoning: str
     reply: ReplyTokens
     usage: Usage
-    prompt_ids: tuple[int, ...]
+    prompt_ids: tuple[int, ...]  # token ids of the prompt, at its end those of a continued reply
 
     @property
     def output_ids(self) -> tuple[int, ...]:
-        """Ids that this request generated; a continued reply has earlier ones."""
+        """Token ids that this request generated, without the earlier part of a continued reply."""
         return self.reply.token_ids[self.reply.num_tokens - self.usage.output_tokens :]
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFailed:
-    """The request ended without a usable reply; other requests are not touched."""
+    """A request ended without a usable reply. Other requests are not affected."""
 
     request_id: RequestId
     problem: Problem
 
 
 class IdleKind(StrEnum):
-    """A kind of idle work."""
+    """A kind of work that the engine does while no request waits or runs."""
 
-    READ_AHEAD = "read_ahead"  # the beginning of a conversation's next prompt
-    DRAFT = "draft"  # a message that is still being typed
-    AUDIT = "audit"  # a resume point is recomputed and compared
+    READ_AHEAD = "read_ahead"  # feeds the beginning of a conversation's next prompt
+    DRAFT = "draft"  # feeds a message that is still being typed
+    AUDIT = "audit"  # recomputes the state at a resume point and compares it with the stored state
 
 
 @dataclass(frozen=True, slots=True)
 class IdleWorking:
-    """Progress of idle work: done of total tokens are fed."""
+    """Progress of the running idle job."""
 
-    conversation_id: ConversationId | None
+    conversation_id: ConversationId | None  # None for an audit
     kind: IdleKind
-    done: int
-    total: int
+    done: int  # tokens fed so far
+    total: int  # tokens to feed altogether
 
 
 @dataclass(frozen=True, slots=True)
 class IdleStopped:
-    """No idle work is running any more."""
+    """The idle job that the last IdleWorking event reported has ended or paused."""
 
 
 class CommandResult:
-    """The event that a command asks for: IdleReached, Verified or StatisticsReported."""
+    """Base class of result events of commands: IdleReached, Verified, StatisticsReported."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class IdleReached(CommandResult):
-    """The result of AwaitIdle."""
+    """The result of AwaitIdle: no request and no read-ahead is left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verified(CommandResult):
-    """The result of Verify."""
+    """The result of Verify: the comparison of a finished request with the bare model."""
 
     request_id: RequestId
     result: CheckResult
@@ -292,7 +306,7 @@ class Verified(CommandResult):
 
 @dataclass(frozen=True, slots=True)
 class StatisticsReported(CommandResult):
-    """The result of ReportStatistics, Evict and Forget."""
+    """The result of ReportStatistics, Evict and Forget: the state of the prefix cache."""
 
     statistics: CacheStatistics
     broken: Problem | None = None  # the invariant that does not hold, if they were checked

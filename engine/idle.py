@@ -1,6 +1,14 @@
-"""Work done while no request waits or runs: its order, when it stops, the events about it.
+"""Scheduling of idle work: jobs that run while no request waits or runs.
 
-Engine thread, but no mlx. The jobs are made in runner/ and checking/.
+Engine thread only, without mlx. Two kinds of jobs use the idle time. A read-ahead feeds a
+conversation's next prompt as far as it is known, so that the next turn starts sooner. An audit
+recomputes the state at a resume point and compares it with the stored state. A job works in steps
+of one forward pass and may stop between two steps, so that a request waits for one step at most.
+The engine loop (core.py) calls `Idler.step` while there are no requests, and `Idler.pause` when a
+request arrives. runner/read_ahead.py and checking/audit.py implement the jobs.
+
+Order: the shown conversation's read-ahead, the newest read-ahead of another conversation, an audit.
+On battery only the shown conversation's reply is read ahead.
 """
 
 from __future__ import annotations
@@ -30,12 +38,12 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Beyond this many tasks the oldest is dropped.
+# Highest number of queued read-ahead tasks. A newer task replaces the oldest.
 _MAX_TASKS = 32
 
 
 class IdleJob(Protocol):
-    """Work in bounded pieces, which can stop between any two. done of total tokens are fed."""
+    """A job that works in short steps and may be stopped between any two of them."""
 
     @property
     def conversation_id(self) -> ConversationId | None: ...
@@ -44,41 +52,47 @@ class IdleJob(Protocol):
     def kind(self) -> IdleKind: ...
 
     @property
-    def done(self) -> int: ...
+    def done(self) -> int:
+        """Number of tokens fed so far."""
+        ...
 
     @property
-    def total(self) -> int: ...
+    def total(self) -> int:
+        """Number of tokens to feed altogether."""
+        ...
 
     def step(self) -> bool:
-        """Do one piece. False once nothing is left to do."""
+        """Do one step. Return False once the job is complete."""
         ...
 
     def stop(self) -> None:
-        """Keep what is done and end the job."""
+        """End the job before it is complete. Keep what it fed if a later request can use it."""
         ...
 
 
 class ReadAheadMaker(Protocol):
-    """Makes the job that feeds a conversation's next prompt."""
+    """A factory of the jobs that feed a conversation's next prompt."""
 
     def __call__(self, task: ReadAhead, *, displaces: bool) -> IdleJob | None:
-        """Return a job, None if all of the prompt is cached or there is no room.
+        """Return a job. Return None if all of the prompt is cached or the cache has no room for it.
 
-        displaces: less valuable state may be evicted to make room.
+        Args:
+            task: the messages of the next prompt.
+            displaces: True if the job may evict less valuable state to make room.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class IdleWorker:
-    """Makes the idle jobs of the model that is loaded."""
+    """Factories of idle jobs for the loaded model."""
 
     read_ahead: ReadAheadMaker
-    audit: Callable[[], IdleJob | None]  # checks a stored resume point; None if there is none
+    audit: Callable[[], IdleJob | None]  # returns None if no resume point can be checked
 
 
 class IdleQueue:
-    """Read-ahead tasks: the newest of each conversation."""
+    """Read-ahead tasks that wait, at most one for each conversation: the newest."""
 
     def __init__(self) -> None:
         self._tasks: dict[ConversationId, ReadAhead] = {}
@@ -96,7 +110,10 @@ class IdleQueue:
         self._tasks.clear()
 
     def first(self, shown: ConversationId | None, *, on_battery: bool) -> ReadAhead | None:
-        """Return the shown conversation's task, else the newest; on battery only the shown one's, no draft."""
+        """Return the shown conversation's task, else the newest task, else None.
+
+        On battery only the shown conversation's task counts, and only if it is not a draft.
+        """
         task = self._tasks.get(shown) if shown is not None else None
         if on_battery:
             return None if task is None or task.is_draft else task
@@ -104,7 +121,11 @@ class IdleQueue:
 
 
 class Idler:
-    """Runs one idle job at a time. The loop calls step while no request waits or runs."""
+    """The queue of idle work and the one idle job in progress.
+
+    The instance chooses and starts jobs, pauses a job for more urgent work, and emits IdleWorking
+    and IdleStopped events.
+    """
 
     def __init__(
         self,
@@ -115,24 +136,33 @@ class Idler:
         audit_every_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Create an idler without work.
+
+        Args:
+            emit: called with each event.
+            on_battery: returns whether the machine runs on its battery.
+            enabled: False if idle work is switched off until SetIdleWork.
+            audit_every_s: least number of seconds between two audits.
+            clock: returns the current time in seconds.
+        """
         self._emit = emit
         self._on_battery = on_battery
         self._enabled = enabled
         self._audit_every_s = audit_every_s
         self._clock = clock
-        self._audited_at = clock()
-        self._has_worked = False  # since the last audit
+        self._audited_at = clock()  # time of the last audit, at first of the start
+        self._has_worked = False  # True if other work ran since the last audit
         self._queue = IdleQueue()
-        self._shown: ConversationId | None = None
-        self._job: IdleJob | None = None
-        self._task: ReadAhead | None = None  # what the job is for
-        self._has_reported = False  # an IdleWorking awaits its IdleStopped
-        self._num_awaiting = 0
+        self._shown: ConversationId | None = None  # the conversation with priority
+        self._job: IdleJob | None = None  # the job in progress
+        self._task: ReadAhead | None = None  # task of the job in progress, None for an audit
+        self._has_reported = False  # IdleWorking was emitted, IdleStopped not yet
+        self._num_awaiting = 0  # AwaitIdle commands without their IdleReached event
         self.worker: IdleWorker | None = None  # None while no model is loaded
 
     @property
     def has_work(self) -> bool:
-        """Whether a step would do anything."""
+        """True if a step would do work or emit an event."""
         has_reports = self._has_reported or self._num_awaiting > 0
         is_working = self._job is not None or self._next() is not None
         return has_reports or is_working or self._is_audit_due()
@@ -153,20 +183,20 @@ class Idler:
                 assert_never(command)
 
     def queue_read_ahead(self, task: ReadAhead) -> None:
-        """Queue a read-ahead in place of an older one for the same conversation."""
+        """Queue a read-ahead task in place of an older one for the same conversation."""
         if not task.messages:
             self.drop(task.conversation_id)
             return
         if task == self._task:
             return
         if task.is_draft and self._on_battery():
-            # It would take the place of the reply's read-ahead, which is done on battery too.
+            # The draft would replace the read-ahead of the reply, which runs on battery too.
             return
         self._end_job_of(task.conversation_id)
         self._queue.queue_read_ahead(task)
 
     def pause(self) -> None:
-        """Stop the job because something else comes first. Fed tokens are kept; the rest is queued again."""
+        """Stop the job in progress for more urgent work. Keep what it fed, and queue the rest."""
         self._has_worked = True
         if self._task is not None:
             self._queue.queue_read_ahead(self._task)
@@ -174,18 +204,18 @@ class Idler:
         self._report_stopped()
 
     def drop(self, conversation_id: ConversationId) -> None:
-        """Cancel the read-ahead for a conversation."""
+        """Cancel the queued or running read-ahead of a conversation."""
         self._queue.drop(conversation_id)
         self._end_job_of(conversation_id)
 
     def clear(self) -> None:
-        """Cancel all read-ahead."""
+        """Cancel the job in progress and all queued tasks."""
         self._queue.clear()
         self._end_job()
         self._report_stopped()
 
     def step(self) -> bool:
-        """Do one piece of idle work. False if there was none."""
+        """Start, advance or pause a job, or emit a due event. Return False if there is no work."""
         task = self._next()
         if self._job is not None and self._is_spared(self._job):
             self.pause()
@@ -194,7 +224,7 @@ class Idler:
                 return self._report_stopped() or self._report_reached() or self._start_audit()
             self._start(task)
         elif task is not None and (self._task is None or task.conversation_id == self._shown):
-            # A read-ahead comes before an audit; the shown conversation before others.
+            # Priority: a read-ahead before an audit, the shown conversation before others.
             self.pause()
         else:
             self._advance(self._job)
@@ -206,7 +236,7 @@ class Idler:
         return self._queue.first(self._shown, on_battery=self._on_battery())
 
     def _is_spared(self, job: IdleJob) -> bool:
-        """Return whether a job that was started on mains power must not run on battery."""
+        """Return whether a job must pause because the machine runs on its battery now."""
         is_for_shown = job.kind is IdleKind.READ_AHEAD and job.conversation_id == self._shown
         return not is_for_shown and self._on_battery()
 
@@ -222,7 +252,7 @@ class Idler:
             self._report_working(self._job)
 
     def _is_audit_due(self) -> bool:
-        """Return whether it is time for an audit. None is due unless other work ran since the last one."""
+        """Return whether the audit interval is over and other work ran since the last audit."""
         may_work = self._enabled and self.worker is not None and not self._on_battery()
         return (
             may_work
@@ -277,10 +307,10 @@ class Idler:
 
 
 def _attempt_idle(work: Callable[[], T]) -> T | None:
-    """Return what work returns, None if it fails: an error in idle work is only logged."""
+    """Call work and return its result. If it raises, log the error and return None."""
     result = attempt("idle work", work)
     if not isinstance(result, Failure):
         return result
     if result.is_expected:
-        log.info("idle work ended: %s", result.problem)
+        log.info("an idle job ended with an error: %s", result.problem)
     return None

@@ -1,4 +1,7 @@
-"""Find, choose, open and import the models on this machine. Blocks; no mlx."""
+"""The models on this machine: listing, choosing, opening and importing them. No mlx.
+
+All methods read the disk and may block for seconds. The app calls them on worker threads.
+"""
 
 from __future__ import annotations
 
@@ -24,34 +27,35 @@ _WHAT_CAN_BE_OPENED: Final = "Open a folder that holds a model in MLX format, or
 
 
 class ModelPaths(Protocol):
-    """The folders of this app in which models may lie."""
+    """The app's own folders that may contain models."""
 
     @property
     def models_dir(self) -> Path:
-        """The folder for imported GGUF files."""
+        """Folder for the model folders made of imported GGUF files."""
         ...
 
     @property
     def cache_dir(self) -> Path:
-        """The folder for what can be made again, such as the starter model."""
+        """Folder for data that the app can recreate, such as the starter model."""
         ...
 
     @property
     def bundle(self) -> Path | None:
-        """The resources of a bundled app, which are never written to."""
+        """Folder of a bundled app's resources, which is read only. None in a checkout."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedModel:
-    """A model that a user opened, and the folder to search from now on if it is a new one."""
+    """A model that the user opened."""
 
-    path: Path
+    path: Path  # the model folder
+    # The folder to add to later scans. None if scans already include the model.
     folder: Path | None = None
 
 
 class LocalModels:
-    """The models of this machine, used where they lie."""
+    """The models of this machine. Model folders are used in place, never copied."""
 
     def __init__(self, paths: ModelPaths) -> None:
         self._models_dir = paths.models_dir
@@ -63,16 +67,16 @@ class LocalModels:
         return scan.scan(self._roots(folders))
 
     def fingerprint(self, folders: tuple[str, ...]) -> str:
-        """A value that changes when a scan would find something else."""
+        """Return a value that changes when `scan` would return another result."""
         return scan.fingerprint(self._roots(folders))
 
     def best(self, cards: tuple[ModelCard, ...]) -> ModelCard | None:
-        # Only on a Mac do weights stay quantised in memory.
+        # Weights stay quantised in memory only on a Mac; elsewhere they are loaded as float32.
         weigh = choose.packed_bytes if sys.platform == "darwin" else choose.float32_bytes
         return choose.best_card(cards, self._memory_bytes, weigh)
 
     def suggestion(self) -> str:
-        """A command for a terminal that downloads a model that fits this machine."""
+        """Return a terminal command that downloads a model suitable for this machine's memory."""
         command = choose.suggest_download(self._memory_bytes).command
         program, _, rest = command.partition(" ")
         beside = Path(sys.executable).with_name(program)
@@ -80,13 +84,16 @@ class LocalModels:
             return command
         if beside.exists():
             return f"{shlex.quote(str(beside))} {rest}"
-        # The same program as a module, which a bundle has, too.
+        # Run the program as a Python module. A bundle has the module but not the program.
         module = (sys.executable, "-m", "huggingface_hub.cli.hf")
         return f"{shlex.join(module)} {rest}"
 
     def make_starter(self, progress: Callable[[float], None]) -> Path:
-        """The starter model's folder, imported if need be."""
-        # numpy, which the importer needs, would delay every start of the window.
+        """Return the starter model's folder. Import the model first if necessary.
+
+        progress is called with the imported share, 0 to 1.
+        """
+        # Import late: the importer needs numpy, which would delay every start of the window.
         from engine.gguf.importer import import_once  # noqa: PLC0415
 
         return ensure_starter(self._bundled_starter, self._imported_starter, progress, import_once)
@@ -94,14 +101,17 @@ class LocalModels:
     def open(
         self, path: Path, folders: tuple[str, ...], progress: Callable[[float], None]
     ) -> OpenedModel:
-        """Open a model folder, a folder of several, or a GGUF file, which is imported.
+        """Open the model at a path that the user chose. A GGUF file is imported first.
 
-        progress is called with 0 to 1.
+        Args:
+            path: a model folder, a folder of model folders or a GGUF file.
+            folders: the folders that scans include so far.
+            progress: called with the imported share of a GGUF file, 0 to 1.
 
         Raises:
-            ModelFolderError: it is neither, or no model in it can be used.
-            GgufError: the file can't be imported.
-            DiskError: the import can't be written.
+            ModelFolderError: the path contains no usable model.
+            GgufError: the GGUF file cannot be imported.
+            DiskError: the imported model cannot be written.
         """
         if path.is_dir():
             return self._open_folder(path, folders)
@@ -111,7 +121,7 @@ class LocalModels:
             )
         if path.suffix.lower() != _GGUF_SUFFIX:
             raise _no_model(path)
-        # numpy again.
+        # Import late: the importer needs numpy, which is slow to import.
         from engine.gguf.importer import import_into  # noqa: PLC0415
 
         folder = import_into(self._models_dir, path, progress)

@@ -1,4 +1,4 @@
-"""Whether the machine runs on its battery."""
+"""Detection of battery power, for idle work that saves energy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import psutil
 
 log = logging.getLogger(__name__)
 
-# Asking takes a system call or a few files: not before every piece of work.
+# A query costs a system call or a few file reads, too much before every step of idle work.
 _ASK_EVERY_S = 5.0
 
 
@@ -20,7 +20,7 @@ class _Charge(Protocol):
 
 
 class Battery:
-    """Asks the system at most every few seconds."""
+    """The power source of the machine, queried from the system at most every five seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -28,7 +28,7 @@ class Battery:
         self._in_use = False
 
     def in_use(self) -> bool:
-        """False too where there is no battery, or nothing is known of it."""
+        """Return whether the machine runs on its battery; False if the power source is unknown."""
         now = self._clock()
         if self._asked_at is None or now - self._asked_at >= _ASK_EVERY_S:
             self._asked_at = now
@@ -41,6 +41,6 @@ def _is_unplugged() -> bool:
     try:
         charge = ask()
     except (OSError, RuntimeError, ValueError):
-        log.warning("the battery can't be asked", exc_info=True)
+        log.warning("the system did not report the battery's state", exc_info=True)
         return False
     return charge is not None and charge.power_plugged is False

@@ -1,4 +1,4 @@
-"""Sequences compared: token ids, text, anything in order. Pure."""
+"""The common prefix of two sequences, such as token ids or strings. Pure functions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 
 def common_prefix_len(a: Sequence[object], b: Sequence[object], b_start: int = 0) -> int:
-    """How many items of a agree with b[b_start:].
+    """Return the length of the common prefix of `a` and `b[b_start:]`.
 
-    Compared in slices first: the interpreter's own loop is far faster than ours on long paths.
+    Slices of up to 1,024 items are compared at once: the interpreter's comparison of two slices is
+    far faster than a Python loop over thousands of token ids.
     """
     limit = min(len(a), len(b) - b_start)
     position = 0
@@ -26,5 +27,5 @@ def common_prefix_len(a: Sequence[object], b: Sequence[object], b_start: int = 0
 
 
 def _equal(a: Sequence[object], b: Sequence[object]) -> bool:
-    """A list and a tuple of the same items are equal here."""
+    """Return whether two slices have the same items. A list may equal a tuple."""
     return a == b if type(a) is type(b) else list(a) == list(b)

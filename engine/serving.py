@@ -1,14 +1,17 @@
-"""The requests that one loaded model answers: start, prefill, decode, finish, retry. Engine thread only.
+"""The running requests of the loaded model, from start to published answer. Engine thread only.
 
-A step is one bounded piece of work, so that a command waits for one piece at most:
+The engine loop (core.py) calls `Serving.step` while a request waits or runs. A step is one bounded
+piece of work, so that a command waits for one piece at most:
 
-    start     render the prompt and restore its state                     Runner.start
-    prefill   feed a chunk of one prompt, or a part of the chunk          Runner.read
-    decode    draw a token of every answer, all in one pass               Runner.decode
-    finish    deliver the answer, then feed its end and publish it        Runner.finish, publish_turn
+    start     render the prompt and restore its cached part            Runner.start
+    prefill   feed a chunk of one prompt, or a part of a chunk         Runner.read
+    decode    draw a token of every answer, all in one pass            Runner.decode
+    finish    deliver the answer, then feed its end and publish it     Runner.finish, publish_turn
 
-Prefill and decode take turns while there is work for both. An error ends the request that met it;
-running out of memory before anything was delivered evicts all cached state and starts it once more.
+A running request is in prefill until its prompt is fed completely, and in decode from then on.
+While there are requests in both states, prefill and decode steps alternate. An error fails only the
+request that it occurred in. If memory runs out before the first token of an answer, all cached
+state is evicted and the request starts once more.
 """
 
 from __future__ import annotations
@@ -34,7 +37,11 @@ log = logging.getLogger(__name__)
 
 
 class Serving:
-    """Exists while a model is loaded. The cache and the waiting requests outlive it."""
+    """The running requests of one loaded model. An instance exists while the model is loaded.
+
+    The instance starts waiting requests, advances the running ones and emits their events. The
+    prefix cache and the queue of waiting requests outlive the instance.
+    """
 
     def __init__(
         self,
@@ -45,7 +52,16 @@ class Serving:
         emit: Callable[[Event], None],
         on_finished: Callable[[Sequence], None],
     ) -> None:
-        """Call on_finished with each finished sequence while its caches still hold what it fed."""
+        """Create an instance without running requests.
+
+        Args:
+            runner: does the work of one request on the device.
+            cache: evicted completely when memory runs out.
+            waiting: the queue that requests are started from.
+            idler: receives the read-ahead that follows a finished request.
+            emit: called with each event.
+            on_finished: called with each finished sequence before its caches are published.
+        """
         self._runner = runner
         self._cache = cache
         self._waiting = waiting
@@ -54,30 +70,31 @@ class Serving:
         self._emit = emit
         self._on_finished = on_finished
         self._running: list[Sequence] = []
-        self._retried: set[RequestId] = set()
+        self._retried: set[RequestId] = set()  # requests that ran out of memory once
         # The head of the queue does not fit in memory. Retry when a request ends.
         self._is_memory_full = False
-        self._has_decoded = False  # since the last piece of a prompt
-        self._decode_s = 0.0  # seconds that the last decode step took to launch and read
+        self._has_decoded = False  # True if the last step was a decode step, so prefill is next
+        # Seconds that the last decode step took to launch its pass and to read the drawn tokens.
+        self._decode_s = 0.0
 
     @property
     def is_running(self) -> bool:
-        """True while a request has started and not ended."""
+        """True while at least one request has started and not ended."""
         return bool(self._running)
 
     def step(self) -> None:
-        """Start the next request if one may start, else advance those that run."""
+        """Start the next waiting request if one may start, else do one prefill or decode step."""
         if not self._start_next():
             self._advance()
 
     def cancel(self, request_id: RequestId) -> None:
-        """Finish the request if it runs; what it has committed is kept."""
+        """Finish a request if it is running. Its answer so far and its cached state are kept."""
         for sequence in list(self._running):
             if sequence.request.request_id == request_id:
                 self._finish(sequence, FinishReason.CANCELLED)
 
     def close(self) -> None:
-        """Finish all that runs, before the model is unloaded."""
+        """Finish all running requests. Call before the model is unloaded."""
         for sequence in list(self._running):
             self._finish(sequence, FinishReason.CANCELLED)
 
@@ -94,7 +111,7 @@ class Serving:
         return False
 
     def _start(self, submit: Submit) -> bool:
-        """Start a request, or fail it. False if it must wait until another has ended."""
+        """Start or fail a request. Return False if it must wait until another request ends."""
         request = submit.request
         sequence = attempt(
             "starting a request",
@@ -116,7 +133,7 @@ class Serving:
     # Prefill and decode
 
     def _advance(self) -> None:
-        """Decode a token of every answer, or feed a piece of the first prompt; in turn if both wait."""
+        """Do one decode step or one prefill step. Alternate if both kinds of work are pending."""
         reading = [sequence for sequence in self._running if sequence.logits is None]
         is_decoding = len(reading) < len(self._running)
         if is_decoding and not (reading and self._has_decoded):
@@ -131,7 +148,7 @@ class Serving:
         results = attempt("a decode step", self._runner.decode)
         self._decode_s = time.perf_counter() - start
         if isinstance(results, Failure):
-            # The decoder itself failed: none of its answers can continue.
+            # The error belongs to no single answer: fail every request that is decoding.
             results = [(one, results) for one in self._running if one.logits is not None]
         for sequence, result in results:
             self._deliver(sequence, result)
@@ -144,7 +161,10 @@ class Serving:
         self._deliver(sequence, attempt("prefill", lambda: self._runner.read(sequence, seconds)))
 
     def _wait_for_decode(self) -> None:
-        """Wait until the launched decode pass is computed, so that a prompt's piece is timed alone."""
+        """Wait until the launched decode pass is computed, and record the step's duration.
+
+        The prefill piece that follows is then timed without that pass.
+        """
         start = time.perf_counter()
         failed = self._runner.wait()
         self._scheduler.note_decode(self._decode_s + time.perf_counter() - start)
@@ -152,7 +172,7 @@ class Serving:
             self._deliver(sequence, failure)
 
     def _deliver(self, sequence: Sequence, result: list[Event] | Failure) -> None:
-        """Emit the events of one step, or fail or retry the request."""
+        """Emit the events of a request's step. If the step failed, fail or retry the request."""
         if isinstance(result, Failure):
             self._remove(sequence)
             self._abandon(sequence)
@@ -172,12 +192,12 @@ class Serving:
         self._publish(sequence)
 
     def _publish(self, sequence: Sequence) -> None:
-        """Keep what a finished request fed, and queue what can be read ahead after it."""
+        """Publish the caches of a finished request, and queue the read-ahead of the next turn."""
         self._remove(sequence)
         attempt("an observer of finished requests", lambda: self._on_finished(sequence))
         upcoming = attempt("publishing", lambda: self._runner.publish_turn(sequence))
         if isinstance(upcoming, Failure):
-            log.warning("state of %s is lost", sequence.request.conversation_id)
+            log.warning("the cached state of %s is lost", sequence.request.conversation_id)
             self._abandon(sequence)
             return
         if sequence.num_output and not sequence.lease.side:
@@ -187,21 +207,28 @@ class Serving:
             self._idler.queue_read_ahead(upcoming)
 
     def _abandon(self, sequence: Sequence) -> None:
-        """Drop what a failed request fed. An error here is only logged: the request still ends."""
+        """Remove what a failed request fed to its caches. Only log an error in this removal."""
         attempt("abandoning a request", lambda: self._runner.abandon(sequence))
 
     def _fail_or_retry(self, submit: Submit, failure: Failure, *, is_delivered: bool) -> None:
+        """Fail a request, or queue it once more if memory ran out before its first token.
+
+        Args:
+            submit: the command of the request.
+            failure: the error that ended the request.
+            is_delivered: True if a token of the answer was already delivered.
+        """
         request_id = submit.request.request_id
         may_retry = not is_delivered and request_id not in self._retried
         if failure.is_out_of_memory and may_retry:
-            log.warning("out of memory: trying again without cached conversations")
+            log.warning("a request ran out of memory and is retried without cached state")
             self._retried.add(request_id)
             self._cache.evict_all()
             mx.clear_cache()
             self._waiting.put_back(submit)
         else:
             problem = _problem_of_answer(failure)
-            log.warning("request %s: %s", request_id, problem)
+            log.warning("request %s failed: %s", request_id, problem)
             self._emit(RequestFailed(request_id, problem))
 
     def _remove(self, sequence: Sequence) -> None:
@@ -210,6 +237,7 @@ class Serving:
 
 
 def _problem_of_answer(failure: Failure) -> Problem:
+    """Return a description of a failed answer for the user, with advice if memory ran out."""
     if failure.is_expected or not failure.is_out_of_memory:
         return failure.problem
     return OutOfMemoryError(failure.problem.cause, details=failure.problem.details).problem

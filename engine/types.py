@@ -1,6 +1,6 @@
 """Plain values that the app and the engine exchange: messages, requests, results.
 
-Everything here is frozen and free of mlx: it may cross threads.
+All classes are frozen and free of mlx, so that their instances may cross threads.
 """
 
 from __future__ import annotations
@@ -18,41 +18,43 @@ ConversationId = NewType("ConversationId", str)
 
 
 class Role(StrEnum):
-    """Who wrote a message."""
+    """The author of a message, as chat templates name it."""
 
     SYSTEM = "system"
     USER = "user"
     ASSISTANT = "assistant"
-    TOOL = "tool"  # what a tool that the assistant called gave back
+    TOOL = "tool"  # the result of a tool that the assistant called
 
 
 class Channel(StrEnum):
-    """Which part of a reply a piece of text belongs to."""
+    """A part of a reply: the model's reasoning or the answer."""
 
     REASONING = "reasoning"
     ANSWER = "answer"
 
 
 class FinishReason(StrEnum):
-    """Why a reply ended."""
+    """The reason why a reply ended."""
 
-    STOP = "stop"
-    LENGTH = "length"
-    CANCELLED = "cancelled"
-    ERROR = "error"
+    STOP = "stop"  # the model drew an end token
+    LENGTH = "length"  # max_tokens, the context length or the memory limit was reached
+    CANCELLED = "cancelled"  # stopped by the user or by stop_after
+    ERROR = "error"  # the request failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyTokens:
-    """The ids that a model produced for one reply, kept so that the reply is never tokenised again.
+    """The token ids of one reply, kept as drawn so that the reply is never tokenised again.
 
-    token_ids[:answer_start] is reasoning with its closing marker, the rest is the answer. The ids
-    mean something only to the tokenizer whose hash is given. They are held as bytes, a tenth of a
-    tuple's memory: thousands of replies are open and few are read.
+    The ids are stored as bytes, which take a tenth of the memory of a tuple: the app holds
+    thousands of replies and reads the ids of few.
     """
 
-    token_bytes: bytes  # 32 bits a token, unsigned, little endian: data folders move
+    # Each id as 32 bits, unsigned, little endian on every machine, because data folders are moved.
+    token_bytes: bytes
+    # Number of ids of the reasoning with its closing marker. The ids after them are the answer.
     answer_start: int
+    # Hash of the model's tokenizer. The ids are meaningless for any other tokenizer.
     tokenizer_hash: str
 
     @classmethod
@@ -65,7 +67,7 @@ class ReplyTokens:
 
     @property
     def token_ids(self) -> tuple[int, ...]:
-        """Unpacked anew each time."""
+        """Token ids of the reply. Each access unpacks them."""
         return struct.unpack(f"<{self.num_tokens}I", self.token_bytes)
 
     @property
@@ -75,28 +77,30 @@ class ReplyTokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message of the branch that a request continues."""
+    """One message of a conversation, as the engine receives it in a request."""
 
     role: Role
-    content: str
+    content: str  # text without reasoning
     reasoning: str = ""
-    reply: ReplyTokens | None = None
+    reply: ReplyTokens | None = None  # the ids of an assistant's message, if a model generated it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingParams:
-    """How the next token is drawn.
+    """Parameters for drawing the next token.
 
-    temperature 0 (or less) is greedy; 0 elsewhere, or a repetition penalty of 1, switches a filter off.
+    A filter or penalty is off if its parameter is 0. The repetition penalty is off at 1.
     """
 
-    temperature: float = 0.7
+    temperature: float = 0.7  # 0 or less draws the token with the largest logit
     top_p: float = 0.95
     top_k: int = 0
     min_p: float = 0.0
-    min_kept: int = 1  # tokens that min_p leaves in any case
-    xtc_probability: float = 0.0  # of leaving out, for one token, the likeliest but the last
-    xtc_threshold: float = 0.1  # of those at least as likely as this, 0 to 0.5
+    min_kept: int = 1  # lowest number of candidate tokens that min_p leaves
+    # XTC ("exclude top choices"): with this probability, a draw excludes all tokens that are at
+    # least as likely as xtc_threshold, except the least likely of these tokens.
+    xtc_probability: float = 0.0
+    xtc_threshold: float = 0.1  # 0 to 0.5
     repetition_penalty: float = 1.0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
@@ -105,7 +109,7 @@ class SamplingParams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForcedReply:
-    """A reply that is fed token by token instead of being sampled (benchmarks and tests)."""
+    """A given reply, fed token by token in place of sampled tokens. For benchmarks and tests."""
 
     text: str
     reasoning: str = ""
@@ -113,137 +117,135 @@ class ForcedReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Write the assistant's next message of a conversation, or the rest of one.
+    """A request for the assistant's next message of a conversation, or for the rest of a message.
 
-    messages is the whole visible branch. It ends with a user message, or with a reply that was
-    stopped: its ids are fed as they are, and the output continues them. new_messages are
-    the indices of those that this step adds or changes: their tokens count as read, the others as
-    replayed. max_tokens is for what is written now.
+    If messages end with a reply, the request continues this reply: its token ids are fed unchanged,
+    and the drawn tokens follow them.
     """
 
     request_id: RequestId
     conversation_id: ConversationId
+    # All messages of the shown branch, up to a user message or the reply to continue.
     messages: tuple[Message, ...]
+    # Indices of the messages that the user added or changed. Fed tokens of these messages count as
+    # read in PromptPlan, fed tokens of the other messages as replayed.
     new_messages: frozenset[int]
     sampling: SamplingParams = field(default_factory=SamplingParams)
-    max_tokens: int = 4096
-    thinking: bool | None = None  # None: the template's own default
-    keep_thinking: bool = False  # earlier thoughts stay in the prompt, if the template can
+    max_tokens: int = 4096  # limit of tokens to draw, without a continued reply's earlier part
+    thinking: bool | None = None  # None: the default of the chat template
+    keep_thinking: bool = False  # keep earlier reasoning in the prompt, if the template supports it
     forced: ForcedReply | None = None
     stop_after: int | None = None  # cancel after this many delivered tokens
-    record_logits: bool = False  # keep the logits before every token for Verify
-    side: bool = False  # titles and the like: publishes nothing, evicts nothing
+    record_logits: bool = False  # keep the logits of every draw for a later Verify command
+    # Leave no trace in the prefix cache: use separate live caches, publish nothing, evict nothing.
+    # Benchmarks use this for cold runs.
+    side: bool = False
 
 
 class ReasonKind(StrEnum):
-    """Why tokens of a prompt were not restored."""
+    """The reason why tokens of a prompt had to be fed instead of being restored from the cache."""
 
-    NEW_CONVERSATION = "new_conversation"  # nothing was known of it
-    NEW_MESSAGE = "new_message"  # the message that this step adds
-    EDITED_MESSAGE = "edited_message"  # a message reads differently than before
+    NEW_CONVERSATION = "new_conversation"  # the conversation was never read
+    NEW_MESSAGE = "new_message"  # the request adds this message
+    EDITED_MESSAGE = "edited_message"  # the text of a message changed
     SYSTEM_CHANGED = "system_changed"
-    OPTIONS_CHANGED = "options_changed"  # thinking switched, or kept or dropped thoughts
-    REASONING_DROPPED = "reasoning_dropped"  # the template leaves thoughts out of earlier replies
-    REPLY_RENDERED = "reply_rendered"  # a reply reads otherwise than it was written
-    SNAPSHOT_EVICTED = "snapshot_evicted"  # K/V is there, the state had to make room
-    STATE_EVICTED = "state_evicted"  # all of it had to make room
-    MODEL_RELOADED = "model_reloaded"  # another model was loaded meanwhile
-    FAULT = "fault"  # a stored point was not what it said, and was dropped
+    OPTIONS_CHANGED = "options_changed"  # Request.thinking or keep_thinking changed
+    REASONING_DROPPED = "reasoning_dropped"  # the template omits reasoning of earlier replies
+    REPLY_RENDERED = "reply_rendered"  # the template renders a reply differently than before
+    SNAPSHOT_EVICTED = "snapshot_evicted"  # K/V are cached, the snapshot was evicted
+    STATE_EVICTED = "state_evicted"  # K/V and snapshot were evicted
+    MODEL_RELOADED = "model_reloaded"  # the model was unloaded since, with its cached state
+    FAULT = "fault"  # a stored resume point was found wrong and removed
 
 
-# A look-up takes a fifth of the time of calling the enum, and a long conversation has thousands of reasons.
+# A dict look-up takes a fifth of the time of ReasonKind(value), and a long conversation has
+# thousands of reasons.
 _REASON_KINDS = {kind.value: kind for kind in ReasonKind}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Why num_tokens of a prompt, from token `at` on, had to be fed. text is the sentence."""
+    """The reason why a range of prompt tokens had to be fed."""
 
     kind: ReasonKind
-    num_tokens: int
-    at: int
-    text: str
+    num_tokens: int  # length of the range
+    at: int  # first token of the range, counted from the prompt's start
+    text: str  # a sentence for the user
 
     @classmethod
     def of(cls, kind: str, *, num_tokens: int, at: int, text: str) -> Reason:
-        """Make a reason of stored values.
+        """Create a reason from stored values.
 
         Raises:
-            KeyError: kind is no ReasonKind.
+            KeyError: kind is not a value of ReasonKind.
         """
         return cls(kind=_REASON_KINDS[kind], num_tokens=num_tokens, at=at, text=text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptPlan:
-    """Where the tokens of a prompt come from: restored + replayed + read = prompt_tokens.
+    """The origin of a prompt's tokens: restored + replayed + read = prompt_tokens."""
 
-    matched tokens were known, usable or not: matched >= restored.
-    """
-
-    prompt_tokens: int
-    restored: int
-    replayed: int
-    read: int
-    matched: int = 0
-    reasons: tuple[Reason, ...] = ()
+    prompt_tokens: int  # length of the prompt in tokens
+    restored: int  # tokens whose state came from the cache
+    replayed: int  # fed tokens of messages that are not new
+    read: int  # fed tokens of new messages and of the template's text after them
+    matched: int = 0  # tokens whose K/V are cached. matched > restored if a snapshot is missing
+    reasons: tuple[Reason, ...] = ()  # for all fed tokens, in the order of the prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What one request cost. Times are milliseconds, measured on the engine thread.
-
-    ttft_ms runs from submission, the queue included, to the first delivered token.
-    """
+    """Durations and token counts of one finished request, measured on the engine thread."""
 
     plan: PromptPlan
-    output_tokens: int
-    queue_ms: float
-    render_ms: float
-    restore_ms: float
-    prefill_ms: float
-    ttft_ms: float
-    total_ms: float
-    decode_tok_s: float
-    cache_bytes: int
+    output_tokens: int  # tokens drawn by this request
+    queue_ms: float  # from submission to the start
+    render_ms: float  # applying the chat template and tokenising the prompt
+    restore_ms: float  # restoring the cached part of the prompt
+    prefill_ms: float  # from the end of the restoration to the first delivered token
+    ttft_ms: float  # time to first token: from submission to the first delivered token
+    total_ms: float  # from submission to the end of the reply
+    decode_tok_s: float  # tokens per second after the first; 0 if there is no second token
+    cache_bytes: int  # size of the prefix cache at the end of the reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
-    """What is known of a loaded model."""
+    """Properties of a loaded model."""
 
-    path: str
+    path: str  # of the model folder
     name: str
-    model_type: str
-    context_len: int
+    model_type: str  # mlx-lm's name of the architecture
+    context_len: int  # highest number of tokens of prompt and reply together
     weight_bytes: int
-    has_thinking: bool
-    can_keep_thinking: bool  # the template has a switch that leaves earlier thoughts in the prompt
+    has_thinking: bool  # the model writes reasoning between markers
+    can_keep_thinking: bool  # the template has an option that keeps earlier reasoning in the prompt
     tokenizer_hash: str
     template_hash: str
-    kv_bytes_per_token: int
-    snapshot_bytes: int
-    default_sampling: SamplingParams
+    kv_bytes_per_token: int  # attention K/V of one token in all layers
+    snapshot_bytes: int  # size of one snapshot of all layers, 0 if the model needs none
+    default_sampling: SamplingParams  # as the model folder recommends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheStatistics:
-    """Bytes and counters of the prefix cache; the parts add up to total_bytes."""
+    """Memory use of the prefix cache, and counters of events since its creation."""
 
-    kv_bytes: int
+    kv_bytes: int  # K/V that nodes of the tree own
     snapshot_bytes: int
-    hot_bytes: int
-    total_bytes: int
+    hot_bytes: int  # of live caches, with the K/V that they lend to nodes
+    total_bytes: int  # kv_bytes + snapshot_bytes + hot_bytes
     budget_bytes: int
     num_nodes: int
     num_snapshots: int
-    num_hot: int
-    matches: int
-    evictions: int
-    restore_faults: int
-    copied_bytes: int
-    audits: int  # stored points that were computed anew and compared
-    audit_faults: int  # those that differed, and were dropped
+    num_hot: int  # live caches that no request is using
+    matches: int  # prompts of which at least one token was restored
+    evictions: int  # nodes, snapshots, logits and live caches evicted for room
+    restore_faults: int  # resume points and live caches found wrong while restoring, and removed
+    copied_bytes: int  # K/V bytes that had to be copied
+    audits: int  # resume points that were recomputed and compared
+    audit_faults: int  # audited resume points that differed and were removed
 
 
 NOTHING_CACHED = CacheStatistics(
@@ -266,29 +268,29 @@ NOTHING_CACHED = CacheStatistics(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """A finished request held to fresh runs of the bare model (Verify).
+    """The comparison of a finished request with two runs of the bare model on empty caches.
 
-    max_difference is max |engine - naive| over all logits, relative to their standard deviation,
-    where naive reads the prompt in one go; replay_difference is the same against a cold run by the
-    same passes, whose every bit is to be the same.
+    The naive run reads the whole prompt in one pass. The replay repeats the engine's own passes.
+    A difference is the largest absolute difference between the engine's logits and those of the
+    run, divided by the standard deviation of the run's logits.
     """
 
-    prompt_equal: bool
-    equal: bool
-    max_difference: float
-    replay_difference: float
-    first_difference: int | None
-    detail: str = ""
+    prompt_equal: bool  # the prompt's token ids have no fault
+    equal: bool  # the naive run agrees within the tolerance and draws the same tokens
+    max_difference: float  # difference from the naive run, above 0 because of rounding
+    replay_difference: float  # difference from the replay, 0 if every bit is equal
+    first_difference: int | None  # index of the first output token that disagrees, None if none
+    detail: str = ""  # the fault in the prompt, or the reason why nothing was compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """An error as a person reads it: what, why, what to do; details are for the log."""
+    """An error in words for the user."""
 
-    title: str
-    cause: str
-    advice: str
-    details: str = ""
+    title: str  # what happened
+    cause: str  # why it happened
+    advice: str  # what the user can do
+    details: str = ""  # for the log and bug reports
 
     @override
     def __str__(self) -> str:

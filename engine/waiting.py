@@ -1,6 +1,9 @@
-"""The requests that wait for their turn. Engine thread only.
+"""The queue of submitted requests that have not started. Engine thread only.
 
-The queue outlives the model: a request that is submitted while a model is loading is answered by it.
+core.py adds each Submit command to the queue. serving.py removes the request that the scheduler
+picks, and puts it back if it does not fit in memory yet. The queue exists without a model, so that
+a request submitted while a model is loading is answered by that model. RequestQueued events tell
+the app the position of each request.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from engine.types import RequestId
 
 
 class WaitingRequests:
-    """Submitted requests in order of arrival; the scheduler picks which one starts next."""
+    """Submitted requests in order of arrival. The scheduler picks the one that starts next."""
 
     def __init__(self, scheduler: Scheduler, emit: Callable[[Event], None]) -> None:
         self.scheduler = scheduler
@@ -27,17 +30,22 @@ class WaitingRequests:
         return bool(self._submits)
 
     def add(self, submit: Submit) -> None:
-        """Queue a request behind all others."""
+        """Append a request to the queue."""
         self._submits.append(submit)
 
     def put_back(self, submit: Submit) -> None:
-        """Put a popped request back at the head of the queue."""
+        """Insert a popped request at the head of the queue again."""
         self._submits.insert(0, submit)
 
     def pop_next(
         self, running: Sequence[ScheduledRequest], reading: Collection[ScheduledRequest]
     ) -> Submit | None:
-        """Remove and return the request that may start now, None if none may."""
+        """Remove and return the waiting request that may start now. Return None if none may start.
+
+        Args:
+            running: the requests that have started.
+            reading: the running requests whose prompts are not completely fed.
+        """
         if not self._submits:
             return None
         submit = self.scheduler.next_to_start(self._submits, running, reading)
@@ -46,19 +54,19 @@ class WaitingRequests:
         return submit
 
     def cancel(self, request_id: RequestId) -> None:
-        """Fail the request if it waits."""
+        """Remove a request and emit RequestFailed. Do nothing if it is not in the queue."""
         for submit in [one for one in self._submits if one.request.request_id == request_id]:
             self._submits.remove(submit)
             self._fail(submit, CancelledWaitingError("It was still waiting for its turn."))
 
     def refuse_all(self) -> None:
-        """Fail every request: no model is loaded."""
+        """Remove every request and emit RequestFailed with NoModelError for each."""
         refused, self._submits = self.scheduler.order(self._submits), []
         for submit in refused:
             self._fail(submit, NoModelError("The request came before a model was ready."))
 
     def announce_positions(self) -> None:
-        """Emit RequestQueued for each request whose position has changed."""
+        """Emit RequestQueued for each request whose position in the queue has changed."""
         if not (self._submits or self._positions):
             return
         order = self.scheduler.order(self._submits)

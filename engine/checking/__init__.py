@@ -1,1 +1,4 @@
-"""Checks of answers and stored state against slow, obvious computations. Only engine.core imports this package."""
+"""Checks of answers and of cached state against slow, obvious computations.
+
+Of the engine's modules only core.py imports this package.
+"""

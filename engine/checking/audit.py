@@ -1,4 +1,7 @@
-"""Idle work that checks the cache: it recomputes a stored resume point and compares."""
+"""An idle job that audits the cache: it recomputes the state at a resume point and compares.
+
+idle.py runs an audit from time to time. A resume point that differs is removed from the cache.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +25,18 @@ from engine.models.compare import relative_difference, rounding_in
 
 log = logging.getLogger(__name__)
 
-# The same passes give the same bits on a CPU. A GPU may sum in another order: the difference is rounding.
-# A wrong state differs far more.
+# Largest relative difference that counts as rounding: a GPU may sum in another order each time. On
+# a CPU the same passes give the same bits. A wrong state differs by far more.
 _MARGIN = 1e-3
-# The share of packed integers (quantised K/V) that rounding may change.
+# Largest share of packed integers (quantised K/V) that rounding may change.
 _INTEGERS_MARGIN = 0.05
 
 
 class AuditJob:
-    """Repeats the passes that led to one resume point on empty caches, one pass a step.
+    """The audit of one resume point. Each step repeats one of the passes that led to it.
 
-    The caches count against the head room, not against the cache's budget.
+    The passes are repeated on empty caches, whose memory is part of the head room and not of the
+    prefix cache's budget.
     """
 
     conversation_id = None
@@ -45,18 +49,21 @@ class AuditJob:
         self._node = node
         self._lease = lease
         self._passes = replay(adapter, lease.hot.caches, path_run(node))
-        self._logits: mx.array | None = None  # after the last pass
+        self._logits: mx.array | None = None  # logits (V,) after the newest pass
         self.total = node.end
         self.done = 0
 
     @classmethod
     def start(cls, adapter: ModelAdapter, cache: PrefixCache, max_tokens: int) -> Self | None:
-        """Return a job for the least recently checked point of at most max_tokens, None if there is none."""
+        """Return an audit of the resume point that was checked least recently.
+
+        Return None if the cache has no resume point of at most max_tokens.
+        """
         audit = cache.start_audit(adapter.new_caches, max_tokens)
         return cls(adapter, cache, *audit) if audit is not None else None
 
     def step(self) -> bool:
-        """Repeat one pass. Return False once the point is compared."""
+        """Repeat one pass. Return False once the resume point is compared."""
         with undo_on_error(self.stop):
             passed = next(self._passes, None)
             if passed is not None:
@@ -64,17 +71,23 @@ class AuditJob:
                 return True
             wrong = _first_wrong(self._node, self._lease.hot.leaves, self._logits)
         if wrong is not None:
-            log.error("stored state after token %d was wrong and is dropped", wrong.start)
+            log.error("an audit removes wrong cached state after token %d", wrong.start)
         self._cache.end_audit(self._node, self._lease, wrong)
         return False
 
     def stop(self) -> None:
-        """Stop the audit. The point is checked another time."""
+        """Stop the audit without a result. A later audit may check the same resume point."""
         self._cache.abandon(self._lease)
 
 
 def _first_wrong(node: KvNode, fresh: Leaves, logits: mx.array | None) -> KvNode | None:
-    """Return the first node on the path to a point whose K/V or state differs from fresh caches."""
+    """Return the first node on a resume point's path that differs from a recomputation, or None.
+
+    Args:
+        node: the node that ends at the resume point.
+        fresh: the recomputed caches of the path.
+        logits: the recomputed logits after the path's last token.
+    """
     for ancestor in reversed(list(ancestry(node))):
         stored = ancestor.span.range(0, ancestor.span.num_tokens)
         if _differ(stored, kv.read_range(fresh.kv, ancestor.start, ancestor.end)):

@@ -1,7 +1,11 @@
-"""The slow, obvious way to answer, and the comparison of a finished request with it.
+"""The oracle: a slow, obvious computation of an answer, to check the engine's answers against.
 
-`rejoinder bench script --check` and the tests use it. It has no cache, no snapshots, no chunks, and
-draws without the engine's token sources.
+The engine answers with caches, snapshots, chunks and batches. The oracle uses none of these: it
+feeds the whole prompt to the bare model in one pass, then one output token per pass, and draws
+without the engine's token sources. `check` compares the logits and tokens of a finished request
+with this naive run, the prompt with the messages (prompts.py), and the logits with a replay of the
+engine's own passes (replay.py). `rejoinder bench script --check` and the tests use it through a
+Verify command.
 """
 
 from __future__ import annotations
@@ -22,27 +26,38 @@ from engine.models.loader import LoadedModel
 from engine.sampling.draw import draw
 from engine.types import CheckResult, Message, SamplingParams
 
-# Rounding alone stays below 5e-6 of the logits' standard deviation, a wrong state is above 2e-2.
+# Largest difference that counts as equal, relative to the logits' standard deviation. Measured:
+# rounding alone stays below 5e-6, a wrong state is above 2e-2.
 TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """The tokens that a request fed and drew, and the logits that it drew them from."""
+    """The tokens that a finished request fed and drew, and the logits of each draw."""
 
-    fed: TokenRun  # the tokens in its caches at the end, from token 0 on, restored ones included
+    # Tokens in the request's caches at its end, from token 0 on, and the passes that fed them.
+    fed: TokenRun
     prompt_ids: tuple[int, ...]
-    num_begun: int  # tokens at the prompt's end that are the earlier part of a continued reply
+    # Number of tokens at the prompt's end that are the earlier part of a continued reply.
+    num_begun: int
     output_ids: tuple[int, ...]
-    rows: tuple[mx.array, ...]  # (V,) before each output token, and before the end token if drawn
+    # Logits (V,) that each output token was drawn from, and those of the end token if one was
+    # drawn.
+    rows: tuple[mx.array, ...]
     sampling: SamplingParams
-    is_forced: bool
+    is_forced: bool  # the tokens were given (ForcedReply), not drawn
     thinking: bool | None
     keep_thinking: bool
 
 
 def check(model: LoadedModel, record: Record, messages: Sequence[Message]) -> CheckResult:
-    """Compare a record with the messages that the user sees and with a naive run of the bare model."""
+    """Compare a finished request with its messages, a naive run and a replay of its passes.
+
+    Args:
+        model: the model that answered the request.
+        record: the request's tokens and logits.
+        messages: the request's branch as the user sees it.
+    """
     wrong_prompt = prompt_fault(
         model.prompts.template,
         model.prompts.tokenizer,
@@ -69,7 +84,7 @@ def check(model: LoadedModel, record: Record, messages: Sequence[Message]) -> Ch
 
 
 def failed_check(detail: str) -> CheckResult:
-    """Return the result of a check that could not compare."""
+    """Return the result of a check that could not be carried out. detail is the reason."""
     return CheckResult(
         prompt_equal=False,
         equal=False,
@@ -81,7 +96,14 @@ def failed_check(detail: str) -> CheckResult:
 
 
 def _is_token_right(model: LoadedModel, record: Record, index: int, naive: mx.array) -> bool:
-    """Return whether the delivered token is the one drawn from the naive logits."""
+    """Return whether a draw from the naive logits gives the delivered token.
+
+    Args:
+        model: the model that answered the request.
+        record: the request's tokens and logits.
+        index: index of the token in record.rows.
+        naive: logits (V,) of the naive run for this token.
+    """
     if record.is_forced:
         return True
     logits_filter = make_filter(record.sampling, model.vocab_size, model.spared_ids)
@@ -98,7 +120,10 @@ def _is_token_right(model: LoadedModel, record: Record, index: int, naive: mx.ar
 
 
 def naive_rows(model: LoadedModel, record: Record) -> list[mx.array]:
-    """Return the logits before every output token: on new caches, the prompt at once, then token by token."""
+    """Run the bare model naively and return the logits (V,) that each output token is drawn from.
+
+    The caches are new. The prompt is fed in one pass, then each output token in a pass of its own.
+    """
     caches = model.adapter.new_caches()
     rows = [model.adapter.forward(record.prompt_ids, caches)]
     evaluate(rows)
@@ -109,7 +134,10 @@ def naive_rows(model: LoadedModel, record: Record) -> list[mx.array]:
 
 
 def _replay_difference(model: LoadedModel, record: Record) -> float:
-    """Return the difference from the same passes on empty caches; 0 if every bit is the same."""
+    """Repeat a request's passes on empty caches and return the largest difference of the logits.
+
+    The result is 0 if every bit is equal.
+    """
     largest = 0.0
     first = len(record.prompt_ids)
     for num_tokens, cold in replay(model.adapter, model.adapter.new_caches(), record.fed):

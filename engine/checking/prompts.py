@@ -1,8 +1,9 @@
-"""Checks the ids of a prompt without the code that made them.
+"""A check of a prompt's token ids that does not use the code that built the prompt.
 
-The checks are slow and obvious. The prompt's text must be the template's own rendering. Control
-tokens must come from the template and from replies that contain some. The rest of the ids, without
-those of replies, must be the tokenizer's ids of their text.
+The check is slow and obvious. It requires three things:
+- The decoded prompt equals the text that the chat template renders.
+- Control tokens come only from the template and from replies that contain control tokens.
+- Outside of stored replies, the ids are "plain": the tokenizer's own ids of their text.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from engine.types import Message, Role
 
 Ids = tuple[int, ...]
 
+# The tokenizer decodes a token with only some bytes of a character to this text.
 _HALF_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -28,9 +30,10 @@ def prompt_fault(
     messages: Sequence[Message],
     thoughts: Thoughts,
 ) -> str:
-    """Return the fault in the ids of a prompt for messages, an empty string if there is none.
+    """Return a sentence about the fault in a prompt's token ids, or an empty string.
 
-    If messages end with a reply, it is continued: its own ids must be the prompt's last.
+    If messages end with a reply, the request continued this reply, and the prompt must end with the
+    reply's own ids.
     """
     if messages[-1].role is Role.ASSISTANT:
         begun = messages[-1].reply.token_ids if messages[-1].reply else ()
@@ -55,7 +58,11 @@ def prompt_fault(
 
 
 def _neutral(tokenizer: ChatTokenizer, message: Message) -> Message:
-    """Return a message with placeholder texts that keep the control tokens of the reply."""
+    """Return a copy of a message with placeholders for its texts.
+
+    A placeholder contains only the control tokens that the model generated in the text. A prompt
+    rendered from such copies has exactly the control tokens that the real prompt must have.
+    """
     thought, answer = _reply_parts(tokenizer, message)
 
     def about_nothing(text: str, token_ids: Ids) -> str:
@@ -73,14 +80,16 @@ def _controls(tokenizer: ChatTokenizer, token_ids: Ids) -> Ids:
 
 
 def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Message]) -> str:
-    """Find the replies' ids one after the other. Return the first fault if there is no way to.
+    """Return the fault in the ids outside of stored replies, or an empty string.
 
-    The first match is not always the right one. The ids left of a reply, as the marker that ends its
-    thoughts or the first byte of a character, may occur elsewhere too.
+    The replies are searched in the prompt one after the other. The first match of a reply is not
+    always the right one: when the template trims a reply to a few ids, such as the marker that ends
+    its reasoning, these ids may occur elsewhere too. So the search is depth first over all matches.
+    The search succeeds if the ids between the matches are plain.
     """
     replies = [message for message in messages if any(_reply_parts(tokenizer, message))]
     fault = ""
-    ways = [(0, 0)]  # replies found, tokens looked at
+    ways = [(0, 0)]  # states of the search: (number of replies found, end of the last)
     seen = set(ways)
     while ways:
         index, position = ways.pop()
@@ -101,7 +110,14 @@ def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Mes
 def _ends_of(
     tokenizer: ChatTokenizer, prompt_ids: Ids, position: int, message: Message
 ) -> tuple[list[int], str]:
-    """Return the ends that a reply after position may have, best first, or the reason for none."""
+    """Return the positions where a reply may end in the prompt, best first, or a reason for none.
+
+    Args:
+        tokenizer: the model's tokenizer.
+        prompt_ids: the whole prompt.
+        position: the end of the previous reply, where the search starts.
+        message: the message of the reply.
+    """
     assert message.reply is not None
     thought, answer = _reply_parts(tokenizer, message)
     ends: list[int] = []
@@ -118,7 +134,7 @@ def _ends_of(
 
 
 def _reply_parts(tokenizer: ChatTokenizer, message: Message) -> tuple[Ids, Ids]:
-    """Return the ids of a reply's thought, without markers, and of its answer."""
+    """Return the ids of a reply's reasoning without its markers, and the ids of the answer."""
     reply = message.reply
     if reply is None or reply.tokenizer_hash != tokenizer.tokenizer_hash:
         return (), ()
@@ -133,7 +149,10 @@ def _reply_parts(tokenizer: ChatTokenizer, message: Message) -> tuple[Ids, Ids]:
 
 
 def _is_plain_around(tokenizer: ChatTokenizer, token_ids: Ids, thought: Ids) -> bool:
-    """Return whether ids are plain, or plain before and after those of a thought."""
+    """Return whether the ids before a reply's answer are plain, except those of its reasoning.
+
+    Plain ids are the tokenizer's own ids of their text. Reasoning has the ids that the model drew.
+    """
     if _is_plain(tokenizer, token_ids):
         return True
     return any(
@@ -145,7 +164,10 @@ def _is_plain_around(tokenizer: ChatTokenizer, token_ids: Ids, thought: Ids) -> 
 
 
 def _is_plain(tokenizer: ChatTokenizer, token_ids: Ids) -> bool:
-    """Return whether every run of ids is the tokenizer's own, typed control text included."""
+    """Return whether ids are plain: encoding their decoded text gives the same ids again.
+
+    Typed text that looks like a control token must be encoded as ordinary letters.
+    """
     return all(
         tokenizer.encode_run(tokenizer.decode(control), tokenizer.decode(rest)) == control + rest
         for control, rest in _runs(tokenizer, token_ids)
@@ -153,7 +175,10 @@ def _is_plain(tokenizer: ChatTokenizer, token_ids: Ids) -> bool:
 
 
 def _runs(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[tuple[Ids, Ids]]:
-    """Yield each control token (none at first) with the ids up to the next one."""
+    """Yield pairs of a control token and the ids that follow up to the next control token.
+
+    The first pair has no control token.
+    """
     starts = [i for i, token_id in enumerate(token_ids) if tokenizer.is_control(token_id)]
     yield (), token_ids[: starts[0] if starts else len(token_ids)]
     for start, end in pairwise([*starts, len(token_ids)]):
@@ -161,11 +186,11 @@ def _runs(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[tuple[Ids, Ids]]
 
 
 def _shown(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[Ids]:
-    """Yield the parts of a reply's ids that a prompt may contain: templates may trim its text."""
+    """Yield all ids of a reply, then the ids that are left if a template trims the reply's text."""
 
     def may_be_lost(token_id: int) -> bool:
         text = tokenizer.decode([token_id])
-        # A template that trims blanks also drops half a character before them.
+        # Beside trimmed blanks, a token that holds half a character is lost too.
         return text != text.strip() or text == _HALF_CHARACTER
 
     start, end = 0, len(token_ids)
@@ -179,6 +204,6 @@ def _shown(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[Ids]:
 
 
 def _places(token_ids: Ids, wanted: Ids, start: int) -> Iterator[int]:
-    """Yield the indices from start on where wanted occurs. No ids occur at start alone."""
+    """Yield the indices from start on at which wanted occurs. Empty ids occur only at start."""
     ends = range(start, len(token_ids) - len(wanted) + 1 if wanted else start + 1)
     return (i for i in ends if token_ids[i : i + len(wanted)] == wanted)

@@ -1,4 +1,7 @@
-"""Records of the requests that are to be checked, kept until their check. Engine thread only."""
+"""Records of finished requests whose logits were kept, for a later Verify command.
+
+Engine thread only.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,15 @@ from engine.runner.drawing import TokenSource, token_source
 from engine.runner.sequence import Sequence
 from engine.types import CheckResult, FinishReason, Request, RequestId
 
-# More than any client has in flight.
+# Highest number of records kept. More than any client has in flight.
 _MAX_RECORDS = 64
 
 
 class RecordedTokens:
-    """A token source that keeps the logits that each token is drawn from.
+    """A token source that draws from another source and keeps the logits of each draw.
 
-    A position that is drawn again replaces the earlier one. With look-ahead the last one may be of a
-    token that is never delivered.
+    A second draw at the same index replaces the first. With look-ahead the last logits may belong
+    to a token that is never delivered.
     """
 
     def __init__(self, source: TokenSource) -> None:
@@ -36,24 +39,27 @@ class RecordedTokens:
         return self._source.draw(logits, recent, index=index)
 
     def rows(self, start: int, end: int) -> tuple[mx.array, ...]:
-        """Return the logits of the tokens [start, end) of the reply."""
+        """Return the logits (V,) that the reply's tokens [start, end) were drawn from."""
         return tuple(self._rows[index] for index in range(start, end))
 
 
 def recorded_source(model: LoadedModel, request: Request, reply: ReplyStream) -> TokenSource:
-    """Return the source of a request's tokens. It keeps their logits if the request asks for it."""
+    """Return the token source of a request, with kept logits if request.record_logits is set."""
     source = token_source(model, request, reply)
     return RecordedTokens(source) if request.record_logits else source
 
 
 class Records:
-    """The records of finished requests whose tokens came from RecordedTokens."""
+    """The records of the newest finished requests whose logits were kept."""
 
     def __init__(self) -> None:
         self._records: OrderedDict[RequestId, Record] = OrderedDict()
 
     def keep(self, sequence: Sequence) -> None:
-        """Keep the record of a request that has ended. Call before its turn is published."""
+        """Keep the record of a finished request. Do nothing if its logits were not kept.
+
+        Call before the caches are published: the record includes the tokens in the caches.
+        """
         source, request = sequence.source, sequence.request
         if not isinstance(source, RecordedTokens):
             return
@@ -73,7 +79,7 @@ class Records:
             self._records.popitem(last=False)
 
     def verify(self, model: LoadedModel | None, command: Verify) -> CheckResult:
-        """Compare a record with the bare model, and drop it."""
+        """Remove a request's record and return its comparison with the bare model."""
         record = self._records.pop(command.request_id, None)
         if model is None or record is None:
             return failed_check("nothing was recorded for this request")

@@ -1,4 +1,8 @@
-"""Repeats the passes of a stored path on empty caches: the results equal the stored ones bit for bit."""
+"""Replay: repetition of the forward passes that fed a token run, on empty caches.
+
+Rounding depends on how tokens are divided into passes. A replay uses the same passes, so its K/V,
+states and logits equal the originals bit for bit on a CPU.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +21,27 @@ from engine.models.adapter import ModelAdapter
 def replay(
     adapter: ModelAdapter, caches: list[object], run: TokenRun
 ) -> Iterator[tuple[int, mx.array | None]]:
-    """Feed the tokens of run, from token 0 on, in the passes that first fed them: one an iteration.
+    """Feed a run of tokens from token 0 on, one of the original passes per iteration.
+
+    A pass may have been cut: its last tokens were removed from the caches afterwards. It is
+    repeated in full length and cut again.
+
+    Args:
+        adapter: the model.
+        caches: empty caches of the model.
+        run: the tokens and their passes.
 
     Yields:
-        The number of tokens in the caches after the pass, and the logits (V,) of the last of them.
-        The logits are None if the pass was cut: they were those of a later token.
+        The number of tokens in the caches after a pass, and the logits (V,) of the last token. The
+        logits are None if the pass was cut, because the pass's own last token is unknown.
     """
     for feed, kept_end in kept(run.feeds, 0, run.end):
         if feed.one_by_one:
             for position in range(feed.start, kept_end):
                 yield position + 1, _feed(adapter, caches, run.token_ids[position : position + 1])
             continue
-        # The cut tokens are not known any more. Rounding depends on the pass's length, not on them.
+        # The removed tokens are unknown. Repeat the last kept token in their place: the rounding of
+        # the other tokens depends on the length of the pass, not on the tokens that follow.
         rest = run.token_ids[kept_end - 1 : kept_end] * (feed.end - kept_end)
         logits = _feed(adapter, caches, (*run.token_ids[feed.start : kept_end], *rest))
         if rest:

@@ -1,1 +1,1 @@
-"""Drawing tokens."""
+"""Drawing of tokens from filtered logits."""

@@ -1,19 +1,27 @@
-"""Drawing a token from filtered logits, reproducibly.
+"""Reproducible drawing of a token from filtered logits.
 
-Every draw has its own key made of (seed, index of the output token): no process-wide random state,
-so a reply depends neither on other chats nor on what ran before.
+Each draw has its own random key, computed from the request's seed and the index of the output
+token. There is no process-wide random state, so a reply depends neither on other chats nor on
+earlier work.
 """
 
 from __future__ import annotations
 
 import mlx.core as mx
 
-_GOLDEN = 0x9E3779B97F4A7C15
+_GOLDEN = 0x9E3779B97F4A7C15  # increment of splitmix64: 2**64 divided by the golden ratio
 _MASK = (1 << 64) - 1
 
 
 def draw(logits: mx.array, *, temperature: float, seed: int, index: int) -> mx.array:
-    """One token id as a lazy scalar. logits has shape (V,); temperature 0 (or less) takes the largest."""
+    """Draw one token id and return it as a lazy scalar.
+
+    Args:
+        logits: filtered logits of shape (V,).
+        temperature: 0 or less returns the id with the largest logit.
+        seed: the request's seed.
+        index: index of the drawn token in the reply.
+    """
     if temperature <= 0.0:
         return mx.argmax(logits)
     key = mx.random.key(mix(seed, index))
@@ -21,12 +29,15 @@ def draw(logits: mx.array, *, temperature: float, seed: int, index: int) -> mx.a
 
 
 def chance(seed: int, index: int) -> float:
-    """A number in [0, 1) for a decision at an output token, apart from which token is drawn there."""
+    """Return a pseudo-random number in [0, 1) for an output token.
+
+    The number is independent of the draw of the token itself.
+    """
     return (mix(mix(seed, index), index) >> 11) / (1 << 53)
 
 
 def mix(seed: int, index: int) -> int:
-    """A 64-bit key from two numbers (the finaliser of splitmix64, Steele et al. 2014)."""
+    """Return a 64-bit key made of two numbers by splitmix64's finaliser (Steele et al. 2014)."""
     z = (seed + (index + 1) * _GOLDEN) & _MASK
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
