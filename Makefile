@@ -9,11 +9,11 @@ PACKAGING := .tools/.packaging
 QT := QT_QPA_PLATFORM=$${QT_QPA_PLATFORM:-offscreen}
 WORKERS := 2
 
-.PHONY: run test setup starter app lint types contracts unit soak bench screenshots lock clean
+.PHONY: run test setup starter app lint types contracts unit coverage soak bench screenshots lock clean
 
 run: setup
 	@bash packaging/check_display.sh
-	@$(PY) -m app
+	@$(PY) -m app $(ARGS)
 
 test: lint types contracts unit
 
@@ -29,6 +29,13 @@ contracts: setup
 
 unit: setup
 	$(QT) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal
+
+# Line and branch coverage of app and engine by the unit tests; a table of the files, worst last.
+coverage: setup
+	$(PY) -m coverage erase
+	$(QT) $(PY) -m coverage run -m pytest -q -n $(WORKERS) --dist worksteal
+	$(PY) -m coverage combine -q
+	$(PY) -m coverage report --skip-covered --sort=-cover
 
 # Long runs: the promise script on every model, every real template, the state machine, 2,000 turns,
 # fifty starts and ends, thirty kills. tests/soak.py runs some of them, or more of each.

@@ -1,6 +1,6 @@
 """From one chat to another in the real window, measured; prints one JSON line per measurement.
 
-    QT_QPA_PLATFORM=offscreen QT_SCALE_FACTOR=2 python tests/benchmarks/bench_switch.py [MESSAGES ...]
+    QT_QPA_PLATFORM=offscreen QT_SCALE_FACTOR=2 python -m tests.benchmarks.bench_switch [MESSAGES ...]
 
 The engine is the fake one; store, controllers and window are real. Each time is from the choice in the
 list to the end of the painting. first: never shown, read from the store after the choice; pointed at:
