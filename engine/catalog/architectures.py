@@ -22,7 +22,7 @@ from engine.errors import BugError
 _DEFINES_MODEL: Final = re.compile(
     r"^(class Model\b|Model\s*=|from\s.+\simport\s.*\bModel\b(?!\s+as))", re.MULTILINE
 )
-# A module of mlx-lm that calls sys.exit on import, if a package is missing, would end the app.
+# Exclude a module that calls sys.exit on import if a package is missing: it would end the app.
 _ENDS_PROCESS: Final = "sys.exit("
 _BRINGS_TEMPLATE: Final = '"chat_template_type"'
 

@@ -15,7 +15,7 @@ from engine.catalog.card import ModelCard
 from engine.errors import BugError
 
 _MEMORY_SHARE: Final = 0.7  # of the machine's memory; the rest is for the system and other apps
-_CACHE_BYTES: Final = 1 << 30  # minimum for the cached state of conversations
+_CACHE_BYTES: Final = 1 << 30  # minimum memory for the cached state of conversations
 _WORKING_SHARE: Final = 1.2  # memory for weights and intermediate results, relative to weights
 _FLOAT32_BYTES: Final = 4
 _ALIKE: Final = 0.9  # models with at least 90 % of the largest model's parameters count as equal
@@ -36,12 +36,12 @@ class ModelSuggestion:
 
 
 def packed_bytes(card: ModelCard) -> float:
-    """Return the memory of a model's weights on a GPU, where quantised weights stay quantised."""
+    """Return the bytes that a model's weights take on a GPU, where they stay quantised."""
     return card.size_bytes
 
 
 def float32_bytes(card: ModelCard) -> float:
-    """Return the memory of a model's weights on a CPU, where all weights become float32."""
+    """Return the bytes that a model's weights take on a CPU, where they are stored as float32."""
     return card.num_parameters * _FLOAT32_BYTES
 
 

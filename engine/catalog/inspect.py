@@ -1,8 +1,8 @@
-"""Make the card of a model folder, including the reason if the model cannot be loaded.
+"""Make the model card of a folder, including the reason if the model cannot be loaded.
 
 Only JSON files and the headers of weight files are read; no code from the folder is run. The card
-holds the first problem found. Faults that the user cannot repair (code in the folder, an unsupported
-architecture) are checked before missing and truncated files. Call on any worker thread.
+holds the first problem found. Faults that the user cannot repair (code in the folder, an
+unsupported architecture) are checked before missing and truncated files. Call on any worker thread.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _NO_WEIGHTS: Final = Weights(size_bytes=0, num_parameters=0)
 
 
 def read_card(path: Path, source: ModelSource) -> ModelCard:
-    """Return the card of a folder that should hold a chat model.
+    """Return the model card of a folder that should hold a chat model.
 
-    The card has a problem if the folder holds something else, so that the user learns the reason.
+    If the folder holds something else, the model card's `problem` gives the reason.
     """
     card = find_card(path, source)
     if card is not None:
@@ -38,7 +38,7 @@ def read_card(path: Path, source: ModelSource) -> ModelCard:
 
 
 def find_card(path: Path, source: ModelSource) -> ModelCard | None:
-    """Return the card of a folder, or None if the folder clearly holds no chat model."""
+    """Return the model card of a folder, or None if the folder clearly holds no chat model."""
     try:
         return _inspect(path, source)
     except ModelFolderError as error:

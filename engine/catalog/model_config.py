@@ -49,7 +49,7 @@ class ModelConfig:
     classes: tuple[str, ...] = ()  # the field `architectures`
     context_len: int = 0  # in tokens; 0 if config.json states no limit
     bits: float = _DENSE_BITS  # per weight; 16 if the weights are not quantised
-    group_size: int = _GROUP_SIZE  # weights that share one scale, if quantised
+    group_size: int = _GROUP_SIZE  # number of quantised weights that share one scale
     text_only: bool = False  # the model also accepts images or sound, but the app uses only text
     hybrid: bool = False  # some layers are recurrent
     model_file: str = ""  # Python file in the folder that mlx-lm would run; "" if there is none
@@ -153,7 +153,7 @@ def _bits(quantisation: Settings) -> float:
 def _is_hybrid(text: Settings, model_type: str) -> bool:
     """Return True if some layers seem to keep recurrent state.
 
-    The result is a guess for display. After loading, only the model's real caches count.
+    The result is a guess for display. After loading, the model's real caches decide.
     """
     layers = (*_texts(text.get("layer_types")), *_texts(text.get("layers_block_type")))
     interval = text.get("full_attention_interval")

@@ -1,4 +1,4 @@
-"""Find all model folders on this machine and make their cards.
+"""Find all model folders on this machine and make their model cards.
 
 Models stay in their folders; nothing is copied or changed. `scan` reads JSON files and the headers
 of weight files. `fingerprint` reads only names, sizes and times of files: callers compare
@@ -50,9 +50,10 @@ def default_roots(
 
 
 def scan(roots: Sequence[Root]) -> tuple[ModelCard, ...]:
-    """Return the cards of all chat models below the roots, sorted by name, the starter model last.
+    """Return the model cards of all chat models below the roots.
 
-    A folder that several roots or links lead to gets one card, with the source of the first root.
+    The model cards are sorted by name, the starter model last. A folder that several roots or links
+    lead to gets one model card, with the source of the first root.
     """
     cards: dict[str, ModelCard] = {}
     for root in roots:
@@ -94,7 +95,7 @@ def _model_folders(root: Path) -> Iterator[Path]:
     for folder in _walk(root, _MAX_DEPTH):
         found = True
         yield folder
-    # A root with config.json but without weights is listed too, so that its card shows the problem.
+    # List a root that has config.json but no weights, so that the user sees the problem.
     if not found and any(entry.name == "config.json" for entry in _entries(root)):
         yield root
 

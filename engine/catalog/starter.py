@@ -42,7 +42,7 @@ def find_starter(bundled: Path | None, imported: Path) -> Path:
 
 
 def find_starter_file() -> Path | None:
-    """Return the GGUF file of the starter model's Python package, or None if it is not installed.
+    """Return the GGUF file in the starter model's Python package, or None without that package.
 
     The package is located but never imported: its code needs packages that are not installed.
     """

@@ -59,7 +59,8 @@ class Prompt:
     points: tuple[ResumePoint, ...]  # sorted by position
     in_reasoning: bool = False  # the reply starts inside a reasoning block opened by the prompt
     thoughtless: frozenset[int] = frozenset()  # messages whose reasoning the template left out
-    begun: tuple[int, ...] = ()  # the reply so far, if it is continued; also ends token_ids
+    # Token ids of the reply so far, if it is continued; they are also the end of token_ids.
+    begun: tuple[int, ...] = ()
 
     def followed_by(self, token_ids: Sequence[int]) -> Prompt:
         """Return the prompt with tokens of the reply appended and a resume point at its end."""
@@ -86,8 +87,9 @@ class _Tokenized:
     """A conversation while its segments are encoded one after the other."""
 
     runs: Runs
-    starts: list[int] = field(default_factory=list[int])  # as in Prompt.message_starts
-    # Starts of the texts of user and tool messages.
+    # Position of each message's first token; see Prompt.message_starts.
+    starts: list[int] = field(default_factory=list[int])
+    # Resume points at the start of each user or tool message's text.
     points: list[ResumePoint] = field(default_factory=list[ResumePoint])
 
     def end(self, num_messages: int) -> None:
@@ -142,7 +144,7 @@ class PromptBuilder:
         tokens = self._tokenize(segments, messages)
         tokens.end(len(messages))
         token_ids = tuple(tokens.runs.token_ids)
-        # Computed with reasoning dropped, even if this request keeps it: a later request of this
+        # Assume that reasoning is dropped, even if this request keeps it: a later request of this
         # conversation, or of another one with the same first messages, may drop it.
         stable = len(token_ids) - self._passing_len(_since_last_user(messages), Thoughts(thinking))
         # The two positions differ only in a tool loop: the loop's next step resumes at the end of
@@ -252,7 +254,7 @@ class PromptBuilder:
             reply = self._any_reply(in_reasoning=self._ends_in_reasoning(now))
             later = self._next_turn([*messages, reply], thoughts).token_ids
         except TemplateError:
-            # The template accepts these messages but refuses the example of a next turn.
+            # The template refuses the example of a next turn, so nothing is known about its prompt.
             return 0
         return len(now) - common_prefix_len(now, later)
 

@@ -35,7 +35,7 @@ class _Fit:
 
 
 class Splicer:
-    """A replacer of reply text by stored token ids, with a cache of earlier results.
+    """The step of building a prompt that replaces the text of replies by their stored token ids.
 
     A token whose text the template trimmed is not used; the rest of its text is encoded again. Use
     on the engine thread.
@@ -43,7 +43,8 @@ class Splicer:
 
     def __init__(self, tokenizer: ChatTokenizer) -> None:
         self._tokenizer = tokenizer
-        # Every request renders all earlier replies again: cache where their ids belong.
+        # Every request renders all earlier replies again, so cache the positions of their token
+        # ids.
         self._fit_whole = lru_cache(maxsize=4096)(self._find_whole)
         self._fit_part = lru_cache(maxsize=4096)(self._find_part)
 

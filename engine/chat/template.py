@@ -74,7 +74,7 @@ class Segment:
     message: int
     is_content: bool  # True for text of a message
     is_reasoning: bool = False
-    token_ids: tuple[int, ...] = ()  # stored ids of a reply, in place of text, which is then ""
+    token_ids: tuple[int, ...] = ()  # stored token ids of a reply; if present, text is ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def render_segments(
 
 
 def _mark(messages: Sequence[Message]) -> tuple[list[Message], list[_Slot]]:
-    """Return copies of messages with a unique marker in place of each text, and the markers' list.
+    """Return copies of messages with a unique marker in place of each text, and the markers.
 
     Empty texts stay empty, because templates test for empty texts.
     """

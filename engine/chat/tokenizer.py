@@ -148,8 +148,8 @@ class ChatTokenizer:
         token_ids = self._encode_template(text)
         if not self.count_control(token_ids):
             return token_ids
-        # The backend always recognises control tokens. Run its stages without that one: normalise,
-        # pre-tokenise, and encode each word with the bare BPE model.
+        # The backend always recognises control tokens in a first stage. Skip that stage, and call
+        # the others: normalise, pre-tokenise, encode each word with the bare model.
         backend = self._backend
         if backend.normalizer is not None:
             text = backend.normalizer.normalize_str(text)

@@ -32,8 +32,8 @@ class Architecture:
     outer: Mapping[str, str]  # tensors outside the layers: GGUF name to mlx-lm module
     layer: Mapping[str, str]  # tensors of each layer: GGUF name to mlx-lm module
     optional: frozenset[str]  # GGUF names from `outer` that a file may lack
-    integers: Mapping[str, Field]  # by field of config.json
-    numbers: Mapping[str, Field]  # by field of config.json
+    integers: Mapping[str, Field]  # integer fields of config.json, by field name
+    numbers: Mapping[str, Field]  # other numeric fields of config.json, by field name
     constants: Mapping[str, str]  # fields of config.json with the same value for all models
     # Tensors of a layer whose rows llama.cpp interleaves for its rotary embedding. The value is the
     # field of config.json that holds their number of heads.

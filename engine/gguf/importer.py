@@ -47,9 +47,10 @@ class ImportRecord:
 
 
 def import_once(source: Path, destination: Path, progress: Callable[[float], None]) -> ImportRecord:
-    """Import a GGUF file, unless destination already holds the import of this file.
+    """Import a GGUF file, unless destination already holds its import.
 
-    If an error is raised, destination is unchanged.
+    An earlier import of a file with the same name and size counts as the same. If an error is
+    raised, destination is unchanged.
 
     Args:
         source: the GGUF file.
@@ -245,7 +246,7 @@ def _new_folder(destination: Path) -> Generator[Path]:
     """
     staging = destination.with_name(f".{destination.name}.importing")
     try:
-        # A killed import leaves its staging folder behind.
+        # An import that was killed left its staging folder behind.
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir(mode=0o700)
         yield staging

@@ -32,9 +32,9 @@ class Affine:
     """Quantised rows of a tensor, with one code per byte and scales in float32."""
 
     bits: int  # per code
-    codes: Bytes  # (rows, columns)
-    scales: Floats  # (rows, columns / 32)
-    biases: Floats  # (rows, columns / 32)
+    codes: Bytes  # shape (rows, columns)
+    scales: Floats  # shape (rows, columns / 32)
+    biases: Floats  # shape (rows, columns / 32)
     # Largest change of a value by quantising again, relative to the largest value of its group.
     error: float = 0.0
 
@@ -48,9 +48,9 @@ class Affine:
 class Packed:
     """Quantised rows of a tensor as MLX stores them."""
 
-    weight: Words  # (rows, columns * bits / 32)
-    scales: NDArray[np.float16]  # (rows, columns / 32)
-    biases: NDArray[np.float16]  # (rows, columns / 32)
+    weight: Words  # shape (rows, columns * bits / 32)
+    scales: NDArray[np.float16]  # shape (rows, columns / 32)
+    biases: NDArray[np.float16]  # shape (rows, columns / 32)
     # Largest possible change of a value by rounding scale and bias to float16, relative to the
     # largest value that its group can represent.
     error: float
@@ -173,8 +173,8 @@ class _Groups:
     """The content of GGUF blocks in groups of 32 values."""
 
     codes: Bytes  # in the order of the values
-    scales: Floats  # one per group
-    biases: Floats  # one per group
+    scales: Floats  # one per group of 32 values
+    biases: Floats  # one per group of 32 values
 
 
 def _q4_0(blocks: Bytes) -> _Groups:
@@ -236,7 +236,7 @@ def _q5_k(blocks: Bytes) -> _Groups:
 
 def _dequantised_q6_k(raw: Bytes) -> Floats:
     blocks = raw.reshape(-1, 210)
-    low = blocks[:, :128].reshape(-1, 2, 2, 32)  # (blocks, halves, runs, 32)
+    low = blocks[:, :128].reshape(-1, 2, 2, 32)  # shape (blocks, halves, runs, 32)
     high = blocks[:, 128:192].reshape(-1, 2, 1, 32)
     low_bits = np.concatenate([low & _LOW, low >> _FOUR], axis=2)  # (blocks, halves, 4, 32)
     shifts = np.array([0, 2, 4, 6], np.uint8)[:, None]

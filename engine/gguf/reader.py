@@ -138,7 +138,7 @@ class GgufFile:
     """A parsed GGUF file."""
 
     path: Path
-    content: mmap.mmap  # the whole file
+    content: mmap.mmap  # mapping of the whole file
     metadata: Metadata
     tensors: Mapping[str, Tensor]  # by name
 
@@ -214,13 +214,13 @@ class _Cursor:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TensorEntry:
     name: str
-    dimensions: tuple[int, ...]  # columns first, as the file has them
-    kind_id: int
-    offset: int
+    dimensions: tuple[int, ...]  # in the order of the file: columns first
+    kind_id: int  # key of BLOCKS
+    offset: int  # in bytes from the start of the tensor data
 
 
 def _bounded(cursor: _Cursor, count: int) -> int:
-    """Limit a count of items from the header to the file's size in bytes.
+    """Return a count of items from the header, limited to the file's size in bytes.
 
     Each item takes at least one byte. For a larger count, reading the items ends with the error for
     a truncated file, before the items fill the memory.

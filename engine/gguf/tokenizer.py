@@ -1,8 +1,8 @@
 """Convert the tokenizer of a GGUF file to tokenizer.json and tokenizer_config.json.
 
-The chat template is part of tokenizer_config.json.
 Only byte-level BPE tokenizers are supported. `PRE_TOKENIZERS` lists the supported pre-tokenizers,
-the rules that divide text into words before BPE merges characters. Call on any thread.
+the rules that divide text into words before BPE merges characters. The chat template becomes part
+of tokenizer_config.json. Call on any thread.
 """
 
 from __future__ import annotations

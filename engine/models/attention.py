@@ -35,7 +35,7 @@ _MAX_SCORES_GPU = 1 << 28
 _attend = cast("Callable[..., mx.array]", base.scaled_dot_product_attention)
 _NAME = _attend.__name__
 
-# The dictionaries of all active `watched` blocks.
+# The dictionaries that attention fills, one for each `watched` context that is open.
 _watching: list[dict[int, list[mx.array]]] = []
 
 

@@ -25,7 +25,8 @@ from engine.types import SamplingParams
 PENALTY_WINDOW = 64
 
 _Penalty = Callable[[mx.array, mx.array], mx.array]
-_Cut = Callable[[mx.array, int], mx.array]  # log-probabilities (1, V), index of the output token
+# Takes log-probabilities of shape (1, V) and the index in the reply of the token that is drawn.
+_Cut = Callable[[mx.array, int], mx.array]
 
 
 @dataclass(frozen=True, slots=True)
