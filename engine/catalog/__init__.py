@@ -1,1 +1,1 @@
-"""The model folders on this machine, read without loading them."""
+"""Find the model folders on this machine and describe them without loading a model."""

@@ -1,6 +1,8 @@
-"""Which model types the installed mlx-lm can build, read from its source without importing it.
+"""The model types that the installed mlx-lm can build, read from the source files of mlx-lm.
 
-mlx-lm takes over a second to import, and the picker must work before that.
+Nearly every file in mlx_lm/models is a module that implements one architecture. Two dictionaries in
+mlx_lm/utils.py map further model types to these modules. mlx-lm itself is never imported here: the
+import takes over a second, and the model picker must work before that.
 """
 
 from __future__ import annotations
@@ -20,22 +22,27 @@ from engine.errors import BugError
 _DEFINES_MODEL: Final = re.compile(
     r"^(class Model\b|Model\s*=|from\s.+\simport\s.*\bModel\b(?!\s+as))", re.MULTILINE
 )
-# One module ends the whole process when a package that it wants is not there.
+# Exclude a module that calls sys.exit on import if a package is missing: it would end the app.
 _ENDS_PROCESS: Final = "sys.exit("
 _BRINGS_TEMPLATE: Final = '"chat_template_type"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architectures:
-    """mlx-lm's model modules, and the other names under which it knows them."""
+    """The model modules of mlx-lm, and the tables that map the names in config.json to modules."""
 
-    modules: frozenset[str]
-    with_template: frozenset[str]  # modules that bring a chat template of their own
-    by_type: Mapping[str, str]  # model_type to module, where they differ
-    by_class: Mapping[tuple[str, str], str]  # (model_type, class) to module, looked up first
+    modules: frozenset[str]  # modules that can be imported safely and define a model
+    with_template: frozenset[str]  # modules with a built-in chat template
+    by_type: Mapping[str, str]  # model_type to module, only where the names differ
+    by_class: Mapping[tuple[str, str], str]  # (model_type, class) to module; precedes by_type
 
     def module(self, model_type: str, classes: tuple[str, ...]) -> str | None:
-        """The module that builds this model, None when mlx-lm has none."""
+        """Return the mlx-lm module that builds a model, or None if mlx-lm does not support it.
+
+        Args:
+            model_type: the field of the same name in config.json.
+            classes: the field `architectures` of config.json.
+        """
         for name in classes:
             if (model_type, name) in self.by_class:
                 return self.by_class[model_type, name]
@@ -67,12 +74,12 @@ def installed_architectures() -> Architectures:
 
 
 def _literals(source: str) -> dict[str, dict[object, object]]:
-    """The module-level names that are assigned literal dictionaries."""
+    """Return the dictionary literals that a module assigns to its global names, by name."""
     literals: dict[str, dict[object, object]] = {}
     for node in ast.parse(source).body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() as value):
-                # A table that is computed is not one of those that are asked for.
+                # literal_eval raises ValueError for computed entries. The tables needed have none.
                 with contextlib.suppress(ValueError):
                     literals[name] = ast.literal_eval(value)
             case _:

@@ -1,4 +1,4 @@
-"""What the picker knows of a model folder without loading it."""
+"""The description of a model folder that the model picker shows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STARTER_FOLDER: Final = "SmolLM2-135M-Instruct"
 
 
 class ModelSource(StrEnum):
-    """Where a model folder was found."""
+    """The kind of place in which a model folder was found. The values are shown on screen."""
 
     STARTER = "Demo"
     HF_CACHE = "HF cache"
@@ -24,19 +24,19 @@ class ModelSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCard:
-    """One model folder on this machine. problem is None when it can be loaded."""
+    """The description of one model folder, made from its files without loading the model."""
 
     path: Path
     name: str
     source: ModelSource
     model_type: str
-    num_parameters: int  # estimated from the weights' bytes and width
-    bits: float  # per weight, 16 when not quantised
-    size_bytes: int
-    context_len: int
-    text_only: bool  # the model also advertises images or sound, which are not used
-    hybrid: bool  # has recurrent layers, as far as config.json tells
-    problem: Problem | None = None
+    num_parameters: int  # computed from the tensor shapes in the headers of the weight files
+    bits: float  # per weight; 16 if the weights are not quantised
+    size_bytes: int  # of all weight files
+    context_len: int  # in tokens; 0 if config.json states no limit
+    text_only: bool  # the model also accepts images or sound, but the app uses only text
+    hybrid: bool  # some layers are recurrent, judged by config.json
+    problem: Problem | None = None  # why the model cannot be loaded; None if it can
 
     @property
     def usable(self) -> bool:
@@ -47,5 +47,8 @@ class ModelCard:
         return self.source is ModelSource.STARTER
 
     def is_at(self, path: str) -> bool:
-        """Return whether this model is or was there: the starter's folder moves with its app."""
+        """Return True if path names this model's folder.
+
+        The starter model's folder moves with the app, so its former paths match by folder name.
+        """
         return str(self.path) == path or (self.is_starter and Path(path).name == STARTER_FOLDER)

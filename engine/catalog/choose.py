@@ -1,4 +1,7 @@
-"""Which model to take: the best that is here, and what to download when there is none. Pure decisions."""
+"""Choose the best installed model for this machine's memory, or suggest one to download.
+
+The functions only compare figures of model cards. Nothing is loaded or downloaded.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,17 @@ from typing import Final
 from engine.catalog.card import ModelCard
 from engine.errors import BugError
 
-_MEMORY_SHARE: Final = 0.7  # the rest is for the system and other apps
-_CACHE_BYTES: Final = 1 << 30  # room for conversations, the least that makes sense
-_WORKING_SHARE: Final = 1.2  # weights and what computing with them needs
+_MEMORY_SHARE: Final = 0.7  # of the machine's memory; the rest is for the system and other apps
+_CACHE_BYTES: Final = 1 << 30  # minimum memory for the cached state of conversations
+_WORKING_SHARE: Final = 1.2  # memory for weights and intermediate results, relative to weights
 _FLOAT32_BYTES: Final = 4
-_ALIKE: Final = 0.9  # a model of 90 % of the largest one's parameters is as large
+_ALIKE: Final = 0.9  # models with at least 90 % of the largest model's parameters count as equal
 _MODELS_FILE: Final = Path(__file__).parents[2] / "resources" / "models.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSuggestion:
-    """A model worth downloading; command is a line for a terminal."""
+    """A model on Hugging Face that the app suggests for download."""
 
     name: str
     repo_id: str
@@ -33,12 +36,12 @@ class ModelSuggestion:
 
 
 def packed_bytes(card: ModelCard) -> float:
-    """What a model's weights take where they stay quantised: on a GPU."""
+    """Return the bytes that a model's weights take on a GPU, where they stay quantised."""
     return card.size_bytes
 
 
 def float32_bytes(card: ModelCard) -> float:
-    """What a model's weights take where they are de-quantised: on a CPU device."""
+    """Return the bytes that a model's weights take on a CPU, where they are stored as float32."""
     return card.num_parameters * _FLOAT32_BYTES
 
 
@@ -53,9 +56,10 @@ def best_card(
     memory_bytes: int,
     weight_bytes: Callable[[ModelCard], float] = packed_bytes,
 ) -> ModelCard | None:
-    """The usable model with the most parameters that fits; of those of one size, a hybrid.
+    """Return the best model that fits into memory, or None if there is no usable model.
 
-    The starter model only when nothing else will do; it is so small that it always fits.
+    More parameters are better; among models of about the same size, hybrid models come first. The
+    starter model is returned only if no other model fits. It is small enough for every machine.
     """
     usable = [card for card in cards if card.usable]
     fitting = [
@@ -69,7 +73,7 @@ def best_card(
 
 
 def suggest_download(memory_bytes: int) -> ModelSuggestion:
-    """The model of resources/models.toml that is meant for this much memory."""
+    """Return the model that resources/models.toml suggests for a machine with this much memory."""
     try:
         content = tomllib.loads(_MODELS_FILE.read_text(encoding="utf-8"))
         rows = [_parse(row) for row in content["suggestions"]]
@@ -81,7 +85,7 @@ def suggest_download(memory_bytes: int) -> ModelSuggestion:
 
 @dataclass(frozen=True, slots=True)
 class _SuggestionRow:
-    from_bytes: int
+    from_bytes: int  # smallest memory of a machine that the suggestion is for
     suggestion: ModelSuggestion
 
 

@@ -1,6 +1,8 @@
-"""A model folder to its card: what it is, and in one sentence why it can't be loaded.
+"""Make the model card of a folder, including the reason if the model cannot be loaded.
 
-Any worker thread. Reads settings and headers only; nothing of the folder is run.
+Only JSON files and the headers of weight files are read; no code from the folder is run. The card
+holds the first problem found. Faults that the user cannot repair (code in the folder, an
+unsupported architecture) are checked before missing and truncated files. Call on any worker thread.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ _NO_WEIGHTS: Final = Weights(size_bytes=0, num_parameters=0)
 
 
 def read_card(path: Path, source: ModelSource) -> ModelCard:
-    """The card of a folder that is taken to be a model; whatever is wrong is its problem."""
+    """Return the model card of a folder that should hold a chat model.
+
+    If the folder holds something else, the model card's `problem` gives the reason.
+    """
     card = find_card(path, source)
     if card is not None:
         return card
@@ -33,7 +38,7 @@ def read_card(path: Path, source: ModelSource) -> ModelCard:
 
 
 def find_card(path: Path, source: ModelSource) -> ModelCard | None:
-    """The card of a folder, None when it clearly holds something else than a chat model."""
+    """Return the model card of a folder, or None if the folder clearly holds no chat model."""
     try:
         return _inspect(path, source)
     except ModelFolderError as error:
@@ -57,7 +62,7 @@ def _inspect(path: Path, source: ModelSource) -> ModelCard | None:
 def _find_problem(
     path: Path, config: ModelConfig, weights: Weights, module: str | None
 ) -> Problem | None:
-    """The first thing that keeps the model from being loaded, the one that can't be mended first."""
+    """Return the first problem that prevents loading, or None. Unrepairable problems come first."""
     try:
         _refuse_code("config.json", config.model_file)
         _require_architecture(config, module)
@@ -130,7 +135,11 @@ def _make_card(
 
 
 def _name(path: Path) -> str:
-    """The folder's name; in the Hugging Face cache that of the repository, without its owner."""
+    """Return the name to show for a model folder.
+
+    In the Hugging Face cache, this is the repository's name without its owner; elsewhere it is the
+    name of the folder.
+    """
     if path.parent.name == "snapshots":
         return path.parent.parent.name.rpartition("--")[2]
     return path.name

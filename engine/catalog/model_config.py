@@ -1,4 +1,8 @@
-"""Reads what the picker needs from a model folder's JSON files, parsed once into plain values."""
+"""Parse config.json and tokenizer_config.json of a model folder into plain values.
+
+Only the fields that the model picker needs are read. The same fact has different names in different
+models, so the constants list all known field names.
+"""
 
 from __future__ import annotations
 
@@ -39,25 +43,25 @@ _GROUP_SIZE: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelConfig:
-    """config.json in our words. A model_type of "" or a context_len of 0: it does not say."""
+    """The fields of config.json that the model picker needs."""
 
-    model_type: str = ""
-    classes: tuple[str, ...] = ()
-    context_len: int = 0
-    bits: float = _DENSE_BITS
-    group_size: int = _GROUP_SIZE
-    text_only: bool = False
-    hybrid: bool = False
-    model_file: str = ""  # Python code in the folder that it wants to run
-    claims_to_chat: bool = True  # False: its classes are those of another kind of model
+    model_type: str = ""  # "" if config.json has none
+    classes: tuple[str, ...] = ()  # the field `architectures`
+    context_len: int = 0  # in tokens; 0 if config.json states no limit
+    bits: float = _DENSE_BITS  # per weight; 16 if the weights are not quantised
+    group_size: int = _GROUP_SIZE  # number of quantised weights that share one scale
+    text_only: bool = False  # the model also accepts images or sound, but the app uses only text
+    hybrid: bool = False  # some layers are recurrent
+    model_file: str = ""  # Python file in the folder that mlx-lm would run; "" if there is none
+    claims_to_chat: bool = True  # False if the classes belong to another kind of model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenizerConfig:
-    """tokenizer_config.json in our words."""
+    """The fields of tokenizer_config.json that the model picker needs."""
 
-    has_template: bool = False
-    code: str = ""  # Python code in the folder that it wants to run
+    has_template: bool = False  # tokenizer_config.json holds or names a chat template
+    code: str = ""  # class in the folder that transformers would run; "" if there is none
 
 
 def read_config(folder: Path) -> ModelConfig:
@@ -91,10 +95,10 @@ def read_tokenizer_config(folder: Path) -> TokenizerConfig:
 
 
 def read_settings(path: Path) -> Settings:
-    """A JSON file that holds an object.
+    """Return the JSON object that a file holds.
 
     Raises:
-        ModelFolderError: it does not, or can't be read.
+        ModelFolderError: the file is missing, cannot be read or does not hold a JSON object.
     """
     if not path.is_file():
         raise ModelFolderError(f"{path.name} is missing.")
@@ -116,12 +120,15 @@ def read_settings(path: Path) -> Settings:
 
 
 def as_settings(value: object) -> Settings:
-    """A JSON object, empty when value is something else."""
+    """Return value if it is a JSON object, else an empty object."""
     return cast("Settings", value) if isinstance(value, dict) else {}
 
 
 def _text_settings(settings: Settings) -> Settings:
-    """The part about the language model, in a model that also takes images or sound."""
+    """Return the settings of the language model.
+
+    Models that also accept images or sound keep these in a nested object, other models at the top.
+    """
     for part in _TEXT_PARTS:
         if found := as_settings(settings.get(part)):
             return found
@@ -144,7 +151,10 @@ def _bits(quantisation: Settings) -> float:
 
 
 def _is_hybrid(text: Settings, model_type: str) -> bool:
-    """Whether some layers keep recurrent state: a guess for display, the loaded model decides."""
+    """Return True if some layers seem to keep recurrent state.
+
+    The result is a guess for display. After loading, the model's real caches decide.
+    """
     layers = (*_texts(text.get("layer_types")), *_texts(text.get("layers_block_type")))
     interval = text.get("full_attention_interval")
     return (
@@ -162,7 +172,7 @@ def _claims_to_chat(settings: Settings, classes: tuple[str, ...]) -> bool:
 
 
 def _tokenizer_code(auto_map: object) -> str:
-    """The class that transformers would import from the folder, "" when there is none."""
+    """Return the name of the class that transformers would import from the folder, or ""."""
     by_class = as_settings(auto_map)
     wanted = by_class.get("AutoTokenizer") if by_class else auto_map or None
     names = _texts(wanted) or (wanted,)

@@ -1,7 +1,8 @@
-"""Finds the model folders of this machine where they are: nothing is copied or changed.
+"""Find all model folders on this machine and make their model cards.
 
-Any worker thread. A scan reads settings and headers; `fingerprint` only looks at names, sizes and
-times, so that a scan is needed only when it has changed.
+Models stay in their folders; nothing is copied or changed. `scan` reads JSON files and the headers
+of weight files. `fingerprint` reads only names, sizes and times of files: callers compare
+fingerprints first, and scan only after a change. Call on any worker thread.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.inspect import find_card
 from engine.catalog.weights import INDEX_NAME, has_partial_download
 
-_MAX_DEPTH: Final = 2  # publisher/model below a folder of models
-_REPOSITORY: Final = "models--"
+_MAX_DEPTH: Final = 2  # a folder of models contains publisher/model
+_REPOSITORY: Final = "models--"  # prefix of a model repository's folder in the Hugging Face cache
 _NOT_MODELS: Final = (".", "datasets--", "spaces--")
-# Files that only pipelines of other kinds have: image generation, sentence embeddings.
+# These files mark pipelines for image generation and sentence embeddings.
 _OTHER_KINDS: Final = frozenset({"model_index.json", "modules.json"})
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A place to look for models: a model folder itself, or a folder that holds some."""
+    """A folder to search: a model folder itself, or a folder that contains model folders."""
 
     path: Path
     source: ModelSource
@@ -35,7 +36,10 @@ class Root:
 def default_roots(
     starter: Path, folders: Sequence[Path], environment: Mapping[str, str], home: Path
 ) -> tuple[Root, ...]:
-    """The starter model, the Hugging Face cache, LM Studio's folders, and those of the user."""
+    """Return the folders to search, in order of precedence.
+
+    The order is the starter model, the Hugging Face cache, LM Studio's folders, the user's folders.
+    """
     return (
         Root(starter, ModelSource.STARTER),
         Root(_hub_cache(environment, home), ModelSource.HF_CACHE),
@@ -46,7 +50,11 @@ def default_roots(
 
 
 def scan(roots: Sequence[Root]) -> tuple[ModelCard, ...]:
-    """The cards of all chat models below the roots, each folder once, by name, the starter last."""
+    """Return the model cards of all chat models below the roots.
+
+    The model cards are sorted by name, the starter model last. A folder that several roots or links
+    lead to gets one model card, with the source of the first root.
+    """
     cards: dict[str, ModelCard] = {}
     for root in roots:
         for folder in _model_folders(root.path):
@@ -62,7 +70,7 @@ def scan(roots: Sequence[Root]) -> tuple[ModelCard, ...]:
 
 
 def fingerprint(roots: Sequence[Root]) -> str:
-    """Changes when a scan would find something else."""
+    """Return a hash that changes when `scan` would give another result."""
     digest = hashlib.sha256()
     for root in roots:
         for folder in _model_folders(root.path):
@@ -73,7 +81,7 @@ def fingerprint(roots: Sequence[Root]) -> str:
 
 
 def _hub_cache(environment: Mapping[str, str], home: Path) -> Path:
-    """Where huggingface_hub keeps its cache, by the variables that it reads."""
+    """Return the cache folder of huggingface_hub, from the variables that huggingface_hub reads."""
     if hub := environment.get("HF_HUB_CACHE") or environment.get("HUGGINGFACE_HUB_CACHE"):
         return Path(hub).expanduser()
     if hf_home := environment.get("HF_HOME"):
@@ -87,7 +95,7 @@ def _model_folders(root: Path) -> Iterator[Path]:
     for folder in _walk(root, _MAX_DEPTH):
         found = True
         yield folder
-    # A folder that was named itself is shown even when it has nothing to load.
+    # List a root that has config.json but no weights, so that the user sees the problem.
     if not found and any(entry.name == "config.json" for entry in _entries(root)):
         yield root
 
@@ -105,7 +113,7 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def _snapshot(repository: Path) -> Iterator[Path]:
-    """The revision that `main` names, else the newest one that holds a model."""
+    """Yield one revision of a repository: the one named `main`, else the newest with a model."""
     try:
         main = (repository / "refs" / "main").read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
@@ -127,7 +135,7 @@ def _is_model(folder: Path, names: set[str]) -> bool:
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds, by name; nothing when it can't be read."""
+    """Return the entries of a folder, sorted by name, or an empty list if it cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)

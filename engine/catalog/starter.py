@@ -1,7 +1,9 @@
-"""The starter model: a small real model that comes inside the app, or as a Python package holding one GGUF file.
+"""Find the starter model, the small demo model of the app (SmolLM2-135M).
 
-Any worker thread. Finds its folder, or the file that it is made of; importing is the caller's
-(`engine.gguf`), so that listing models needs no numpy.
+A bundled app contains the starter model as a model folder. Elsewhere, a Python package contains the
+model as a GGUF file, which is imported into a model folder once. Callers pass the import function
+(`engine.gguf.importer.import_once`): it needs numpy, and listing models must not load numpy. Call
+on any worker thread.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ HOW_TO_ADD: Final = "Run `make starter` in a checkout, or `uv pip install --no-d
 
 
 class Importer(Protocol):
-    """Makes a model folder of a GGUF file, once: `engine.gguf.importer.import_once`."""
+    """The signature of `engine.gguf.importer.import_once`."""
 
     def __call__(
         self, source: Path, destination: Path, progress: Callable[[float], None]
@@ -28,19 +30,22 @@ class Importer(Protocol):
 
 
 def starter_folder(base: Path) -> Path:
-    """Where the starter model's folder is below a base, or will be."""
+    """Return the path of the starter model's folder below a base folder, existing or not."""
     return base / "models" / STARTER_FOLDER
 
 
 def find_starter(bundled: Path | None, imported: Path) -> Path:
-    """The folder that comes with the app is used where it lies; else it is the imported one."""
+    """Return the bundled folder of the starter model if it is usable, else the imported folder."""
     if bundled is not None and read_card(bundled, ModelSource.STARTER).usable:
         return bundled
     return imported
 
 
 def find_starter_file() -> Path | None:
-    """The packaged GGUF file. The package is located, never imported: its code needs other packages."""
+    """Return the GGUF file in the starter model's Python package, or None without that package.
+
+    The package is located but never imported: its code needs packages that are not installed.
+    """
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -50,12 +55,18 @@ def find_starter_file() -> Path | None:
 def ensure_starter(
     bundled: Path | None, imported: Path, progress: Callable[[float], None], importer: Importer
 ) -> Path:
-    """The starter model's folder, imported if need be. progress hears 0 to 1.
+    """Return the folder of the starter model, importing the GGUF file first if necessary.
+
+    Args:
+        bundled: the folder inside a bundled app, or None without a bundle.
+        imported: the folder for the imported model.
+        progress: called with the finished share of the import, 0 to 1.
+        importer: the function that imports a GGUF file.
 
     Raises:
-        ModelFolderError: the package is not installed; its advice says how to add it.
-        GgufError: the packaged file can't be imported.
-        DiskError: the folder can't be written.
+        ModelFolderError: the package is not installed. The error's advice names the command.
+        GgufError: the GGUF file cannot be imported.
+        DiskError: the folder cannot be written.
     """
     folder = find_starter(bundled, imported)
     if folder == bundled:

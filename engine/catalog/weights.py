@@ -1,4 +1,8 @@
-"""Are a model folder's weights all there? Reads headers and sizes, never the weights."""
+"""Check that the weight files of a model folder are complete, and count the parameters.
+
+Only the sizes and headers of the safetensors files are read, never the weights: a file is truncated
+if it is shorter than its header states.
+"""
 
 from __future__ import annotations
 
@@ -18,30 +22,35 @@ _PARTIAL: Final = (".incomplete", ".part", ".partial", ".crdownload", ".download
 _SHARD: Final = re.compile(r"(?P<start>.*-)(?P<number>\d{5})-of-(?P<count>\d{5})\.safetensors")
 _MAX_HEADER_BYTES: Final = 100_000_000
 _LENGTH_BYTES: Final = 8
-_LFS_POINTER: Final = b"version "  # how a file begins that git has not fetched yet
-# Parts of a model that are not used for text, and are not counted.
+_LFS_POINTER: Final = b"version "  # first bytes of a Git LFS pointer, before `git lfs pull`
+# Prefixes of tensors that text generation does not use. They are not counted as parameters.
 _UNUSED: Final = ("vision", "visual", "audio", "multi_modal", "mtp.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """What a folder's weight files say. fault tells why they can't be loaded, "" when they can."""
+    """The size of a folder's weights, and the reason if they cannot be loaded."""
 
-    size_bytes: int
+    size_bytes: int  # of all weight files that exist
     num_parameters: int
-    fault: str = ""
+    fault: str = ""  # sentence for the user; "" if all files are complete
 
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """One file's tensors: how many numbers each stores, and where the last one ends."""
+    """The header of one safetensors file."""
 
-    num_values: Mapping[str, int]
-    end: int  # in bytes after the header
+    num_values: Mapping[str, int]  # count of stored numbers, by tensor name
+    end: int  # end of the last tensor, in bytes after the header
 
 
 def inspect_weights(folder: Path, group_size: int) -> Weights:
-    """Check that all weight files are there and as long as their headers say."""
+    """Check that all weight files exist and are as long as their headers state.
+
+    Args:
+        folder: the model folder.
+        group_size: count of quantised weights that share one scale.
+    """
     try:
         names = _file_names(folder)
     except ModelFolderError as error:
@@ -68,7 +77,7 @@ def inspect_weights(folder: Path, group_size: int) -> Weights:
 
 
 def has_partial_download(folder: Path) -> bool:
-    """Whether a download into this folder was begun and not finished."""
+    """Return True if a model folder contains an unfinished download."""
     places = [folder, folder / ".cache" / "huggingface" / "download"]
     if folder.parent.name == "snapshots":
         places.append(folder.parent.parent / "blobs")
@@ -83,7 +92,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _file_names(folder: Path) -> list[str]:
-    """The weight files that the folder should have."""
+    """Return the names of the weight files that a complete folder would have."""
     if (folder / INDEX_NAME).exists():
         return _indexed_names(folder / INDEX_NAME)
     names = sorted(path.name for path in folder.glob("model*.safetensors"))
@@ -103,7 +112,10 @@ def _indexed_names(index: Path) -> list[str]:
 
 
 def _numbered_names(names: list[str]) -> Iterator[str]:
-    """All files of a series of which one is there: model-00002-of-00004.safetensors and so on."""
+    """Yield all file names of each numbered series, such as model-00002-of-00004.safetensors.
+
+    One existing file of a series is enough to derive the names of the others.
+    """
     for name in names:
         if shard := _SHARD.fullmatch(name):
             count = int(shard["count"])
@@ -135,8 +147,8 @@ def _read_header(path: Path) -> _Header:
 def _parse_header(text: bytes, file_name: str) -> _Header:
     num_values: dict[str, int] = {}
     end = 0
-    # Thousands of entries in a large model: they are taken for what they should be, and what is
-    # something else fails here.
+    # A large model has thousands of entries: no entry is validated, because that takes time. A
+    # malformed entry raises one of the errors below.
     try:
         entries = cast("dict[str, dict[str, list[int]]]", json.loads(text))
         entries.pop("__metadata__", None)
@@ -149,7 +161,10 @@ def _parse_header(text: bytes, file_name: str) -> _Header:
 
 
 def _count_parameters(num_values: Mapping[str, int], group_size: int) -> int:
-    """The tensors of all files together: a weight and its scales may be in different ones."""
+    """Return the number of parameters, from the tensors of all files.
+
+    Files cannot be counted one by one: a weight and its scales may be in different files.
+    """
     total = 0
     for name, stored in num_values.items():
         stem, _, last = name.rpartition(".")
@@ -157,7 +172,7 @@ def _count_parameters(num_values: Mapping[str, int], group_size: int) -> int:
             continue
         if last == "scales":
             total += stored * group_size
-        # A packed weight is counted by its scales: its own numbers hold several each.
+        # A quantised weight packs several parameters into one number: its scales count it instead.
         elif last != "weight" or f"{stem}.scales" not in num_values:
             total += stored
     return total

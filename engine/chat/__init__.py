@@ -1,1 +1,1 @@
-"""Conversations to token ids and back; knows no arrays."""
+"""Convert messages to token ids and reply token ids to text. Nothing here imports mlx."""

@@ -1,7 +1,22 @@
-"""Messages to the token ids of a prompt, with the places where state is worth keeping.
+"""Build the token ids of a prompt from the messages of a conversation, and choose resume points.
 
-Replies keep the ids that the model produced; text of people never becomes control tokens. Token
-positions count from the start of the prompt.
+The runner calls `PromptBuilder.build` once per request, before it restores cached state and feeds
+the rest of the prompt. `build_read_ahead` builds the part of the next prompt that is already known,
+so that the engine can feed it in idle time. Each call starts from the whole list of messages; only
+token ids of unchanged pieces are cached between calls. A prompt is built in four steps:
+
+1. `render_segments` renders the chat template and divides the text into segments: text of the
+   template, and text of one message. Control tokens such as <|im_start|> are recognised only in
+   text of the template, so that text typed by users never becomes a control token.
+2. `Splicer` replaces the text of earlier replies by the token ids that the model produced, because
+   encoding the same text again can give other ids, and cached state would no longer match.
+3. `Runs` encodes all other segments.
+4. `build` adds resume points: positions n in the prompt where the state after tokens [0, n) is
+   worth keeping, because a later request is likely to begin with exactly these tokens. Such
+   positions are the start of the text of every user or tool message, the position up to which the
+   next turn's prompt will be the same, and the end of the prompt.
+
+All token positions count from the start of the prompt. Use on the engine thread.
 """
 
 from __future__ import annotations
@@ -24,33 +39,31 @@ from engine.types import Message, ReplyTokens, Role
 
 log = logging.getLogger(__name__)
 
-# Any next message of a person or a tool: of its text nothing is used.
+# Placeholders for an unknown next message. Only the tokens before their text are used.
 _ANYTHING = Message(role=Role.USER, content="x")
 _ANY_RESULT = Message(role=Role.TOOL, content="x")
-# The word that is being typed; where words are not set apart, the last few characters.
+# The last word of a draft, which further typing may change. In scripts without spaces between
+# words: the last 24 characters.
 _UNFINISHED = re.compile(r"\s*\S{1,24}\Z")
-_UNFINISHED_LEN = 64
+_UNFINISHED_LEN = 64  # only this many characters at the end of a draft are searched
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A rendered and tokenised conversation, or the part of it that is known ahead.
-
-    message_starts[i] is where the tokens of message i begin (with the template's text before it);
-    the last entry is where the generation tail begins. points are in order. in_reasoning: the reply
-    starts inside a thought. thoughtless are the messages whose reasoning the template left out.
-    begun are the last tokens, if they are those of a continued reply.
-    """
+    """The token ids of a prompt, or of the part of a later prompt that is already known."""
 
     token_ids: tuple[int, ...]
+    # Position of each message's first token, including the template's text before the message. One
+    # more entry follows: the end of the last message's tokens.
     message_starts: tuple[int, ...]
-    points: tuple[ResumePoint, ...]
-    in_reasoning: bool = False
-    thoughtless: frozenset[int] = frozenset()
+    points: tuple[ResumePoint, ...]  # sorted by position
+    in_reasoning: bool = False  # the reply starts inside a reasoning block opened by the prompt
+    thoughtless: frozenset[int] = frozenset()  # messages whose reasoning the template left out
+    # Token ids of the reply so far, if it is continued; they are also the end of token_ids.
     begun: tuple[int, ...] = ()
 
     def followed_by(self, token_ids: Sequence[int]) -> Prompt:
-        """With more of the reply, and a point at its end."""
+        """Return the prompt with tokens of the reply appended and a resume point at its end."""
         all_ids = (*self.token_ids, *token_ids)
         end = ResumePoint(len(all_ids), PointKind.PROMPT)
         return replace(
@@ -61,29 +74,31 @@ class Prompt:
         )
 
     def with_point(self, point: ResumePoint) -> Prompt:
-        """Add a resume point. An existing one at the same position stays."""
+        """Return the prompt with a resume point added.
+
+        If the prompt already has a resume point at that position, the existing point is kept.
+        """
         points = {one.num_tokens: one for one in (point, *self.points)}
         return replace(self, points=tuple(points[at] for at in sorted(points)))
 
 
 @dataclass(slots=True)
 class _Tokenized:
-    """Messages as ids. starts holds one position more than there are messages.
-
-    points are where the texts of people and tools begin.
-    """
+    """A conversation while its segments are encoded one after the other."""
 
     runs: Runs
+    # Position of each message's first token; see Prompt.message_starts.
     starts: list[int] = field(default_factory=list[int])
+    # Resume points at the start of each user or tool message's text.
     points: list[ResumePoint] = field(default_factory=list[ResumePoint])
 
     def end(self, num_messages: int) -> None:
-        """Nothing more comes."""
+        """Encode the last run and complete `starts` after the last segment."""
         self.runs.end_run()
         self.starts += [len(self.runs.token_ids)] * (num_messages + 1 - len(self.starts))
 
     def cut(self, end: int, kind: PointKind, num_messages: int) -> Prompt:
-        """What lies before end, which is a point of its own."""
+        """Return a prompt of the tokens before `end`, with a resume point of `kind` at `end`."""
         inside = [point for point in self.points if 0 < point.num_tokens < end]
         return Prompt(
             token_ids=tuple(self.runs.token_ids[:end]),
@@ -93,7 +108,10 @@ class _Tokenized:
 
 
 class PromptBuilder:
-    """Builds prompts with one model's tokenizer and template. Used on the engine thread."""
+    """A builder of prompts for one loaded model, with its tokenizer and chat template.
+
+    The builder stores no conversation: every call gets all messages.
+    """
 
     def __init__(self, tokenizer: ChatTokenizer, renderer: Renderer) -> None:
         self.tokenizer = tokenizer
@@ -104,7 +122,10 @@ class PromptBuilder:
     def build(
         self, messages: Sequence[Message], *, thinking: bool | None, keep_thinking: bool
     ) -> Prompt:
-        """The prompt for the assistant's next reply, or for the rest of the one that messages end with.
+        """Return the prompt for the assistant's next reply.
+
+        If the last message is a reply, the prompt ends with the reply's tokens, so that the model
+        continues the reply.
 
         Raises:
             TemplateError: see render_segments.
@@ -114,7 +135,7 @@ class PromptBuilder:
         if last.role is Role.ASSISTANT:
             prompt = self.build(before, thinking=thinking, keep_thinking=keep_thinking)
             begun = prompt.followed_by(self._begun_ids(last, in_reasoning=prompt.in_reasoning))
-            # The generation tail is where the reply begins; none follows it.
+            # The reply starts at the template's text that opens replies; no text follows the reply.
             starts = (*prompt.message_starts, len(begun.token_ids))
             return replace(begun, message_starts=starts)
         thoughts = Thoughts(thinking, keep_thinking)
@@ -123,10 +144,11 @@ class PromptBuilder:
         tokens = self._tokenize(segments, messages)
         tokens.end(len(messages))
         token_ids = tuple(tokens.runs.token_ids)
-        # As if thoughts were not kept: the conversation may cease to, another may begin alike.
+        # Assume that reasoning is dropped, even if this request keeps it: a later request of this
+        # conversation, or of another one with the same first messages, may drop it.
         stable = len(token_ids) - self._passing_len(_since_last_user(messages), Thoughts(thinking))
-        # In a tool loop both: its next step resumes at the end, a user's next message may make the
-        # template drop all the thoughts of the loop.
+        # The two positions differ only in a tool loop: the loop's next step resumes at the end of
+        # the last message, but after a user message the template may drop the loop's reasoning.
         turns = {max(0, stable), max(stable, tokens.starts[-1])}
         points = [
             *tokens.points,
@@ -150,14 +172,14 @@ class PromptBuilder:
         keep_thinking: bool,
         is_draft: bool,
     ) -> Prompt:
-        """What the next prompt of a conversation is known to begin with.
+        """Return the part of a conversation's next prompt that is already known.
 
         Args:
-            messages: ending with a reply, or with a user message that is still being typed.
-            thinking: as the next request will have it.
-            keep_thinking: as the next request will have it.
-            is_draft: the last message is being typed; it is used as far as further typing can't
-                reach. Otherwise the prompt ends where the next message's text will begin.
+            messages: the conversation. The last message is a reply, or a draft being typed.
+            thinking: the expected value of the next request.
+            keep_thinking: the expected value of the next request.
+            is_draft: True if the last message is a draft. Then the prompt ends before the tokens
+                that further typing can change; otherwise, where the next message's text will begin.
 
         Raises:
             TemplateError: see render_segments.
@@ -166,9 +188,10 @@ class PromptBuilder:
         return (self._draft if is_draft else self._next_turn)(messages, thoughts)
 
     def forced_ids(self, text: str, reasoning: str, *, in_reasoning: bool) -> tuple[int, ...]:
-        """The ids of a reply written by hand, its end marker not included.
+        """Return the token ids of a reply with given text, without an end-of-reply token.
 
-        Control tokens of the answer are such (a tool call is), unless they would end the reply.
+        Control tokens written in the answer (those of a tool call) are encoded as control tokens,
+        except tokens that would end the reply: these are encoded as plain text.
         """
         tokenizer, markers = self.tokenizer, self.tokenizer.markers
         token_ids: list[int] = []
@@ -183,10 +206,13 @@ class PromptBuilder:
         return tuple(token_ids)
 
     def _begun_ids(self, reply: Message, *, in_reasoning: bool) -> tuple[int, ...]:
-        """Return the ids of a continued reply: its own, or ids of its text where only that is left.
+        """Return the token ids of a reply that is to be continued.
+
+        These are the stored ids of the reply if the same tokenizer produced them. Otherwise the
+        reply's text is encoded.
 
         Raises:
-            CannotContinueError: it would not be the same reply.
+            CannotContinueError: the token ids do not decode to the reply's text.
         """
         tokenizer, thought, answer = self.tokenizer, reply.reasoning, reply.content
         if reply.reply and reply.reply.tokenizer_hash == tokenizer.tokenizer_hash:
@@ -203,7 +229,13 @@ class PromptBuilder:
         return token_ids
 
     def _thought_ids(self, reasoning: str, *, in_reasoning: bool, ends: bool) -> tuple[int, ...]:
-        """The ids of a reply's thought, with the markers that it needs."""
+        """Return the token ids of a reply's reasoning, including its start and end markers.
+
+        Args:
+            reasoning: the text of the reasoning.
+            in_reasoning: True if the prompt already ends with the start marker.
+            ends: False if the reasoning is unfinished and gets no end marker.
+        """
         tokenizer, markers = self.tokenizer, self.tokenizer.markers
         opened = () if in_reasoning else (*markers.think_start, *tokenizer.encode_text("\n"))
         if not ends:
@@ -211,22 +243,23 @@ class PromptBuilder:
         return (*opened, *tokenizer.encode_text(f"{reasoning}\n"), *markers.think_end)
 
     def _find_passing_len(self, messages: tuple[Message, ...], thoughts: Thoughts) -> int:
-        """Tokens at the end of a prompt that the prompt after the next user message won't repeat.
+        """Return how many tokens at the end of a prompt the next turn's prompt does not repeat.
 
-        Found by rendering both; no template is known by name. Qwen3.5's `<think>` that opens a
-        reply is such an end, and in a tool loop all that follows the first thought.
+        For example, Qwen3.5's template opens a reply with <think>, but leaves it out of earlier
+        replies. In a tool loop, the result includes everything after the first reasoning block. The
+        number is found by building both prompts, so it is right for any template.
         """
         try:
             now = self._tokens_of(messages, thoughts, reply_follows=True).runs.token_ids
             reply = self._any_reply(in_reasoning=self._ends_in_reasoning(now))
             later = self._next_turn([*messages, reply], thoughts).token_ids
         except TemplateError:
-            # What comes next may be refused; the prompt itself was not.
+            # The template refuses the example of a next turn, so nothing is known about its prompt.
             return 0
         return len(now) - common_prefix_len(now, later)
 
     def _any_reply(self, *, in_reasoning: bool) -> Message:
-        """Some reply that the model could give."""
+        """Return an example of a reply that the model could give."""
         reasoning = "x" if in_reasoning else ""
         token_ids = self.forced_ids("x", reasoning, in_reasoning=in_reasoning)
         tokens = ReplyTokens.of(
@@ -237,32 +270,42 @@ class PromptBuilder:
         return Message(role=Role.ASSISTANT, content="x", reasoning=reasoning, reply=tokens)
 
     def _next_turn(self, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
-        """Return the next turn's prompt up to where the text of the message after a reply begins."""
+        """Return the next turn's prompt, up to where the text of its new message will begin.
+
+        The new message follows a reply, which is the last of `messages`. If that reply seems to
+        call a tool, a tool's result is expected as the new message, else a message of the user.
+        """
         of_user = self._up_to(_ANYTHING, messages, thoughts)
         if not self._calls_tool(messages[-1]):
             return of_user
         try:
             of_tool = self._up_to(_ANY_RESULT, messages, thoughts)
         except TemplateError:
-            log.debug("the template knows no tools")
+            log.debug("the chat template does not support tool results")
             return of_user
-        # The user may answer instead: that prompt resumes where the two part, after the reply.
+        # If the user sends a message instead, its prompt resumes at `fork`: where the two prompts
+        # begin to differ, but not before the reply's end.
         shared = common_prefix_len(of_tool.token_ids, of_user.token_ids)
         fork = max(shared, of_tool.message_starts[-1])
         return of_tool.with_point(ResumePoint(fork, PointKind.TAIL))
 
     def _up_to(self, following: Message, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
+        """Return the prompt of messages, up to where the text of the message `following` begins."""
         tokens = self._tokens_of([*messages, following], thoughts, reply_follows=False)
         end = tokens.points[-1].num_tokens if tokens.points else 0
         return tokens.cut(end, PointKind.TAIL, len(messages))
 
     def _calls_tool(self, reply: Message) -> bool:
-        """Whether a reply most likely calls a tool: its answer holds control tokens of its own."""
+        """Return True if a reply most likely calls a tool: its answer contains control tokens."""
         own = reply.reply.token_ids[reply.reply.answer_start :] if reply.reply else ()
         return self.tokenizer.count_control(own) > 0
 
     def _draft(self, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
-        """Up to where further typing of the last message can't change anything."""
+        """Return the prompt of a draft, up to the last token that further typing cannot change.
+
+        The last word is left out as unfinished. If the remaining draft gives no safe token, the
+        prompt ends where the draft's text begins.
+        """
         typed = messages[-1].content.rstrip()
         ending = _UNFINISHED.sub("", typed[-_UNFINISHED_LEN:])
         settled = f"{typed[:-_UNFINISHED_LEN]}{ending}".rstrip()
@@ -287,7 +330,7 @@ class PromptBuilder:
         return tokens
 
     def _tokenize(self, segments: Sequence[Segment], messages: Sequence[Message]) -> _Tokenized:
-        """The ids of segments; their last run is left open."""
+        """Encode segments. The last run stays open, so that `boundary` can test what may follow."""
         runs = Runs(self.tokenizer)
         tokens = _Tokenized(runs)
         for segment in self._splicer.splice(segments, messages):
@@ -306,13 +349,18 @@ class PromptBuilder:
         return tokens
 
     def _message_start(self, runs: Runs, segment: Segment) -> int:
-        """Where a message begins: at its first control token if it has one, else at the next run."""
+        """Return the position of a message's first token.
+
+        Args:
+            runs: the prompt so far. Its open run is closed if the message begins a new run.
+            segment: the first segment of the message, not added to runs yet.
+        """
         if segment.is_content or self.tokenizer.control_prefix(segment.text):
             runs.end_run()
         return runs.boundary()
 
     def _ends_in_reasoning(self, token_ids: Sequence[int]) -> bool:
-        """Whether the prompt leaves a reasoning block open, so that the reply starts inside it."""
+        """Return True if a prompt ends inside a reasoning block, so that the reply starts in it."""
         markers = self.tokenizer.markers
         if not markers.think_start:
             return False
@@ -321,12 +369,16 @@ class PromptBuilder:
 
 
 def _since_last_user(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The last user message, whatever it says, and what follows it."""
+    """Return the last user message and all messages after it, with a placeholder for the first.
+
+    The caller does not need the user's text. With the placeholder, the result is often the same as
+    for an earlier prompt, so that the caller finds its own result in a cache.
+    """
     users = [i for i, message in enumerate(messages) if message.role is Role.USER]
     return (_ANYTHING, *messages[users[-1] + 1 if users else 0 :])
 
 
 def _find_last(token_ids: tuple[int, ...], marker: tuple[int, ...]) -> int:
-    """Start of the last occurrence of marker, -1 if there is none."""
+    """Return the start of the last occurrence of marker in token_ids, or -1."""
     starts = range(len(token_ids) - len(marker), -1, -1)
     return next((i for i in starts if token_ids[i : i + len(marker)] == marker), -1)

@@ -1,4 +1,4 @@
-"""A reply as it is produced: token ids in, text of the reasoning and of the answer out."""
+"""Decode the tokens of a reply one by one, and divide its text into reasoning and answer."""
 
 from __future__ import annotations
 
@@ -11,22 +11,31 @@ from engine.types import Channel, ReplyTokens
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """Some text of one channel."""
+    """A piece of a reply's text, all of it either reasoning or answer."""
 
     channel: Channel
     text: str
 
 
 class ReplyStream:
-    """Splits one reply into reasoning and answer by the model's own marker tokens.
+    """The text and token ids of one reply while the model produces it.
 
-    The ids are kept whole; blank lines that separate the two parts are not part of either text.
+    Marker tokens of the model (such as <think> and </think>) separate reasoning from answer.
+    Markers and the blank lines around them appear in no text, but their token ids stay in
+    `token_ids`.
     """
 
     def __init__(
         self, tokenizer: ChatTokenizer, *, in_reasoning: bool, begun: Iterable[int] = ()
     ) -> None:
-        """in_reasoning: it starts inside a thought. begun: what it holds already."""
+        """Start a reply.
+
+        Args:
+            tokenizer: the model's tokenizer.
+            in_reasoning: True if the prompt ends inside a reasoning block, so that the reply's
+                first tokens are reasoning.
+            begun: the token ids so far, if an earlier reply is continued.
+        """
         self._tokenizer = tokenizer
         self._text = TextStream(tokenizer)
         self._channel = Channel.REASONING if in_reasoning else Channel.ANSWER
@@ -39,11 +48,11 @@ class ReplyStream:
 
     @property
     def is_reasoning(self) -> bool:
-        """Whether it is inside its thoughts now."""
+        """True if the next token belongs to the reasoning."""
         return self._channel is Channel.REASONING
 
     def add(self, token_id: int) -> list[TextPiece]:
-        """The text that becomes visible with this token."""
+        """Append a token and return the text that the token completes, as at most one piece."""
         self.token_ids.append(token_id)
         pieces = self._emit(self._text.add(token_id))
         markers = self._tokenizer.markers
@@ -58,7 +67,7 @@ class ReplyStream:
         return [piece for piece in pieces if piece.text]
 
     def flush(self) -> list[TextPiece]:
-        """Text still held back when the reply ends."""
+        """Return the text of an incomplete character at the reply's end."""
         return self._emit(self._text.flush())
 
     @property
@@ -70,7 +79,10 @@ class ReplyStream:
         return "".join(self._parts[Channel.REASONING]).rstrip("\n")
 
     def tokens(self) -> ReplyTokens:
-        """The ids so far. A reply that ended inside its reasoning has no answer."""
+        """Return the token ids so far, with the index of the answer's first token.
+
+        The answer is empty while the reply is inside its reasoning.
+        """
         answer_start = (
             len(self.token_ids) if self._channel is Channel.REASONING else self._answer_start
         )
@@ -90,7 +102,7 @@ class ReplyStream:
         return [TextPiece(self._channel, text)]
 
     def _opens_thought(self, marker: tuple[int, ...]) -> bool:
-        """Whether the reply begins with the marker, blanks aside."""
+        """Return True if the reply so far is the marker, with nothing but blanks before it."""
         if self._answer_start or self._channel is Channel.REASONING or not self._ends_with(marker):
             return False
         return not self._tokenizer.decode(self.token_ids[: -len(marker)]).strip()
@@ -99,7 +111,12 @@ class ReplyStream:
         return bool(marker) and tuple(self.token_ids[-len(marker) :]) == marker
 
     def _drop_tail(self, marker: tuple[int, ...], pieces: list[TextPiece]) -> None:
-        """Take the marker's own text out again; only its last token's piece is still unsent."""
+        """Remove the marker's text from the end of the current channel.
+
+        Args:
+            marker: the token ids of the marker, which was just completed.
+            pieces: the text of the marker's last token, not delivered yet; changed in place.
+        """
         parts = self._parts[self._channel]
         shown = self._tokenizer.decode(marker)
         if pieces and pieces[-1].text.endswith(shown):
@@ -107,7 +124,8 @@ class ReplyStream:
             parts[-1] = kept
             pieces[-1] = TextPiece(self._channel, kept)
         elif parts:
-            # A marker of several tokens: its first part was shown already, the stored text is exact.
+            # The marker has several tokens. The text of the first ones was delivered already and
+            # cannot be taken back; the stored text is corrected.
             joined = "".join(parts).removesuffix(shown)
             self._parts[self._channel] = [joined]
             pieces.clear()

@@ -1,4 +1,9 @@
-"""Token ids of a prompt under construction."""
+"""Encode the text of a prompt run by run.
+
+A run is a control token of the chat template and the text up to the next control token. Tokenizers
+never merge text across a control token, so each run is encoded alone, and the ids of unchanged runs
+come from a cache.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +16,16 @@ from engine.sequences import common_prefix_len
 
 @dataclass(slots=True)
 class Runs:
-    """Ids run by run: a control token of the template and what follows it.
+    """The token ids of a prompt under construction.
 
-    Tokenizers do not reach across a control token. What people typed never starts a run.
+    The last run is open until the next control token: `token_ids` holds only the runs before it.
+    Control tokens are recognised only in text of the template, never in text of a message.
     """
 
     tokenizer: ChatTokenizer
-    token_ids: list[int] = field(default_factory=list[int])
-    _control: str = ""
-    _text: str = ""
+    token_ids: list[int] = field(default_factory=list[int])  # of all closed runs
+    _control: str = ""  # control token that starts the open run; "" if the run has none
+    _text: str = ""  # text of the open run after its control token
 
     def add_template(self, text: str) -> None:
         for part in self.tokenizer.split_control(text):
@@ -37,10 +43,10 @@ class Runs:
         self.token_ids.extend(token_ids)
 
     def boundary(self, probes: Sequence[str] = ("a", "1")) -> int:
-        """The last position that none of the probes changes when it follows.
+        """Return the number of tokens so far that stay the same whichever probe text follows.
 
-        Without others: no letter or digit. Blank lines could: the app takes them off the front of
-        a message.
+        The default probes are a letter and a digit. Text that starts with a blank line could change
+        more tokens, but the app removes blank lines from the front of a message.
         """
         before = self._encode()
         common = [common_prefix_len(before, self._encode(probe)) for probe in probes]

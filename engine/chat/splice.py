@@ -1,4 +1,11 @@
-"""The stored ids of replies in place of their text, as far as a rendering shows it."""
+"""Replace the text of earlier replies in a prompt by the token ids that the model produced.
+
+Encoding a reply's text again often gives other token ids than the model produced. The prompt would
+then differ from the cached state at the first such token, and everything after it would be fed
+again. A template may show a reply unchanged, trim it or leave its reasoning out, so the stored ids
+are fitted to the text that was rendered: first all ids as one run, else reasoning and answer
+separately.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +24,7 @@ from engine.types import Message, ReplyTokens
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """Ids that are exactly the characters [start, end) of a text."""
+    """Token ids that decode to exactly the characters [start, end) of a text."""
 
     start: int
     end: int
@@ -28,20 +35,24 @@ class _Fit:
 
 
 class Splicer:
-    """Puts the ids that the model produced where their text is. Used on the engine thread.
+    """The step of building a prompt that replaces the text of replies by their stored token ids.
 
-    Re-tokenising a reply often yields other ids, and then nothing after the first difference could
-    be restored. What a template trimmed inside a token is left to be encoded anew.
+    A token whose text the template trimmed is not used; the rest of its text is encoded again. Use
+    on the engine thread.
     """
 
     def __init__(self, tokenizer: ChatTokenizer) -> None:
         self._tokenizer = tokenizer
-        # Every request renders all earlier replies again.
+        # Every request renders all earlier replies again, so cache the positions of their token
+        # ids.
         self._fit_whole = lru_cache(maxsize=4096)(self._find_whole)
         self._fit_part = lru_cache(maxsize=4096)(self._find_part)
 
     def splice(self, segments: Sequence[Segment], messages: Sequence[Message]) -> list[Segment]:
-        """The same text, with ids where it is a reply's own. Another tokenizer's ids are not used."""
+        """Return segments with the same text, where stored token ids replace the text of replies.
+
+        Token ids that another tokenizer produced are ignored.
+        """
         fits: list[_Fit] = []
         position = next_index = 0
         for message, group in groupby(segments, lambda segment: segment.message):
@@ -55,7 +66,14 @@ class Splicer:
         return list(_insert(fits, segments))
 
     def _fits(self, reply: ReplyTokens, own: Sequence[Segment], following: str) -> list[_Fit]:
-        """Where ids belong, counted from the beginning of a reply's own segments."""
+        """Find which characters of a reply's segments its stored token ids replace.
+
+        Args:
+            reply: the stored token ids of the reply.
+            own: the segments of the reply, with the template's text before it. Positions in the
+                result count from their start.
+            following: the template's text after the reply.
+        """
         lead = _literal(own[:1])
         shown = "".join(segment.text for segment in own)[len(lead) :]
         whole = self._fit_whole(reply, lead, shown, following)
@@ -71,10 +89,15 @@ class Splicer:
         return parts
 
     def _find_whole(self, reply: ReplyTokens, lead: str, shown: str, following: str) -> _Fit | None:
-        """All of a reply as one run: its thoughts, the marker that ends them, its answer.
+        """Fit all token ids of a reply as one run: reasoning, end marker and answer.
 
-        It may begin inside the template's text before it (a model that opens its thoughts itself),
-        and reach into the text after it. At the end it may be trimmed.
+        The run may start inside `lead`, the template's text before the reply: some models produce
+        the marker that opens the reasoning themselves. The run may also continue into `following`,
+        the template's text after the reply. If the template trimmed the reply's end, the last
+        tokens are left out.
+
+        Returns:
+            None if the rendered text `shown` is not the reply's text.
         """
         token_ids = reply.token_ids
         text = self._tokenizer.decode(token_ids)
@@ -86,7 +109,11 @@ class Splicer:
         return self._whole_tokens(token_ids, 0, agreed, shift=start)
 
     def _find_part(self, reply: ReplyTokens, shown: str, *, is_reasoning: bool) -> _Fit | None:
-        """The thoughts or the answer alone, or what is left of them."""
+        """Fit token ids to the reasoning or the answer alone, or to a part of it.
+
+        Returns:
+            None if the rendered text `shown` is not in the reply.
+        """
         whole, cut = reply.token_ids, reply.answer_start
         likeliest = whole[:cut] if is_reasoning else whole[cut:]
         for token_ids in (likeliest, whole):
@@ -98,11 +125,17 @@ class Splicer:
     def _whole_tokens(
         self, token_ids: tuple[int, ...], start: int, end: int, *, shift: int
     ) -> _Fit | None:
-        """The tokens that lie in [start, end) of their text, which is found at shift elsewhere."""
+        """Return the longest run of tokens whose text lies inside the characters [start, end).
+
+        Positions count in the text of token_ids. `shift` is added to the positions in the result.
+
+        Returns:
+            None if no whole token lies inside.
+        """
         ends = self._tokenizer.text_ends(token_ids)
         starts = [0, *ends[:-1]]
         first = bisect_left(starts, start)
-        # A token that ends inside a character has the end of the one before: it does not belong.
+        # Exclude a token that ends inside a character: it has the same end as the token before it.
         reached = max((at for at in ends if at <= end), default=0)
         last = len(ends) if reached == ends[-1] else bisect_left(ends, reached) + 1
         inside = token_ids[first:last]
@@ -115,12 +148,12 @@ class Splicer:
 
 
 def _literal(segments: Sequence[Segment]) -> str:
-    """The template's text that segments begin with."""
+    """Return the template's text at the start of segments, or ""."""
     return "" if not segments or segments[0].is_content else segments[0].text
 
 
 def _insert(fits: Iterable[_Fit], segments: Sequence[Segment]) -> Iterator[Segment]:
-    """Segments cut where ids take their place."""
+    """Yield the segments, with segments of token ids in place of the characters that they fit."""
     waiting = deque(fits)
     done = start = 0
     for segment in segments:

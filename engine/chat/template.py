@@ -1,7 +1,14 @@
-"""A model's chat template, and which part of its output came from which message.
+"""Render a model's chat template, and find which part of its output came from which message.
 
-The template itself is rendered elsewhere (a `Renderer`); here its output is cut into segments, so
-that text written by people can be told from text written by the template.
+A chat template is a Jinja program that turns messages into one string. Text of the template (such
+as <|im_start|>) must become control tokens, but the same characters typed by a user must not. The
+string alone does not show which is which, so the template runs twice: on the messages, and on
+messages in which a unique marker replaces every text. Text between markers in the second output
+belongs to the template; the first output must contain it at the same place, and the rest belongs to
+messages. The result is a list of `Segment`. A template that rewrites users' text is refused with
+TemplateError.
+
+Running Jinja is the task of a `Renderer` (engine/models/renderer.py). Use on the engine thread.
 """
 
 from __future__ import annotations
@@ -17,14 +24,17 @@ from engine.types import Message, Role
 
 
 class Renderer(Protocol):
-    """Runs a chat template in a sandbox."""
+    """A chat template that renders messages to text."""
 
     def render(
         self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
     ) -> str:
-        """The prompt text; with reply_follows it ends where the assistant's reply begins.
+        """Return the text that the template makes of messages.
 
-        options are passed to the template by name; it ignores those that it doesn't know.
+        Args:
+            messages: the conversation, oldest message first.
+            options: variables for the template, by name. A template ignores unknown variables.
+            reply_follows: True to end with the text that opens the assistant's reply.
 
         Raises:
             TemplateError: the template refused these messages.
@@ -34,13 +44,14 @@ class Renderer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Thoughts:
-    """What a request asks of a template about reasoning: see Request.thinking and keep_thinking."""
+    """The settings of a request for the model's reasoning, which the chat template applies."""
 
-    wanted: bool | None = None
-    keep: bool = False
+    wanted: bool | None = None  # switch reasoning on or off; None: the template's own default
+    keep: bool = False  # keep the reasoning of earlier replies in the prompt, if possible
 
 
-# What templates call the option that leaves the thoughts of earlier replies in the prompt.
+# The option that keeps the reasoning of earlier replies in the prompt has a different name in each
+# family of templates. These names are tried in order.
 _KEEP_SWITCHES: tuple[Mapping[str, bool], ...] = (
     {"preserve_thinking": True},
     {"clear_thinking": False},
@@ -55,22 +66,20 @@ _THOUGHT = "reasoning of an earlier reply"
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a rendered prompt.
-
-    message is the index of the message that the piece belongs to: for the template's own text
-    (is_content False) the message that follows it, or the number of messages for what comes last.
-    """
+    """A piece of a rendered prompt: text of the template, or text of one message."""
 
     text: str
+    # Index of the message. Text of the template has the index of the message after it, or the
+    # number of messages after the last one.
     message: int
-    is_content: bool
+    is_content: bool  # True for text of a message
     is_reasoning: bool = False
-    token_ids: tuple[int, ...] = ()  # a reply's own ids, which stand for the text
+    token_ids: tuple[int, ...] = ()  # stored token ids of a reply; if present, text is ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A marker that stood in for a text of a message."""
+    """A marker, and the text of a message that the marker replaces while the template runs."""
 
     marker: str
     message: int
@@ -79,20 +88,23 @@ class _Slot:
 
 
 class ChatTemplate:
-    """A renderer, and the names under which it takes what we ask of it. Engine thread only."""
+    """A chat template with uniform options for reasoning, whatever the template calls them.
+
+    Use on the engine thread.
+    """
 
     def __init__(self, renderer: Renderer) -> None:
         self._renderer = renderer
 
     @cached_property
     def can_keep_thinking(self) -> bool:
-        """Whether a switch of the template leaves thoughts in the prompt that it drops otherwise."""
+        """True if the template drops the reasoning of earlier replies unless an option keeps it."""
         return bool(self._keep_switch)
 
     def render(
         self, messages: Sequence[Message], thoughts: Thoughts, *, reply_follows: bool
     ) -> str:
-        """The prompt text; see Renderer."""
+        """Return the text of a prompt. For the arguments and errors, see Renderer.render."""
         options = dict(self._keep_switch) if thoughts.keep else {}
         if thoughts.wanted is not None:
             options["enable_thinking"] = thoughts.wanted
@@ -100,7 +112,10 @@ class ChatTemplate:
 
     @cached_property
     def _keep_switch(self) -> Mapping[str, bool]:
-        """The option that makes an earlier reply's reasoning appear; empty if none does or need be."""
+        """The template option that keeps the reasoning of earlier replies in the prompt.
+
+        Empty if the template always keeps the reasoning, or if none of the known options does.
+        """
         user = Message(role=Role.USER, content="x")
         thought = Message(role=Role.ASSISTANT, content="x", reasoning=_THOUGHT)
 
@@ -125,14 +140,11 @@ def render_segments(
     *,
     reply_follows: bool,
 ) -> list[Segment]:
-    """Render messages and say where each message's own text went.
-
-    The template is run twice: on the messages, and on the messages with every text replaced by a
-    marker. What lies between the markers is the template's; the first run must agree with it.
+    """Render messages, and divide the text into text of the template and texts of messages.
 
     Raises:
-        TemplateError: the template refused, or rewrites text so that people's text can't be told
-            from its own while it holds control tokens.
+        TemplateError: the template refused the messages, or changes a message's text, so that the
+            message's text cannot be found in the output.
     """
     rendered = template.render(messages, thoughts, reply_follows=reply_follows)
     marked, slots = _mark(messages)
@@ -141,9 +153,12 @@ def render_segments(
 
 
 def _mark(messages: Sequence[Message]) -> tuple[list[Message], list[_Slot]]:
-    """Messages with markers for their texts; empty texts stay empty, for templates ask about that."""
+    """Return copies of messages with a unique marker in place of each text, and the markers.
+
+    Empty texts stay empty, because templates test for empty texts.
+    """
     everything = "".join(m.content + m.reasoning for m in messages)
-    # A private-use character that nobody wrote.
+    # A private-use character that occurs in no message.
     fence = next(chr(c) for c in count(0xF0000) if chr(c) not in everything)
     marked: list[Message] = []
     slots: list[_Slot] = []
@@ -161,7 +176,14 @@ def _mark(messages: Sequence[Message]) -> tuple[list[Message], list[_Slot]]:
 def _align(
     rendered: str, skeleton: str, slots: list[_Slot], messages: Sequence[Message]
 ) -> list[Segment]:
-    """Walk both renderings in step; a slot that the template dropped is skipped."""
+    """Divide the rendered text into segments.
+
+    Args:
+        rendered: the template's output for the messages.
+        skeleton: the template's output for the messages with markers instead of texts.
+        slots: the markers. A marker that is not in skeleton is skipped: the template left it out.
+        messages: the conversation.
+    """
     used = [slot for slot in slots if slot.marker in skeleton]
     segments: list[Segment] = []
     position = 0
@@ -190,7 +212,20 @@ def _align(
 
 
 def _shown_text(rendered: str, position: int, slot: _Slot, role: Role, following: str) -> str:
-    """What the template made of a slot's text: itself, itself trimmed, or (replies) a part of it."""
+    """Return the text that the template shows at a position for one text of a message.
+
+    Templates may trim a text. Of a reply, a template may also show only a part.
+
+    Args:
+        rendered: the template's output for the messages.
+        position: the index in rendered at which the text starts.
+        slot: the marker and the message's full text.
+        role: the role of the message.
+        following: the template's text after the marker.
+
+    Raises:
+        TemplateError: the template rewrites the text.
+    """
     text = slot.text
     for shown in (text, text.strip(), text.rstrip(), text.lstrip(), text.strip("\n")):
         if rendered.startswith(shown, position) and rendered.startswith(
@@ -198,7 +233,7 @@ def _shown_text(rendered: str, position: int, slot: _Slot, role: Role, following
         ):
             return shown
     end = rendered.find(following, position) if following else len(rendered)
-    # A template may cut thoughts out of a reply. What people wrote must appear as they wrote it.
+    # A template may cut the reasoning out of a reply. Text of users must appear unchanged.
     if role is Role.ASSISTANT and end >= 0 and rendered[position:end] in text:
         return rendered[position:end]
     raise _rewrites(slot.message)

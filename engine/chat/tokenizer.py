@@ -1,7 +1,8 @@
-"""Text to token ids and back, over a Hugging Face fast tokenizer.
+"""Encode text to token ids and decode token ids, with a Hugging Face fast tokenizer.
 
-Text that people wrote goes through `encode_text`, where control tokens stay ordinary text; text
-that a template wrote goes through `encode_template`, where they become control tokens.
+Control tokens are the added tokens of a vocabulary, such as <|im_start|>. `encode_template` encodes
+text of a chat template: control tokens in it are recognised. `encode_text` encodes text of users:
+the characters of a control token are encoded as ordinary text.
 """
 
 from __future__ import annotations
@@ -15,27 +16,30 @@ from itertools import pairwise
 from tokenizers import Tokenizer
 from tokenizers.decoders import DecodeStream
 
-# Encodings of longer texts are not kept: a pasted book would stay in memory.
+# Longer texts (in characters) are not cached: a pasted book would stay in memory.
 _LONGEST_CACHED = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Markers:
-    """Token ids with a meaning of their own. think_* are empty where a model has no reasoning."""
+    """Token ids of a model that end a reply or enclose its reasoning."""
 
-    eos_ids: frozenset[int]
-    think_start: tuple[int, ...] = ()
-    think_end: tuple[int, ...] = ()
+    eos_ids: frozenset[int]  # each of these tokens ends a reply
+    think_start: tuple[int, ...] = ()  # empty if the model has no reasoning
+    think_end: tuple[int, ...] = ()  # empty if the model has no reasoning
 
 
 class ChatTokenizer:
-    """Encoding with and without control tokens; exact decoding. Used on the engine thread."""
+    """The tokenizer of one model: encoding with and without control tokens, and exact decoding.
+
+    Use on the engine thread.
+    """
 
     def __init__(self, backend: Tokenizer, markers: Markers, tokenizer_hash: str) -> None:
         self._backend = backend
         self.markers = markers
         self.tokenizer_hash = tokenizer_hash
-        # Some tokenizers list runs of blanks among their added tokens: those control nothing.
+        # Runs of blanks, which some tokenizers list as added tokens, are not control tokens.
         added = {
             token_id: token.content
             for token_id, token in backend.get_added_tokens_decoder().items()
@@ -44,7 +48,7 @@ class ChatTokenizer:
         self._control_ids = frozenset(added)
         longest_first = sorted(added.values(), key=len, reverse=True)
         self._control = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
-        # A conversation is rendered anew for every request: each of its runs is encoded once.
+        # Every request renders the whole conversation again. With caches, only new text is encoded.
         self._cached_template = lru_cache(maxsize=8192)(self._encode_template)
         self._cached_text = lru_cache(maxsize=1024)(self._encode_text)
         self._cached_run = lru_cache(maxsize=8192)(self._encode_run)
@@ -54,34 +58,39 @@ class ChatTokenizer:
         return self._backend.get_vocab_size()
 
     def has_control(self, text: str) -> bool:
-        """Whether encoding text as a template would yield control tokens."""
+        """Return True if `encode_template` would find a control token in text."""
         return self._control.search(text) is not None
 
     def split_control(self, text: str) -> list[str]:
-        """Cut template text before every control token, so that each part starts with one.
+        """Cut text before every control token.
 
-        The first part may be plain. The parts join to text.
+        Each part starts with a control token, except the first part if text starts without one.
         """
         cuts = [0, *(match.start() for match in self._control.finditer(text)), len(text)]
         return [text[a:b] for a, b in pairwise(cuts) if a < b]
 
     def control_prefix(self, text: str) -> str:
-        """The control token that text starts with, or an empty string."""
+        """Return the control token at the start of text, or an empty string."""
         match = self._control.match(text)
         return match.group() if match else ""
 
     def encode_template(self, text: str) -> tuple[int, ...]:
-        """Ids of text, control tokens included."""
+        """Return the token ids of a chat template's text, with control tokens recognised."""
         return self._kept(text, self._cached_template, self._encode_template)
 
     def encode_text(self, text: str) -> tuple[int, ...]:
-        """Ids of text in which control tokens are only the letters that they are written with."""
+        """Return the token ids of a user's text, with control tokens encoded as ordinary text."""
         return self._kept(text, self._cached_text, self._encode_text)
 
     def encode_run(self, control: str, text: str) -> tuple[int, ...]:
-        """Ids of a template's control token (or none) and what follows it, in part typed by people.
+        """Return the token ids of a run: a control token of the template, and the text after it.
 
-        No other control token comes of it, however the typed letters meet those beside them.
+        The text may contain text of users. It never becomes a control token, even where a user's
+        characters and the template's characters together spell one.
+
+        Args:
+            control: the control token, or "" for a run without one.
+            text: the text after the control token.
         """
         encode = self._encode_run if len(text) > _LONGEST_CACHED else self._cached_run
         return encode(control, text)
@@ -90,17 +99,17 @@ class ChatTokenizer:
         return token_id in self._control_ids
 
     def count_control(self, token_ids: Sequence[int]) -> int:
-        """How many of the ids are control tokens."""
+        """Return the number of control tokens among token_ids."""
         return sum(map(self.is_control, token_ids))
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """The exact text of token ids, control tokens included."""
+        """Return the exact text of token ids, including the text of control tokens."""
         return self._backend.decode(list(token_ids), skip_special_tokens=False)
 
     def text_ends(self, token_ids: Sequence[int]) -> list[int]:
-        """For each token, the length of the text that is complete once it is decoded.
+        """Return, for each token, the length of the text that is complete after the token.
 
-        A token that ends inside a character has the same end as the token before it.
+        A token that ends inside a character completes no text: its entry equals the one before.
         """
         stream = TextStream(self)
         ends: list[int] = []
@@ -139,7 +148,8 @@ class ChatTokenizer:
         token_ids = self._encode_template(text)
         if not self.count_control(token_ids):
             return token_ids
-        # Past the added vocabulary: normalise, pre-tokenise and run the bare model by hand.
+        # The backend always recognises control tokens in a first stage. Skip that stage, and call
+        # the others: normalise, pre-tokenise, encode each word with the bare model.
         backend = self._backend
         if backend.normalizer is not None:
             text = backend.normalizer.normalize_str(text)
@@ -151,7 +161,10 @@ class ChatTokenizer:
         return tuple(token_id for word in words for token_id in self._word_ids(word))
 
     def _word_ids(self, word: str) -> list[int]:
-        """A word's ids by the bare model; letter by letter if its vocabulary has it as control token."""
+        """Return the token ids of a word, without control tokens.
+
+        A word that is itself a control token of the vocabulary is encoded letter by letter.
+        """
         token_ids = [token.id for token in self._backend.model.tokenize(word)]
         if not self.count_control(token_ids):
             return token_ids
@@ -159,10 +172,10 @@ class ChatTokenizer:
 
 
 class TextStream:
-    """Token ids to text, piece by piece, never splitting a character.
+    """A decoder of token ids to text, one token at a time, that never splits a character.
 
-    mlx-lm's own streaming detokenizer drops a reply's leading space; the kept ids and the shown
-    text must agree, so this one decodes exactly.
+    The streaming detokenizer of mlx-lm drops a reply's leading space. Shown text and stored token
+    ids would then disagree, so this class decodes exactly.
     """
 
     def __init__(self, tokenizer: ChatTokenizer) -> None:
@@ -171,7 +184,7 @@ class TextStream:
         self._pending: list[int] = []
 
     def add(self, token_id: int) -> str:
-        """The text that token_id completes, empty inside a character."""
+        """Return the text that a token completes; empty if the token ends inside a character."""
         text = self._tokenizer.step_stream(self._stream, token_id)
         if text:
             self._pending.clear()
@@ -180,7 +193,7 @@ class TextStream:
         return text
 
     def flush(self) -> str:
-        """What is still held back at the end (an incomplete character)."""
+        """Return the text of an incomplete character at the end, and reset the decoder."""
         text = self._tokenizer.decode(self._pending) if self._pending else ""
         self._pending.clear()
         self._stream = self._tokenizer.new_stream()

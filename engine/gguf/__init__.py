@@ -1,1 +1,4 @@
-"""GGUF files to model folders that mlx-lm loads. Free of mlx, so it may run on any thread."""
+"""Convert GGUF files to model folders that mlx-lm can load.
+
+Nothing here imports mlx, so the code may run on any thread.
+"""

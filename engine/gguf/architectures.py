@@ -1,7 +1,7 @@
-"""What a GGUF architecture is called in mlx-lm: one table entry each.
+"""Map the tensor and metadata names of GGUF files to the names that mlx-lm uses.
 
-An entry names tensors, configuration fields and what llama.cpp has reordered.
-Nothing here reads tensor data.
+`ARCHITECTURES` has one entry per supported architecture. An entry maps the names of tensors and of
+configuration fields, and lists the tensors whose rows llama.cpp reorders. No tensor data is read.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from engine.gguf.reader import Metadata
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A number of config.json: its metadata key, and its value where the file lacks it."""
+    """The source in the GGUF metadata of a number in config.json."""
 
-    key: str
-    default: int | None = None
+    key: str  # metadata key without the architecture's prefix
+    default: int | None = None  # value if the key is missing; None: the key is required
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """One kind of model that can be imported."""
+    """One architecture that can be imported."""
 
-    name: str
-    model_type: str
-    model_class: str
-    outer: Mapping[str, str]  # tensors outside the layers
-    layer: Mapping[str, str]  # tensors of each layer
-    optional: frozenset[str]  # those of `outer` that a file may lack
-    integers: Mapping[str, Field]
-    numbers: Mapping[str, Field]
-    constants: Mapping[str, str]
-    # Tensors of a layer whose rows llama.cpp interleaves for its rotary embedding, with the field
-    # that tells in how many heads.
+    name: str  # value of general.architecture in the GGUF file
+    model_type: str  # field of config.json
+    model_class: str  # entry of `architectures` in config.json
+    outer: Mapping[str, str]  # tensors outside the layers: GGUF name to mlx-lm module
+    layer: Mapping[str, str]  # tensors of each layer: GGUF name to mlx-lm module
+    optional: frozenset[str]  # GGUF names from `outer` that a file may lack
+    integers: Mapping[str, Field]  # integer fields of config.json, by field name
+    numbers: Mapping[str, Field]  # other numeric fields of config.json, by field name
+    constants: Mapping[str, str]  # fields of config.json with the same value for all models
+    # Tensors of a layer whose rows llama.cpp interleaves for its rotary embedding. The value is the
+    # field of config.json that holds their number of heads.
     interleaved: Mapping[str, str]
-    # Metadata that changes the arithmetic, with the only value that is understood.
+    # Metadata that would change the computation, with the only supported value.
     fixed: Mapping[str, int | str]
 
 
@@ -89,7 +89,7 @@ ARCHITECTURES: Final[Mapping[str, Architecture]] = {entry.name: entry for entry 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigNumbers:
-    """The numbers of config.json, by their names there."""
+    """The numbers of config.json, by field name."""
 
     integers: Mapping[str, int]
     numbers: Mapping[str, float]
@@ -117,7 +117,8 @@ def read_settings(architecture: Architecture, metadata: Metadata) -> ConfigNumbe
             for name, field in architecture.integers.items()
         },
         numbers={
-            # The file has single precision: seven digits are what was meant (1e-05, not 9.9999997e-06).
+            # Metadata have single precision. Seven digits restore the intended number: 1e-05
+            # instead of 9.9999997e-06.
             name: float(f"{metadata.number(key(field), field.default):.7g}")
             for name, field in architecture.numbers.items()
         },
@@ -125,7 +126,16 @@ def read_settings(architecture: Architecture, metadata: Metadata) -> ConfigNumbe
 
 
 def module_names(architecture: Architecture, num_layers: int, present: Set[str]) -> dict[str, str]:
-    """Each tensor's module in mlx-lm. What is missing, or not understood, is told."""
+    """Return the mlx-lm module of each tensor, by the tensor's name in the GGUF file.
+
+    Args:
+        architecture: the table entry of the model's architecture.
+        num_layers: the number of layers of the model.
+        present: the names of all tensors in the file.
+
+    Raises:
+        GgufError: the file lacks a tensor, or has a tensor that the architecture does not have.
+    """
     outer = {f"{tensor}.weight": module for tensor, module in architecture.outer.items()}
     layers = {
         f"blk.{layer}.{tensor}.weight": f"model.layers.{layer}.{module}"

@@ -1,6 +1,8 @@
-"""Writes a parsed GGUF file as the files of a model folder: configuration, weights, tokenizer.
+"""Convert a parsed GGUF file to the files of a model folder: configuration, weights, tokenizer.
 
-Any worker thread; free of mlx. The folder is the caller's: see importer.py for how it appears.
+`plan_conversion` checks the whole file and raises GgufError before anything is written.
+`write_files` then writes into an empty folder that the caller (importer.py) provides, in slices, so
+that a large model needs little memory. Call on any worker thread. mlx is not needed.
 """
 
 from __future__ import annotations
@@ -29,19 +31,18 @@ from engine.gguf.tokenizer import Tokenizer, read_tokenizer, tokenizer_config_js
 from engine.gguf.weights import PlannedTensor, Storage, WeightsWriter
 
 WEIGHTS_NAME: Final = "model.safetensors"
-_SLICE_VALUES: Final = 1 << 22  # decoded at once: 16 MiB of float32
+_SLICE_VALUES: Final = 1 << 22  # weights that are converted at once: 16 MiB as float32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rounding:
-    """What conversion cost, as shares of the largest value of a group of 32.
+    """The largest rounding errors of a conversion.
 
-    scale_error: by rounding scales to float16, codes unchanged. requantised_error: by new codes
-    for kinds that MLX lacks.
+    An error is relative to the largest value in the same group of 32 weights.
     """
 
-    scale_error: float = 0.0
-    requantised_error: float = 0.0
+    scale_error: float = 0.0  # from scales rounded to float16; the quantised codes are unchanged
+    requantised_error: float = 0.0  # from new codes, for formats that MLX does not have
 
     def joined(self, other: Rounding) -> Rounding:
         return Rounding(
@@ -52,12 +53,12 @@ class Rounding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TensorPart:
-    """One tensor on its way: its module in mlx-lm, its width there, the order of its rows."""
+    """The plan for the conversion of one tensor."""
 
     tensor: Tensor
-    module: str
-    bits: int | None  # None: float16
-    order: NDArray[np.intp]
+    module: str  # module in mlx-lm that holds the weight
+    bits: int | None  # per weight; None: not quantised, float16
+    order: NDArray[np.intp]  # row numbers in the GGUF file, in the order that mlx-lm expects
 
     def planned(self) -> list[PlannedTensor]:
         weight = f"{self.module}.weight"
@@ -74,7 +75,7 @@ class _TensorPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """A file that can be converted: everything about it is understood, nothing is written yet."""
+    """The plan for the conversion of a whole GGUF file, which has passed all checks."""
 
     architecture: Architecture
     settings: ConfigNumbers
@@ -83,12 +84,16 @@ class Conversion:
 
     @property
     def weights_bytes(self) -> int:
-        """About the size of the weights file."""
+        """Approximate size of the weights file: all tensors, without the header."""
         return sum(planned.num_bytes for part in self.parts for planned in part.planned())
 
 
 def plan_conversion(gguf: GgufFile) -> Conversion:
-    """Understand the whole file; what can't be imported is told here, before anything is written."""
+    """Return the plan for the conversion of a file. Nothing is written.
+
+    Raises:
+        GgufError: the file cannot be imported.
+    """
     architecture = find_architecture(gguf.metadata)
     settings = read_settings(architecture, gguf.metadata)
     tokenizer = read_tokenizer(gguf.metadata)
@@ -111,7 +116,16 @@ def plan_conversion(gguf: GgufFile) -> Conversion:
 
 
 def write_files(conversion: Conversion, folder: Path, on_bytes: Callable[[int], None]) -> Rounding:
-    """Write all files into an empty folder. on_bytes hears how many of the source are done."""
+    """Write all files of a model folder.
+
+    Args:
+        conversion: the plan.
+        folder: an empty folder.
+        on_bytes: called after each slice with the slice's size in the GGUF file.
+
+    Raises:
+        GgufError: a tensor holds values that float16 cannot represent.
+    """
     tokenizer = conversion.tokenizer
     context_len = conversion.settings.integers["max_position_embeddings"]
     texts = {
@@ -163,7 +177,7 @@ def _write_part(
     step = max(1, _SLICE_VALUES // part.tensor.shape[-1])
     for start in range(0, len(part.order), step):
         raw = part.tensor.raw[part.order[start : start + step]]
-        # What overflows is found afterwards, with the tensor's name.
+        # Ignore overflows: _require_finite reports them with the tensor's name.
         with np.errstate(all="ignore"):
             rounding = rounding.joined(_write_rows(part, raw, writer))
         on_bytes(raw.nbytes)
@@ -213,7 +227,11 @@ def _config_json(conversion: Conversion) -> str:
 
 
 def _quantisation(parts: tuple[_TensorPart, ...]) -> Mapping[str, object]:
-    """The commonest width, and each module that has another."""
+    """Return the field `quantization` of config.json.
+
+    The field holds the most common width for the whole model, and an entry for each module with
+    another width.
+    """
     widths = {part.module: part.bits for part in parts if part.bits is not None}
     if not widths:
         return {}

@@ -1,7 +1,9 @@
-"""Turns a GGUF file into a model folder that appears complete or not at all.
+"""Import a GGUF file as a model folder, which appears complete or not at all.
 
-Any worker thread. import.json in the folder says where it came from and what rounding cost.
-Processes that want the same folder wait for each other; the second finds it done.
+The files are written into a hidden folder beside the destination, which takes the destination's
+place at the end. A record in the folder, import.json, identifies the source file by its SHA-256
+hash, and holds the rounding errors of the conversion. A lock file makes a second import into the
+same folder wait; then it finds the finished import. Call on any worker thread.
 """
 
 from __future__ import annotations
@@ -23,16 +25,16 @@ from engine.gguf.convert import WEIGHTS_NAME, plan_conversion, write_files
 from engine.gguf.reader import GgufFile, read_gguf
 
 RECORD_NAME: Final = "import.json"
-_VERSION: Final = 1  # of what is written: a folder of another version is imported anew
+_VERSION: Final = 1  # of the written files: folders of other versions are imported again
 _HASH_BYTES: Final = 1 << 23
-_SMALL_FILES_BYTES: Final = 16_000_000
+_SMALL_FILES_BYTES: Final = 16_000_000  # estimate for all files except the weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportRecord:
-    """What import.json holds. The errors are explained at `convert.Rounding`."""
+    """The content of import.json. The two errors are those of `convert.Rounding`."""
 
-    version: int
+    version: int  # the value of _VERSION at the time of the import
     source_name: str
     source_bytes: int
     source_sha256: str
@@ -45,9 +47,19 @@ class ImportRecord:
 
 
 def import_once(source: Path, destination: Path, progress: Callable[[float], None]) -> ImportRecord:
-    """Import, unless destination already holds this file's import. progress hears 0 to 1.
+    """Import a GGUF file, unless destination already holds its import.
 
-    Raises GgufError for the source, DiskError for the destination; then nothing has changed.
+    An earlier import of a file with the same name and size counts as the same. If an error is
+    raised, destination is unchanged.
+
+    Args:
+        source: the GGUF file.
+        destination: the model folder to create or replace.
+        progress: called with the finished share, 0 to 1.
+
+    Raises:
+        GgufError: the source cannot be imported.
+        DiskError: the destination cannot be written.
     """
     with _locked(destination):
         record = _read_record(destination)
@@ -58,9 +70,19 @@ def import_once(source: Path, destination: Path, progress: Callable[[float], Non
 
 
 def import_into(models_dir: Path, source: Path, progress: Callable[[float], None]) -> Path:
-    """Import as a folder of models_dir that is named after the file: the one that it has already, or a new one.
+    """Import a GGUF file into a folder of models_dir that is named after the file.
 
-    Raises as import_once does.
+    If another file of the same name was imported before, the new folder's name gets a number. An
+    earlier import of the same file is used again.
+
+    Args:
+        models_dir: the folder that contains all imported models.
+        source: the GGUF file.
+        progress: called with the finished share, 0 to 1.
+
+    Raises:
+        GgufError: the source cannot be imported.
+        DiskError: the folder cannot be written.
     """
     number = 1
     while not _may_hold(folder := models_dir / _numbered(source.stem, number), source, progress):
@@ -74,7 +96,10 @@ def _numbered(name: str, number: int) -> str:
 
 
 def _may_hold(folder: Path, source: Path, progress: Callable[[float], None]) -> bool:
-    """Nothing is there, or an import of this file: others may have its name and its size."""
+    """Return True if folder does not exist, or holds an import of this very file.
+
+    The file's hash is compared, because different files may have the same name and size.
+    """
     if not folder.exists():
         return True
     record = _read_record(folder)
@@ -87,7 +112,7 @@ def _may_hold(folder: Path, source: Path, progress: Callable[[float], None]) -> 
         ):
             return _sha256(content, _Meter(len(content), progress)) == record.source_sha256
     except OSError:
-        return False  # which is told by who reads it next
+        return False  # the import itself will report that the file cannot be read
 
 
 def _import(gguf: GgufFile, destination: Path, progress: Callable[[float], None]) -> ImportRecord:
@@ -115,7 +140,7 @@ def _import(gguf: GgufFile, destination: Path, progress: Callable[[float], None]
 
 
 class _Meter:
-    """Bytes done, told as a fraction."""
+    """A counter of processed bytes that reports the finished share to a callback."""
 
     def __init__(self, total_bytes: int, progress: Callable[[float], None]) -> None:
         self._total_bytes = total_bytes
@@ -138,7 +163,7 @@ def _sha256(content: mmap.mmap, meter: _Meter) -> str:
 
 
 def _read_record(folder: Path) -> ImportRecord | None:
-    """The record of an earlier import; None when there is none that can be read."""
+    """Return the record of the import in a folder, or None if there is no readable record."""
     try:
         content: object = json.loads((folder / RECORD_NAME).read_bytes())
     except (OSError, ValueError):
@@ -194,7 +219,10 @@ def _is_of(record: ImportRecord, source: Path) -> bool:
 
 @contextmanager
 def _locked(destination: Path) -> Generator[None]:
-    """Keep other processes and threads away from destination; a dead process's lock is gone with it."""
+    """Hold the lock of a destination folder; wait while another thread or process holds the lock.
+
+    The operating system releases the lock of a process that ends, so a lock never stays behind.
+    """
     path = destination.with_name(f".{destination.name}.lock")
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
@@ -211,10 +239,14 @@ def _locked(destination: Path) -> Generator[None]:
 
 @contextmanager
 def _new_folder(destination: Path) -> Generator[Path]:
-    """An empty sibling that takes destination's place when the block has succeeded."""
+    """Create an empty folder that replaces destination if the with block succeeds.
+
+    Yields:
+        The empty folder, beside destination.
+    """
     staging = destination.with_name(f".{destination.name}.importing")
     try:
-        # A killed import leaves its staging folder behind.
+        # An import that was killed left its staging folder behind.
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir(mode=0o700)
         yield staging
@@ -227,7 +259,7 @@ def _new_folder(destination: Path) -> Generator[Path]:
 
 
 def _settle(folder: Path) -> None:
-    """Make files private, and wait until they and the folder are on the disk."""
+    """Make the files of a folder private, and wait until files and folder are on the disk."""
     for path in folder.iterdir():
         path.chmod(0o600)
         _fsync(path)

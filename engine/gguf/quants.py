@@ -1,8 +1,10 @@
-"""GGUF's block quantisation in MLX's terms: value = scale * code + bias, in groups of 32.
+"""Convert quantised tensors from the block formats of GGUF to the format of MLX.
 
-Any thread, numpy only. Where MLX has the width, codes are re-packed unchanged and only scales are
-rounded to float16; Q6_K (groups of 16, which MLX lacks) is quantised anew at 8 bits.
-All functions take a tensor's raw rows, so a caller may go through a large tensor in slices.
+MLX stores groups of 32 codes with value = scale * code + bias. Most GGUF formats have the same
+form: their codes are copied unchanged, and only scales and biases are rounded to float16. Q6_K has
+groups of 16, which MLX does not support, so its values are quantised again with 8 bits. All
+functions take raw rows of a tensor, so that callers can convert a large tensor in slices. Only
+numpy is needed. Call on any thread.
 """
 
 from __future__ import annotations
@@ -27,15 +29,13 @@ _FOUR: Final = np.uint8(4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Affine:
-    """Quantised rows before packing; scales and biases are rounded to float16 only by `packed`.
+    """Quantised rows of a tensor, with one code per byte and scales in float32."""
 
-    error is how far quantising anew moved a value, as a share of the largest value of its group.
-    """
-
-    bits: int
-    codes: Bytes  # (rows, columns)
-    scales: Floats  # (rows, columns / 32)
-    biases: Floats  # (rows, columns / 32)
+    bits: int  # per code
+    codes: Bytes  # shape (rows, columns)
+    scales: Floats  # shape (rows, columns / 32)
+    biases: Floats  # shape (rows, columns / 32)
+    # Largest change of a value by quantising again, relative to the largest value of its group.
     error: float = 0.0
 
     def values(self) -> Floats:
@@ -46,27 +46,25 @@ class Affine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packed:
-    """Quantised rows as MLX stores them.
+    """Quantised rows of a tensor as MLX stores them."""
 
-    error is how far rounding scales and biases can move a value, as a share of the largest value
-    that its group can hold.
-    """
-
-    weight: Words  # (rows, columns * bits / 32)
-    scales: NDArray[np.float16]
-    biases: NDArray[np.float16]
+    weight: Words  # shape (rows, columns * bits / 32)
+    scales: NDArray[np.float16]  # shape (rows, columns / 32)
+    biases: NDArray[np.float16]  # shape (rows, columns / 32)
+    # Largest possible change of a value by rounding scale and bias to float16, relative to the
+    # largest value that its group can represent.
     error: float
 
 
 def affine_bits(kind: TensorKind) -> int | None:
-    """The width that a kind has in MLX, None for plain numbers."""
+    """Return the bits per weight that a GGUF format gets in MLX, or None if it is not quantised."""
     if kind is TensorKind.Q6_K:
         return REQUANTISED_BITS
     return _REPACKED[kind].bits if kind in _REPACKED else None
 
 
 def dequantised(kind: TensorKind, raw: Bytes) -> Floats:
-    """Raw rows to numbers of shape (rows, columns)."""
+    """Convert raw rows of any GGUF format to float32 values of shape (rows, columns)."""
     match kind:
         case TensorKind.F32:
             return raw.view("<f4").astype(np.float32)
@@ -81,7 +79,10 @@ def dequantised(kind: TensorKind, raw: Bytes) -> Floats:
 
 
 def quantised(kind: TensorKind, raw: Bytes) -> Affine:
-    """Raw rows of a quantised kind as affine groups: the file's own codes, or new ones for Q6_K."""
+    """Convert raw rows of a quantised GGUF format to codes, scales and biases.
+
+    The codes are those of the file, except for Q6_K, whose values are quantised again.
+    """
     if kind is TensorKind.Q6_K:
         return requantised(_dequantised_q6_k(raw))
     return _repacked(kind, raw)
@@ -99,11 +100,12 @@ def _repacked(kind: TensorKind, raw: Bytes) -> Affine:
 
 
 def requantised(values: Floats) -> Affine:
-    """Quantise anew at 8 bits: each group of 32 spans its smallest to its largest value."""
+    """Quantise values with 8 bits, so that each group of 32 spans its smallest to largest value."""
     groups = values.reshape(values.shape[0], -1, GROUP_SIZE)
     low, high = groups.min(axis=2), groups.max(axis=2)
     top = np.float32(2**REQUANTISED_BITS - 1)
-    # Codes are chosen for the rounded scale and bias, so that rounding them costs nothing more.
+    # Round scale and bias to float16 before the codes are chosen: then the codes compensate for the
+    # rounding.
     scales = ((high - low) / top).astype(np.float16).astype(np.float32)
     biases = low.astype(np.float16).astype(np.float32)
     steps = np.divide(
@@ -119,7 +121,10 @@ def requantised(values: Floats) -> Affine:
 
 
 def packed(affine: Affine) -> Packed:
-    """MLX's layout: each row's codes are one little-endian stream of bits, cut into 32-bit words."""
+    """Pack quantised rows as MLX stores them, with scales and biases rounded to float16.
+
+    The codes of a row form one little-endian stream of bits, divided into words of 32 bits.
+    """
     scales, biases = affine.scales.astype(np.float16), affine.biases.astype(np.float16)
     return Packed(
         weight=_pack(affine.codes, affine.bits),
@@ -159,17 +164,17 @@ def _float16(raw: Bytes) -> Floats:
 
 
 def _nibbles(raw: Bytes) -> Bytes:
-    """The low halves of some bytes, then their high halves."""
+    """Return the low four bits of all bytes, followed by the high four bits of all bytes."""
     return np.concatenate([raw & _LOW, raw >> _FOUR], axis=-1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """Blocks taken apart: codes in the order of the values, a scale and a bias per group of 32."""
+    """The content of GGUF blocks in groups of 32 values."""
 
-    codes: Bytes
-    scales: Floats
-    biases: Floats
+    codes: Bytes  # in the order of the values
+    scales: Floats  # one per group of 32 values
+    biases: Floats  # one per group of 32 values
 
 
 def _q4_0(blocks: Bytes) -> _Groups:
@@ -194,20 +199,23 @@ def _q5_1(blocks: Bytes) -> _Groups:
 
 def _q8_0(blocks: Bytes) -> _Groups:
     scales = _float16(blocks[:, :2])
-    # Signed bytes become codes from 0: adding 128 flips the top bit.
+    # Signed codes become unsigned codes: flipping the top bit adds 128.
     return _Groups(blocks[:, 2:] ^ np.uint8(128), scales, -128 * scales)
 
 
 def _fifth_bits(raw: Bytes) -> Bytes:
-    """32 bits, one for each value of a block, moved to where they count 16."""
+    """Return the fifth bits of the 32 codes of a block, one per byte, shifted to the value 16."""
     return np.unpackbits(np.ascontiguousarray(raw), axis=-1, bitorder="little") << _FOUR
 
 
 def _q4_k(blocks: Bytes) -> _Groups:
-    """Blocks of 256 in eight groups, each with its own scale and bias; Q5_K only adds fifth bits."""
+    """Unpack Q4_K blocks, which hold 256 values in eight groups.
+
+    Also used for the low four bits of Q5_K, which has the same layout plus a fifth bit per value.
+    """
     first, second, mixed = blocks[:, 4:8], blocks[:, 8:12], blocks[:, 12:16]
-    # Twelve bytes hold eight scales and eight minima of six bits; the two high bits of the last
-    # four of each sit on top of the first four.
+    # Twelve bytes hold eight scales and eight minima of six bits each. The bytes of the first four
+    # scales and minima also hold, in their top two bits, the high bits of the last four.
     scales = np.concatenate([first & 63, (mixed & 15) | (first >> 6 << 4)], axis=-1)
     minima = np.concatenate([second & 63, (mixed >> 4) | (second >> 6 << 4)], axis=-1)
     runs = blocks[:, -128:].reshape(-1, 4, 32)
@@ -220,7 +228,7 @@ def _q4_k(blocks: Bytes) -> _Groups:
 
 def _q5_k(blocks: Bytes) -> _Groups:
     groups = _q4_k(blocks)
-    # Bit g of byte i is the fifth bit of value i of group g.
+    # Bit g of byte i is the fifth bit of value i in group g.
     shifts = np.arange(8, dtype=np.uint8)[:, None]
     fifth = (blocks[:, None, 16:48] >> shifts & np.uint8(1)) << _FOUR
     return replace(groups, codes=groups.codes | fifth)
@@ -228,7 +236,7 @@ def _q5_k(blocks: Bytes) -> _Groups:
 
 def _dequantised_q6_k(raw: Bytes) -> Floats:
     blocks = raw.reshape(-1, 210)
-    low = blocks[:, :128].reshape(-1, 2, 2, 32)  # (blocks, halves, runs, 32)
+    low = blocks[:, :128].reshape(-1, 2, 2, 32)  # shape (blocks, halves, runs, 32)
     high = blocks[:, 128:192].reshape(-1, 2, 1, 32)
     low_bits = np.concatenate([low & _LOW, low >> _FOUR], axis=2)  # (blocks, halves, 4, 32)
     shifts = np.array([0, 2, 4, 6], np.uint8)[:, None]

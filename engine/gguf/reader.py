@@ -1,7 +1,8 @@
-"""Parses a GGUF file (version 2 or 3) into typed values; tensors stay views of the mapped file.
+"""Parse a GGUF file (version 2 or 3) into metadata and tensors.
 
-Any thread. Knows the container and the sizes of the block kinds, not what the tensors mean. Whatever a
-broken or hostile file holds, the only error is GgufError.
+The file is mapped into memory, and tensors are views of the mapping. Tensors are not converted;
+only their sizes are computed and checked. For a broken or malicious file, the only error is
+GgufError. Call on any thread.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Value = bool | int | float | str | list[str] | list[int] | list[float] | list[bo
 
 
 class TensorKind(StrEnum):
-    """How a tensor's numbers are stored."""
+    """The format of a tensor's numbers, by its GGUF name."""
 
     F32 = "F32"
     F16 = "F16"
@@ -42,7 +43,7 @@ class TensorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BlockFormat:
-    """One kind of tensor storage: so many values in so many bytes."""
+    """The size of a block, the unit in which a tensor's numbers are stored."""
 
     kind: TensorKind
     num_values: int
@@ -76,17 +77,20 @@ _VERSIONS: Final = (2, 3)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """A named tensor; shape is (rows, columns), raw its (rows, bytes per row) in the file."""
+    """A tensor of a GGUF file, in the file's own number format."""
 
     name: str
     kind: TensorKind
-    shape: tuple[int, ...]
-    raw: Bytes
+    shape: tuple[int, ...]  # (rows, columns), or (columns,) for a vector
+    raw: Bytes  # view of the mapped file, (rows, bytes per row)
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The key-value part of a file, asked for by type."""
+    """The metadata of a GGUF file, with a method per type of value.
+
+    Each method raises GgufError if the value has another type, or is missing without a default.
+    """
 
     values: Mapping[str, Value]
 
@@ -131,16 +135,16 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GgufFile:
-    """A parsed file. content is the whole mapped file, tensors are views of it."""
+    """A parsed GGUF file."""
 
     path: Path
-    content: mmap.mmap
+    content: mmap.mmap  # mapping of the whole file
     metadata: Metadata
-    tensors: Mapping[str, Tensor]
+    tensors: Mapping[str, Tensor]  # by name
 
 
 def read_gguf(path: Path) -> GgufFile:
-    """Map and parse a file; its tensors are checked to lie inside it."""
+    """Map and parse a GGUF file, and check that all tensors lie inside the file."""
     content = _map(path)
     cursor = _Cursor(content, path.name)
     if cursor.read_bytes(4) != b"GGUF":
@@ -180,7 +184,10 @@ def _map(path: Path) -> mmap.mmap:
 
 
 class _Cursor:
-    """Reads the header front to back; every read past the end is told as truncation."""
+    """A reader of consecutive values from a file's header.
+
+    Reading past the end of the file raises GgufError with the message that the file is truncated.
+    """
 
     def __init__(self, content: mmap.mmap, file_name: str) -> None:
         self.content = content
@@ -207,13 +214,17 @@ class _Cursor:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TensorEntry:
     name: str
-    dimensions: tuple[int, ...]  # columns first, as the file has them
-    kind_id: int
-    offset: int
+    dimensions: tuple[int, ...]  # in the order of the file: columns first
+    kind_id: int  # key of BLOCKS
+    offset: int  # in bytes from the start of the tensor data
 
 
 def _bounded(cursor: _Cursor, count: int) -> int:
-    """A count of things that take bytes each: one that the file can't hold ends as truncation."""
+    """Return a count of items from the header, limited to the file's size in bytes.
+
+    Each item takes at least one byte. For a larger count, reading the items ends with the error for
+    a truncated file, before the items fill the memory.
+    """
     return min(count, len(cursor.content))
 
 

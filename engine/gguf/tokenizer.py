@@ -1,6 +1,8 @@
-"""A byte-level BPE tokenizer and its chat template, from tokenizer.ggml.* to the files that `tokenizers` reads.
+"""Convert the tokenizer of a GGUF file to tokenizer.json and tokenizer_config.json.
 
-Any thread. A pre-tokenizer (how text is cut before merging) is one table entry.
+Only byte-level BPE tokenizers are supported. `PRE_TOKENIZERS` lists the supported pre-tokenizers,
+the rules that divide text into words before BPE merges characters. The chat template becomes part
+of tokenizer_config.json. Call on any thread.
 """
 
 from __future__ import annotations
@@ -30,21 +32,25 @@ _USER_DEFINED: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokenizer:
-    """The parts of a file's tokenizer. Ids of special tokens are None where the file names none."""
+    """The tokenizer of a GGUF file. Ids of special tokens that the file does not have are None."""
 
-    tokens: list[str]
-    kinds: list[int]
-    merges: list[list[str]]
-    pre_tokenizer: Mapping[str, object]
+    tokens: list[str]  # by token id
+    kinds: list[int]  # by token id: GGUF's token types, such as _CONTROL
+    merges: list[list[str]]  # pairs of tokens that BPE merges, the first pair first
+    pre_tokenizer: Mapping[str, object]  # as in tokenizer.json
     chat_template: str
     bos_id: int | None
-    eos_ids: tuple[int, ...]  # the first is the one that the file calls so
+    eos_ids: tuple[int, ...]  # end-of-sequence token, then the end-of-turn token if it differs
     unknown_id: int | None
     padding_id: int | None
 
 
 def read_tokenizer(metadata: Metadata) -> Tokenizer:
-    """Take the tokenizer from the metadata, checked for what would break later."""
+    """Return the tokenizer that the metadata of a GGUF file describes.
+
+    Raises:
+        GgufError: the tokenizer is not supported, incomplete or inconsistent.
+    """
     kind = metadata.text("tokenizer.ggml.model")
     if kind != "gpt2":
         raise GgufError(
@@ -77,9 +83,9 @@ def read_tokenizer(metadata: Metadata) -> Tokenizer:
 
 
 def tokenizer_json(tokenizer: Tokenizer) -> str:
-    """The content of tokenizer.json.
+    """Return the content of tokenizer.json.
 
-    A beginning-of-text token is never added here: prompts come from the chat template, which has it.
+    No beginning-of-text token is added when text is encoded: the chat template contains the token.
     """
     content = {
         "version": "1.0",
@@ -111,7 +117,7 @@ def tokenizer_json(tokenizer: Tokenizer) -> str:
 
 
 def tokenizer_config_json(tokenizer: Tokenizer, context_len: int) -> str:
-    """The content of tokenizer_config.json, with the chat template."""
+    """Return the content of tokenizer_config.json, including the chat template."""
     named = {
         "bos_token": tokenizer.bos_id,
         "eos_token": tokenizer.eos_ids[0],

@@ -1,6 +1,7 @@
-"""Writes a model.safetensors file piece by piece, so that no more than a slice is in memory.
+"""Write a safetensors file in slices, so that only one slice is in memory at a time.
 
-Any thread. The plan of all tensors is fixed first: the header holds every offset.
+The header contains the offset of every tensor, so names, types and shapes of all tensors must be
+known before the first slice is written. Call on any thread.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _ALIGNMENT: Final = 8
 
 
 class Storage(StrEnum):
-    """Number formats, named as safetensors names them."""
+    """A number format of safetensors."""
 
     U32 = "U32"
     F16 = "F16"
@@ -32,7 +33,7 @@ class Storage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedTensor:
-    """A tensor that will be written."""
+    """The name, number format and shape of a tensor that will be written."""
 
     name: str
     storage: Storage
@@ -44,11 +45,14 @@ class PlannedTensor:
 
 
 class WeightsWriter:
-    """Fills an open, empty file according to a plan; each tensor's rows come in order."""
+    """A writer of a safetensors file whose tensors are planned in advance.
+
+    The rows of one tensor are written in order; slices of different tensors may alternate.
+    """
 
     def __init__(self, file: BinaryIO, plan: Iterable[PlannedTensor]) -> None:
         self._file = file
-        # The wider format comes first, so that every tensor starts at a multiple of its width.
+        # Tensors of the wider format come first, so that each starts at a multiple of its width.
         ordered = sorted(plan, key=lambda planned: -planned.storage.num_bytes)
         header, self._positions = _layout(ordered)
         self._file.write(header)
@@ -57,18 +61,18 @@ class WeightsWriter:
         }
 
     def write_rows(self, name: str, rows: NDArray[np.float16] | NDArray[np.uint32]) -> None:
-        """Write the next rows of a tensor."""
+        """Write the next rows of the tensor with this name."""
         self._file.seek(self._positions[name])
         self._file.write(np.ascontiguousarray(rows).data)
         self._positions[name] += rows.nbytes
-        assert self._positions[name] <= self._ends[name], f"{name} is longer than planned"
+        assert self._positions[name] <= self._ends[name], f"tensor {name} exceeds its planned size"
 
     def finish(self) -> None:
-        assert self._positions == self._ends, "not every planned tensor was written"
+        assert self._positions == self._ends, "a planned tensor was not written completely"
 
 
 def _layout(ordered: Iterable[PlannedTensor]) -> tuple[bytes, dict[str, int]]:
-    """The file's head, and where in the file each tensor starts."""
+    """Return the header of the file, and the position in the file of each tensor, by name."""
     offset = 0
     starts: dict[str, int] = {}
     entries: dict[str, Mapping[str, object]] = {"__metadata__": {"format": "mlx"}}

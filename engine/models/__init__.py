@@ -1,1 +1,1 @@
-"""The seam to mlx-lm: model folders in, a uniform forward pass out."""
+"""Load models with mlx-lm and run them. No other package of the engine uses mlx-lm."""

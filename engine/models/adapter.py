@@ -1,4 +1,7 @@
-"""One uniform face of mlx-lm's models: fresh caches and a forward pass. Engine thread only."""
+"""Make caches and run forward passes, the same way for every model of mlx-lm.
+
+All results are lazy arrays: MLX computes an array when it is evaluated. Use on the engine thread.
+"""
 
 from __future__ import annotations
 
@@ -14,39 +17,42 @@ from engine.models.quantised_kv import KvQuantisation, quantise
 
 
 class ModelAdapter:
-    """A loaded model of any architecture that mlx-lm builds."""
+    """A loaded model of any architecture that mlx-lm supports."""
 
     def __init__(self, model: nn.Module, quantisation: KvQuantisation | None = None) -> None:
         self._model: Any = model
         self._quantisation = quantisation
 
     def new_caches(self) -> list[object]:
-        """One empty cache object a layer, as the model wants them; K/V quantised where that is on."""
+        """Return a list of empty caches for one conversation, one entry per layer.
+
+        Caches of attention K/V quantise what they store if K/V quantisation is on.
+        """
         caches = cast("list[object]", make_prompt_cache(self._model))
         return quantise(caches, self._quantisation) if self._quantisation else caches
 
     def forward(self, token_ids: Sequence[int], caches: list[object]) -> mx.array:
-        """Feed token_ids after what caches hold; lazy.
+        """Feed tokens to the model after the tokens that are in the caches.
 
         Returns:
-            Logits of the last position, (V,).
+            Lazy logits of the last token, of shape (V,).
         """
         return self.run(mx.array([token_ids], mx.int32), caches)[0, -1]
 
     def forward_rows(self, token_ids: mx.array, caches: Sequence[object]) -> mx.array:
-        """Feed one token to every row; lazy.
+        """Feed one token to every row of a batch.
 
         Args:
-            token_ids: (B,)
-            caches: of B rows, see rows.py.
+            token_ids: one token id per row, of shape (B,).
+            caches: the caches of B rows, made by rows.py.
 
         Returns:
-            Logits (B, V).
+            Lazy logits of shape (B, V).
         """
         return self.run(token_ids[:, None], caches)[:, -1]
 
     def run(self, input_ids: mx.array, caches: Sequence[object]) -> mx.array:
-        """The model itself: ids (B, L) to logits (B, L, V); lazy."""
+        """Run the model on token ids of shape (B, L), and return lazy logits of shape (B, L, V)."""
         return self._model(input_ids, cache=caches)
 
     @property

@@ -1,7 +1,8 @@
-"""A fast BLAS for MLX's CPU backend on Linux, loaded before mlx is first imported.
+"""Load a fast BLAS library for MLX's CPU backend on Linux, before mlx is imported.
 
-MLX's Linux wheels link a reference BLAS, whose sums do not depend on how a prompt is cut but which
-is about 15 times slower. Symbols of a library loaded globally take precedence over it.
+The Linux wheels of MLX link a reference BLAS that is about 15 times slower than OpenBLAS. Symbols
+of a library that is loaded globally take precedence over it. With the reference BLAS, sums do not
+depend on how a prompt is divided into passes; with OpenBLAS they do.
 """
 
 from __future__ import annotations
@@ -16,15 +17,18 @@ _LIBRARY = "libopenblas.so.0"
 
 
 def load_openblas() -> bool:
-    """Load the system's OpenBLAS if this is Linux and there is one. Call before importing mlx."""
+    """Load the system's OpenBLAS on Linux, and return True if it was loaded.
+
+    Call before importing mlx.
+    """
     if not sys.platform.startswith("linux"):
         return False
     if "mlx.core" in sys.modules:
-        log.info("mlx is loaded already: OpenBLAS is left out")
+        log.info("OpenBLAS is not loaded, because mlx was imported before")
         return False
     try:
         ctypes.CDLL(_LIBRARY, mode=ctypes.RTLD_GLOBAL)
     except OSError:
-        log.info("no %s: the CPU backend will be slow (install libopenblas0-pthread)", _LIBRARY)
+        log.info("%s is missing: MLX will be slow (install libopenblas0-pthread)", _LIBRARY)
         return False
     return True

@@ -1,4 +1,7 @@
-"""mlx-lm's logit filters and penalties behind one callable. Drawing is engine.sampling's."""
+"""Combine the logit filters and penalties of mlx-lm into one function per request.
+
+engine/sampling draws the next token from the filtered logits.
+"""
 
 from __future__ import annotations
 
@@ -18,33 +21,34 @@ from mlx_lm.sample_utils import (
 from engine.sampling.draw import chance
 from engine.types import SamplingParams
 
-# How many tokens back a penalty looks.
+# Number of most recent tokens that a penalty takes into account.
 PENALTY_WINDOW = 64
 
 _Penalty = Callable[[mx.array, mx.array], mx.array]
-_Cut = Callable[[mx.array, int], mx.array]  # log-probabilities (1, V), index of the output token
+# Takes log-probabilities of shape (1, V) and the index in the reply of the token that is drawn.
+_Cut = Callable[[mx.array, int], mx.array]
 
 
 @dataclass(frozen=True, slots=True)
 class LogitsFilter:
-    """Raw logits to filtered ones.
+    """A function that filters the raw logits of a model before a token is drawn.
 
-    Order as in mlx-lm: penalties on logits, then top-p, min-p, XTC and top-k on log-probabilities.
+    The order is the same as in mlx-lm: first penalties on logits, then top-p, min-p, XTC and top-k
+    on log-probabilities.
     """
 
     penalties: Sequence[_Penalty]
-    cuts: Sequence[_Cut]
+    cuts: Sequence[_Cut]  # functions that exclude tokens, by log-probabilities of minus infinity
 
     def __call__(self, recent: Callable[[], mx.array], logits: mx.array, *, index: int) -> mx.array:
-        """Lazy.
+        """Return the filtered logits, as a lazy array of shape (V,).
+
+        The result holds log-probabilities if there are cuts, else logits.
 
         Args:
-            recent: gives the last PENALTY_WINDOW token ids, if they are wanted.
-            logits: (V,)
-            index: which token of the reply is drawn.
-
-        Returns:
-            Logits (V,): log-probabilities where something is cut off.
+            recent: returns the last PENALTY_WINDOW token ids; called only if there are penalties.
+            logits: raw logits, of shape (V,).
+            index: index in the reply of the token that is drawn.
         """
         if not (self.penalties or self.cuts):
             return logits
@@ -63,7 +67,13 @@ class LogitsFilter:
 def make_filter(
     params: SamplingParams, vocab_size: int, spared_ids: Sequence[int] = ()
 ) -> LogitsFilter:
-    """The filter for a request's sampling parameters; XTC never leaves out spared_ids."""
+    """Return the filter for a request's sampling parameters.
+
+    Args:
+        params: the sampling parameters.
+        vocab_size: a top-k of at least this number filters nothing.
+        spared_ids: token ids that XTC never excludes.
+    """
     is_off = params.repetition_penalty == 1.0 or params.repetition_penalty <= 0.0
     penalties = make_logits_processors(
         repetition_penalty=None if is_off else params.repetition_penalty,
@@ -75,7 +85,7 @@ def make_filter(
     )
     cuts: list[_Cut] = []
     if params.temperature <= 0.0:
-        # The largest is never cut off.
+        # Greedy drawing takes the most likely token, which no filter excludes.
         return LogitsFilter(penalties, cuts)
     if 0.0 < params.top_p < 1.0:
         cuts.append(_always(partial(apply_top_p, top_p=params.top_p)))
@@ -97,7 +107,11 @@ def _always(cut: Callable[[mx.array], mx.array]) -> _Cut:
 def _leave_out_top(
     params: SamplingParams, spared_ids: list[int], row: mx.array, index: int
 ) -> mx.array:
-    """XTC ("exclude top choices", p-e-w 2024), by chance of our own: mlx-lm's knows no seed."""
+    """Apply XTC ("exclude top choices", p-e-w 2024) to log-probabilities of shape (1, V).
+
+    Only a random share of a reply's tokens is affected. The random number comes from the request's
+    seed and the token's index, because mlx-lm's own random numbers cannot be seeded per request.
+    """
     if chance(params.seed, index) >= params.xtc_probability:
         return row
     return apply_xtc(row, 1.0, params.xtc_threshold, spared_ids)

@@ -1,6 +1,13 @@
-"""A model folder to a model that answers. Engine thread only; no code from the folder is ever run."""
+"""Load a model folder: weights, tokenizer, chat template and default settings.
 
-# mlx-lm, mlx.nn and mlx.utils are untyped or partly typed; this file is the door to them.
+`load_model` runs once, when the engine switches to a model. The weights are read with mlx-lm. Then
+probe.py runs the model on a few tokens to find out what its caches hold, and whether state can be
+restored; a model that cannot resume exactly is refused. The result, a `LoadedModel`, has everything
+that requests need, and lives until another model is loaded. No code from the folder is ever run.
+Use on the engine thread.
+"""
+
+# mlx-lm, mlx.nn and mlx.utils have few type annotations. All untyped calls for loading are here.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
@@ -39,28 +46,28 @@ from engine.types import ModelFacts, SamplingParams
 
 log = logging.getLogger(__name__)
 
-# A model that states no limit (a purely recurrent one) is taken to read this many tokens.
+# Context length, in tokens, of a model without a stated limit (a purely recurrent model).
 _NO_LIMIT = 1 << 20
-# Parameters evaluated between two progress reports.
+# Bytes of weights that are loaded between two progress reports.
 _GROUP_BYTES = 64 << 20
 _ANOTHER_MODEL = "Choose another model, or look for a newer Rejoinder."
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """Everything of a model that requests need."""
+    """A model in memory, with everything that is needed to answer requests."""
 
     adapter: ModelAdapter
     prompts: PromptBuilder
-    layout: Layout
+    layout: Layout  # which layers hold K/V or recurrent state, and their bytes
     facts: ModelFacts
     vocab_size: int
-    can_merge: bool  # several rows go through it in one pass
-    can_undo: bool  # the newest token can be taken back
+    can_merge: bool  # one forward pass can serve several conversations
+    can_undo: bool  # the newest token can be removed from the caches
 
     @property
     def spared_ids(self) -> tuple[int, ...]:
-        """What a reply needs for its form: the ends of a line and of the reply."""
+        """Token ids that the XTC filter must not exclude: line breaks and ends of a reply."""
         tokenizer = self.prompts.tokenizer
         return (*tokenizer.encode_text("\n"), *sorted(tokenizer.markers.eos_ids))
 
@@ -72,11 +79,12 @@ def load_model(
 
     Args:
         path: a folder in mlx-lm's format.
-        progress: called with (loaded bytes, all bytes); what it raises ends the loading.
-        kv_bits: keep attention K/V quantised in the layers that can; None: as they are computed.
+        progress: called with (loaded bytes, all bytes). An exception from it cancels the loading.
+        kv_bits: bits per value of attention K/V in layers that can be quantised, or None.
 
     Raises:
-        ModelFolderError: the folder is broken, incomplete, unsupported or wants to run code.
+        ModelFolderError: the folder is broken, incomplete or unsupported, or needs to run code.
+        OutOfMemoryError: the model does not fit into memory.
     """
     card = _usable_card(path)
     try:
@@ -98,7 +106,7 @@ def load_model(
     wrapper = _load_tokenizer(path, config)
     prompts = _prompts(path, wrapper)
     facts = _facts(card, wrapper, prompts, layout, adapter)
-    log.info("loaded %s: %s", path, layout)
+    log.info("loaded the model %s: %s", path, layout)
     return LoadedModel(
         adapter=adapter,
         prompts=prompts,
@@ -110,7 +118,7 @@ def load_model(
     )
 
 
-# What a folder whose files do not fit together makes mlx-lm raise.
+# The errors that mlx-lm raises if the files of a folder do not fit together.
 _FOLDER_ERRORS = (
     OSError,
     ValueError,
@@ -139,19 +147,24 @@ def _load_error(path: Path, error: Exception) -> EngineError:
 def _load_tokenizer(path: Path, config: dict[str, Any]) -> TokenizerWrapper:
     load = partial(load_wrapper, path, eos_token_ids=config.get("eos_token_id"))
     failure = ""
-    # transformers reads config.json too, and refuses some that mlx-lm understands: then without it.
+    # transformers also reads config.json, and refuses some files that mlx-lm accepts. In that case
+    # try again with an empty configuration.
     for options in ({}, {"config": PreTrainedConfig()}):
         try:
             return load({"trust_remote_code": False, **options})
         except Exception as error:  # noqa: BLE001 — tokenizers raises bare Exception
-            # Keep the text, not the error: error and frame would refer to each other, a cycle.
+            # Keep only the text. The error refers to this frame: a reference cycle would keep
+            # objects in memory until a garbage collection.
             failure = repr(error)
-            log.info("transformers: %s", failure)
+            log.info("transformers cannot load the tokenizer: %s", failure)
     raise ModelFolderError(f"The tokenizer of {path.name} is broken or unknown.", details=failure)
 
 
 def _as_float32(model: nn.Module) -> nn.Module:
-    """De-quantised: half-precision arithmetic is unusably slow on MLX's CPU backend."""
+    """Convert the weights of a model to float32, including quantised weights.
+
+    MLX's CPU backend is unusably slow in half precision.
+    """
     model = dequantize_model(model)
     widened = tree_map(
         lambda x: x.astype(mx.float32) if mx.issubdtype(x.dtype, mx.floating) else x,
@@ -162,7 +175,10 @@ def _as_float32(model: nn.Module) -> nn.Module:
 
 
 def _evaluate(model: nn.Module, progress: Callable[[int, int], None]) -> None:
-    """Evaluate the weights group by group, so that progress is real and loading can be abandoned."""
+    """Read the lazy weights into memory in groups, reporting the progress after each group.
+
+    An exception from `progress` cancels the loading between two groups.
+    """
     parameters = cast("list[tuple[str, mx.array]]", tree_flatten(model.parameters()))
     total = sum(array.nbytes for _, array in parameters)
     loaded = pending = 0
@@ -227,7 +243,10 @@ def _facts(
 
 
 def _default_sampling(path: Path) -> SamplingParams:
-    """generation_config.json's own values, ours where it says nothing or nothing sensible."""
+    """Return the sampling settings of generation_config.json.
+
+    A value that is missing or outside its sensible range is replaced by the app's default.
+    """
     ours = SamplingParams()
     try:
         parsed: object = json.loads((path / "generation_config.json").read_text(encoding="utf-8"))
@@ -251,12 +270,13 @@ def _default_sampling(path: Path) -> SamplingParams:
 
 
 def namespace_of(path: Path, kv_bits: int | None) -> str:
-    """What cached state belongs to: the model's files, and how its K/V are kept here.
+    """Return a hash that identifies the model that cached state belongs to.
 
-    The device decides the type in which K/V are computed, with the configuration.
+    Cached state may be used again only with the same files, K/V quantisation and device. The device
+    and the configuration decide the number type of K/V.
 
     Raises:
-        ModelFolderError: as load_model does.
+        ModelFolderError: the folder is broken, incomplete or unsupported, or needs to run code.
     """
     _usable_card(path)
     parts = [str(path.resolve()), json.dumps(load_config(path), sort_keys=True, default=str)]

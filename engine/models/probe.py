@@ -1,7 +1,10 @@
-"""Probe a model by running it a little: what its caches hold, and that it resumes from them.
+"""Test a model that was just loaded, by feeding it a few tokens.
 
-No model is known by name. One whose caches don't survive what the prefix cache does with them is
-refused at loading, so that no answer is ever wrong.
+The prefix cache cuts the model's caches back, copies them and restores them later. No table lists
+the models for which these operations are correct. Instead, `probe` does them once with a few
+tokens, and compares the logits afterwards. A model whose results differ is refused, so that no
+answer is wrong. `can_merge` and `find_quantisation` test in the same way whether rows can share a
+forward pass, and which K/V can be quantised. Called by loader.py on the engine thread.
 """
 
 from __future__ import annotations
@@ -25,23 +28,24 @@ from engine.models.rows import MergedRows, RowByRow
 
 log = logging.getLogger(__name__)
 
+# The token ids that are fed: any ids will do, and every vocabulary has these.
 _FIRST = tuple(range(8))
 _NEXT = tuple(range(8, 12))
-# Passes of the same length on the same state give the same but for rounding, if for that.
+# Two passes of equal length on equal state may differ only by rounding.
 _TOLERANCE = 1e-4
-# What code that was not made for what it is given raises.
+# The errors that a model raises if it does not support an operation on its caches.
 _MISFITS = (TypeError, ValueError, AttributeError, LookupError, RuntimeError, AssertionError)
 
 
 class StateError(Exception):
-    """A model does not resume from a snapshot that is put back into its caches."""
+    """A model gives different results after its cached state was restored."""
 
 
 def probe(adapter: ModelAdapter) -> Layout:
-    """The layout of a model's caches, once it is sure that they can be cut, copied and put back.
+    """Check that a model's caches can be cut, copied and restored, and return their layout.
 
     Raises:
-        StateError: they can't.
+        StateError: a check failed.
     """
     caches = adapter.new_caches()
     _feed(adapter, caches, _FIRST)
@@ -55,7 +59,10 @@ def probe(adapter: ModelAdapter) -> Layout:
 
 
 def _require_causal(adapter: ModelAdapter, caches: list[object]) -> None:
-    """K/V of tokens must not depend on later ones of the same pass: others may follow another time."""
+    """Raise StateError if the K/V of a token depend on later tokens of the same pass.
+
+    Cached K/V are used again in prompts that continue with other tokens.
+    """
     half = len(_FIRST) // 2
     others = adapter.new_caches()
     _feed(adapter, others, (*_FIRST[:half], *reversed(_FIRST[half:])))
@@ -65,7 +72,17 @@ def _require_causal(adapter: ModelAdapter, caches: list[object]) -> None:
 
 
 def _put_back(adapter: ModelAdapter, caches: list[object]) -> Layout:
-    """Continue after a resume point, cut back to it, copy it, and continue after it in other caches."""
+    """Check that a model continues in the same way from its own state and from restored state.
+
+    The caches hold the tokens _FIRST. Feed _NEXT, cut the caches back, copy their contents into new
+    caches, and feed _NEXT to these.
+
+    Returns:
+        The layout of the caches.
+
+    Raises:
+        StateError: the logits differ.
+    """
     num_tokens, leaves = len(_FIRST), Leaves.of(caches)
     layout = measure_layout(caches, num_tokens, tree_bytes)
     states = capture(leaves.aux, num_tokens, PointKind.TAIL).states
@@ -90,7 +107,7 @@ def _require_same(wanted: mx.array, ours: mx.array, what: str) -> None:
 
 
 def can_merge(adapter: ModelAdapter) -> bool:
-    """Whether rows of a model can go through it in one pass and give what each gives alone."""
+    """Return True if several rows in one forward pass give the same logits as each row alone."""
     together, apart = (_rows(adapter), _rows(adapter))
     try:
         group = MergedRows(together)
@@ -107,13 +124,13 @@ def can_merge(adapter: ModelAdapter) -> bool:
     except (*_MISFITS, StateError) as error:
         if is_out_of_memory(error):
             raise
-        log.info("rows go one by one: %r", error)
+        log.info("rows take separate forward passes, because they cannot be merged: %r", error)
         return False
     return True
 
 
 def _rows(adapter: ModelAdapter) -> list[list[object]]:
-    """Caches of conversations of different lengths."""
+    """Return the caches of two conversations of different lengths."""
     rows: list[list[object]] = []
     for num_tokens in (len(_FIRST), 5):
         rows.append(adapter.new_caches())
@@ -122,7 +139,7 @@ def _rows(adapter: ModelAdapter) -> list[list[object]]:
 
 
 def find_quantisation(model: nn.Module, bits: int) -> KvQuantisation:
-    """Which of a model's K/V caches its attention can use quantised: all that it can."""
+    """Return the K/V quantisation of a model, with every K/V cache that can be quantised."""
     adapter = ModelAdapter(model)
     caches = adapter.new_caches()
     _feed(adapter, caches, _FIRST)
@@ -131,7 +148,7 @@ def find_quantisation(model: nn.Module, bits: int) -> KvQuantisation:
         sizes = enumerate(wanted.group_sizes)
         usable = tuple(n if n and _runs(model, wanted.only(i)) else 0 for i, n in sizes)
         wanted = replace(wanted, group_sizes=usable)
-    log.info("K/V in %d bits, in groups of %s", bits, wanted.group_sizes)
+    log.info("K/V are quantised to %d bits, group sizes per cache: %s", bits, wanted.group_sizes)
     return wanted
 
 
@@ -144,7 +161,7 @@ def _runs(model: nn.Module, quantisation: KvQuantisation) -> bool:
     except _MISFITS as error:
         if is_out_of_memory(error):
             raise
-        log.info("not with these quantised K/V: %r", error)
+        log.info("the model does not run with these quantised K/V: %r", error)
         return False
     return True
 

@@ -1,4 +1,7 @@
-"""Attention K/V kept in 4 or 8 bits: which caches of a model, and in groups of how many values."""
+"""Keep attention K/V in 4 or 8 bits instead of the precision in which they are computed.
+
+Quantised values share a scale in groups of 32 or 64. Not all caches of a model can be quantised.
+"""
 
 from __future__ import annotations
 
@@ -10,32 +13,32 @@ import mlx.core as mx
 
 from engine.cache.layout import is_kv, leaves_of, map_leaves
 
-# Larger groups cost fewer bytes for scales; both divide into what the kernels take.
+# Group sizes that MLX's kernels support, the preferred one first: larger groups need fewer scales.
 _GROUP_SIZES = (64, 32)
 
 
 class _Quantisable(Protocol):
-    """mlx-lm's K/V cache before its first token."""
+    """An empty K/V cache of mlx-lm that can be converted to a quantised cache."""
 
     def to_quantized(self, *, group_size: int, bits: int) -> object: ...
 
 
 @dataclass(frozen=True, slots=True)
 class KvQuantisation:
-    """How the leaf caches of a model are quantised, in order; a group size of 0: not at all."""
+    """The quantisation of all leaf caches of a model."""
 
-    bits: int
-    group_sizes: tuple[int, ...]
+    bits: int  # per value
+    group_sizes: tuple[int, ...]  # one per leaf cache, in order; 0 if the cache is not quantised
 
     def only(self, index: int) -> KvQuantisation:
-        """The same for one leaf alone."""
+        """Return a copy that quantises only the leaf cache at index."""
         return KvQuantisation(
             self.bits, tuple(size if i == index else 0 for i, size in enumerate(self.group_sizes))
         )
 
 
 def quantise(caches: Sequence[object], quantisation: KvQuantisation) -> list[object]:
-    """Empty caches with quantised ones in place of those that can be."""
+    """Return empty caches, with quantised caches in the places that quantisation selects."""
     sizes = iter(quantisation.group_sizes)
 
     def replaced(leaf: object) -> object:
@@ -48,10 +51,14 @@ def quantise(caches: Sequence[object], quantisation: KvQuantisation) -> list[obj
 
 
 def group_sizes_of(caches: Sequence[object]) -> Iterator[int]:
-    """In what groups the K/V of filled caches can be quantised, leaf by leaf; 0 if they can't."""
+    """Yield the group size for each leaf cache; 0 if the leaf cache cannot be quantised.
+
+    The caches must hold at least one token: the size of K/V decides which groups are possible.
+    """
     for cache in caches:
         leaves = list(leaves_of([cache]))
-        # A layer with two of them finds by one what it reads of the other, in masks of its own.
+        # A layer with two K/V caches uses one as an index to the other, with its own code for masks
+        # that does not support quantised K/V.
         is_alone = sum(map(is_kv, leaves)) == 1
         yield from (_group_size_of(leaf) if is_alone else 0 for leaf in leaves)
 

@@ -1,4 +1,4 @@
-"""A model's chat template, run in transformers' Jinja sandbox."""
+"""Run a model's chat template in the Jinja sandbox of transformers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from transformers.utils.chat_template_utils import (
 from engine.errors import TemplateError
 from engine.types import Message
 
-# Typed to return one string, it returns a list of them and the ranges of replies.
+# The annotation of render_jinja_template is wrong: it returns a list of strings, one per
+# conversation, and the character ranges of replies.
 _render = cast("Callable[..., tuple[list[str], object]]", render_jinja_template)
 
-# What a template can raise besides Jinja's own errors when it meets a message it did not expect.
+# The errors that a template can raise for messages that it does not support.
 _TEMPLATE_ERRORS = (
     JinjaError,
     TypeError,
@@ -31,7 +32,7 @@ _TEMPLATE_ERRORS = (
 
 
 class JinjaRenderer:
-    """Renders with the template that came with the model. Engine thread only."""
+    """A renderer for the Jinja template in the model's folder. Use on the engine thread."""
 
     def __init__(self, template: str, special_tokens: Mapping[str, str]) -> None:
         self._run = partial(_render, chat_template=template, **special_tokens)
@@ -49,7 +50,10 @@ class JinjaRenderer:
 
 
 class FunctionRenderer:
-    """Renders with a template that mlx-lm has as code, for models that come without one."""
+    """A renderer for a chat template that is Python code in mlx-lm.
+
+    mlx-lm has these for models whose folders contain no Jinja template.
+    """
 
     def __init__(self, apply: Callable[..., str]) -> None:
         self._apply = apply
@@ -71,7 +75,7 @@ def _guarded(run: Callable[[list[dict[str, str]]], str], messages: Sequence[Mess
 
 
 def _as_row(message: Message) -> dict[str, str]:
-    """A message as templates expect it."""
+    """Return a message as the dictionary that templates expect."""
     row = {"role": message.role.value, "content": message.content}
     if message.reasoning:
         row["reasoning_content"] = message.reasoning

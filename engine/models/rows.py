@@ -1,8 +1,17 @@
-"""The live caches of several conversations as the caches of one batch. Engine thread only.
+"""Run several conversations (rows) through the model together, one token per row and pass.
 
-Attention K/V stay in each row's own buffers and attention runs row by row: adding and detaching rows
-copies no K/V, and no row is padded. The size of recurrent states does not depend on a row's length:
-they are merged, and their layers run once for the whole batch.
+The decoder makes a `RowGroup` from the live caches of all answers in progress, calls `forward` for
+every token, and makes a new group when an answer starts or ends. A row that is detached gets its
+caches back.
+
+Attention K/V stay in each row's own buffers, and attention runs row by row (attention.py), so that
+adding and detaching rows copies no K/V, and no row is padded. Recurrent states have the same size
+in all rows. They are merged into one array per layer, and their layers run once for the whole
+batch.
+
+A group remembers the state before the newest pass, because the decoder feeds a token before it is
+known whether the reply ends there. `hand_back` with undoing=True returns a row's earlier state. Use
+on the engine thread.
 """
 
 # mlx-lm's caches are untyped.
@@ -26,26 +35,34 @@ from engine.models.attention import Rows
 
 
 class RowGroup(Protocol):
-    """Rows that go through the model together: each pass feeds one token a row."""
+    """The rows of a batch: each pass feeds one token to every row."""
 
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
-        """Feed every row one token, a lazy scalar; lazy. If this raises, no row is fed.
+        """Feed one token to every row. If an error is raised, no row has changed.
+
+        Args:
+            adapter: the model.
+            token_ids: one lazy scalar per row.
 
         Returns:
-            Logits (V,) a row.
+            Lazy logits of shape (V,), one array per row.
         """
         ...
 
     def hand_back(self, row: int, *, undoing: bool) -> None:
-        """Hand a row its caches back, as they are after the newest pass or, with undoing, before it.
+        """Hand a row's caches back to the row's conversation.
 
-        With undoing=False, every row that is left must be handed back.
+        The caches are in the state after the newest pass, or before it with undoing=True. After a
+        call with undoing=False, hand back every other row of the group too.
         """
         ...
 
 
 class RowByRow:
-    """Rows that take a pass each on their own caches: one row, or rows of a model that cannot merge."""
+    """A row group that runs one forward pass per row, on the row's own caches.
+
+    Used for a single row, and for models whose caches cannot be merged.
+    """
 
     def __init__(self, rows: Sequence[list[object]]) -> None:
         self._rows = rows
@@ -68,7 +85,7 @@ class RowByRow:
 
 
 class _Before:
-    """The contents of one row's caches before a pass: lengths, and references to states."""
+    """The contents of one row's caches before a pass: K/V lengths and references to states."""
 
     def __init__(self, leaves: Leaves) -> None:
         self._kv = [(leaf, leaf.offset) for leaf in leaves.kv]
@@ -82,15 +99,21 @@ class _Before:
 
 
 def can_undo(caches: Sequence[object]) -> bool:
-    """Return whether a pass of one token can be taken back: no layer overwrites its state in place."""
+    """Return True if the newest token can be removed from the caches.
+
+    This is possible if no layer overwrites its recurrent state or window in place.
+    """
     return not any(leaf.writes_in_place for leaf in Leaves.of(caches).aux)
 
 
 class MergedRows:
-    """Several rows of a model whose caches allow one pass for all."""
+    """A row group that runs one forward pass for all rows."""
 
     def __init__(self, rows: Sequence[list[object]]) -> None:
-        """Merge the rows' caches. Raises what mlx-lm's caches raise if they cannot be merged."""
+        """Merge the caches of all rows.
+
+        mlx-lm raises an error of any type if it cannot merge the caches of a model.
+        """
         self._num_rows = len(rows)
         self._attentions: list[_RowAttention] = []
         self._states: list[_MergedStates] = []
@@ -98,7 +121,7 @@ class MergedRows:
         self._caches = [self._merged(layer) for layer in zip(*rows, strict=True)]
 
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
-        # The offset depends on lengths alone: found once for all layers.
+        # The positions of the new tokens are the same in all layers: compute them once per pass.
         self._standing.offset = self._find_offset()
         for states in self._states:
             states.before = list(states.merged.cache)
@@ -147,17 +170,17 @@ class MergedRows:
 
 
 class _Standing:
-    """The positions of the rows' next tokens: (B,), or one number for all.
+    """The positions of the rows' next tokens, shared by all layers of a group.
 
-    Layers refer to this and not to the group. The group refers to its layers: a cycle would keep its
-    arrays until a collection.
+    Layers refer to this object, not to the group. The group refers to its layers, and a reference
+    cycle would keep the group's arrays in memory until a garbage collection.
     """
 
-    offset: int | mx.array = 0
+    offset: int | mx.array = 0  # of shape (B,), or one number if all rows are equally long
 
 
 class _RowAttention:
-    """The K/V caches of one layer, one a row, in the place of a single cache."""
+    """The K/V caches of one layer, one per row, with the interface of a single mlx-lm cache."""
 
     def __init__(self, standing: _Standing, leaves: Sequence[Any]) -> None:
         self._standing = standing
@@ -169,7 +192,7 @@ class _RowAttention:
         return self._standing.offset
 
     def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[Rows, Rows]:
-        """Keys and values (B, H, 1, D)."""
+        """Append one token's keys and values of shape (B, H, 1, D) per row, and return all."""
         num_rows = len(self.leaves)
         new = zip(self.leaves, mx.split(keys, num_rows), mx.split(values, num_rows), strict=True)
         rows = [leaf.update_and_fetch(keys, values) for leaf, keys, values in new]
@@ -181,7 +204,7 @@ class _RowAttention:
 
 
 class _MergedStates:
-    """The recurrent states of one layer, one a row, merged into one."""
+    """The recurrent states of one layer, merged from all rows into one cache."""
 
     def __init__(self, leaves: Sequence[ArraysCache]) -> None:
         self._leaves = leaves
@@ -191,13 +214,13 @@ class _MergedStates:
         self.before: list[Any] = list(self.merged.cache)
 
     def split(self, row: int, *, undoing: bool) -> None:
-        """Give a row its own state back."""
+        """Copy a row's state back into the row's own cache."""
         arrays: list[Any] = self.before if undoing else self.merged.cache
         self._leaves[row].cache = [owned(array[row : row + 1]) for array in arrays]
 
 
 class _UnpaddedStates(ArraysCache):
-    """Merged states without a mask: every row feeds one token."""
+    """Merged states of rows that each feed one token, so that no mask for padding is needed."""
 
     @override
     def make_mask(self, N: int) -> None:
@@ -205,5 +228,5 @@ class _UnpaddedStates(ArraysCache):
 
 
 def _same(state: object) -> object:
-    """Return the same arrays in new containers."""
+    """Return a copy of the containers in state, with the same arrays."""
     return map_arrays(lambda array: array, state)
