@@ -1,7 +1,10 @@
-"""`python packaging/build.py`: assembles dist/Rejoinder.app, packs it, and checks all three.
+"""Builds dist/Rejoinder.app, packs it into a zip and a disk image, and checks all three.
 
-Exit status: 0, the app can be launched on a Mac; 3, everything is there but the interpreter, which could not be
-had; 1, a check failed. `--twin` makes the same bundle for this machine instead, to be tried here.
+`make app` runs this script, on macOS or Linux. appbundle/assemble.py makes the bundle,
+appbundle/archives.py the archives. appbundle/verifier.py checks the bundle, and checks it again as
+it comes out of each archive. Exit status: 0, the app can be launched on a Mac; 3, only the
+interpreter is missing, because it could not be fetched; 1, a check failed. With `--twin` the script
+makes the same bundle for this machine instead, unsigned, so that tests can start it.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ Unpack = Callable[[Path, Path], None]
 
 def main() -> int:
     arguments = _arguments()
-    os.umask(0o022)  # everyone may read what is built
+    os.umask(0o022)  # all users may read what is built
     spec = read_spec()
     app = arguments.out / f"{spec.name}.app"
     builder = Builder(spec, ROOT / "build", ROOT / ".tools")
@@ -54,7 +57,7 @@ def _interpreter(builder: Builder) -> Path | None:
 
 
 def _pack(app: Path, spec: Spec) -> dict[Path, Unpack]:
-    """The archives, with what opens them."""
+    """Make the zip and, where possible, the disk image; return each with its unpack function."""
     stem = f"{spec.name}-{spec.version}"
     packers = {f"{stem}.zip": (write_zip, unpack_zip), f"{stem}.dmg": (write_dmg, unpack_dmg)}
     missing = why_no_dmg()
@@ -71,7 +74,7 @@ def _pack(app: Path, spec: Spec) -> dict[Path, Unpack]:
 
 
 def _is_whole(archive: Path, unpack: Unpack, spec: Spec, status: int) -> bool:
-    """Whether what comes out of an archive passes what the bundle passed."""
+    """Unpack an archive and return True if its bundle gets the same exit status, `status`."""
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
         unpack(archive, Path(folder))
         results = verify(Path(folder, f"{spec.name}.app"), spec)

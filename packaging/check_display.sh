@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Says what is missing before Qt does so less clearly. Linux only; a Mac has everything.
+# Checks on Linux that Qt has a display and its libraries, with clearer messages than Qt's own.
 set -u
 [ "$(uname -s)" = Linux ] || exit 0
 if [ -z "${DISPLAY:-}${WAYLAND_DISPLAY:-}${QT_QPA_PLATFORM:-}" ]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts uv into .tools, never into the system.
+# Installs uv into the virtual environment .tools, so that the system stays unchanged.
 set -eu
 if ! command -v python3 >/dev/null; then
     echo "Rejoinder needs python3 to set itself up: install Python 3.11 or newer, then try again." >&2

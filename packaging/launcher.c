@@ -1,8 +1,8 @@
-/* The executable of the bundle: runs Python inside this process.
+/* The executable of the bundle: loads libpython and runs the app in this process.
  *
- * macOS wants the process that owns the windows to be the bundle's own executable, so neither a script nor an
- * exec of another program would do. The interpreter is Contents/Resources/python; nothing outside is looked at:
- * not the user's site-packages, not the working folder, no PYTHON... variable.
+ * macOS requires that the bundle's own executable is the process that owns the windows, so neither a script nor
+ * an exec of another program would work. The interpreter is in Contents/Resources/python. The user's
+ * site-packages, the working folder and PYTHON... variables have no effect on what Python imports.
  *
  * The build defines PYTHON_VERSION ("3.12") and MODULE ("app").
  */
@@ -32,7 +32,7 @@ static int fail(const char *what, const char *why) {
     return EX_CONFIG;
 }
 
-/* The path of this program, links resolved, in a buffer of PATH_MAX. */
+/* Writes the path of this program, with links resolved, to a buffer of PATH_MAX. Returns 0 on failure. */
 static int own_path(char *path) {
     char raw[PATH_MAX];
 #ifdef __APPLE__
@@ -59,17 +59,18 @@ static void forget_python_variables(void) {
             memcpy(name, *entry, length);
             name[length] = 0;
             unsetenv(name);
-            entry = environ; /* it has moved */
+            entry = environ; /* unsetenv has moved the entries */
         } else {
             entry++;
         }
     }
 }
 
-/* Older systems add the process's serial number when Finder starts a program. */
+/* Finder on older systems passes a process serial number (-psn_...), which Python must not get. */
 static int is_from_finder(const char *argument) { return strncmp(argument, "-psn_", 5) == 0; }
 
-/* multiprocessing and subprocess start sys.executable, which is this program, with an interpreter's options. */
+/* True for a start with options of the Python interpreter, as by multiprocessing and subprocess, which run
+ * sys.executable: this program. */
 static int is_for_python(int argc, char **argv) {
     return argc > 1 && argv[1][0] == '-' && argv[1][1] && argv[1][1] != '-' && argv[1][1] != 'h' &&
            !is_from_finder(argv[1]);
@@ -79,17 +80,17 @@ int main(int argc, char **argv) {
     static char self[PATH_MAX], contents[PATH_MAX], home[PATH_MAX + 32], library[PATH_MAX + 96];
     if (!own_path(self)) return fail("its own place is unknown", NULL);
     strcpy(contents, self);
-    cut_last(contents); /* the name */
-    cut_last(contents); /* MacOS */
+    cut_last(contents); /* drop the file's name */
+    cut_last(contents); /* drop MacOS */
     snprintf(home, sizeof home, "%s/Resources/python", contents);
     snprintf(library, sizeof library, "%s/" LIBRARY, home);
 
     forget_python_variables();
-    unsetenv("__PYVENV_LAUNCHER__"); /* a Mac's Python takes it for its own path */
+    unsetenv("__PYVENV_LAUNCHER__"); /* Python on macOS takes its own path from this variable */
     setenv("PYTHONHOME", home, 1);
     setenv("PYTHONNOUSERSITE", "1", 1);
     setenv("PYTHONSAFEPATH", "1", 1);
-    setenv("PYTHONDONTWRITEBYTECODE", "1", 1); /* a file more would break the seal */
+    setenv("PYTHONDONTWRITEBYTECODE", "1", 1); /* a new file would break the seal */
     setenv("PYTHONUTF8", "1", 1);
 
     void *python = dlopen(library, RTLD_NOW | RTLD_GLOBAL);

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# On a Mac: signs dist/Rejoinder.app with a Developer ID, has Apple notarise it, and packs it anew.
+# Signs dist/Rejoinder.app with a Developer ID, has Apple notarise it, and packs it again. macOS only.
 #
 #   packaging/release.sh "Developer ID Application: NAME (TEAM)" PROFILE
 #
-# PROFILE is what `xcrun notarytool store-credentials PROFILE` has stored in the keychain.
+# PROFILE names the credentials in the keychain that `xcrun notarytool store-credentials PROFILE` stored.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ $# -ne 2 ]; then
@@ -18,7 +18,7 @@ archive=dist/Rejoinder-$version
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# From the inside out: libraries, Qt's frameworks, then the app with all that lies in it.
+# Sign from the inside out, as a seal covers the signatures inside: libraries, Qt's frameworks, the app.
 find "$app/Contents/Resources" -type f \( -name '*.so' -o -name '*.dylib' \) \
     -exec codesign --force --timestamp --options runtime --sign "$identity" {} +
 find "$app/Contents/Resources" -type d -name '*.framework' -prune \
@@ -27,7 +27,8 @@ codesign --force --timestamp --options runtime --sign "$identity" \
     --entitlements packaging/entitlements.plist "$app"
 codesign --verify --deep --strict --verbose=2 "$app"
 
-# The ticket is stapled to the app, so that it opens without a network; an archive made before has none.
+# The ticket stapled to the app lets it open without a network. Archives are made after stapling, because
+# earlier ones have no ticket.
 ditto -c -k --keepParent "$app" "$scratch/app.zip"
 xcrun notarytool submit "$scratch/app.zip" --keychain-profile "$profile" --wait
 xcrun stapler staple "$app"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# On a Mac: tries the archives of dist/ as a person would get them. Nothing is installed.
+# Tests the archives in dist/ as users download them, on a Mac. Installs nothing.
 #
 #   packaging/smoke.sh unpack    the zip and the disk image hold the same app, and its signature is whole
 #   packaging/smoke.sh cpu       the app answers on the processor
@@ -32,7 +32,7 @@ whole() {
     codesign --verify --deep --strict --verbose=2 "$app"
 }
 
-# No variable but HOME, no terminal, from /: as little as the Finder gives.
+# Like the Finder, start the app in / with a minimal environment: HOME and the offscreen platform only.
 answer() {
     local home=$PWD/$place/home-$1 executable=$PWD/$app/Contents/MacOS/Rejoinder
     mkdir -p "$home"
@@ -40,7 +40,7 @@ answer() {
     env -i HOME="$home" QT_QPA_PLATFORM=offscreen "$executable" --data-dir "$home/data" --selftest --selftest-device "$1"
 }
 
-# open has no exit status of the app's: the report has.
+# open does not return the app's exit status, so the result is read from the app's report.
 open_it() {
     rm -f "$report"
     open -W "$app" --args --data-dir "$PWD/$place/home-open/data" --selftest-file "$report" --selftest-device cpu

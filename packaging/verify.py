@@ -1,4 +1,9 @@
-"""Checks a bundle without Apple's tools: python packaging/verify.py dist/Rejoinder.app [ARCHIVE ...]."""
+"""Checks a bundle and its archives on any system, without Apple's tools.
+
+Usage: python packaging/verify.py dist/Rejoinder.app [ARCHIVE ...]. The script prints one line per
+check, "passed" or "failed" with the reasons. The checks are in appbundle/checks, their list and the
+report in appbundle/verifier.py; build.py runs the same checks on what it has built.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,11 @@ from appbundle.verifier import exit_status, report, report_json, verify
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0: all passed. 3: all but the interpreter, which is not there. 1: something else failed."""
+    """Check the bundle, print the report, and return the exit status.
+
+    Returns:
+        0 if all checks passed, 3 if only the interpreter is missing, 1 if another check failed.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("app", type=Path)
     parser.add_argument("archives", type=Path, nargs="*", help="the .zip and .dmg made of it")

@@ -1,1 +1,1 @@
-"""The window's parts; one widget a file."""
+"""The widgets of the app's windows, dialogs and menus."""

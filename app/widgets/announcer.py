@@ -1,4 +1,4 @@
-"""Says to screen readers what has changed in the window without the focus having moved."""
+"""Announcements to screen readers of changes that do not move the keyboard focus."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from PySide6.QtWidgets import QWidget
 
 
 def announce(widget: QWidget, text: str) -> None:
-    """Say it in any case. Nothing happens while no screen reader listens."""
+    """Let the screen reader speak text. Without an active screen reader nothing happens."""
     QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, text))
 
 
 class Announcer(QObject):
-    """Speaks for one widget. What was said last is not repeated."""
+    """A source of announcements for one widget, which skips a text equal to the last one."""
 
-    said = Signal(str)
+    said = Signal(str)  # the announced text
 
     def __init__(self, widget: QWidget) -> None:
         super().__init__(widget)
@@ -23,7 +23,7 @@ class Announcer(QObject):
         self._last = ""
 
     def say(self, text: str) -> None:
-        """Say it, if it is something else; nothing is said of no text, and then anything is new."""
+        """Announce text if it differs from the last one. An empty text only clears the last one."""
         if text == self._last:
             return
         self._last = text

@@ -1,4 +1,4 @@
-"""Says aloud, through the screen reader, what happens to the answer on show. Main thread."""
+"""Screen-reader announcements of the answer in the shown conversation. Main thread."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from app.widgets.transcript.binding import TranscriptBinding
 from app.words import transcript as words
 from engine.types import Channel, ConversationId
 
-_SENTENCES = re.compile(r".*(?:[.!?…:]\s|[。！？]|\n)", re.DOTALL)  # noqa: RUF001 - Chinese and Japanese have them
+_SENTENCES = re.compile(r".*(?:[.!?…:]\s|[。！？]|\n)", re.DOTALL)  # noqa: RUF001 - CJK stops
 
 
 class AnswerSpeaker(QObject):
-    """The beginning of an answer, its sentences while somebody listens, and its end.
+    """The announcer of an answer's start, of its sentences as they arrive, and of its end.
 
-    Sentences are kept together: what has come is said once every few seconds at most.
+    Sentences are announced only while `is_heard()` is true, at most once per `interval_ms`.
+    Sentences that arrive in between are joined into the next announcement.
     """
 
     def __init__(
@@ -44,8 +45,8 @@ class AnswerSpeaker(QObject):
         self._library = library
         self._transcript = transcript
         self._is_heard = is_heard
-        self._reply: NodeId | None = None
-        self._unsaid = ""
+        self._reply: NodeId | None = None  # the unfinished reply that is announced
+        self._unsaid = ""  # the reply's text that is not announced yet
         self._timer = QTimer(self, singleShot=True, interval=interval_ms)
         self._timer.timeout.connect(self._announce_sentences)
         turns.activity_changed.connect(self._on_activity_changed)
@@ -53,7 +54,7 @@ class AnswerSpeaker(QObject):
         library.current_changed.connect(self._on_current_changed)
 
     def _on_current_changed(self) -> None:
-        """An answer that was begun elsewhere is followed from here on."""
+        """Announce the rest of an unfinished answer in the conversation that is shown now."""
         self._follow(self._turns.reply_in(self._library.current))
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
@@ -75,7 +76,7 @@ class AnswerSpeaker(QObject):
         self._timer.stop()
 
     def _item(self, key: NodeId | None) -> TranscriptItem | None:
-        """None for a reply that has never begun: why is said elsewhere."""
+        """Return the reply's transcript item; None if it was refused, which a Notice announces."""
         return next((item for item in self._transcript.items if item.key == key), None)
 
     def _on_text_arrived(self, node_id: NodeId, channel: Channel, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What concerns the app and not the chat on show: how the last run ended, what could not be opened."""
+"""The notice about the app itself: a crash of the last run, or a file that could not be opened."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from app.words import window as words
 
 
 class AppNotice(Notice):
-    """Stays whatever chat is shown, until it is closed."""
+    """A notice that stays when another conversation is shown, until the user closes it."""
 
     def __init__(self, theme: Theme, opening: Opening, parent: QWidget) -> None:
         super().__init__(theme, parent)
         opening.refused.connect(self.say)
 
     def show_crash(self, account: Path) -> None:
-        """The last run was killed; account is what it left."""
+        """Report a crash of the last run. A button opens the folder of the crash log `account`."""
         folder = QUrl.fromLocalFile(str(account.parent))
         show_folder = partial(QDesktopServices.openUrl, folder)
         self.offer(crash_problem(account), words.SHOW_LOG, show_folder)

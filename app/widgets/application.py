@@ -1,4 +1,4 @@
-"""The Qt application, with the files that the system asks it to open."""
+"""The QApplication, which turns the file-open events of macOS into a signal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing_extensions import override
 
 
 class Application(QApplication):
-    """On a Mac a double-click, and what is dropped on the Dock's icon, come as events."""
+    """The Qt application. macOS reports files opened in Finder or dropped on the Dock as events."""
 
     files_opened = Signal(object)  # tuple[Path, ...]
 

@@ -1,4 +1,4 @@
-"""Tells of answers that nobody is looking at: in the window, and in the Dock while it is behind others."""
+"""Notifications of answers that finish out of sight: a toast, the Dock's bounce and its badge."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ from app.controllers.turns import Turns
 from app.store.conversations import ConversationSummary
 from app.words import window as words
 
-# Of a sentence, its button, and what that does.
+# A function that shows a toast. Arguments: a sentence, the button's label, the button's action.
 Offer = Callable[[str, str, Callable[[], object]], None]
 
 
 class Attention(QObject):
-    """Belongs to the window. An answer in the conversation on show needs no word while it is active."""
+    """The notifier of finished answers, owned by the window.
+
+    A finished answer bounces the Dock icon while the window is inactive. An answer in a
+    conversation that is not shown also gets a toast, and counts in the badge until that
+    conversation is shown.
+    """
 
     def __init__(
         self, window: QWidget, turns: Turns, library: LibraryController, offer: Offer
@@ -44,7 +49,7 @@ class Attention(QObject):
         )
 
     def _count(self) -> None:
-        """The number on the Dock's icon."""
+        """Set the Dock badge to the number of conversations with an unseen answer."""
         num_unseen = len(self._library.unseen)
         app = QGuiApplication.instance()
         if num_unseen != self._num_unseen and isinstance(app, QGuiApplication):

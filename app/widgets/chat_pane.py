@@ -1,6 +1,11 @@
-"""The middle of the window: one conversation's transcript, its composer, and what is said between them.
+"""The middle of the window: the transcript of one conversation, its composer and notices.
 
-Shows the library's current conversation and keeps its draft. Turns go on when another one is shown.
+ChatPane shows the conversation that LibraryController holds as current, and loads the next one when
+`current_changed` fires. It connects the composer to ChatController (send, stop, draft) and shows
+what the controllers report: a refused message, a queued message, an unusable store. The pane owns only
+the draft that is being typed, and saves it after a pause. Answers belong to the controllers, so
+they continue when another conversation is shown. In an empty conversation the transcript is hidden;
+a heading, the composer, a note on the model and recent chats take its place. Main thread.
 """
 
 from __future__ import annotations
@@ -32,16 +37,16 @@ from app.words import commands, composer as words
 from engine.errors import ContextFullError
 from engine.types import ConversationId, Problem
 
-EMPTY_PLACE = 0.4  # of the window's height, from its top: where the composer of an empty chat is
-PRIVACY_CHATS = 10  # the first chats say where they run
+EMPTY_PLACE = 0.4  # centre of an empty chat's composer, as a fraction of the window's height
+PRIVACY_CHATS = 10  # the privacy caption shows up to this number of chats
 PRIVACY = words.PRIVATE_ON_MAC if sys.platform == "darwin" else words.PRIVATE
 
 
 class ChatPane(QWidget):
-    """Owns the draft that is being typed."""
+    """The transcript and composer of the current conversation, with the unsaved draft."""
 
-    choose_model_requested = Signal()
-    sending = Signal()  # what is being typed elsewhere belongs to the message
+    choose_model_requested = Signal()  # open the model picker
+    sending = Signal()  # a message is about to be sent: save the system prompt being typed
     said = Signal(str)  # a sentence for a toast
 
     def __init__(self, theme: Theme, core: Core, parent: QWidget) -> None:
@@ -49,7 +54,7 @@ class ChatPane(QWidget):
         self.setObjectName("chatPane")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._core = core
-        self._shown = core.library.current
+        self._shown = core.library.current  # the ConversationId on screen
         self.view = TranscriptView(theme, self)
         self.view.walked.connect(FocusRing(theme, self.view).setHidden)
         self.transcript = TranscriptBinding(self.view, core.desk, core.turns, core.chat, self)
@@ -61,9 +66,9 @@ class ChatPane(QWidget):
         self.notice = Notice(theme, self)
         self.queued = QueuedMessage(theme, self)
         self.composer = Composer(theme, self)
-        self._above = QWidget(self)
+        self._above = QWidget(self)  # spacer above the heading of an empty chat
         self._layout = QVBoxLayout(self)
-        self._reading_note = ""
+        self._reading_note = ""  # caption: the tokens that a newly chosen model has to read
         self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._build()
         self._connect()
@@ -71,16 +76,16 @@ class ChatPane(QWidget):
         self._show_current()
 
     def flush(self) -> None:
-        """Keep the draft now."""
+        """Save the draft now if it has unsaved changes."""
         if self._draft_timer.isActive():
             self._save_draft()
 
     def stop(self) -> None:
-        """Stop the answer on show, if one is on its way."""
+        """Stop the shown conversation's answer, if one is in progress."""
         self._core.chat.stop(self._shown)
 
     def escape(self) -> None:
-        """End one thing: finding, else editing a message, else the answer on show."""
+        """Handle Esc: close the find bar, else cancel the message edit, else stop the answer."""
         if self.find_bar.isVisible():
             self.find_bar.end()
         elif self.transcript.is_editing:
@@ -146,7 +151,7 @@ class ChatPane(QWidget):
         self._refresh_queue()
         self._refresh_setup()
         self._refresh_words()
-        self._layout.activate()  # what is shown where it was left must know how high the view is
+        self._layout.activate()  # the transcript needs its height to restore the scroll position
         self._place_composer()
         self.transcript.show(self._shown)
 
@@ -169,7 +174,7 @@ class ChatPane(QWidget):
             self._refresh_chat()
 
     def _on_list_changed(self) -> None:
-        self._refresh_setup()  # presets begin an empty chat anew
+        self._refresh_setup()  # a changed preset also changes an untouched new chat
         self._refresh_recent()
 
     def _refresh_chat(self) -> None:
@@ -192,7 +197,7 @@ class ChatPane(QWidget):
         self.queued.show_text(self._core.chat.queued(self._shown))
 
     def _on_unavailable(self, problem: Problem) -> None:
-        """Nothing could be kept, so nothing is asked for."""
+        """Show why no conversation can be stored, and disable the composer."""
         self.notice.say(problem)
         self.composer.setEnabled(False)
 
@@ -205,6 +210,7 @@ class ChatPane(QWidget):
             self.said.emit(words.not_sent(title=title, problem=refusal.problem.title))
 
     def _give_back(self, text: str) -> None:
+        """Put the text of a refused message back, before what is in the composer."""
         if text:
             self.composer.set_text(join_texts(text, self.composer.text))
 
@@ -215,13 +221,14 @@ class ChatPane(QWidget):
         if problem.title == ContextFullError.title and refusal.text:
             self.notice.offer(problem, words.MOVE_TO_NEW_CHAT, self._move_to_new_chat)
         elif self.model_note.isVisible():
-            self.choose_model_requested.emit()  # the reason is on show already
+            self.choose_model_requested.emit()  # the model note already shows the reason
         elif self._core.models.status.facts is None:
             self.notice.offer(problem, commands.CHOOSE_MODEL, self.choose_model_requested.emit)
         else:
             self.notice.say(problem)
 
     def _move_to_new_chat(self) -> None:
+        """Open a new chat with the composer's text as its draft."""
         text = self.composer.text
         self.composer.set_text("")
         self.flush()
@@ -240,7 +247,7 @@ class ChatPane(QWidget):
         self.composer.thinking.show_setup(setup, self._core.models.status.facts)
 
     def _refresh_words(self) -> None:
-        """The empty chat's words, and the line below the composer."""
+        """Show or hide the parts of an empty chat; update the model note and the caption."""
         models = self._core.models
         conversation = self._core.desk.get(self._shown)
         empty = not has_messages(conversation)
@@ -253,7 +260,7 @@ class ChatPane(QWidget):
         self._refresh_recent()
 
     def _refresh_recent(self) -> None:
-        """What follows from which chats there are."""
+        """Update the recent chats and the caption, which depend on the list of chats."""
         summaries, empty = self._core.library.summaries, not self.recent.isHidden()
         others = [one for one in summaries if one.conversation_id != self._shown]
         self.recent.show_recent(others if empty else ())
@@ -261,7 +268,7 @@ class ChatPane(QWidget):
         self.composer.set_caption(self._reading_note or (PRIVACY if is_new else ""))
 
     def _place_composer(self) -> None:
-        """In an empty chat its middle stands at a part of the window's height."""
+        """Resize the spacer so that an empty chat's composer is centred at EMPTY_PLACE."""
         if self._above.isHidden():
             return
         window, box = self.window(), self.composer.box

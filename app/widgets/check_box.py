@@ -1,4 +1,4 @@
-"""A box to tick, painted from the tokens."""
+"""A check box painted in the theme's colours and sizes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RADIUS = Space.XS
 
 
 class CheckBox(QCheckBox):
-    """Words at the right of a small square."""
+    """A check box: a 16 px square with a label at its right."""
 
     def __init__(self, theme: Theme, text: str, parent: QWidget) -> None:
         super().__init__(text, parent)
@@ -41,7 +41,7 @@ class CheckBox(QCheckBox):
         edge = colors.accent if is_on or self.hasFocus() else colors.tertiary
         painter.setPen(QPen(QColor(edge), Space.HAIR if self.hasFocus() else 1))
         painter.setBrush(QColor(colors.accent if is_on else colors.canvas))
-        inset = 2.5 if is_on and self.hasFocus() else 0.5  # the ring needs room around it
+        inset = 2.5 if is_on and self.hasFocus() else 0.5  # leaves room for the focus ring
         painter.drawRoundedRect(box.adjusted(inset, inset, -inset, -inset), _RADIUS, _RADIUS)
         if is_on:
             self._theme.icons.paint(painter, Icon.CHECK, colors.on_accent, box)

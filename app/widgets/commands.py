@@ -1,4 +1,11 @@
-"""Every command of the window, once: menus, tooltips and tests are made from this table."""
+"""The table of all menu commands: id, text, shortcut, menu and options of each.
+
+COMMANDS is the only place where a command is defined. `make_actions` creates one QAction per row
+and connects it to the slot that MainWindow gives for its id. `fill_menu_bar` puts the actions into
+the menus, in the order of the table. Toolbar, sidebar, tooltips, the shortcut sheet and tests use
+the same table and actions. A new command needs a CommandId, a row in COMMANDS and a slot in
+MainWindow.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +22,7 @@ from app.words import commands as words
 
 
 class CommandId(StrEnum):
-    """Names of commands; also the object names of their actions."""
+    """Ids of the commands. An id is also the objectName of its QAction."""
 
     NEW_CHAT = "new-chat"
     SETTINGS = "settings"
@@ -60,7 +67,7 @@ class CommandId(StrEnum):
 
 
 class MenuName(StrEnum):
-    """The menu bar, from the left."""
+    """Titles of the menus, in the order of the menu bar."""
 
     FILE = words.MENU_FILE
     EDIT = words.MENU_EDIT
@@ -77,21 +84,21 @@ Role = QAction.MenuRole
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MenuCommand:
-    """One row. keys are Qt's standard key or a sequence, in which Ctrl is ⌘ on a Mac.
+    """One row of the command table.
 
-    A list key works only while the conversation list has the focus, so it is shown, not bound.
+    `keys` is a standard key of Qt, or a key sequence in Qt's notation, where Ctrl means ⌘ on a Mac.
     """
 
     id: CommandId
     text: str
-    hint: str = ""  # a sentence for what the text does not say
+    hint: str = ""  # tooltip, for what `text` does not explain
     menu: MenuName
     keys: QKeySequence.StandardKey | str | None = None
-    list_key: bool = False
-    group: str = ""  # the submenu whose choices exclude each other
+    list_key: bool = False  # only shown: the conversation list handles the key itself
+    group: str = ""  # title of a submenu with mutually exclusive choices
     checkable: bool = False
-    role: QAction.MenuRole = Role.NoRole
-    separated: bool = False  # a line above it
+    role: QAction.MenuRole = Role.NoRole  # macOS moves commands with a role to the app menu
+    separated: bool = False  # a separator stands above the command
 
 
 COMMANDS = (
@@ -278,7 +285,7 @@ Actions = Mapping[CommandId, QAction]
 
 
 def make_actions(parent: QWidget, slots: Mapping[CommandId, Callable[[], object]]) -> Actions:
-    """One action a command, bound to its slot, which takes no argument."""
+    """Return one action per command, connected to the command's slot. Slots take no argument."""
     groups: dict[str, QActionGroup] = {}
     actions: dict[CommandId, QAction] = {}
     for command in COMMANDS:
@@ -301,7 +308,7 @@ def make_actions(parent: QWidget, slots: Mapping[CommandId, Callable[[], object]
 
 
 def fill_menu_bar(bar: QMenuBar, actions: Actions) -> None:
-    """Lay the actions out in the order of the table."""
+    """Build the menus and submenus in the order of the table."""
     menus: dict[str, Menu] = {}
     for command in COMMANDS:
         if command.menu not in menus:
@@ -319,7 +326,7 @@ def fill_menu_bar(bar: QMenuBar, actions: Actions) -> None:
 
 
 def key_sequences(command: MenuCommand) -> list[QKeySequence]:
-    """The keys of a command on this platform."""
+    """Return the shortcuts of a command on this platform; none for some commands."""
     match command.keys:
         case None:
             return []
@@ -330,7 +337,7 @@ def key_sequences(command: MenuCommand) -> list[QKeySequence]:
 
 
 def tooltip(action: QAction) -> str:
-    """What a button for this action says: its words, then its key."""
+    """Return the tooltip of a button for this action: the action's text, then its shortcut."""
     text = action.text().removesuffix("…")
     key = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
     return f"{text}  {key}" if key else text

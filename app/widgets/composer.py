@@ -1,4 +1,10 @@
-"""Where the person writes: the field, thinking on or off, send or stop, and a line below."""
+"""The composer, where the user writes a message: text field, thinking chip, send button, caption.
+
+The composer shows state and emits what the user does; it starts nothing itself. ChatPane connects
+the signals to the controllers, clears the text when a message was accepted, and calls the setters
+as the conversation changes. While an answer is in progress the send button becomes a stop button,
+but Return still emits `send_requested`; the controller then queues the message. Main thread.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +21,23 @@ from app.widgets.message_edit import send_key
 from app.widgets.send_button import SendButton, SendState
 from app.widgets.thinking_chip import ThinkingChip
 
-_INK = QRegularExpression(r"\S")
+_INK = QRegularExpression(r"\S")  # a character other than white space
 
 
 class Composer(QWidget):
-    """Knows text and buttons only; what sending means is its owner's business."""
+    """The box with text field and buttons, and the caption below. ChatPane acts on its signals."""
 
-    send_requested = Signal(str)
+    send_requested = Signal(str)  # the text, which is not blank
     stop_requested = Signal()
     text_changed = Signal()
     setup_changed = Signal(object)  # Setup
     edit_last_requested = Signal()
-    escaped = Signal()  # whatever that ends
-    refused = Signal(str)  # a sentence
+    escaped = Signal()  # Esc was pressed in the text field
+    refused = Signal(str)  # a sentence for the user: why a file or an image was not added
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
-        self._answering = False
+        self._answering = False  # True while the button stops an answer
         self.edit = ComposerEdit(self)
         self.box = _Box(theme, self.edit, self)
         self.thinking = ThinkingChip(self)
@@ -49,17 +55,17 @@ class Composer(QWidget):
         self.edit.set_text(text)
 
     def type(self, text: str) -> None:
-        """What was typed elsewhere is written on here."""
+        """Focus the text field and insert text that was typed into another widget."""
         self.edit.setFocus()
         self.edit.insertPlainText(text)
 
-    def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
-        """Whether Return sends, or Ctrl with it."""
+    def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (setter)
+        """Choose the key that sends: Return if return_sends is True, else only Ctrl+Return."""
         self.edit.return_sends = return_sends
         self.button.set_send_key(send_key(return_sends=return_sends))
 
-    def set_answering(self, answering: bool, note: str = "") -> None:  # noqa: FBT001 (a state, not a mode)
-        """While an answer is on its way the button stops it. note: how many are ahead."""
+    def set_answering(self, answering: bool, note: str = "") -> None:  # noqa: FBT001 (setter)
+        """Show a stop button during an answer. `note`: a sentence on the answers before it."""
         self._answering = answering
         self._queue_label.setText(note)
         self._refresh()
@@ -125,17 +131,17 @@ class Composer(QWidget):
             return
         can_send = self._has_text()
         if not can_send and self.button.hasFocus():
-            self.edit.setFocus()  # else whatever comes next in the window would have it
+            self.edit.setFocus()  # disabling the button would move the focus to the next widget
         self.button.set_state(SendState.SEND, enabled=can_send)
 
     def _has_text(self) -> bool:
-        """Whether there is anything but white space, without copying the text."""
+        """Return True if the text is not blank, without copying the text."""
         found = self.edit.document().find(_INK)
         return not found.isNull()
 
 
 class _Box(QFrame):
-    """The rounded field around the editor; its border says where the focus is."""
+    """The rounded frame of the text field, with a thicker border while the field has the focus."""
 
     def __init__(self, theme: Theme, edit: ComposerEdit, parent: QWidget) -> None:
         super().__init__(parent)

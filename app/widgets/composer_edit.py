@@ -1,4 +1,4 @@
-"""The text field of the composer: plain text, one to ten lines high, Return sends."""
+"""The text field of the composer: plain text, one to ten lines high, then scrolling."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ MAX_LINES = 10
 
 
 class ComposerEdit(MessageEdit):
-    """Keeps to plain text whatever is pasted or dropped."""
+    """The composer's text field. Pasted or dropped content is added as plain text or refused."""
 
-    refused = Signal(str)  # a sentence: this can't be added
+    refused = Signal(str)  # a sentence for the user: why a file or an image was not added
     focus_changed = Signal()
-    edit_last_requested = Signal()  # Up in an empty field
+    edit_last_requested = Signal()  # Up was pressed in the empty field
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(words.MESSAGE, Type.COMPOSER.line, parent)
@@ -40,16 +40,16 @@ class ComposerEdit(MessageEdit):
 
     @property
     def text(self) -> str:
-        """What was written, whatever the editor made of its long lines."""
+        """The text as written, without the breaks that the field adds to very long lines."""
         return rejoin_lines(self.toPlainText())
 
     def set_text(self, text: str) -> None:
-        """Replace everything; there is nothing to undo afterwards."""
+        """Replace the whole text and clear the undo history."""
         self.setPlainText(break_long_lines(text))
         self.moveCursor(QTextCursor.MoveOperation.End)
 
     def _fit(self) -> None:
-        """Grow with the text."""
+        """Fit the height to the lines, up to MAX_LINES; longer text gets a scroll bar."""
         paragraphs = islice(self.lines.paragraphs(), MAX_LINES)
         num_lines = min(MAX_LINES, sum(max(1, one.lineCount()) for one in paragraphs))
         height = num_lines * self.lines.line_height

@@ -1,4 +1,4 @@
-"""Paints the rows of the conversation list and edits their titles in place."""
+"""Painting of the conversation list's rows, and editing of titles in the row."""
 
 from __future__ import annotations
 
@@ -29,9 +29,14 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 class ConversationDelegate(QStyledItemDelegate):
-    """One row: title, then what happens in it, or the button for its menu under the pointer."""
+    """The item delegate of the conversation list.
 
-    menu_requested = Signal(object, QRect)  # model index, where the button is
+    A row has the title at the left. At the right it has the menu button while the pointer is over
+    the row, else the speed of a running answer, else a dot for an unseen answer, else a pin for a
+    conversation that is kept ready.
+    """
+
+    menu_requested = Signal(object, QRect)  # model index, rectangle of the menu button
 
     def __init__(self, theme: Theme, model: ConversationsModel, parent: QWidget) -> None:
         super().__init__(parent)
@@ -66,7 +71,7 @@ class ConversationDelegate(QStyledItemDelegate):
     def _paint_end(
         self, painter: QPainter, rect: QRect, row: ConversationRow, state: QStyle.StateFlag
     ) -> int:
-        """Paint what stands at the right; return where the title must end."""
+        """Paint the menu button, speed, dot or pin; return the x where the title must end."""
         colors = self._theme.colors
         if state & QStyle.StateFlag.State_MouseOver:
             icon = _menu_rect(rect)
@@ -111,7 +116,7 @@ class ConversationDelegate(QStyledItemDelegate):
 
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        is_first = index.row() == 0  # nothing above it to keep away from
+        is_first = index.row() == 0  # the first heading needs no space above it
         return QSize(0, Size.CONTROL_MINI if is_first else Size.ROW + Space.HAIR)
 
     @override
@@ -123,14 +128,17 @@ class ConversationDelegate(QStyledItemDelegate):
 
     @override
     def setEditorData(self, editor: QWidget, index: Index) -> None:
-        """Rows change while somebody types: what is typed stays, and what is selected."""
+        """Load the title into the editor, unless the user has changed the text there.
+
+        Qt also calls this method when the row changes while its editor is open.
+        """
         assert isinstance(editor, LineField)
         if not editor.isModified() and editor.text() != index.data():
             super().setEditorData(editor, index)
 
     @override
     def eventFilter(self, object: QObject, event: QEvent) -> bool:
-        """Return and Esc end editing, unless the input method has them in mind."""
+        """Let Return and Esc end editing, except while the input method composes text."""
         if isinstance(object, LineField) and object.is_input_methods(event):
             return False
         return super().eventFilter(object, event)
@@ -139,7 +147,8 @@ class ConversationDelegate(QStyledItemDelegate):
     def updateEditorGeometry(
         self, editor: QWidget, option: QStyleOptionViewItem, index: Index
     ) -> None:
-        editor.setGeometry(_body(option.rect).adjusted(1, 3, -1, -3))  # the text stays in its place
+        # With these margins the editor's text lies exactly over the painted title.
+        editor.setGeometry(_body(option.rect).adjusted(1, 3, -1, -3))
 
     @override
     def editorEvent(

@@ -1,4 +1,11 @@
-"""The list of conversations: select, rename in place, delete, by mouse and by keyboard."""
+"""The list of conversations in the sidebar: select, rename in the row, delete, keep ready.
+
+The view shows the rows of a ConversationsModel: conversations, newest first, under date headings.
+Each user action only emits a signal with the ConversationId. The sidebar connects these signals to
+the LibraryController and shows the result through `show_rows`. Renaming goes through the model's
+own signal. `pointed_at` lets the controller read a conversation from the store before the click.
+Main thread.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +21,18 @@ from app.widgets.menu import Menu, pop_up
 from app.words import commands, window as words
 from engine.types import ConversationId
 
-REST_MS = 30  # who only passes by is gone by then; nobody clicks that soon
+# Milliseconds from entering a row to `pointed_at`: longer than the pointer takes to cross a row,
+# shorter than a click takes.
+REST_MS = 30
 
 
 class ConversationList(QListView):
-    """Shows a ConversationsModel."""
+    """The list view of a ConversationsModel, with a context menu on each conversation."""
 
-    chosen = Signal(object)  # ConversationId
-    pointed_at = Signal(object)  # ConversationId: the pointer rests on it
+    chosen = Signal(object)  # ConversationId of the row that the user selected
+    pointed_at = Signal(object)  # ConversationId of the row under a resting pointer
     delete_requested = Signal(object)  # ConversationId
-    keep_ready_requested = Signal(object, bool)  # ConversationId, whether
+    keep_ready_requested = Signal(object, bool)  # ConversationId, True to keep it ready
 
     def __init__(self, theme: Theme, model: ConversationsModel, parent: QWidget) -> None:
         super().__init__(parent)
@@ -45,7 +54,7 @@ class ConversationList(QListView):
         theme.changed.connect(self.viewport().update)
 
     def show_rows(self, rows: list[Row], current: ConversationId) -> None:
-        """Show these conversations and which of them is open; nobody has chosen one by that."""
+        """Show these rows and select the current conversation, without emitting `chosen`."""
         with QSignalBlocker(self.selectionModel()):
             self._rows.set_rows(rows)
             index = self._rows.index_of(current)
@@ -54,6 +63,7 @@ class ConversationList(QListView):
         self.viewport().update()
 
     def edit_current(self) -> None:
+        """Open the editor for the title of the selected conversation."""
         if self.currentIndex().isValid():
             self.edit(self.currentIndex())
 

@@ -1,4 +1,4 @@
-"""A button that copies a text, and says so for a moment."""
+"""A button that copies a text and confirms the copy for 1.2 seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.words import commands
 
 
 class CopyButton(QPushButton):
-    """text is what it copies; name is what a screen reader says of it."""
+    """A button that copies `copied_text` to the clipboard. `name` is its accessible name."""
 
     def __init__(self, name: str, parent: QWidget) -> None:
         super().__init__(commands.COPY, parent)

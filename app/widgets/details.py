@@ -1,4 +1,4 @@
-"""The details of a problem: text of any length in a few lines' room."""
+"""The details of a problem: selectable text in an area of at most ten lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_LINES = 10
 
 
 class Details(QScrollArea):
-    """As high as its text, up to a limit; from there on it scrolls."""
+    """A scroll area as high as its text, up to MAX_LINES lines; longer text scrolls."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""Undo, Cut, Copy, Paste and Select All of the menu: they go to the text that has the focus."""
+"""The Edit menu's text commands, Undo to Select All, applied to the focused text field."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from app.widgets.transcript.view import TranscriptView
 
 
 class TextCommands:
-    """What no text field takes goes to the transcript, or takes back what was deleted last."""
+    """The slots of the Edit menu's text commands.
+
+    If no text field has the focus, Copy and Select All act on the transcript. If no text field has
+    the focus, or the focused field has nothing to undo, Undo reverts the newest entry of the app's
+    undo list, for example the deletion of a chat.
+    """
 
     def __init__(self, view: TranscriptView, undo_list: UndoList) -> None:
         self._view = view

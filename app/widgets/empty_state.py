@@ -1,4 +1,4 @@
-"""What stands above and below the composer in an empty chat: a question, a word on the model, recent chats."""
+"""The parts of an empty chat around the composer: heading, note on the model, recent chats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_RECENT = 4
 
 
 class Question(QWidget):
-    """The heading, smaller where it would not fit into one line."""
+    """The heading of an empty chat, in a smaller font if it would not fit on one line."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -46,7 +46,7 @@ class Question(QWidget):
 
 
 class ModelNote(QWidget):
-    """A sentence on the model where it needs one, with the way to another one."""
+    """A sentence about the model in use, with a button that opens the model picker."""
 
     choose_requested = Signal()
 
@@ -65,12 +65,13 @@ class ModelNote(QWidget):
         layout.addWidget(self.button, 0, Qt.AlignmentFlag.AlignHCenter)
 
     def show_text(self, text: str) -> None:
+        """Show the sentence and the button, or hide both if text is empty."""
         self.sentence.setText(text)
         self.setVisible(bool(text))
 
 
 class RecentChats(QWidget):
-    """Up to four conversations to go back to, as many as there is room for."""
+    """Buttons that open the newest conversations: at most four, fewer in a low window."""
 
     chosen = Signal(object)  # ConversationId
 
@@ -95,7 +96,7 @@ class RecentChats(QWidget):
         layout.addStretch()
 
     def show_recent(self, summaries: Sequence[ConversationSummary]) -> None:
-        """Newest first."""
+        """Show the first MAX_RECENT of the summaries, which are sorted newest first."""
         self._summaries = tuple(summaries[:MAX_RECENT])
         self._fit()
 

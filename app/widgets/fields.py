@@ -1,7 +1,8 @@
-"""Fields for text: which keys are theirs, the input method's, the window's.
+"""Text fields that leave some keys to the input method and to the window.
 
-While an input method composes, Return and Esc are its own. With nothing to undo in the field, the
-key goes on to the window, which brings back what was deleted last.
+While an input method composes text, Return and Esc belong to it and do not reach the field's own
+handlers. If a field has nothing to undo, it declines the Undo key, and the window's Undo command
+restores the newest deletion instead.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from app.widgets.menu import pop_up, round_corners
 
 
 class LineField(QLineEdit):
-    """One line."""
+    """A text field of one line."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._is_composing = False
 
     def is_input_methods(self, event: QEvent) -> bool:
-        """Whether it is a key that the input method has in mind."""
+        """Return True for a press of Return or Esc while the input method composes text."""
         return self._is_composing and _ends_composing(event)
 
     @override
@@ -52,11 +53,11 @@ class LineField(QLineEdit):
 
 
 class TextField(QPlainTextEdit):
-    """Several lines of plain text."""
+    """A text field of several lines, each `line_height` px high."""
 
     def __init__(self, line_height: int, parent: QWidget) -> None:
         super().__init__(parent)
-        self.is_composing = False
+        self.is_composing = False  # True while the input method shows uncommitted text
         document = QTextDocument(self)
         self.lines = EvenLines(line_height, document)
         document.setDocumentLayout(self.lines)
@@ -95,7 +96,7 @@ def _ends_composing(event: QEvent) -> bool:
 
 
 def _asks_to_undo(event: QEvent) -> bool:
-    """Whether Qt asks a field if it wants the key for Undo before the menu gets it."""
+    """Return True for the event by which Qt offers the Undo key to a field before the menu."""
     return (
         event.type() is QEvent.Type.ShortcutOverride
         and isinstance(event, QKeyEvent)

@@ -1,4 +1,4 @@
-"""The strip above the transcript that finds text in it."""
+"""The bar above the transcript that finds text in the shown conversation."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from app.words import commands, window as words
 
 
 class FindField(LineField):
-    """Return goes on, Shift-Return goes back, Escape ends."""
+    """The search field. Return: next match, Shift+Return: previous match, Esc: end the search."""
 
-    stepped = Signal(int)
+    stepped = Signal(int)  # 1: next match, -1: previous match
     ended = Signal()
 
     @override
@@ -39,9 +39,9 @@ class FindField(LineField):
 
 
 class FindBar(QWidget):
-    """Hidden until somebody wants to find something."""
+    """The find bar: search field, number of matches, buttons. Hidden except during a search."""
 
-    left = Signal()  # hidden while it had the focus, which is somebody else's now
+    left = Signal()  # the bar was hidden while focused: another widget should get the focus
 
     def __init__(self, theme: Theme, view: TranscriptView, parent: QWidget) -> None:
         super().__init__(parent)
@@ -59,12 +59,12 @@ class FindBar(QWidget):
         self.hide()
 
     def bind(self, actions: Actions) -> None:
-        """The buttons do what the menu does, and say its keys."""
+        """Bind the buttons to the menu's actions, whose shortcuts the tooltips show."""
         self._previous.trigger(actions[CommandId.FIND_PREVIOUS])
         self._next.trigger(actions[CommandId.FIND_NEXT])
 
     def begin_search(self) -> None:
-        """Ask what to find; what was looked for last is selected."""
+        """Show the bar and focus the search field, with the last search text selected."""
         was_hidden = not self.isVisible()
         self.show()
         self.field.setFocus()
@@ -73,7 +73,7 @@ class FindBar(QWidget):
             self._look()
 
     def step(self, step: int) -> None:
-        """Go to the next occurrence (1) or to the one before (-1)."""
+        """Go to the next (1) or previous (-1) match. If the bar is hidden, only open it."""
         if self.isVisible():
             self._show(self._view.finding.go(step))
             self.announcer.say(self.count.text())
@@ -81,7 +81,7 @@ class FindBar(QWidget):
             self.begin_search()
 
     def end(self) -> None:
-        """Look for nothing; what was found stays selected."""
+        """Hide the bar and end the search. The last match stays selected in the transcript."""
         if not self.isVisible():
             return
         had_focus = self.isAncestorOf(QApplication.focusWidget() or self._view)
@@ -116,7 +116,7 @@ class FindBar(QWidget):
         self.announcer.say(self.count.text())
 
     def _show(self, found: FindPosition) -> None:
-        """Say it in the strip; aloud only what somebody has asked for, not what changes by itself."""
+        """Show the match number and the total. Callers announce them after a user's search only."""
         looks = bool(self.field.text().strip())
         place = words.found(number=figures.count(found.number), total=figures.count(found.total))
         self.count.setText(place if found.total else words.NOT_FOUND if looks else "")

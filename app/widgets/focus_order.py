@@ -1,4 +1,4 @@
-"""The order in which Tab leads through the window. Main thread."""
+"""The order in which the Tab key visits the widgets of a window. Main thread."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QWidget
 
 
 def set_tab_order(*parts: QWidget) -> None:
-    """One part after the other; in a part, its widgets as they were made.
+    """Make Tab visit the parts in this order, and the widgets of a part in order of creation.
 
-    Of buttons that exclude each other, those that are not down have their place as well.
+    The unchecked buttons of an exclusive group are included.
     """
     found = (widget for part in parts for widget in (part, *part.findChildren(QWidget)))
     stops = [one for one in found if one.focusPolicy() is not Qt.FocusPolicy.NoFocus]

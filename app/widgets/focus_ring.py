@@ -1,4 +1,4 @@
-"""A ring around something large that has the keyboard focus and does not show it itself. Main thread."""
+"""A focus ring around a large widget that paints none itself. Main thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BY_KEYS = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
 
 
 class FocusRing(QWidget):
-    """Lies over its parent. Who clicked knows where the focus is, so only keys show it."""
+    """A ring painted over its parent while the parent has the focus by Tab, not by a click."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""A button that is an icon: 28 px, named for screen readers, tinted by the theme."""
+"""A 28 px button that shows only an icon, tinted by the theme, with an accessible name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.widgets.commands import tooltip
 
 
 class IconButton(QToolButton):
-    """Triggers an action, or is connected by its owner."""
+    """An icon button. Its owner calls `trigger` or `mirror` with an action, or uses `clicked`."""
 
     def __init__(self, theme: Theme, icon: Icon, name: str, parent: QWidget) -> None:
         super().__init__(parent)
@@ -29,12 +29,12 @@ class IconButton(QToolButton):
         self._tint()
 
     def trigger(self, action: QAction) -> None:
-        """Do what a command does, and say its key."""
+        """Trigger this action on click, and show its shortcut in the tooltip."""
         self.setToolTip(tooltip(action))
         self.clicked.connect(action.trigger)
 
     def mirror(self, action: QAction) -> None:
-        """Do what a command does, and look pressed while it is on."""
+        """Trigger this action on click, and look pressed while the action is checked."""
         self.setToolTip(tooltip(action))
         self.setCheckable(True)
         self.setChecked(action.isChecked())

@@ -1,4 +1,8 @@
-"""The right column: how this conversation is answered. Every change applies to the next answer."""
+"""The inspector at the window's right: system prompt, sampling, seed, thinking of a conversation.
+
+A change is emitted at once, that of the system prompt after a pause in typing. It applies to the
+next answer of the conversation.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +32,14 @@ from app.words import inspector as words
 from engine.types import ConversationId, ModelFacts, SamplingParams
 
 MAX_TEMPERATURE = 2.0
-STEPS = 40  # of the slider: 0.05 each
+STEPS = 40  # of the temperature slider: 0.05 each
 SEED = QRegularExpression(r"\d{0,9}")
 
 
 class PromptEdit(TextField):
-    """Tells when the person is done with it."""
+    """The field of the system prompt."""
 
-    left = Signal()
+    left = Signal()  # the field lost the keyboard focus
 
     @override
     def focusOutEvent(self, e: QFocusEvent) -> None:
@@ -44,7 +48,11 @@ class PromptEdit(TextField):
 
 
 class Inspector(QWidget):
-    """Shows one conversation's setup and says what the person changes in it."""
+    """A form with the setup of one conversation.
+
+    The inspector stores nothing: InspectorBinding shows the values of the current conversation, and
+    passes the emitted changes to the controllers.
+    """
 
     prompt_changed = Signal(object, str)  # ConversationId, text
     setup_changed = Signal(object, object)  # ConversationId, Setup
@@ -55,8 +63,8 @@ class Inspector(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFixedWidth(Size.INSPECTOR)
         self._shown: ConversationId | None = None
-        self._setup = Setup()
-        self._defaults = SamplingParams()
+        self._setup = Setup()  # as shown, with the changes emitted so far
+        self._defaults = SamplingParams()  # of the last loaded model
         self.preset = PresetButton(self)
         self.prompt = PromptEdit(Type.UI.line, self)
         self.slider = QSlider(Qt.Orientation.Horizontal, self)
@@ -70,7 +78,10 @@ class Inspector(QWidget):
         self._connect()
 
     def show_conversation(self, conversation: Conversation, facts: ModelFacts | None) -> None:
-        """Show what is stored, except where the person is typing."""
+        """Show a conversation's setup and system prompt; a prompt that is being typed stays.
+
+        If another conversation was shown, a prompt typed for that one is emitted first.
+        """
         if conversation.conversation_id != self._shown:
             self.flush()
         self._shown = conversation.conversation_id
@@ -91,12 +102,12 @@ class Inspector(QWidget):
             blocker.unblock()
 
     def flush(self) -> None:
-        """Hand over a system prompt that is being typed."""
+        """Emit the system prompt now if it is being typed."""
         if self._is_typing():
             self._on_prompt_done()
 
     def drop_typing(self) -> None:
-        """What is being typed is about to be replaced."""
+        """Discard the typed system prompt, which a preset is about to replace."""
         self._prompt_timer.stop()
 
     def _build(self) -> None:
@@ -123,11 +134,11 @@ class Inspector(QWidget):
         scroller.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         scroller.setWidget(self._laid_out())
         outer = QVBoxLayout(self)
-        outer.setContentsMargins(1, 0, 0, 0)  # the hairline at its left
+        outer.setContentsMargins(1, 0, 0, 0)  # room for the hairline at the left edge
         outer.addWidget(scroller)
 
     def _laid_out(self) -> QWidget:
-        """All parts in one column."""
+        """Return a widget that has all fields of the inspector in one column."""
         temperature = QHBoxLayout()
         temperature.addWidget(self.slider, 1)
         temperature.addWidget(self.number)

@@ -1,4 +1,4 @@
-"""Keeps the inspector true to the conversation on show, and hands its wishes to the controllers."""
+"""The connection of the inspector to the controllers, in both directions. Main thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from app.widgets.inspector import Inspector
 
 
 class InspectorBinding(QObject):
-    """Belongs to the inspector."""
+    """The connection of one inspector, which owns this object.
+
+    The user's changes go to the controllers; `refresh` shows the setup of the current conversation.
+    """
 
     def __init__(self, inspector: Inspector, core: Core) -> None:
         super().__init__(inspector)

@@ -1,4 +1,4 @@
-"""Lines as high as the type scale says, where Qt would take the font's own height. Main thread."""
+"""Line heights from the type scale for editors and labels, not from the font. Main thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from app.theme.window_style import LABEL_TYPES
 
 
 class EvenLines(QPlainTextDocumentLayout):
-    """The layout of an editor of plain text. Letters stand at the baseline, else at the top of their line."""
+    """A document layout for plain-text editors, with lines of `line_height` px.
+
+    `baseline` is the distance of the text's baseline from the top of its line, in px. With None,
+    the text starts at the top of its line.
+    """
 
     def __init__(self, line_height: int, document: QTextDocument) -> None:
         super().__init__(document)
@@ -23,24 +27,24 @@ class EvenLines(QPlainTextDocumentLayout):
 
     @override
     def blockBoundingRect(self, block: QTextBlock) -> QRectF:
-        rect = super().blockBoundingRect(block)  # lays the block out, if that has to be
+        rect = super().blockBoundingRect(block)  # lays out the block if necessary
         if not block.isValid():
             return rect
         layout = block.layout()
-        below = rect.height() - layout.boundingRect().bottom()  # the document's margin
+        below = rect.height() - layout.boundingRect().bottom()  # the document's margin, in px
         count = layout.lineCount()
         for number in reversed(range(count)):
             line = layout.lineAt(number)
             above = 0.0 if self.baseline is None else self.baseline - line.ascent()
             place = QPointF(line.x(), number * self.line_height + above)
             if line.position() == place:
-                break  # so do those before it
+                break  # the lines above have their places, too
             line.setPosition(place)
         rect.setHeight(count * self.line_height + below)
         return rect
 
     def paragraphs(self) -> Iterator[QTextLayout]:
-        """Each laid out, from the first on; those that nobody asks for cost nothing."""
+        """Yield the paragraphs, each laid out only when the caller reaches it."""
         block = self.document().begin()
         while block.isValid():
             self.blockBoundingRect(block)
@@ -49,7 +53,7 @@ class EvenLines(QPlainTextDocumentLayout):
 
 
 class Sentences(QLabel):
-    """Words that may need several lines. Plain text, whatever is in it."""
+    """A label that wraps plain text, with the line height of the text style `kind`."""
 
     def __init__(self, parent: QWidget, kind: str = "ui", text: str = "") -> None:
         super().__init__(parent)
@@ -71,6 +75,6 @@ class Sentences(QLabel):
 
 
 def as_lines(text: str, line_height: int) -> str:
-    """Plain text as rich text with lines of that height."""
+    """Return plain text as an HTML paragraph with lines of line_height px."""
     lines = escape(text, quote=False).replace("\n", "<br>")
     return f'<p style="margin: 0; line-height: {line_height}px">{lines}</p>'

@@ -1,4 +1,11 @@
-"""The window: lays its parts out and binds the commands. What they do is in the controllers."""
+"""The main window: creates its widgets, lays them out, and connects them to the controllers.
+
+app/main.py creates one MainWindow from the Core (all controllers) and shows it before the engine is
+started. The window holds no conversations: signals of the controllers make it refresh title, model
+name and enabled commands; menu commands call the controllers through the slots in `_slots`. What
+the window itself remembers (frame, sidebar width, scroll position, unsaved drafts) is saved by
+`flush`, which main.py calls before the app ends. Main thread.
+"""
 
 from __future__ import annotations
 
@@ -54,21 +61,21 @@ APPEARANCES = {
 
 
 class MainWindow(QMainWindow):
-    """Sidebar, toolbar, conversation, inspector."""
+    """The window: sidebar at the left; toolbar, chat pane and inspector at the right."""
 
-    painted = Signal()  # once: the window is on the screen
+    painted = Signal()  # emitted once, after the first paint; main.py then starts the engine
 
     def __init__(self, theme: Theme, core: Core, origin: Origin) -> None:
         super().__init__()
         self._theme = theme
         self._core = core
         self._was_painted = False
-        self._settings: SettingsWindow | None = None  # made when it is asked for
+        self._settings: SettingsWindow | None = None  # created on first use
         self.setWindowTitle(words.APP_NAME)
         self.setMinimumSize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
         self.resize(Size.WINDOW_WIDTH, Size.WINDOW_HEIGHT)
         self.pane = ChatPane(theme, core, self)
-        # A connection to a method does not keep a plain object alive.
+        # A connection to a method does not keep a plain Python object alive: hold a reference.
         self._text_commands = TextCommands(self.pane.view, core.undo)
         self.inspector = Inspector(self)
         self._inspecting = InspectorBinding(self.inspector, core)
@@ -90,11 +97,11 @@ class MainWindow(QMainWindow):
         self._refresh()
 
     def show_problem(self, problem: Problem) -> None:
-        """One sentence about something that went wrong beside the conversation."""
+        """Show a problem that is not part of a conversation as a toast."""
         self.toast.say(f"{problem.title} {problem.advice}".strip())
 
     def flush(self) -> None:
-        """Hand over what is being typed, and where the window is."""
+        """Save unsaved text, the window's frame, the sidebar's width and the scroll position."""
         self.pane.flush()
         self.inspector.flush()
         preferences = self._core.preferences
@@ -105,7 +112,7 @@ class MainWindow(QMainWindow):
         preferences.set(replace(value, read_message=position.key, read_offset=position.offset))
 
     def _restore_position(self) -> None:
-        """The conversation that is shown first is shown where it was left."""
+        """Give the saved scroll position to the transcript, for the conversation shown first."""
         value = self._core.preferences.value
         if value.selected_conversation is not None:
             position = ScrollPosition(value.read_message, value.read_offset)
@@ -223,7 +230,7 @@ class MainWindow(QMainWindow):
         self._settings.open()
 
     def _close_active(self) -> None:
-        """Whatever window of the app the person is in."""
+        """Close the app's active window: this one, the settings or a dialog."""
         (QApplication.activeWindow() or self).close()
 
     def _rename(self, title: str) -> None:
@@ -233,6 +240,7 @@ class MainWindow(QMainWindow):
         ask_where_to_save(self, name, lambda path: self._core.exports.save(path, text))
 
     def _edit_title(self) -> None:
+        """Edit the title in the sidebar if the list has the focus, else in the toolbar."""
         if self.sidebar.list.hasFocus():
             self.sidebar.list.edit_current()
         else:
@@ -245,7 +253,7 @@ class MainWindow(QMainWindow):
         ask_for_folder(self, self._core.models.add_folder)
 
     def _toggle_sidebar(self) -> None:
-        """In a narrow window the sidebar and the inspector take turns."""
+        """Show or hide the sidebar. In a narrow window, showing the sidebar hides the inspector."""
         preferences = self._core.preferences
         shows = not self.sidebar.isVisible()
         value = replace(preferences.value, sidebar_visible=shows)
@@ -272,6 +280,7 @@ class MainWindow(QMainWindow):
         self._show_sidebar()
 
     def _show_sidebar(self) -> None:
+        """Show the sidebar if the settings say so and an open inspector leaves room for it."""
         value = self._core.preferences.value
         visible = value.sidebar_visible and not (value.inspector_visible and self._is_narrow())
         self.commands[CommandId.SIDEBAR].setChecked(visible)
@@ -296,7 +305,7 @@ class MainWindow(QMainWindow):
         self.toolbar.set_model(name, core.opening.note or core.idle.note)
 
     def _refresh_commands(self) -> None:
-        """A command that would do nothing is grey."""
+        """Enable the commands that would have an effect now, and disable the others."""
         core, transcript = self._core, self.pane.transcript
         answering = core.turns.live_in(core.library.current) is not None
         listed = core.library.is_listed(core.library.current)
@@ -340,7 +349,7 @@ class MainWindow(QMainWindow):
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
-        """On a Mac the app stays; elsewhere it ends with its window."""
+        """Close the window. Where that quits the app, refuse until the user confirms."""
         if QApplication.quitOnLastWindowClosed() and not self._quitting.may_quit():
             event.ignore()
         else:

@@ -1,4 +1,4 @@
-"""Menus in the look of a popover. Main thread."""
+"""Menus with rounded corners, as popovers have them. Main thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.theme.tokens import Space
 
 
 class Menu(QMenu):
-    """Rounded; on a Mac those of the menu bar are the system's own all the same."""
+    """A menu with rounded corners. On macOS the system draws the menu bar's menus itself."""
 
     def __init__(self, parent: QWidget, title: str = "") -> None:
         super().__init__(title, parent)
@@ -20,13 +20,14 @@ class Menu(QMenu):
         round_corners(self)
 
     def add_menu(self, title: str) -> Menu:
+        """Add an empty submenu and return it."""
         menu = Menu(self, title)
         self.addMenu(menu)
         return menu
 
     @override
     def paintEvent(self, arg__1: QPaintEvent) -> None:
-        """With ticks of our own: the style's are bitmaps."""
+        """Paint the menu, with vector icons as check marks: those of the style are bitmaps."""
         super().paintEvent(arg__1)
         painter = QPainter(self)
         color = self.palette().text().color().name()
@@ -39,13 +40,13 @@ class Menu(QMenu):
 
 
 def round_corners(menu: QMenu) -> None:
-    """Let what is behind a menu be seen at its corners, where its style sheet paints nothing."""
+    """Make a menu's window transparent outside the rounded frame that its style sheet paints."""
     menu.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
     bare = Qt.WindowType.FramelessWindowHint | Qt.WindowType.NoDropShadowWindowHint
     menu.setWindowFlags(menu.windowFlags() | bare)
 
 
 def pop_up(menu: QMenu, at: QPoint) -> None:
-    """Show a menu that was made for this."""
+    """Show a menu at a screen position and delete the menu when it closes."""
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     menu.popup(at)

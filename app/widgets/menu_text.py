@@ -1,8 +1,8 @@
-"""Names that people give, as texts of menus and buttons."""
+"""Escaping of user-given names for menus and buttons."""
 
 from __future__ import annotations
 
 
 def plain(text: str) -> str:
-    """What a menu would take for a key is part of the name."""
+    """Double each & in text, so that Qt shows it instead of underlining the next letter."""
     return text.replace("&", "&&")

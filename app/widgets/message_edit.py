@@ -1,6 +1,7 @@
-"""A field for a message: Return hands it over, Shift+Return breaks the line, Esc goes back.
+"""The text field for a message: Return sends, Shift+Return starts a new line, Esc cancels.
 
-Ctrl+Return (⌘ on a Mac) hands it over as well; who wants Return for new lines sends with that alone.
+Ctrl+Return (⌘+Return on a Mac) always sends. With the setting `return_sends` off, Return starts a
+new line and Ctrl+Return is the only key that sends.
 """
 
 from __future__ import annotations
@@ -17,22 +18,22 @@ _SENDS = Qt.KeyboardModifier.ControlModifier
 
 
 def send_key(*, return_sends: bool) -> str:
-    """The key that hands a message over, as this system writes it."""
+    """Return the name of the key that sends a message, in this platform's notation."""
     keys = QKeySequence("Return" if return_sends else "Ctrl+Return")
     return keys.toString(QKeySequence.SequenceFormat.NativeText)
 
 
 def break_key(*, return_sends: bool) -> str:
-    """The key that begins a new line, as this system writes it."""
+    """Return the name of the key that starts a new line, in this platform's notation."""
     keys = QKeySequence("Shift+Return" if return_sends else "Return")
     return keys.toString(QKeySequence.SequenceFormat.NativeText)
 
 
 class MessageEdit(TextField):
-    """Plain text without a frame; Tab leaves it."""
+    """A frameless plain-text field for one message. Tab moves the focus to the next widget."""
 
-    submitted = Signal()
-    cancelled = Signal()
+    submitted = Signal()  # the user pressed a key that sends
+    cancelled = Signal()  # the user pressed Esc
 
     def __init__(self, name: str, line_height: int, parent: QWidget) -> None:
         super().__init__(line_height, parent)
@@ -40,7 +41,7 @@ class MessageEdit(TextField):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
         self.document().setDocumentMargin(0)
-        self.return_sends = True
+        self.return_sends = True  # False: only Ctrl+Return sends
 
     @override
     def keyPressEvent(self, e: QKeyEvent) -> None:

@@ -1,4 +1,4 @@
-"""Paints the rows of the model picker."""
+"""Painting of the model picker's rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ _BASE_HEIGHT = Type.UI.line + Space.HAIR + Type.SMALL.line + 2 * _PADDING
 
 
 class ModelDelegate(QStyledItemDelegate):
-    """Name, description and, at the right, source and state; a sentence below where there is one."""
+    """The item delegate of the model picker.
+
+    A row has the model's name and description at the left, its source and its state at the right,
+    and for some models a sentence below, for example why the model is unusable.
+    """
 
     def __init__(self, theme: Theme, model: PickerModel, parent: QWidget) -> None:
         super().__init__(parent)
@@ -46,7 +50,7 @@ class ModelDelegate(QStyledItemDelegate):
             self._sentence(row.sentence).drawContents(painter)
 
     def _sentence(self, text: str) -> QTextDocument:
-        """What stands below a model, laid out."""
+        """Lay out the sentence below a row as a text document."""
         document = QTextDocument()
         document.setDocumentMargin(0)
         document.setDefaultFont(self._theme.fonts.font(Type.SMALL))
@@ -56,7 +60,7 @@ class ModelDelegate(QStyledItemDelegate):
         return document
 
     def _paint_end(self, painter: QPainter, inner: QRect, row: PickerRow, *, marked: bool) -> int:
-        """Source tag, state and progress at the right; return where the name must end."""
+        """Paint source, state and progress at the right; return the x where the name must end."""
         colors = self._theme.colors
         font = self._theme.fonts.font(Type.CAPTION)
         metrics = QFontMetrics(font)
@@ -72,6 +76,7 @@ class ModelDelegate(QStyledItemDelegate):
         return inner.right() - width - Space.M
 
     def _paint_state(self, painter: QPainter, inner: QRect, row: PickerRow) -> int:
+        """Paint the state and its icon or progress bar; return the width in px."""
         if not row.state:
             return 0
         colors = self._theme.colors

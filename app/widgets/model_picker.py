@@ -1,4 +1,4 @@
-"""The popover that chooses a model: what was found, how far it is, and the way to a better one."""
+"""The popover to choose a model: models on this machine, loading state, a download command."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from app.words import commands, models as words
 
 
 class ModelPicker(QFrame):
-    """A popup under the model button; choosing closes it."""
+    """A popup under the model button. A choice closes the popup and loads the model."""
 
     add_folder_requested = Signal()
 
@@ -60,7 +60,7 @@ class ModelPicker(QFrame):
         self._refresh()
 
     def open_below(self, anchor: QWidget) -> None:
-        """Show under the anchor, right edges aligned, inside the window and the screen."""
+        """Show the popup below anchor, right edges aligned, within the window and the screen."""
         window = anchor.window()
         inside = QRect(window.mapToGlobal(QPoint(0, 0)), window.size())
         inside &= anchor.screen().availableGeometry()
@@ -89,7 +89,7 @@ class ModelPicker(QFrame):
         layout = self._layout
         layout.setContentsMargins(Space.S, Space.L, Space.S, Space.M)
         layout.setSpacing(Space.S)
-        for part in (title, self.sentence, row):  # as far in as the text of the models
+        for part in (title, self.sentence, row):  # aligned with the text of the rows
             part.setContentsMargins(Space.L, 0, Space.L, 0)
         layout.addWidget(title)
         layout.addWidget(self.list)
@@ -115,7 +115,7 @@ class ModelPicker(QFrame):
         self.suggestion.show_command(self._models.suggestion if offers else "", text)
 
     def _fit(self, room: int) -> None:
-        """As high as the models need, up to the popover's height and where there is room for it."""
+        """Set the height that the rows need, at most `room` px and PICKER_HEIGHT."""
         delegate, option = self.list.itemDelegate(), QStyleOptionViewItem()
         count = self._rows.rowCount()
         rows = sum(delegate.sizeHint(option, self._rows.index(at)).height() for at in range(count))
@@ -131,7 +131,7 @@ class ModelPicker(QFrame):
         return self._layout.totalSizeHint().height()
 
     def _mark_current(self) -> None:
-        """Begin at the model in use."""
+        """Select the row of the model in use."""
         for at in range(self._rows.rowCount()):
             index = self._rows.index(at)
             if str(self._rows.row_at(index).path) == self._models.status.path:
@@ -149,7 +149,7 @@ class ModelPicker(QFrame):
 
     @override
     def paintEvent(self, e: QPaintEvent) -> None:
-        # A style sheet paints no background on a translucent window.
+        # Style sheets paint no background on a translucent window, so the frame is painted here.
         colors = self._theme.colors
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -160,7 +160,7 @@ class ModelPicker(QFrame):
 
 
 class SuggestionBox(QFrame):
-    """A command for a terminal, with a button that copies it. Hidden without one."""
+    """A terminal command that downloads a model, with a copy button. Hidden without a command."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,7 @@
-"""A card above the composer: what went wrong, why, and what to do; transcript/rows/error.py paints the same card."""
+"""The card above the composer that reports a problem: what happened, why, and what to do.
+
+The transcript paints the same card for a failed answer.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _ICON = 16
 
 
 class Notice(QFrame):
-    """Stays until it is closed or what it speaks of is over."""
+    """A card with a problem. It stays until the user closes it or its owner hides it."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -41,7 +44,7 @@ class Notice(QFrame):
         self.details_button = QPushButton(problems.DETAILS, self)
         self.copy_button = CopyButton(problems.COPY_DETAILS, self)
         self.close_button = IconButton(theme, Icon.CLOSE, words.CLOSE, self)
-        self._act: Callable[[], object] | None = None
+        self._act: Callable[[], object] | None = None  # the button's action; None after it is done
         self._build()
         self._connect()
         self._tint()
@@ -53,15 +56,16 @@ class Notice(QFrame):
 
     @property
     def details(self) -> str:
-        """What is on show of them."""
+        """The details text while it is visible, else an empty string."""
         return self._log.text if self._log.isVisible() else ""
 
     def say(self, problem: Problem) -> None:
+        """Show the problem without a button."""
         self.button.hide()
         self._present(problem)
 
     def offer(self, problem: Problem, word: str, act: Callable[[], object]) -> None:
-        """Say the problem with a button that does act."""
+        """Show the problem with a button labelled `word` that calls `act`."""
         self._act = act
         self.button.setText(word)
         self.button.show()
@@ -114,7 +118,7 @@ class Notice(QFrame):
         self.show()
         announce(self, str(problem))
 
-    def _show_details(self, shown: bool) -> None:  # noqa: FBT001 (a signal's value)
+    def _show_details(self, shown: bool) -> None:  # noqa: FBT001 (slot)
         self._log.setVisible(shown)
         self.copy_button.setVisible(shown)
         self._tint()

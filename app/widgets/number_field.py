@@ -1,4 +1,4 @@
-"""A number that a person may set, or leave to the default, which stands there in grey."""
+"""A field for an optional number. While it is empty it shows the default in grey."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing_extensions import override
 from app.theme.tokens import Size
 from app.widgets.fields import LineField
 
-# The field's own menu, another window: the person comes back.
+# The focus went to the field's menu or another window and will return: keep the typed text.
 _STILL_THERE = (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason)
 
 
 class _NumberOrNothing(QDoubleValidator):
-    """An empty field is done, too."""
+    """A validator that accepts an empty text as well as a number in its range."""
 
     @override
     def validate(self, arg__1: str, arg__2: int) -> object:
@@ -25,9 +25,9 @@ class _NumberOrNothing(QDoubleValidator):
 
 
 class NumberField(LineField):
-    """Empty means the default."""
+    """A field for a number. An empty field stands for the default."""
 
-    changed = Signal(object)  # float or None
+    changed = Signal(object)  # float, or None for the default
 
     def __init__(
         self, name: str, *, lowest: float, highest: float, decimals: int, parent: QWidget
@@ -47,7 +47,7 @@ class NumberField(LineField):
         self.editingFinished.connect(self._on_finished)
 
     def show_value(self, value: float | None, default: float) -> None:
-        """Where the person is typing, what is typed stays."""
+        """Show a value (None: empty) and the default. Text that the user is editing stays."""
         self._value = value
         self.setPlaceholderText(self._text(default))
         if not (self.hasFocus() and self.isModified()):
@@ -59,7 +59,7 @@ class NumberField(LineField):
 
     @override
     def focusOutEvent(self, e: QFocusEvent) -> None:
-        """What can't be taken does not stay."""
+        """Show the last valid value when the focus moves to another widget of the window."""
         super().focusOutEvent(e)
         if e.reason() not in _STILL_THERE:
             self._show()

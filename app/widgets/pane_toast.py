@@ -1,4 +1,4 @@
-"""The toast over the conversation: what was done and can be undone, what ended elsewhere, what went wrong."""
+"""The toast over the conversation, for undoing deletions, finished answers and problems."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.words import commands, window as words
 
 
 class PaneToast(Toast):
-    """A child of the window, above the pane's composer."""
+    """A toast above the composer. It is a child of the window and overlaps the chat pane."""
 
     def __init__(self, pane: ChatPane, core: Core, window: QWidget) -> None:
         super().__init__(window)
@@ -29,7 +29,7 @@ class PaneToast(Toast):
         core.presets.deleted.connect(self._on_preset_deleted)
 
     def place(self) -> None:
-        """Above the composer; where that stands in the middle of an empty conversation, at the end."""
+        """Move the toast above the composer; in an empty chat, to the bottom of the pane."""
         pane = self._pane
         self.setFixedWidth(min(Size.INSPECTOR + Size.SIDEBAR, pane.width() - Space.XXL))
         self.adjustSize()

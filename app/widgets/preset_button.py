@@ -1,4 +1,4 @@
-"""The menu of presets: take one over, keep this setup as one, begin a model's chats with one."""
+"""The button with the menu of presets: apply, save, delete, set the default for a model."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from app.words import inspector as words
 
 
 class PresetButton(QPushButton):
-    """Says which preset the conversation is as, if any. The menu is made when it opens."""
+    """A button that names the preset equal to the shown setup, and opens the menu of presets."""
 
     chosen = Signal(object)  # Preset
-    saved = Signal(str)
-    deleted = Signal(str)
-    default_chosen = Signal(str, str)  # a model's path, the name or nothing
+    saved = Signal(str)  # the name for a new preset
+    deleted = Signal(str)  # the name of the preset to delete
+    default_chosen = Signal(str, str)  # model path; preset name, empty for no preset
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -54,6 +54,7 @@ class PresetButton(QPushButton):
         self.setText(plain(self.fontMetrics().elidedText(text, mode, room)))
 
     def _fill(self) -> None:
+        """Build the menu from the current presets and model."""
         menu, names = self._menu, list(self._presets.by_name)
         for submenu in menu.findChildren(Menu):
             submenu.deleteLater()

@@ -1,4 +1,4 @@
-"""The choice of the preset that new chats with a model begin with. Main thread."""
+"""The menu that chooses the preset for new chats with a model. Main thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from app.widgets.menu_text import plain
 def fill_defaults(
     menu: QMenu, presets: Presets, model_path: str, none: str, choose: Callable[[str], object]
 ) -> None:
-    """One entry a preset, and before them one for none; choose is called with a name or nothing."""
+    """Add an entry labelled `none`, then one entry per preset, with the current choice checked.
+
+    A click calls `choose` with the preset's name, or with an empty string for no preset.
+    """
     for earlier in menu.findChildren(QActionGroup):
         earlier.deleteLater()
     group = QActionGroup(menu)

@@ -1,4 +1,4 @@
-"""The message that is sent once the answer on its way has ended: what its bubble will be, not there yet."""
+"""The dashed bubble of a message that is sent when the current answer ends."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from app.widgets.icon_button import IconButton
 from app.widgets.transcript.messages.user import SHARE
 from app.words import composer as words
 
-_SHOWN_LEN = 300  # characters; more than fit into the line
+_SHOWN_LEN = 300  # characters shown at most, before the line is elided
 
 
 class QueuedMessage(QWidget):
-    """One line, where bubbles are, above the composer; hidden while nothing waits."""
+    """The first line of the queued message, above the composer. Hidden without a queued message."""
 
-    withdrawn = Signal()
+    withdrawn = Signal()  # the user took the message back
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -42,6 +42,7 @@ class QueuedMessage(QWidget):
         return self._bubble.text()
 
     def show_text(self, text: str) -> None:
+        """Show the start of a queued message on one line; hide the widget if text is empty."""
         self._text = " ".join(text[:_SHOWN_LEN].split())
         self.setAccessibleName(words.queued_spoken(self._text) if text else "")
         self.setVisible(bool(text))
@@ -60,7 +61,7 @@ class QueuedMessage(QWidget):
 
 
 class _Bubble(QLabel):
-    """The outline of one."""
+    """A label with the dashed outline of a message bubble."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)

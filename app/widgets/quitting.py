@@ -1,4 +1,4 @@
-"""Asks before the app ends while answers are being written."""
+"""The confirmation before the app quits while answers are being written."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from app.words import dialogs as words
 
 
 class QuitGuard(QObject):
-    """Belongs to the window. What is written is kept whatever a person chooses."""
+    """The guard of the Quit command. The written part of an answer is kept in any case."""
 
     def __init__(self, window: QWidget, num_writing: Callable[[], int]) -> None:
         super().__init__(window)
         self._window = window
         self._num_writing = num_writing
         self._box: QMessageBox | None = None
-        self._is_certain = False
+        self._is_certain = False  # True once the user has confirmed
 
     def quit(self) -> None:
         if self.may_quit():
             QApplication.quit()
 
     def may_quit(self) -> bool:
-        """Whether the app may end now. If not, the person is asked and it ends when they say so."""
+        """Return True if the app may quit now.
+
+        Otherwise show a confirmation, which quits the app if the user accepts.
+        """
         num_writing = 0 if self._is_certain else self._num_writing()
         if num_writing and self._box is None:
             self._ask(num_writing)

@@ -1,4 +1,4 @@
-"""A short list of names, a widget each, or a sentence where there is none."""
+"""A short list with one widget per name, or a sentence while the list is empty."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.widgets.line_height import Sentences
 
 
 class RowList(QWidget):
-    """Rows are made anew only when the names are others."""
+    """A list that builds its rows with `make_row`, and rebuilds them only if the names change."""
 
     def __init__(self, empty: str, make_row: Callable[[str], QWidget], parent: QWidget) -> None:
         super().__init__(parent)

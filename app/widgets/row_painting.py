@@ -1,4 +1,4 @@
-"""What a row of a list lies on: below the pointer, selected, with the focus. Main thread."""
+"""The background of a list row: hover, selection and focus. Main thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _State = QStyle.StateFlag
 def paint_row_ground(
     painter: QPainter, colors: Colors, rect: QRect, state: QStyle.StateFlag
 ) -> None:
-    """Fill it, and put the ring of the focus or of the selection on its edge."""
+    """Fill a hovered or selected row, and outline a selected or focused one."""
     selected, focused = state & _State.State_Selected, state & _State.State_HasFocus
     painter.setPen(Qt.PenStyle.NoPen)
     if selected or state & _State.State_MouseOver:

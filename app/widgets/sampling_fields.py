@@ -1,4 +1,4 @@
-"""How the next token is drawn, beside the temperature, and how long an answer may be."""
+"""The inspector's number fields: sampling options except temperature, and the longest answer."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from engine.types import SamplingParams
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """One field of Setup; whole numbers have no decimals."""
+    """The field for one attribute of Setup: its texts, range and number of decimals."""
 
-    name: str
+    name: str  # the attribute of Setup
     label: str
     tip: str
     lowest: float
     highest: float
-    decimals: int = 2
+    decimals: int = 2  # 0 for an integer
 
 
 _OPTIONS = (
@@ -57,7 +57,7 @@ _OPTIONS = (
 
 
 class SamplingFields(QWidget):
-    """A field for each; an empty one is the model's own default."""
+    """A grid with one number field per option. An empty field means the model's default."""
 
     changed = Signal(object)  # Setup
 

@@ -1,4 +1,4 @@
-"""Buttons side by side of which one is down: a choice among two or three."""
+"""A segmented control: adjacent buttons, one checked, for a choice of two or three values."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QWidget
 
 
 class Segments(QWidget):
-    """The values and their words; name is what a screen reader says before them."""
+    """A segmented control with one button per value. `name` is its accessible name."""
 
-    chosen = Signal(object)  # the value that a person has chosen
+    chosen = Signal(object)  # the value of the button that the user clicked
 
     def __init__(self, name: str, words: Mapping[object, str], parent: QWidget) -> None:
         super().__init__(parent)

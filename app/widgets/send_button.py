@@ -1,4 +1,4 @@
-"""The round button of the composer: send, or stop."""
+"""The composer's round button, which sends the message or stops the answer."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _ESCAPE = QKeySequence("Esc").toString(QKeySequence.SequenceFormat.NativeText)
 
 
 class SendState(StrEnum):
-    """What a click does; the value is the button's name."""
+    """The action of a click. The value is the button's accessible name."""
 
     SEND = words.SEND
     STOP = commands.STOP
 
 
 class SendButton(QAbstractButton):
-    """A disc of 32 px; dimmed while there is nothing to send."""
+    """A round 32 px button, grey while it is disabled."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
         self.setFixedSize(self.sizeHint())
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # who clicks goes on writing
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the focus in the text field
         theme.changed.connect(self.update)
         self._send_key = send_key(return_sends=True)
         self.set_state(SendState.SEND, enabled=False)
 
     def set_send_key(self, key: str) -> None:
-        """What does the same as a click."""
+        """Set the shortcut shown in the tooltip."""
         self._send_key = key
         self.set_state(self._state, enabled=self.isEnabled())
 
@@ -71,7 +71,7 @@ class SendButton(QAbstractButton):
         if self.hasFocus():
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(QColor(colors.send_glyph), Space.HAIR))
-            inset = Space.HAIR * 1.5  # the disc is seen around the ring
+            inset = Space.HAIR * 1.5  # a rim of the disc stays visible around the ring
             painter.drawEllipse(disc.adjusted(inset, inset, -inset, -inset))
         icon = Icon.STOP if self._state is SendState.STOP else Icon.SEND
         rect = QRectF(0, 0, GRID, GRID)

@@ -1,4 +1,4 @@
-"""Settings: colours, contrast, the size of the text."""
+"""The settings page for theme, contrast and text size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.words import commands, settings as words
 
 
 class AppearancePage(SettingsPage):
-    """Applied as it is chosen."""
+    """The Appearance page of the settings. A change applies at once."""
 
     def __init__(self, theme: Theme, preferences: Preferences, parent: QWidget) -> None:
         super().__init__(parent)

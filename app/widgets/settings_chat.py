@@ -1,4 +1,4 @@
-"""Settings: how messages are sent, what is done meanwhile, the presets."""
+"""The settings page for the send key, reading ahead and presets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from app.words import commands, settings as words
 
 
 class ChatPage(SettingsPage):
-    """Applied as it is chosen."""
+    """The Chat page of the settings. A change applies at once."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class ChatPage(SettingsPage):
         self._presets.delete(name)
 
     def _fill(self) -> None:
-        """The menu of what new chats with the model in use begin with."""
+        """Fill the menu that chooses the preset for new chats with the model in use."""
         self._menu.clear()
         path = self._models.status.path
         choose = partial(self._presets.choose, path)

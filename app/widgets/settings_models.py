@@ -1,4 +1,4 @@
-"""Settings: where models are looked for."""
+"""The settings page for the folders that are searched for models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.words import settings as words
 
 
 class ModelsPage(SettingsPage):
-    """The folders that the person has added, each with a way to take it out again."""
+    """The Models page of the settings: the user's folders, with buttons to remove and add one."""
 
     def __init__(
         self,

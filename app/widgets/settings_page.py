@@ -1,4 +1,4 @@
-"""What the pages of the settings have in common: rows of a label and a control, notes below."""
+"""The base class of the settings pages: rows of a label and a control, with notes below."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.widgets.line_height import Sentences
 
 
 class SettingsPage(QWidget):
-    """Two columns: what is set, right-aligned, and how."""
+    """A page with two columns: right-aligned labels and their controls."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -21,10 +21,10 @@ class SettingsPage(QWidget):
         self._grid.setVerticalSpacing(Space.S)
         self._grid.setColumnStretch(1, 1)
         self._grid.setColumnMinimumWidth(0, Size.SETTINGS_LABEL)
-        self.controls: list[QWidget] = []
+        self.controls: list[QWidget] = []  # in Tab order
 
     def add_row(self, words: str, control: QWidget, *, fills: bool = False) -> QLabel:
-        """A control, or several in one widget, behind its label."""
+        """Add a label and a control; return the label. `fills` gives the control all width."""
         self.controls.append(control)
         row = self._grid.rowCount()
         label = QLabel(words, self)
@@ -37,7 +37,7 @@ class SettingsPage(QWidget):
         return label
 
     def add_note(self, words: str = "") -> QLabel:
-        """A sentence below the control before it."""
+        """Add a sentence below the last control, and return its label."""
         note = Sentences(self, "small", words)
         note.setProperty("tone", "secondary")
         note.setContentsMargins(0, 0, 0, Space.M)
@@ -45,9 +45,9 @@ class SettingsPage(QWidget):
         return note
 
     def order(self) -> None:
-        """Let Tab go from the top down; anew when there are other rows."""
+        """Set the Tab order from top to bottom. Call again after rows were added or removed."""
         set_tab_order(*self.controls)
 
     def end(self) -> None:
-        """What is left of the height stays empty."""
+        """Let empty space fill the height below the rows. Call after the last row."""
         self._grid.setRowStretch(self._grid.rowCount(), 1)

@@ -1,4 +1,4 @@
-"""The window of settings: tabs above, one page below. What is chosen is applied at once."""
+"""The settings window: tabs at the top, one page below. A change applies at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from app.words import settings as words
 
 
 class SettingsWindow(QWidget):
-    """Beside the main window, not above it; made once, hidden when it is closed."""
+    """A non-modal window, created once by the main window and hidden when it is closed."""
 
     def __init__(self, theme: Theme, core: Core, actions: Actions, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Window)
@@ -50,7 +50,7 @@ class SettingsWindow(QWidget):
         self._tint()
 
     def open(self) -> None:
-        """Show it, or bring it to the front."""
+        """Show the window and bring it to the front."""
         self.show()
         self.raise_()
         self.activateWindow()

@@ -1,4 +1,4 @@
-"""All keys on one sheet, made from the table of commands."""
+"""The dialog with all keyboard shortcuts, built from the table of menu commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from app.widgets.commands import COMMANDS, key_sequences
 from app.widgets.message_edit import break_key, send_key
 from app.words import commands, composer, dialogs as words
 
-# What the composer and the transcript do with keys themselves.
+# Keys of the composer and the transcript, which are no menu commands.
 _FIXED = (
     (words.KEY_ESCAPE, QKeySequence("Esc")),
     (words.KEY_EDIT_LAST, QKeySequence("Up")),
@@ -31,7 +31,7 @@ _FIXED = (
 
 
 def shortcuts(*, return_sends: bool) -> dict[str, list[tuple[str, str]]]:
-    """What each key does, by menu: the words and the key as this system writes it."""
+    """Return pairs of command and shortcut by menu title, in this platform's key notation."""
     found: dict[str, list[tuple[str, str]]] = {}
     for menu, group in groupby(COMMANDS, attrgetter("menu")):
         keyed = [(command.text.removesuffix("…"), key_sequences(command)) for command in group]

@@ -1,4 +1,4 @@
-"""The left column: new chat, the conversations, the undo toast, the model in use."""
+"""The sidebar: buttons, the list of conversations, the undo toast, the model in use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from engine.types import ConversationId
 
 
 class Sidebar(QWidget):
-    """Reads the library and the models; every change goes through their controllers."""
+    """The left column of the window. Its controllers provide what it shows and make all changes."""
 
     def __init__(
         self,

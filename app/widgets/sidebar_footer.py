@@ -1,4 +1,4 @@
-"""The bottom of the sidebar: which model answers and what it does. A click opens the picker."""
+"""The bottom of the sidebar: name and state of the model. A click opens the model picker."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing_extensions import override
 from app.theme.tokens import Size, Space
 from app.words import window as words
 
-_STEPS = 1000
+_STEPS = 1000  # of the progress bar
 
 
 class SidebarFooter(QPushButton):
-    """A name, a word and, while the model is on its way, a bar."""
+    """A button with the model's name, its state and, while the model loads, a progress bar."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -28,7 +28,7 @@ class SidebarFooter(QPushButton):
         self._build()
 
     def show_model(self, name: str, word: str, fraction: float | None) -> None:
-        """Fraction None: nothing is on its way."""
+        """Show name and state; `fraction` (0 to 1) sets the progress bar, None hides it."""
         self._name = name
         self._word = word
         self._bar.setVisible(fraction is not None)

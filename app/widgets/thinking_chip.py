@@ -1,4 +1,4 @@
-"""The chip that says whether the model reasons before it answers, with a menu to change it."""
+"""The chip that shows and sets whether the model thinks before it answers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from app.widgets.menu import Menu
 from app.words import composer as words
 from engine.types import ModelFacts
 
+# Setup.thinking (None: the model's default), text in the menu, text on the chip.
 CHOICES: tuple[tuple[bool | None, str, str], ...] = (
     (None, words.DEFAULT, words.THINKING_DEFAULT),
     (True, words.ON, words.THINKING_ON),
@@ -21,7 +22,7 @@ CHOICES: tuple[tuple[bool | None, str, str], ...] = (
 
 
 class ThinkingChip(QPushButton):
-    """Three choices: the model's own way, on, off. Earlier thoughts are kept where the model can do that."""
+    """A button with a menu: default, on or off; and for some models, keep earlier thoughts."""
 
     changed = Signal(object)  # Setup
 
@@ -49,7 +50,7 @@ class ThinkingChip(QPushButton):
         self.show_setup(self._setup, None)
 
     def show_setup(self, setup: Setup, facts: ModelFacts | None) -> None:
-        """A model that does not think has no such chip."""
+        """Show this setup, or hide the chip if no model is loaded or the model can't think."""
         self._setup = setup
         at = [value for value, _name, _shown in CHOICES].index(setup.thinking)
         self._actions[at].setChecked(True)
@@ -60,8 +61,8 @@ class ThinkingChip(QPushButton):
         self.setAccessibleName(self.text())
         self.setVisible(facts is not None and facts.has_thinking)
 
-    def _choose(self, thinking: bool | None) -> None:  # noqa: FBT001 (a slot)
+    def _choose(self, thinking: bool | None) -> None:  # noqa: FBT001 (slot)
         self.changed.emit(replace(self._setup, thinking=thinking))
 
-    def _choose_keep(self, keep: bool) -> None:  # noqa: FBT001 (a slot)
+    def _choose_keep(self, keep: bool) -> None:  # noqa: FBT001 (slot)
         self.changed.emit(replace(self._setup, keep_thinking=keep))

@@ -1,4 +1,4 @@
-"""A sentence that goes away by itself, with one thing to do about it."""
+"""A message that disappears after 8 seconds, with an optional button."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.widgets.line_height import Sentences
 
 
 class Toast(QFrame):
-    """Hidden until it has something to say; the newest sentence wins."""
+    """A message box, hidden until its first message. A new message replaces the old one."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -22,7 +22,7 @@ class Toast(QFrame):
         self._label = Sentences(self)
         self._button = QPushButton(self)
         self._button.clicked.connect(self._on_clicked)
-        self._act: Callable[[], object] | None = None
+        self._act: Callable[[], object] | None = None  # the button's action; None after it is done
         self._timer = QTimer(self, singleShot=True, interval=Millis.UNDO)
         self._timer.timeout.connect(self.hide)
         layout = QHBoxLayout(self)
@@ -37,12 +37,13 @@ class Toast(QFrame):
         return self._label.text()
 
     def say(self, text: str) -> None:
+        """Show text without a button."""
         self._act = None
         self._button.hide()
         self._present(text)
 
     def offer(self, text: str, word: str, act: Callable[[], object]) -> None:
-        """Say text with a button that does act."""
+        """Show text with a button labelled `word` that calls `act`."""
         self._act = act
         self._button.setText(word)
         self._button.setAccessibleName(f"{word}: {text}")
@@ -50,7 +51,7 @@ class Toast(QFrame):
         self._present(text)
 
     def withdraw(self, act: Callable[[], object]) -> None:
-        """What it offers has been done."""
+        """Hide the toast if its button calls `act`, because that action has already been done."""
         if act is self._act:
             self.dismiss()
 

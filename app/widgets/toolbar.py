@@ -1,4 +1,4 @@
-"""The bar above the conversation: its title, the model, the inspector."""
+"""The bar above the conversation: its title, the model button, the inspector button."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from app.words import commands, window as words
 
 
 class TitleField(LineField):
-    """Edits the title in place: Return keeps, Esc and leaving it empty go back."""
+    """The field for the title. Return accepts, Esc cancels, empty restores the automatic title."""
 
-    closed = Signal()
+    closed = Signal()  # the user cancelled with Esc
 
     @override
     def keyPressEvent(self, e: QKeyEvent) -> None:
@@ -31,7 +31,7 @@ class TitleField(LineField):
 
 
 class Toolbar(QWidget):
-    """Shows what it is told; asks for a new title."""
+    """The toolbar. Setters change what it shows; `renamed` carries the user's new title."""
 
     renamed = Signal(str)
 
@@ -57,7 +57,7 @@ class Toolbar(QWidget):
         self._elide()
 
     def set_model(self, name: str, note: str = "") -> None:
-        """The note, on what the engine does, is in the tooltip: the sidebar may be hidden."""
+        """Show the model's name, and the engine's note in the tooltip."""
         metrics = QFontMetrics(self.model_button.font())
         elided = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, Size.SIDEBAR_MIN)
         self.model_button.setText(plain(elided))
@@ -65,14 +65,14 @@ class Toolbar(QWidget):
         self.model_button.setToolTip(f"{name}\n{note}".strip())
         self._elide()
 
-    def set_scrolled(self, scrolled: bool) -> None:  # noqa: FBT001 (a state, not a mode)
-        """A line below the bar while text is scrolled under it."""
+    def set_scrolled(self, scrolled: bool) -> None:  # noqa: FBT001 (setter)
+        """Draw a hairline below the bar while text is scrolled under the bar."""
         if scrolled != self._scrolled:
             self._scrolled = scrolled
             self.update()
 
-    def set_sidebar_visible(self, visible: bool) -> None:  # noqa: FBT001 (a state, not a mode)
-        """Without the sidebar its two buttons are here."""
+    def set_sidebar_visible(self, visible: bool) -> None:  # noqa: FBT001 (setter)
+        """Show the sidebar's buttons in the toolbar while the sidebar is hidden."""
         self.sidebar_button.setVisible(not visible)
         self.new_button.setVisible(not visible)
         self._elide()
@@ -87,13 +87,13 @@ class Toolbar(QWidget):
     def _build(self) -> None:
         self.title_button.setObjectName("titleButton")
         self.title_button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
-        self.title_button.setMinimumWidth(1)  # its words' width would push the sidebar
+        self.title_button.setMinimumWidth(1)  # else a long title would squeeze the sidebar
         self.title_field.setObjectName("titleField")
         self.title_field.setAccessibleName(words.TITLE_FIELD)
         self.title_field.setMaxLength(200)
         self.title_field.hide()
         self.model_button.setObjectName("modelButton")
-        self.model_button.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # chevron at the end
+        self.model_button.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # chevron at the right
         layout = QHBoxLayout(self)
         layout.setContentsMargins(Space.L, 0, Space.L, 0)
         layout.setSpacing(Space.S)

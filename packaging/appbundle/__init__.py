@@ -1,1 +1,1 @@
-"""Makes and checks Rejoinder.app. Runs on Linux and macOS; needs nothing but Python's own library."""
+"""The steps and checks of building Rejoinder.app, on Linux and on macOS."""

@@ -1,8 +1,8 @@
-"""The archives that people download, and the way back, so that what they get can be verified.
+"""Packs a bundle into a zip and a disk image, and unpacks both, so that downloads can be verified.
 
-The zip is the same for the same bundle and zlib; so is the disk image that Linux makes. On macOS hdiutil
-makes it, and mounts it. On Linux xorriso writes an HFS+ volume and udif.py compresses it; the way back is
-read by hfsplus.py, which keeps links and modes.
+The same bundle and zlib give the same zip, and on Linux the same disk image. On macOS hdiutil makes
+and mounts the image. On Linux xorriso writes an HFS+ volume, which udif.py compresses; udif.py and
+hfsplus.py read the image back, with links and modes.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from appbundle.hfsplus import find_volume, read_volume
 from appbundle.udif import read_udif, write_udif
 
 CHUNK: Final = 1 << 20
-LEVEL: Final = 6
-TIME: Final = (2026, 1, 1, 0, 0, 0)  # of every file in an archive
-DATE: Final = "2026010100000000"  # the same, as xorriso has it
-MADE_ON_UNIX: Final = 3
-DOS_FOLDER: Final = 0x10
+LEVEL: Final = 6  # zlib compression level of the zip
+TIME: Final = (2026, 1, 1, 0, 0, 0)  # time stamp of every file in an archive
+DATE: Final = "2026010100000000"  # TIME in xorriso's notation
+MADE_ON_UNIX: Final = 3  # create_system in a zip: the attributes are Unix modes
+DOS_FOLDER: Final = 0x10  # DOS attribute of a folder in a zip
 APPLICATIONS: Final = "Applications"
 
 
 class ArchiveError(Exception):
-    """A tool that makes or opens archives said no."""
+    """The error for a failed archive tool. The message has the tool's error output."""
 
 
 def write_zip(app: Path, target: Path) -> None:
-    """Put app into a zip, with links and modes kept."""
+    """Write the bundle to a zip, with its links and modes."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
         for path in [app, *sorted(app.rglob("*"))]:
@@ -60,7 +60,7 @@ def _add(archive: zipfile.ZipFile, path: Path, name: str) -> None:
 
 
 def unpack_zip(archive: Path, folder: Path) -> None:
-    """The other way: modes and links as they were."""
+    """Write the content of a zip to a folder, with its links and modes."""
     with zipfile.ZipFile(archive) as opened:
         write_entries(
             (
@@ -82,19 +82,19 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 def why_no_dmg() -> str | None:
-    """A sentence where no disk image can be made here."""
+    """Return the reason why no disk image can be made here, or None if that is possible."""
     if _tool() is not None:
         return None
     return "No .dmg was made: xorriso is not installed (on Debian: apt-get install xorriso)."
 
 
 def write_dmg(app: Path, target: Path) -> None:
-    """A disk image with app and a link to the Applications folder."""
+    """Write a disk image with the bundle and a link to the Applications folder."""
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         volume = Path(scratch, app.stem)
-        volume.mkdir()  # unlike scratch, it is for everyone
+        volume.mkdir()  # readable by all users, unlike the temporary folder
         (volume / APPLICATIONS).symlink_to("/Applications")
         if sys.platform == "darwin":
             _write_with_hdiutil(app, volume, target)
@@ -103,7 +103,7 @@ def write_dmg(app: Path, target: Path) -> None:
 
 
 def unpack_dmg(archive: Path, folder: Path) -> None:
-    """What a person sees in the opened disk image."""
+    """Write the content of a disk image, the bundle and the link, to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         if sys.platform == "darwin":
@@ -126,7 +126,7 @@ def _run(*command: str | Path) -> None:
 
 
 def _write_with_xorriso(app: Path, volume: Path, target: Path) -> None:
-    """The image that xorriso writes is both ISO 9660 and HFS+; only the HFS+ volume is taken."""
+    """Write the HFS+ volume of xorriso's image, which is both ISO 9660 and HFS+, to target."""
     raw = volume.with_name("raw")
     _run(
         *("xorriso", "-report_about", "SORRY", "-as", "mkisofs"),
@@ -155,4 +155,4 @@ def _unpack_with_hdiutil(archive: Path, mount: Path, folder: Path) -> None:
             shutil.copytree(app, folder / app.name, symlinks=True)
         (folder / APPLICATIONS).symlink_to((mount / APPLICATIONS).readlink())
     finally:
-        _run("hdiutil", "detach", "-quiet", "-force", mount)  # Spotlight may be reading it
+        _run("hdiutil", "detach", "-quiet", "-force", mount)  # Spotlight may have files open

@@ -1,4 +1,8 @@
-"""Puts Rejoinder.app together: the Mac's, and its twin for this machine, with the same layout and launcher."""
+"""Puts a bundle together: Rejoinder.app for Macs, or its twin for the machine that runs this code.
+
+The twin has the same layout, launcher and selection of files, so that tests can start it on Linux.
+Signing is the last step, because the seal covers every file.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +21,15 @@ from appbundle.spec import ROOT, BundleLayout, Spec
 from appbundle.starter import add_starter
 from appbundle.trim import copy_kept, files_below, restore_framework_links, wheel_rule
 
-OURS = ("app", "engine", "resources")
-_NOT_SHIPPED = ("__pycache__", "screenshots")  # folders
+OURS = ("app", "engine", "resources")  # our folders, which go into site-packages
+_NOT_SHIPPED = ("__pycache__", "screenshots")  # folders of OURS that stay out
 
 
 class Builder:
-    """Makes bundles. work keeps what later builds need again: wheels, interpreter, starter model."""
+    """The steps that make a bundle.
+
+    The folder `work` keeps what later builds use again: wheels, interpreter, starter model.
+    """
 
     def __init__(self, spec: Spec, work: Path, tools: Path) -> None:
         self._spec = spec
@@ -31,15 +38,15 @@ class Builder:
         self._tools_python = tools / "bin" / "python"
 
     def fetch_interpreter(self) -> Path:
-        """The Mac's.
+        """Return the folder of CPython for macOS, fetched unless `work` has it.
 
         Raises:
-            NoRuntimeError: it can't be had here.
+            NoRuntimeError: the interpreter can't be fetched.
         """
         return runtime.fetch_macos(self._uv, self._spec, self._work / "python-macos")
 
     def macos(self, app: Path, interpreter: Path | None) -> None:
-        """Make the Mac's bundle; without an interpreter, all the rest."""
+        """Make the bundle for Macs and sign it ad hoc. interpreter=None leaves Python out."""
         spec = self._spec
         layout = _empty(app, spec.name, spec.python)
         if interpreter is not None:
@@ -56,11 +63,11 @@ class Builder:
         sign_adhoc(app, self._tools_python)
 
     def twin(self, app: Path) -> None:
-        """Make the bundle of this machine, with the interpreter that runs this. Not signed.
+        """Make the unsigned bundle for this machine, with the interpreter that runs this code.
 
         Raises:
             NoRuntimeError: that interpreter has no shared library.
-            FileNotFoundError: there is no C compiler.
+            FileNotFoundError: no C compiler is installed.
         """
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         layout = _empty(app, self._spec.name, version)
@@ -80,7 +87,7 @@ class Builder:
         self._name_version(layout)
 
     def _name_version(self, layout: BundleLayout) -> None:
-        """Who asks for the version of what is installed hears ours, too."""
+        """Write package metadata, from which importlib.metadata reads the app's version."""
         name = self._spec.name.lower()
         folder = layout.site_packages / f"{name}-{self._spec.version}.dist-info"
         folder.mkdir()

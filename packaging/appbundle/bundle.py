@@ -1,4 +1,4 @@
-"""One bundle as the checks see it: its tree is walked once, the load commands in it are read once."""
+"""A bundle as the checks see it: tree and load commands are read once, for all checks."""
 
 from __future__ import annotations
 
@@ -17,30 +17,31 @@ _MAGIC_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A Mach-O file of the bundle. image is what its arm64 slice says, if it has one."""
+    """A Mach-O file of the bundle. `image` has the load commands of its arm64 slice, if any."""
 
     path: Path
     slices: tuple[Slice, ...]
     image: Image | None
 
     def arm64_bytes(self) -> Bytes:
-        """The arm64 slice itself."""
+        """Return the bytes of the arm64 slice."""
         piece = arm64_slice(self.slices)
         assert piece is not None, "a code without an image has no such slice"
         return span(memoryview(read_bytes(self.path)), piece.offset, piece.size, "arm64 part")
 
 
 class Bundle:
-    """A bundle to check, and the archives made of it. Names are relative to it, with slashes.
+    """A bundle to check, with the archives made of it.
 
-    app is a path without links, so that what they lead to can be compared with it.
+    Names are paths relative to the bundle, with slashes. `app` must be a path without symbolic
+    links, because resolved targets of links are compared with it.
     """
 
     def __init__(self, app: Path, spec: Spec, archives: Sequence[Path] = ()) -> None:
         self.layout = BundleLayout(app, spec.name, spec.python)
         self.spec = spec
         self.archives = archives
-        self.folders: dict[Path, str] = {}  # to their names
+        self.folders: dict[Path, str] = {}  # name by path, as in the next three
         self.files: dict[Path, str] = {}
         self.links: dict[Path, str] = {}
         self.devices: dict[Path, str] = {}
@@ -54,7 +55,7 @@ class Bundle:
         return {**self.folders, **self.files, **self.links, **self.devices}
 
     def below(self, folder: Path) -> Mapping[str, Path]:
-        """The files and links below a folder, by their names relative to that."""
+        """Return the files and links below a folder, by their names relative to that folder."""
         start = self.name(folder) + "/"
         return {
             name.removeprefix(start): path
@@ -63,33 +64,34 @@ class Bundle:
         }
 
     def holds(self, path: Path) -> bool:
-        """Whether a path is inside, once every link in it is followed."""
+        """Return True if a path is inside the bundle after all its links are followed."""
         return Path(os.path.realpath(path)).is_relative_to(self.layout.app)
 
     @cached_property
     def codes(self) -> Sequence[Code]:
-        """Its Mach-O files, but those that can't be read."""
+        """The Mach-O files of the bundle, without the unreadable ones."""
         return [code for code in self._read.values() if isinstance(code, Code)]
 
     @cached_property
     def images(self) -> Sequence[tuple[Code, Image]]:
-        """Its Mach-O files with arm64 code."""
+        """The Mach-O files that have an arm64 slice, with its load commands."""
         return [(code, code.image) for code in self.codes if code.image is not None]
 
     @cached_property
     def unreadable(self) -> Mapping[Path, BundleError]:
-        """Files that begin as Mach-O files and are none."""
+        """Files that begin like Mach-O files but can't be read as such, with the reason."""
         return {path: code for path, code in self._read.items() if isinstance(code, BundleError)}
 
     @cached_property
     def distributions(self) -> Mapping[str, str]:
-        """The versions of the Python packages installed in it, by their names."""
+        """Versions of the Python packages in the bundle, by package name."""
         infos = self.layout.site_packages.glob("*.dist-info")
         pairs = (info.name.removesuffix(".dist-info").partition("-") for info in infos)
         return {name: version for name, _, version in sorted(pairs)}
 
     @cached_property
     def has_interpreter(self) -> bool:
+        """True if libpython or the standard library is in the bundle."""
         return self.layout.libpython.is_file() or self.layout.encodings.is_dir()
 
     @cached_property

@@ -1,6 +1,8 @@
-"""The signature inside a Mach-O file: which bytes it covers with hashes, and what else it is bound to.
+"""The code signature inside a Mach-O file: reading it, and comparing its hashes with the files.
 
-Ad-hoc and Developer ID signatures alike. Who signed (the CMS part) is not looked at.
+A signature has one code directory per hash type. A code directory holds one hash per page of code,
+and one hash per special slot, which binds the signature to a file such as Info.plist. Ad-hoc and
+Developer ID signatures are read alike; the identity of the signer (the CMS part) is not checked.
 """
 
 from __future__ import annotations
@@ -13,13 +15,13 @@ from typing import Final
 from appbundle.macho import ByteSpan
 from appbundle.reading import BundleError, Bytes, span, text, unpack
 
-# Special slots: what a signature is bound to beside the code.
+# Numbers of the special slots: data that a signature covers besides the code.
 INFO_PLIST: Final = 1
 REQUIREMENTS: Final = 2
 RESOURCES: Final = 3
 ENTITLEMENTS: Final = 5
 ENTITLEMENTS_DER: Final = 7
-_INSIDE: Final = (REQUIREMENTS, ENTITLEMENTS, ENTITLEMENTS_DER)  # the signature holds these itself
+_INSIDE: Final = (REQUIREMENTS, ENTITLEMENTS, ENTITLEMENTS_DER)  # their data is in the signature
 _SLOT_NAMES: Final = {
     INFO_PLIST: "Info.plist",
     REQUIREMENTS: "requirements",
@@ -28,16 +30,17 @@ _SLOT_NAMES: Final = {
     ENTITLEMENTS_DER: "binary entitlements",
 }
 
-AD_HOC: Final = 0x2  # flags
+# Flags of a code directory.
+AD_HOC: Final = 0x2
 RUNTIME: Final = 0x10000
 LINKER_SIGNED: Final = 0x20000
 
 _SUPER_BLOB: Final = 0xFADE0CC0
 _CODE_DIRECTORY: Final = 0xFADE0C02
-_DIRECTORY_SLOTS: Final = (0, *range(0x1000, 0x1005))
-_MOST_BLOBS: Final = 64
-_CDHASH_BYTES: Final = 20
-# hash type to function and bytes kept
+_DIRECTORY_SLOTS: Final = (0, *range(0x1000, 0x1005))  # of code directories
+_MOST_BLOBS: Final = 64  # a signature that claims more is malformed
+_CDHASH_BYTES: Final = 20  # length of a cdhash, the hash of a code directory
+# By hash type: the hash function, and the number of bytes kept of its result.
 _HASHES: Final[Mapping[int, tuple[Callable[[Bytes], bytes], int]]] = {
     1: (lambda data: hashlib.sha1(data, usedforsecurity=False).digest(), 20),
     2: (lambda data: hashlib.sha256(data).digest(), 32),
@@ -48,16 +51,16 @@ _HASHES: Final[Mapping[int, tuple[Callable[[Bytes], bytes], int]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeDirectory:
-    """The hashes of a signature. A page of 0 bytes means one hash for all of the code."""
+    """The hashes of a signature. If `page_bytes` is 0, one hash covers all of the code."""
 
     identifier: str
     flags: int
-    hash_type: int
+    hash_type: int  # key of _HASHES
     page_bytes: int
-    code_limit: int
+    code_limit: int  # the hashes cover the code before this offset
     pages: tuple[bytes, ...]
-    slots: Mapping[int, bytes]
-    cdhash: bytes
+    slots: Mapping[int, bytes]  # hash by special slot
+    cdhash: bytes  # hash of this code directory
 
     def hash(self, data: Bytes) -> bytes:
         function, kept = _HASHES[self.hash_type]
@@ -66,7 +69,7 @@ class CodeDirectory:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One signature: as many code directories as kinds of hashes, and blobs by slot."""
+    """A code signature: one code directory per hash type, and its data blobs by slot."""
 
     directories: tuple[CodeDirectory, ...]
     blobs: Mapping[int, Bytes]
@@ -77,10 +80,10 @@ class Signature:
 
 
 def read_signature(code: Bytes, where: ByteSpan) -> Signature:
-    """The signature of a slice.
+    """Return the signature at the byte range `where` of a slice.
 
     Raises:
-        BundleError: it is not whole, or of a kind that is not known.
+        BundleError: the signature is truncated, malformed or of an unknown kind.
     """
     data = span(code, where.offset, where.size, "signature")
     magic, _, count = unpack(">3I", data, 0, "signature")
@@ -98,7 +101,7 @@ def read_signature(code: Bytes, where: ByteSpan) -> Signature:
 
 
 def uncovered(code: Bytes, where: ByteSpan, signature: Signature) -> Iterator[str]:
-    """What of the code is not as it was signed."""
+    """Yield each difference between the code and the hashes in its signature."""
     if where.offset + where.size != len(code):
         yield f"{len(code) - where.offset - where.size} bytes follow the signature"
     for directory in signature.directories:
@@ -117,7 +120,10 @@ def uncovered(code: Bytes, where: ByteSpan, signature: Signature) -> Iterator[st
 
 
 def unbound(signature: Signature, outside: Mapping[int, Bytes]) -> Iterator[str]:
-    """Slots whose hash is not that of their blob, or of the file outside that belongs to the slot."""
+    """Yield each special slot whose hash does not match its data.
+
+    The data is a blob of the signature, or a file in `outside`, by slot.
+    """
     belonging = {**{slot: signature.blobs.get(slot) for slot in _INSIDE}, **outside}
     for directory in signature.directories:
         for slot, data in belonging.items():
@@ -140,7 +146,7 @@ def _directory(blob: Bytes) -> CodeDirectory:
         raise BundleError("has a malformed code directory")
     if hash_bytes != _HASHES[hash_type][1]:
         raise BundleError("has a code directory whose hashes have the wrong length")
-    # Slots lie before the hashes of pages, counted backwards.
+    # The hashes of special slots precede those of pages, highest slot first.
     table = span(
         blob,
         hashes_at - num_slots * hash_bytes if hashes_at >= num_slots * hash_bytes else len(blob),

@@ -1,4 +1,4 @@
-"""What an archive holds, written to a folder: files, links and folders with their modes."""
+"""Writes the entries of an archive to a folder: files, links and folders, with their modes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 
-class UnsafeEntry(Exception):  # noqa: N818 - it names the entry
-    """An entry would lie outside the folder."""
+class UnsafeEntry(Exception):  # noqa: N818 - the message is the entry's path
+    """The error for an archive entry that would be written outside the target folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileEntry:
-    """One name in an archive. mode is as in stat: kind and permissions. A link's bytes are its target."""
+    """A file, folder or link in an archive.
+
+    `mode` has kind and permissions, like st_mode. `read` yields the content, for a link its target.
+    """
 
     path: PurePosixPath
     mode: int
@@ -22,7 +25,11 @@ class FileEntry:
 
 
 def write_entries(entries: Iterable[FileEntry], folder: Path) -> None:
-    """Make what entries say in folder, which must not hold it yet."""
+    """Write entries to a folder that has none of these files yet.
+
+    Raises:
+        UnsafeEntry: an entry would be written outside the folder.
+    """
     folders: list[FileEntry] = []
     links: list[FileEntry] = []
     folder.mkdir(parents=True, exist_ok=True)
@@ -37,7 +44,8 @@ def write_entries(entries: Iterable[FileEntry], folder: Path) -> None:
             links.append(entry)
         else:
             _write_file(entry, place)
-    # Links come last, so that nothing is written through one; modes after what they might forbid.
+    # Links come after files, so that no file is written through a link. Modes of folders come last,
+    # because a mode may forbid writing.
     names = {link.path for link in links}
     for link in links:
         if not names.isdisjoint(link.path.parents):

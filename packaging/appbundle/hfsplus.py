@@ -1,7 +1,7 @@
 """Reads an HFS+ volume as xorriso writes it: every file, link and folder, with modes.
 
-Only what that needs: no resource forks, no hard links, no file in more than eight pieces. Names are stored
-decomposed and come back composed (NFC). All numbers are big-endian.
+Resource forks, hard links and files in more than eight extents are not supported. The volume stores
+names decomposed (NFD); this module returns them composed (NFC). All numbers are big-endian.
 """
 
 from __future__ import annotations
@@ -17,27 +17,28 @@ from appbundle.entries import FileEntry
 
 SECTOR: Final = 512
 CHUNK: Final = 1 << 20
-ROOT: Final = 2  # the root folder's number
-FOLDER: Final = 1
-FILE: Final = 2
+ROOT: Final = 2  # catalogue number of the root folder
+FOLDER: Final = 1  # kind of a folder's record in the catalogue
+FILE: Final = 2  # kind of a file's record in the catalogue
 
-_PARTITION = Struct(">2s2xIII32s32s")  # signature, partitions, first sector, sectors, name, kind
-_FORK = Struct(">Q8x16I")  # bytes, and eight times first block, blocks
-_NODE = Struct(">I4xbBH2x")  # next leaf, kind, height, records
-_TREE = Struct(">HIIIIH")  # depth, root, records, first leaf, last leaf, bytes of a node
-_KEY = Struct(">HIH")  # length, parent, letters of the name
-_RECORD = Struct(">H6xI30xH")  # kind, number, mode
-_FORK_IN_FILE: Final = 88
-_FORK_IN_HEADER: Final = 272  # the catalogue's
+# Signature, number of partitions, first sector, number of sectors, name, kind.
+_PARTITION = Struct(">2s2xIII32s32s")
+_FORK = Struct(">Q8x16I")  # size in bytes, then first block and length of eight extents
+_NODE = Struct(">I4xbBH2x")  # next leaf, kind, height, number of records
+_TREE = Struct(">HIIIIH")  # depth, root, records, first leaf, last leaf, node size in bytes
+_KEY = Struct(">HIH")  # key length, parent's number, length of the name in UTF-16 units
+_RECORD = Struct(">H6xI30xH")  # kind, catalogue number, mode
+_FORK_IN_FILE: Final = 88  # offset of the data fork in a file's record
+_FORK_IN_HEADER: Final = 272  # offset of the catalogue's fork in the volume header
 
 
 class HfsError(Exception):
-    """This is no HFS+ volume, or one with what we do not read."""
+    """The error for data that is no HFS+ volume, or has features that are not supported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Where something lies: in bytes."""
+    """A byte range of an image or volume."""
 
     start: int
     size: int
@@ -45,17 +46,17 @@ class Extent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HfsNode:
-    """A file, link or folder of the catalogue."""
+    """A file, link or folder in the catalogue of a volume."""
 
-    number: int
-    parent: int
+    number: int  # in the catalogue
+    parent: int  # number of the folder
     name: str
     mode: int
-    pieces: tuple[Extent, ...]  # none for a folder
+    pieces: tuple[Extent, ...]  # extents of the content; none for a folder
 
 
 def find_volume(image: BinaryIO) -> Extent:
-    """The HFS+ volume in the partition map of xorriso's hybrid image."""
+    """Return the byte range of the HFS+ partition in xorriso's hybrid image."""
     sector = partitions = 1
     while sector <= partitions:
         image.seek(sector * SECTOR)
@@ -71,7 +72,7 @@ def find_volume(image: BinaryIO) -> Extent:
 
 
 def read_volume(volume: BinaryIO) -> Iterator[FileEntry]:
-    """What the volume holds, folders before what is in them."""
+    """Return the entries of a volume; a folder comes before its content."""
     volume.seek(1024)
     header = volume.read(SECTOR)
     if header[:2] != b"H+":
@@ -116,7 +117,7 @@ def _pieces(record: bytes, at: int, block_size: int) -> tuple[Extent, ...]:
 
 
 def _leaves(catalogue: bytes, block_size: int) -> Iterator[HfsNode]:
-    """Every file and folder. The first node of the tree says where its leaves begin."""
+    """Yield every file and folder of the catalogue, a B-tree whose header names its first leaf."""
     _depth, _root, _records, leaf, _last, node_size = _TREE.unpack_from(catalogue, _NODE.size)
     while leaf:
         node = catalogue[leaf * node_size : (leaf + 1) * node_size]
@@ -132,7 +133,7 @@ def _parse(record: bytes, block_size: int) -> Iterator[HfsNode]:
     data = record[2 + key_length :]
     kind, number, mode = _RECORD.unpack_from(data)
     if kind not in (FILE, FOLDER):
-        return  # it only leads from a number back to a name
+        return  # a thread record, which maps a number back to a name
     if "/" in name or name in (".", ".."):
         raise HfsError(f"{name!r} is no name")
     yield HfsNode(

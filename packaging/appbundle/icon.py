@@ -1,4 +1,4 @@
-"""AppIcon.icns from our SVG: one PNG for each size that macOS asks for."""
+"""Renders the app's SVG icon to AppIcon.icns: one PNG for each size that macOS uses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt
 from PySide6.QtGui import QImage, QImageWriter, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
-# Apple's names for images of 16, 32, 128, 256 and 512 points, some of them at scale 2; by pixels.
+# Width in pixels by Apple's image type, for 16, 32, 128, 256 and 512 points, some at scale 2.
 SIZES: Final = {
     "ic11": 32,
     "ic12": 64,
@@ -20,7 +20,7 @@ SIZES: Final = {
     "ic09": 512,
     "ic10": 1024,
 }
-_HEADER: Final = 8  # a name and a length, before the file's content and before each image
+_HEADER: Final = 8  # type and length in bytes, before the file's content and each image
 
 
 def write_icns(svg: Path, target: Path) -> None:

@@ -1,4 +1,4 @@
-"""Compiles launcher.c: with zig for a Mac, from anywhere; with the system's compiler for the Linux twin."""
+"""Compiles launcher.c: with zig for Macs, on any system; with cc for the twin on Linux."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ MODULE = "app"
 
 
 def compile_for_macos(target: Path, spec: Spec, tools_python: Path) -> None:
-    """tools_python is an interpreter that has ziglang."""
+    """Compile for arm64 Macs. `tools_python` is an interpreter with the package ziglang."""
     zig = [str(tools_python), "-m", "ziglang", "cc", "-target", f"aarch64-macos.{spec.min_macos}"]
     _compile(zig, target, spec.python)
 
 
 def compile_for_linux(target: Path, python: str) -> None:
-    """For the system's own compiler.
+    """Compile for this machine, with the system's C compiler.
 
     Raises:
-        FileNotFoundError: there is none.
+        FileNotFoundError: no compiler is installed.
     """
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if compiler is None:

@@ -1,8 +1,8 @@
-"""Collects the licences of all that a bundle holds: a folder for each part, and an index of them.
+"""Collects the licences of everything in a bundle: a folder for each part, and an index.
 
-A library's licence files come from its *.dist-info. Where it brings none, what its metadata says is written
-down, and the licence's usual text is put beside it. Notes of ours, on Qt, Python, fonts and the starter
-model, lie in packaging/licences.
+A library's licence files come from its *.dist-info folder. For a library without such files, a
+statement with the licence in its metadata is written, together with the standard text of that
+licence. Our notes on Qt, Python, fonts and the starter model are in packaging/licences.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from appbundle.spec import ROOT, BundleLayout, read_spec
 INDEX: Final = "INDEX.txt"
 _NOTES = ROOT / "packaging" / "licences"
 _OURS = ROOT / "LICENSE"
-_FOLDERS = ("licenses", "license_files")
+_FOLDERS = ("licenses", "license_files")  # folders of licence files in a *.dist-info
 _FILE = re.compile(r"(licen[cs]e|copying|notice|authors)", re.IGNORECASE)
 _CLASSIFIER = "License :: "
-# Notes of ours on what a library holds: Qt, fonts.
+# Our notes for libraries that include other works: Qt, fonts.
 _QT = ("Qt.txt", "LGPL-3.0-only.txt", "GPL-3.0-only.txt")
 _BESIDES = {
     "pyside6-essentials": _QT,
@@ -31,17 +31,17 @@ _BESIDES = {
     "ziafont": ("DejaVu.txt",),
     "ziamath": ("STIX.txt",),
 }
-# What a statement may name, and the usual text of it.
+# By a word of the licence's name: file name of the standard text, and its source.
 _TEXTS = {"Apache": ("Apache-2.0.txt", _OURS), "MIT": ("MIT.txt", _NOTES / "MIT.txt")}
 
 
 class NoLicenceError(Exception):
-    """Parts of the bundle say nothing of their licence; the message names them."""
+    """The error for parts of the bundle without a known licence. The message names the parts."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class LicencedPart:
-    """A line of the index."""
+    """A line of the index: a part of the bundle and its licence, empty if unknown."""
 
     name: str
     version: str
@@ -49,10 +49,10 @@ class LicencedPart:
 
 
 def collect(layout: BundleLayout) -> None:
-    """Write the licences of what lies in the bundle.
+    """Write the licences of everything in the bundle, and the index.
 
     Raises:
-        NoLicenceError: something in it has none. The rest is written.
+        NoLicenceError: a part has no licence. The licences of the others have been written.
     """
     shutil.rmtree(layout.licences, ignore_errors=True)
     parts = [_own(layout)]
@@ -112,7 +112,7 @@ def _is_licence(path: Path, folder: Path) -> bool:
 
 
 def _stated(metadata: PackageMetadata) -> str:
-    """The licence in a few words: an expression, else a line, else classifiers."""
+    """Return the metadata's licence: License-Expression, else License, else the classifiers."""
     for field in ("License-Expression", "License"):
         for value in metadata.get_all(field) or []:
             if value.strip() and "\n" not in value:
@@ -123,7 +123,7 @@ def _stated(metadata: PackageMetadata) -> str:
 
 
 def _write_statement(target: Path, library: Distribution, stated: str) -> None:
-    """Say what the metadata says, and put the texts that it names beside it."""
+    """Write the licence statement of the metadata, and copy the standard texts that it names."""
     fields = ("Author", "Author-email", "Home-page", "Project-URL")
     lines = [
         f"{field}: {value}" for field in fields for value in library.metadata.get_all(field) or []

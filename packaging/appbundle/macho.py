@@ -1,6 +1,7 @@
-"""Mach-O files: their slices, their load commands, thinning, and where dyld looks for a library.
+"""Reads Mach-O files: slices, load commands, and the paths where dyld looks for a library.
 
-Knows the format, not what a bundle should hold.
+This module covers the file format only. The rules for the content of a bundle are in
+appbundle/checks.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from typing import Final
 
 from appbundle.reading import BundleError, Bytes, read_bytes, span, text, unpack
 
-EXECUTABLE: Final = 2  # file types
-MACOS: Final = 1  # platform
+EXECUTABLE: Final = 2  # file type of a program
+MACOS: Final = 1  # platform number
 
 _FAT: Final = b"\xca\xfe\xba\xbe"
 _FAT_64: Final = b"\xca\xfe\xba\xbf"
+# Byte order by magic number of a thin file.
 _ORDERS: Final = {
     b"\xcf\xfa\xed\xfe": "<",
     b"\xce\xfa\xed\xfe": "<",
@@ -27,9 +29,9 @@ _ORDERS: Final = {
 }
 _MAGIC_64: Final = b"\xcf\xfa\xed\xfe"
 _HEADER_BYTES: Final = 32
-_MOST_SLICES: Final = 20  # a Java class begins like a fat file, with a larger number next
+_MOST_SLICES: Final = 20  # in a Java class, which starts like a fat file, the number is larger
 _CPU_NAMES: Final = {0x0100000C: "arm64", 0x01000007: "x86_64", 0x00000007: "i386"}
-_ARM64E: Final = 2  # cpu subtype
+_ARM64E: Final = 2  # CPU subtype of arm64e, a variant of arm64
 
 _LOAD_DYLIB: Final = 0x0C
 _ID_DYLIB: Final = 0x0D
@@ -38,15 +40,15 @@ _RPATH: Final = 0x8000001C
 _CODE_SIGNATURE: Final = 0x1D
 _VERSION_MIN_MACOS: Final = 0x24
 _BUILD_VERSION: Final = 0x32
-# load, weak, reexport, upward, lazy
+# Load commands that name a library: load, weak, reexport, upward, lazy.
 _DEPENDENCIES: Final = {_LOAD_DYLIB, _LOAD_WEAK_DYLIB, 0x8000001F, 0x80000023, 0x20}
 
-_SYSTEM: Final = ("/usr/lib/", "/System/Library/")
+_SYSTEM: Final = ("/usr/lib/", "/System/Library/")  # folders of the libraries that macOS includes
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One architecture of a file."""
+    """The code for one architecture in a Mach-O file."""
 
     architecture: str
     offset: int
@@ -55,7 +57,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """A library that is loaded with this one. A weak one may be missing."""
+    """A library that the code loads. A weak dependency may be missing."""
 
     path: str
     weak: bool
@@ -63,15 +65,15 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A platform that the code is for, and the oldest version of it that the code says it runs on."""
+    """A platform of the code, and the oldest version of that platform on which the code runs."""
 
     platform: int
-    oldest: tuple[int, int]
+    oldest: tuple[int, int]  # major, minor
 
 
 @dataclass(frozen=True, slots=True)
 class ByteSpan:
-    """Where something lies in a slice."""
+    """A byte range of a slice."""
 
     offset: int
     size: int
@@ -79,7 +81,7 @@ class ByteSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """What the load commands of a slice say."""
+    """The load commands of a slice."""
 
     file_type: int
     install_name: str | None
@@ -90,7 +92,7 @@ class Image:
 
 
 def is_macho(data: Bytes) -> bool:
-    """Whether a file that begins so claims to be a Mach-O file. Eight bytes are enough."""
+    """Return True if the first eight bytes of a file are those of a Mach-O file."""
     magic = bytes(data[:4])
     if magic in (_FAT, _FAT_64):
         return len(data) >= 8 and struct.unpack_from(">I", data, 4)[0] <= _MOST_SLICES
@@ -98,10 +100,10 @@ def is_macho(data: Bytes) -> bool:
 
 
 def read_slices(data: Bytes) -> tuple[Slice, ...]:
-    """The architectures in a file, one if it is thin.
+    """Return the slices of a Mach-O file. A thin file has one.
 
     Raises:
-        BundleError: it is no Mach-O file, or ends too early.
+        BundleError: the data is no Mach-O file, or is truncated.
     """
     if not is_macho(data):
         raise BundleError("is no Mach-O file")
@@ -123,10 +125,10 @@ def read_slices(data: Bytes) -> tuple[Slice, ...]:
 
 
 def read_image(code: Bytes) -> Image:
-    """The load commands of a slice, which must be a 64-bit one.
+    """Return the load commands of a 64-bit slice.
 
     Raises:
-        BundleError: it is something else, or a command is not whole.
+        BundleError: the slice is not 64-bit Mach-O code, or a command is truncated.
     """
     if bytes(code[:4]) != _MAGIC_64:
         raise BundleError("is no 64-bit Mach-O file")
@@ -160,10 +162,10 @@ def read_image(code: Bytes) -> Image:
 
 
 def thin(path: Path) -> int:
-    """Leaves a file's arm64 slice only. Returns how many bytes that saved; a thin file stays as it is.
+    """Reduce a file to its arm64 slice, and return the number of bytes saved (0 for a thin file).
 
     Raises:
-        BundleError: there is no arm64 slice, or the file is no Mach-O file.
+        BundleError: the file has no arm64 slice, or is no Mach-O file.
     """
     data = read_bytes(path)
     slices = read_slices(data)
@@ -171,19 +173,22 @@ def thin(path: Path) -> int:
         return 0
     for piece in slices:
         if piece.architecture == "arm64":
-            # Written in place, so that the file's mode stays.
+            # Write in place, to keep the file's mode.
             path.write_bytes(span(data, piece.offset, piece.size, "arm64 part"))
             return len(data) - piece.size
     raise BundleError("holds no arm64 code")
 
 
 def is_system(path: str) -> bool:
-    """Whether every Mac has a library of that path."""
+    """Return True if a library at this path is part of macOS."""
     return os.path.normpath(path).startswith(_SYSTEM)
 
 
 def expand(path: str, loader: Path, executable: Path) -> Path | None:
-    """The path that dyld makes of one in a load command of loader. None for @rpath and relative ones."""
+    """Return the path that dyld makes of `path`, which stands in a load command of `loader`.
+
+    Return None for @rpath and relative paths.
+    """
     first, _, rest = path.partition("/")
     if first == "@loader_path":
         return Path(os.path.normpath(loader.parent / rest))
@@ -195,7 +200,7 @@ def expand(path: str, loader: Path, executable: Path) -> Path | None:
 def candidates(
     path: str, loader: Path, executable: Path, rpaths: Sequence[Path]
 ) -> tuple[Path, ...]:
-    """Where dyld looks for a library, in its order. rpaths are expanded ones."""
+    """Return the paths where dyld looks for a library, in order. `rpaths` are already expanded."""
     if path.startswith("@rpath/"):
         rest = path.removeprefix("@rpath/")
         return tuple(Path(os.path.normpath(folder / rest)) for folder in rpaths)

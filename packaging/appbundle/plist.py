@@ -1,4 +1,4 @@
-"""Info.plist: what macOS reads before it starts the app."""
+"""The Info.plist of the bundle, which macOS reads before it starts the app."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def info(spec: Spec) -> dict[str, object]:
         "NSHumanReadableCopyright": spec.copyright,
         "NSPrincipalClass": "NSApplication",
         "NSSupportsAutomaticGraphicsSwitching": True,
-        # Qt's widgets are drawn for the look before macOS 26.
+        # Qt's widgets have the design from before macOS 26, so the app opts out of the new one.
         "UIDesignRequiresCompatibility": True,
     }
 
 
 def _document_types() -> list[dict[str, object]]:
-    """Others may open these as well: Alternate takes nobody's place as the default."""
+    """Return the document types. The rank Alternate keeps other apps as the default."""
     return [
         {
             "CFBundleTypeName": "GGUF model",

@@ -1,4 +1,4 @@
-"""Reads files that may hold anything. Whatever is wrong with one becomes a BundleError."""
+"""Reads files that may be malformed, and reports each fault as a BundleError."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xml.parsers.expat import ExpatError
 
 Bytes: TypeAlias = bytes | memoryview
 
-# What plistlib and json are known to raise when the bytes are not theirs.
+# Errors that plistlib and json raise on malformed bytes.
 _MALFORMED = (
     ValueError,
     TypeError,
@@ -28,12 +28,16 @@ _MALFORMED = (
 
 
 class BundleError(Exception):
-    """Something is not what it should be. The message goes on after the thing's name: "is …"."""
+    """The error for a missing or malformed file.
+
+    The message starts with a verb, as in "is truncated". The file's name is put before it, by
+    `about` or by the caller.
+    """
 
 
 @contextmanager
 def about(name: str) -> Generator[None]:
-    """Puts the thing's name before what is wrong with it."""
+    """Put `name` before the message of a BundleError that the block raises."""
     try:
         yield
     except BundleError as error:
@@ -41,10 +45,10 @@ def about(name: str) -> Generator[None]:
 
 
 def unpack(layout: str, data: Bytes, offset: int, what: str) -> tuple[int, ...]:
-    """The numbers at offset.
+    """Return the numbers at offset. `layout` is a format of the struct module.
 
     Raises:
-        BundleError: data ends before they do.
+        BundleError: data ends too early; the message names the part `what`.
     """
     try:
         return struct.unpack_from(layout, data, offset)
@@ -53,10 +57,10 @@ def unpack(layout: str, data: Bytes, offset: int, what: str) -> tuple[int, ...]:
 
 
 def span(data: Bytes, offset: int, size: int, what: str) -> Bytes:
-    """The bytes from offset to offset + size.
+    """Return the bytes from offset to offset + size.
 
     Raises:
-        BundleError: they are not all there.
+        BundleError: data ends too early; the message names the part `what`.
     """
     if size < 0 or offset + size > len(data):
         raise BundleError(f"is truncated: it ends inside its {what}")
@@ -64,10 +68,10 @@ def span(data: Bytes, offset: int, size: int, what: str) -> Bytes:
 
 
 def text(data: Bytes, what: str) -> str:
-    """What is before the first zero byte.
+    """Return the text before the first zero byte.
 
     Raises:
-        BundleError: it is not UTF-8.
+        BundleError: the text is not UTF-8.
     """
     try:
         return bytes(data).split(b"\0", 1)[0].decode()
@@ -76,10 +80,10 @@ def text(data: Bytes, what: str) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """A file's bytes.
+    """Return the content of a file.
 
     Raises:
-        BundleError: there is no such file, or it can't be read.
+        BundleError: the file is missing or unreadable.
     """
     try:
         return path.read_bytes()
@@ -88,19 +92,19 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_plist(path: Path) -> Mapping[str, object]:
-    """A property list whose top is a dictionary.
+    """Return the dictionary in a property list file.
 
     Raises:
-        BundleError: it is something else.
+        BundleError: the file is unreadable, or no property list with a dictionary at its top.
     """
     return parse_plist(read_bytes(path))
 
 
 def parse_plist(data: Bytes) -> Mapping[str, object]:
-    """A property list whose top is a dictionary.
+    """Return the dictionary in the bytes of a property list.
 
     Raises:
-        BundleError: it is something else.
+        BundleError: the bytes are no property list with a dictionary at its top.
     """
     try:
         return mapping(plistlib.loads(bytes(data)))
@@ -109,10 +113,10 @@ def parse_plist(data: Bytes) -> Mapping[str, object]:
 
 
 def parse_json(data: Bytes) -> Mapping[str, object]:
-    """A JSON object.
+    """Return the JSON object in these bytes as a dictionary.
 
     Raises:
-        BundleError: it is something else.
+        BundleError: the bytes are no JSON object.
     """
     try:
         return mapping(json.loads(bytes(data)))
@@ -121,10 +125,10 @@ def parse_json(data: Bytes) -> Mapping[str, object]:
 
 
 def mapping(value: object) -> Mapping[str, object]:
-    """The value, if it is a dictionary.
+    """Return value as a dictionary whose keys are strings.
 
     Raises:
-        BundleError: it is something else.
+        BundleError: the value is no dictionary.
     """
     if not isinstance(value, dict):
         raise BundleError("is not a dictionary where one belongs")
@@ -132,10 +136,10 @@ def mapping(value: object) -> Mapping[str, object]:
 
 
 def strings(value: object) -> tuple[str, ...]:
-    """The strings of a list; none if it is something else."""
+    """Return the strings in a list; an empty tuple if the value is no list."""
     return tuple(item for item in sequence(value) if isinstance(item, str))
 
 
 def sequence(value: object) -> list[object]:
-    """The items of a list; none if it is something else."""
+    """Return the items of a list; an empty list if the value is no list."""
     return cast("list[object]", value) if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""The interpreter of the bundle: a relocatable CPython for macOS, or for the twin the one that runs this."""
+"""The interpreter of the bundle: a relocatable CPython for Macs, the running one for the twin."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from appbundle.spec import BundleLayout, Spec
 from appbundle.trim import copy_kept, files_below
 
-# Development files, the installer and the windows of the standard library: nothing of it is imported. venv is, by
-# the command that downloads models.
+# Folders of the standard library that are left out, because the app never imports them: development
+# files, pip's installer, Tk. venv stays: the command that downloads models imports it.
 _DROPPED = frozenset(
     {
         "ensurepip",
@@ -27,19 +27,19 @@ _DROPPED = frozenset(
         "__pycache__",
     }
 )
-# Of the windows, which would need Tcl, and of CPython's own tests.
+# Prefixes of extension modules to leave out: Tk, which needs Tcl, and CPython's own tests.
 _DROPPED_EXTENSIONS = ("_tkinter", "_test", "_ctypes_test", "_xxtest", "xxlimited")
 
 
 class NoRuntimeError(Exception):
-    """There is no interpreter to be had; the message says why."""
+    """The error for an interpreter that can't be provided. The message has the reason."""
 
 
 def fetch_macos(uv: Path, spec: Spec, cache: Path) -> Path:
-    """The folder of a relocatable CPython for a Mac, fetched once.
+    """Return the folder of a relocatable CPython for Macs, which uv fetches unless `cache` has it.
 
     Raises:
-        NoRuntimeError: it can't be fetched.
+        NoRuntimeError: uv can't fetch the interpreter.
     """
     version = f"cpython-{spec.python}-macos-aarch64-none"
     command = [
@@ -61,24 +61,25 @@ def fetch_macos(uv: Path, spec: Spec, cache: Path) -> Path:
 
 
 def _patch(folder: Path) -> int:
-    """The last number of its version."""
+    """Return the patch number of the version in a folder's name."""
     return int(folder.name.split("-")[1].split(".")[2].split("+")[0])
 
 
 def copy_macos(runtime: Path, layout: BundleLayout) -> None:
-    """Put a fetched interpreter into the bundle: library and standard library, no programs."""
+    """Copy libpython and the standard library of a fetched interpreter into the bundle."""
     lib = runtime / "lib"
     _copy(lib / layout.libpython.name, lib / f"python{layout.python}", layout)
-    for file in layout.stdlib.glob("_sysconfigdata*.py"):  # uv wrote there where it unpacked
+    # uv writes the path of its own copy into these files.
+    for file in layout.stdlib.glob("_sysconfigdata*.py"):
         text = file.read_text(encoding="utf-8").replace(str(runtime), "/install")
         file.write_text(text, encoding="utf-8")
 
 
 def copy_own(layout: BundleLayout) -> None:
-    """Put the interpreter that runs this into the twin.
+    """Copy the interpreter that runs this code into the twin.
 
     Raises:
-        NoRuntimeError: it has no shared library.
+        NoRuntimeError: the interpreter has no shared library.
     """
     folder, library = sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME")
     if not sysconfig.get_config_var("Py_ENABLE_SHARED"):

@@ -1,6 +1,7 @@
-"""The seal of a bundle, Contents/_CodeSignature/CodeResources: every file with its hash.
+"""The seal of a bundle, Contents/_CodeSignature/CodeResources: reading and verifying it.
 
-Names are relative to Contents, as they are in the seal. Only the second version of its rules is read.
+The seal is a property list with a hash for every file. Names are relative to Contents, as in the
+seal. Only version 2 of the seal's entries and rules (files2, rules2) is read.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from appbundle.macho import read_image, read_slices
 from appbundle.reading import BundleError, mapping, read_bytes, read_plist, span
 
 FOLDER: Final = "_CodeSignature"
-# What codesign itself leaves out. A seal that leaves out more covers less than it seems to.
+# Patterns of the files that codesign itself leaves out of a seal. Any other omission is a problem,
+# because the seal would not protect those files.
 _OMITTED: Final = frozenset(
     {
         r"^(.*/)?\.DS_Store$",
@@ -31,7 +33,7 @@ _DEFAULT_WEIGHT: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class SealedFile:
-    """A file with its hash. An optional one may be missing, as a language may."""
+    """A file, sealed by its hash. An optional file, such as a translation, may be missing."""
 
     sha256: bytes
     optional: bool
@@ -39,14 +41,14 @@ class SealedFile:
 
 @dataclass(frozen=True, slots=True)
 class SealedLink:
-    """A symbolic link, sealed by what it says."""
+    """A symbolic link, sealed by its target."""
 
     target: str
 
 
 @dataclass(frozen=True, slots=True)
 class SealedCode:
-    """Code that is sealed by the hash of its own signature."""
+    """Signed code, which the seal identifies by the hash of the code's own signature."""
 
     cdhash: bytes
 
@@ -56,7 +58,7 @@ Sealed = SealedFile | SealedLink | SealedCode
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Which names are left out. Of the rules that match a name, the heaviest decides."""
+    """A pattern of names that a seal covers or omits. The matching rule of most weight applies."""
 
     pattern: re.Pattern[str]
     omits: bool
@@ -65,7 +67,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """What is sealed, by name, and what may be left out."""
+    """A seal: the sealed entries by name, and the rules for names without an entry."""
 
     entries: Mapping[str, Sealed]
     rules: tuple[Rule, ...]
@@ -76,10 +78,10 @@ class Seal:
 
 
 def read_seal(contents: Path) -> Seal:
-    """The seal of a bundle.
+    """Return the seal in a Contents folder, or in the version folder of a framework.
 
     Raises:
-        BundleError: there is none, or it is malformed.
+        BundleError: the seal is missing or malformed.
     """
     resources = read_plist(contents / FOLDER / "CodeResources")
     if "files2" not in resources or "rules2" not in resources:
@@ -90,7 +92,11 @@ def read_seal(contents: Path) -> Seal:
 
 
 def breaks(seal: Seal, contents: Path, there: Set[str], unsealed: str) -> Iterator[str]:
-    """Where contents is not what was sealed. there: its files and links; unsealed: the executable."""
+    """Yield each difference between the folder `contents` and its seal.
+
+    `there` has the names of all files and links in the folder. `unsealed` is the name of the
+    executable, which the seal does not cover.
+    """
     for rule in seal.rules:
         if rule.omits and rule.pattern.pattern not in _OMITTED:
             yield f"{FOLDER} leaves out {rule.pattern.pattern}, which it should seal"
@@ -119,7 +125,7 @@ def _difference(path: Path, sealed: Sealed, *, is_there: bool) -> str | None:
 
 
 def _sha256(path: Path) -> bytes:
-    with path.open("rb") as file:  # never whole in memory: models and Metal libraries are large
+    with path.open("rb") as file:  # hash in chunks: models and Metal libraries are large
         return hashlib.file_digest(file, "sha256").digest()
 
 

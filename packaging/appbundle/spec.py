@@ -1,4 +1,4 @@
-"""What the bundle is to be: bundle.toml, and where things lie in it."""
+"""The specification of the bundle from bundle.toml, and the paths inside a bundle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """The facts of bundle.toml, and the version of pyproject.toml."""
+    """The values of bundle.toml, and the version from pyproject.toml."""
 
     name: str
     version: str
@@ -19,19 +19,19 @@ class Spec:
     category: str
     copyright: str
     min_macos: str
-    python: str  # 3.12
-    bundle_mb: int
-    archive_mb: int
+    python: str  # major and minor version, as in "3.12"
+    bundle_mb: int  # size limit in MB, without the starter model
+    archive_mb: int  # size limit in MB, without the starter model
     qt_modules: frozenset[str]
     qt_plugins: frozenset[str]
     qt_linux_plugins: frozenset[str]
-    drop: tuple[str, ...]
-    keep: tuple[str, ...]
+    drop: tuple[str, ...]  # patterns of paths in site-packages to leave out
+    keep: tuple[str, ...]  # exceptions from `drop`
 
 
 @dataclass(frozen=True, slots=True)
 class BundleLayout:
-    """Where things lie in a bundle. python is the version that its folder is named after."""
+    """The paths inside a bundle. `python` is the version in the names of Python's files."""
 
     app: Path
     name: str
@@ -67,17 +67,17 @@ class BundleLayout:
 
     @property
     def encodings(self) -> Path:
-        """Without this package of the standard library no interpreter starts."""
+        """A package of the standard library that every interpreter needs to start."""
         return self.stdlib / "encodings"
 
     @property
     def site_packages(self) -> Path:
-        """Ours lies there too: app, engine, resources."""
+        """The folder of the wheels, and of our own folders app, engine and resources."""
         return self.stdlib / "site-packages"
 
     @property
     def models(self) -> Path:
-        """The starter model's folder is in it."""
+        """The folder that contains the starter model's folder."""
         return self.resources / "models"
 
     @property
@@ -102,6 +102,6 @@ def read_spec() -> Spec:
 
 
 def version_of(text: str) -> tuple[int, int]:
-    """15.0 as two numbers."""
+    """Return the two numbers of a version: (15, 0) for 15.0."""
     major, minor = text.split(".")
     return int(major), int(minor)

@@ -1,4 +1,7 @@
-"""The starter model, imported while the app is built: the first launch finds it ready, and there is one copy."""
+"""Puts the starter model into the bundle, imported while the app is built.
+
+The app uses the model in its place in the bundle, so the first launch imports and copies nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ from engine.gguf.importer import import_once
 
 
 def add_starter(layout: BundleLayout, cache: Path) -> None:
-    """Put the model's folder into the bundle; it is imported once for many builds.
+    """Import the model unless `cache` has it, and copy its folder into the bundle.
 
     Raises:
-        FileNotFoundError: its package is not installed.
+        FileNotFoundError: the package with the model is not installed.
     """
     source = find_starter_file()
     if source is None:
@@ -24,4 +27,4 @@ def add_starter(layout: BundleLayout, cache: Path) -> None:
     target = layout.models / folder.name
     target.mkdir(parents=True)
     for file in folder.iterdir():
-        shutil.copyfile(file, target / file.name)  # everyone may read it, unlike an imported one
+        shutil.copyfile(file, target / file.name)  # all users may read it, unlike the imported file

@@ -1,6 +1,7 @@
-"""What of the installed wheels goes into a bundle, by bundle.toml; and Qt's frameworks in their proper form.
+"""Selects the files of installed wheels for a bundle, and restores the links of Qt's frameworks.
 
-Wheels hold no symbolic links, so a framework from a wheel has copies where codesign wants links.
+bundle.toml has the patterns and the names of Qt's modules and plugins. Wheels can't hold symbolic
+links, so a framework from a wheel has copies where codesign requires links.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from appbundle.spec import Spec
 
 
 class File(NamedTuple):
-    """A file and its place in a tree."""
+    """A file, and its path relative to a tree."""
 
     path: Path
     relative: PurePosixPath
@@ -42,7 +43,7 @@ def files_below(folder: Path) -> Iterable[File]:
 
 
 def wheel_rule(spec: Spec, *, linux: bool = False) -> Rule:
-    """Which files of site-packages are kept. linux has Qt's files as its own wheels name them."""
+    """Return the rule that selects files of site-packages, with Qt's names on macOS or Linux."""
     drops, keeps = _matcher(spec.drop), _matcher(spec.keep)
     qt = _linux_qt_rule(spec) if linux else _macos_qt_rule(spec)
 
@@ -55,7 +56,7 @@ def wheel_rule(spec: Spec, *, linux: bool = False) -> Rule:
 
 
 def restore_framework_links(site_packages: Path) -> None:
-    """Give each framework its links: Versions/Current, the library, Resources."""
+    """Create the links in each Qt framework: Versions/Current, the library, Resources."""
     for framework in sorted((site_packages / "PySide6" / "Qt" / "lib").glob(f"*{_FRAMEWORK}")):
         version = next(path for path in (framework / "Versions").iterdir() if path.is_dir())
         (framework / "Versions" / "Current").symlink_to(version.name)
@@ -99,7 +100,7 @@ def _linux_qt_rule(spec: Spec) -> Rule:
 
 
 def _is_binding(name: str, spec: Spec) -> bool:
-    """PySide6's own files: the modules that are used, its library, its Python."""
+    """Return True for a file of PySide6 itself: a used module, its library, its Python code."""
     binding = _BINDINGS.fullmatch(name)
     if binding is not None:
         return binding[1] in spec.qt_modules
@@ -112,7 +113,7 @@ def _matcher(patterns: Iterable[str]) -> Rule:
 
 
 def _as_regex(pattern: str) -> str:
-    """* is any name, ** any number of folders, at the end all that is below."""
+    """Translate a shell pattern: * matches within one name, ** any number of folders."""
     pieces = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*"}
     parts = re.split(r"(\*\*/|\*\*|\*)", pattern)
     return "".join(pieces.get(part, re.escape(part)) for part in parts)

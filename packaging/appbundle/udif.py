@@ -1,10 +1,11 @@
-"""A compressed disk image (.dmg: UDIF, zlib) from a raw volume, and the way back.
+"""Writes a raw volume as a compressed disk image (.dmg: UDIF with zlib), and reads such images.
 
-    chunks | property list that holds the block table ("mish") | trailer ("koly")
+    chunks | property list with the block table ("mish") | trailer ("koly")
 
-There is one table for the whole disk, as in what `hdiutil create -layout NONE` writes. Then the image's
-variant is 2: with 1, others saw, hdiutil looks for a partition map and refuses. Chunks of zeros are compressed
-like others: zero-fill chunks would be left out of the table's checksum. All numbers are big-endian.
+There is one table for the whole disk, as in an image by `hdiutil create -layout NONE`. The image's
+variant is therefore 2: with variant 1, hdiutil looks for a partition map and refuses the image, as
+others have seen. Chunks of zeros are compressed like all others, because the table's checksum
+leaves out zero-fill chunks. All numbers are big-endian.
 """
 
 from __future__ import annotations
@@ -23,44 +24,44 @@ from xml.parsers.expat import ExpatError
 
 SECTOR: Final = 512
 CHUNK_SECTORS: Final = 2048
-LEVEL: Final = 6
+LEVEL: Final = 6  # zlib compression level
 
-RAW: Final = 0x00000001
-ZLIB: Final = 0x80000005
-END: Final = 0xFFFFFFFF
-WHOLE_DISK: Final = 0xFFFFFFFE
-VARIANT: Final = 2
-CRC32: Final = 2
+RAW: Final = 0x00000001  # kind of a BlockRun: stored as is
+ZLIB: Final = 0x80000005  # kind of a BlockRun: compressed with zlib
+END: Final = 0xFFFFFFFF  # kind of the last BlockRun, which has no sectors
+WHOLE_DISK: Final = 0xFFFFFFFE  # descriptor of a table for the whole disk
+VARIANT: Final = 2  # image variant: one table, no partition map
+CRC32: Final = 2  # kind of checksum
 
-_RUN = Struct(">I4x4Q")  # kind, first sector, sectors, offset, length
+_RUN = Struct(">I4x4Q")  # kind, first sector, sectors, offset in the file, length in the file
 # signature, version, first sector, sectors, data offset, buffer sectors, descriptor, checksum, runs
 _TABLE = Struct(">4sI3QII24x136sI")
 _CHECKSUM = Struct(">III124x")  # kind, bits, value
-# signature, version, size, flags, running offset, data offset, data length, resources (2), segment, segments,
-# segment's name, data checksum, list's offset, list's length, checksum, variant, sectors
+# signature, version, size, flags, running offset, data offset, data length, resources (2), segment,
+# segments, segment's name, data checksum, list's offset, list's length, checksum, variant, sectors
 _TRAILER = Struct(">4sIII5QII16s136s2Q120x136sIQ12x")
 NAME: Final = "whole disk (Apple_HFS : 0)"
-# hdiutil writes this beside each table: zeros but for two ones.
+# Content of the entry that hdiutil writes beside each table: zeros except for two ones.
 _PLST: Final = bytes(517) + b"\1\0\1" + bytes(512)
 
 
 class UdifError(Exception):
-    """This is no disk image of our kind, or a damaged one."""
+    """The error for a file that is damaged, or no disk image of this kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockRun:
-    """A stretch of sectors, and where its bytes lie in the file."""
+    """A run of sectors, and the byte range of its chunk in the image file."""
 
-    kind: int
+    kind: int  # RAW, ZLIB or END
     first_sector: int
     sectors: int
-    offset: int
-    length: int
+    offset: int  # of the stored bytes, in the image file
+    length: int  # of the stored bytes
 
 
 def write_udif(volume: BinaryIO, size: int, target: Path) -> None:
-    """Compress the next size bytes of volume. The same bytes make the same file."""
+    """Write a disk image of the next `size` bytes of volume. Equal bytes give equal images."""
     if size % SECTOR:
         raise UdifError(f"a volume of {size} bytes is no whole number of sectors")
     runs: list[BlockRun] = []
@@ -85,7 +86,11 @@ def write_udif(volume: BinaryIO, size: int, target: Path) -> None:
 
 
 def read_udif(source: Path, target: Path) -> None:
-    """Write the volume that source holds. Each of its checksums has to fit."""
+    """Write the volume in a disk image to target.
+
+    Raises:
+        UdifError: the image is damaged, of another kind, or has a wrong checksum.
+    """
     try:
         with source.open("rb") as image, target.open("wb") as out:
             _read(image, out)
@@ -139,7 +144,7 @@ def _crc(chunks: Iterator[bytes]) -> int:
 
 
 def _master(volume_crc: int) -> int:
-    """The checksum of all tables' checksums; there is one."""
+    """Return the checksum over the checksums of all tables, of which there is one."""
     return zlib.crc32(volume_crc.to_bytes(4, "big"))
 
 
@@ -152,7 +157,7 @@ def _value(checksum: bytes) -> int:
 
 
 def _table(runs: list[BlockRun], sectors: int, volume_crc: int) -> bytes:
-    # A reader's buffer has to hold the largest chunk; hdiutil asks for eight sectors more.
+    # The buffer size of readers: the largest chunk, and eight sectors more, as hdiutil has it.
     head = (b"mish", 1, 0, sectors, 0, CHUNK_SECTORS + 8, WHOLE_DISK)
     body = [_RUN.pack(*astuple(run)) for run in runs]
     return _TABLE.pack(*head, _checksum(volume_crc), len(runs)) + b"".join(body)
@@ -166,7 +171,7 @@ def _property_list(table: bytes) -> bytes:
 
 
 def _expand(image: BinaryIO, table: bytes, out: BinaryIO) -> int:
-    """Write every chunk, return the checksum of all."""
+    """Write every chunk to `out`, and return the checksum of the volume."""
     crc = 0
     for fields in _RUN.iter_unpack(table[_TABLE.size :]):
         run = BlockRun(*fields)

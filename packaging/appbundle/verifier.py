@@ -1,4 +1,7 @@
-"""Checks a bundle, and says how that went. Needs no Apple tools, so it says nothing about launching."""
+"""Runs all checks on a bundle, and reports the results.
+
+The checks need no Apple tools, so they do not show that the app starts on a Mac.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,11 @@ from appbundle.spec import Spec
 
 ALL_PASSED: Final = 0
 FAILED: Final = 1
-NOT_LAUNCHABLE: Final = 3  # but for the interpreter all passed
+NOT_LAUNCHABLE: Final = 3  # only the interpreter is missing
 
-_SHOWN: Final = 3  # reasons of one check
+_SHOWN: Final = 3  # problems per check in the report
 
+# All checks by their names in the report. A check yields a sentence per problem.
 CHECKS: Final[Mapping[str, Callable[[Bundle], Iterator[str]]]] = {
     "interpreter": python.interpreter,
     "Info.plist": plist.info_plist,
@@ -58,14 +62,14 @@ CHECKS: Final[Mapping[str, Callable[[Bundle], Iterator[str]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one check found. It passed if that is nothing."""
+    """The problems that one check found. A check without problems has passed."""
 
     check: str
     problems: tuple[str, ...]
 
 
 def verify(app: Path, spec: Spec, archives: Sequence[Path] = ()) -> list[Result]:
-    """Every check of a bundle, and of the archives made of it, in the order of CHECKS."""
+    """Run every check on a bundle and its archives; return the results in the order of CHECKS."""
     bundle = Bundle(app.resolve(), spec, archives)
     return [
         Result(name, _problems(check, bundle))
@@ -75,6 +79,7 @@ def verify(app: Path, spec: Spec, archives: Sequence[Path] = ()) -> list[Result]
 
 
 def exit_status(results: Sequence[Result]) -> int:
+    """Return 0 if all checks passed, 3 if only the interpreter is missing, else 1."""
     failed = [result for result in results if result.problems]
     if not failed:
         return ALL_PASSED
@@ -82,7 +87,7 @@ def exit_status(results: Sequence[Result]) -> int:
 
 
 def report(results: Sequence[Result]) -> str:
-    """One line for each check, below what matters most."""
+    """Return one line per check. If the interpreter is missing, a line before them says so."""
     lines = [python.NO_INTERPRETER] if _is_unlaunchable(results) else []
     return "\n".join((*lines, *map(_line, results)))
 
@@ -125,5 +130,5 @@ def _line(result: Result) -> str:
 
 
 def _printable(text: str) -> str:
-    """Names of files may hold what can't be printed."""
+    """Escape characters that can't be printed, which file names may have."""
     return text.encode("utf-8", "backslashreplace").decode()

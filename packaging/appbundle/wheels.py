@@ -1,4 +1,4 @@
-"""The libraries of the bundle, as site-packages: installed for a Mac, or copied from this interpreter."""
+"""The Python libraries of the bundle: installed for Macs, or found in the running interpreter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
 
 
 def install_macos(uv: Path, spec: Spec, target: Path) -> None:
-    """Install the locked wheels for a Mac, on any system. The oldest macOS decides which wheel of mlx it is."""
+    """Install the locked wheels for arm64 Macs into the folder `target`, on any system.
+
+    The oldest supported macOS (`spec.min_macos`) decides which of mlx's wheels is installed.
+    """
     shutil.rmtree(target, ignore_errors=True)
     command = [
         str(uv),
@@ -44,11 +47,11 @@ def install_macos(uv: Path, spec: Spec, target: Path) -> None:
 
 
 def installed() -> Iterator[File]:
-    """The files of the same libraries as this interpreter has them."""
+    """Yield the files of the locked libraries that the running interpreter has."""
     for name in sorted(set(_REQUIREMENT.findall(LOCK.read_text(encoding="utf-8")))):
         try:
             files = distribution(name).files or []
-        except PackageNotFoundError:  # a Mac's
+        except PackageNotFoundError:  # a library for Macs only
             continue
         for file in files:
             path = Path(str(file.locate()))

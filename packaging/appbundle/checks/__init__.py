@@ -1,1 +1,1 @@
-"""What a bundle is checked for: functions that yield what is wrong, as sentences."""
+"""The checks of a bundle: functions that yield a sentence for each problem."""

@@ -1,4 +1,4 @@
-"""The Mach-O files: what they are for, and what they load."""
+"""Checks of the Mach-O files: kind, architecture, and the libraries that they load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _LIBRARIES: Final = (".so", ".dylib")
 
 
 def executable(bundle: Bundle) -> Iterator[str]:
-    """A program, not a script: only a Mach-O file is signed by itself and is shown as this app."""
+    """Check that the executable is a Mach-O program.
+
+    A script has no signature of its own, and macOS would not show its process as this app.
+    """
     path = bundle.layout.executable
     name = bundle.name(path)
     if path not in bundle.files:
@@ -31,7 +34,7 @@ def executable(bundle: Bundle) -> Iterator[str]:
 
 
 def mach_o_files(bundle: Bundle) -> Iterator[str]:
-    """Libraries are Mach-O files, and whole: none is Linux's, none is cut off."""
+    """Check that every library is a complete Mach-O file, not one for Linux or a truncated one."""
     for path, error in bundle.unreadable.items():
         yield f"{bundle.name(path)} {error}"
     readable = {code.path for code in bundle.codes}
@@ -41,6 +44,7 @@ def mach_o_files(bundle: Bundle) -> Iterator[str]:
 
 
 def architecture(bundle: Bundle) -> Iterator[str]:
+    """Check that all code is for arm64 alone."""
     for code in bundle.codes:
         found = [piece.architecture for piece in code.slices]
         if found != ["arm64"]:
@@ -48,7 +52,7 @@ def architecture(bundle: Bundle) -> Iterator[str]:
 
 
 def extension_modules(bundle: Bundle) -> Iterator[str]:
-    """No module was built for another Python: it would never be found."""
+    """Check that extension modules are built for the bundle's Python, which finds no others."""
     ours = f"cpython-{bundle.spec.python.replace('.', '')}-darwin"
     for path in bundle.files:
         tags = [part for part in path.name.split(".")[1:] if part.startswith("cpython-")]
@@ -57,7 +61,7 @@ def extension_modules(bundle: Bundle) -> Iterator[str]:
 
 
 def dependencies(bundle: Bundle) -> Iterator[str]:
-    """Every library that one needs is in the bundle or a part of macOS."""
+    """Check that every library that the code needs is in the bundle or a part of macOS."""
     program = _program(bundle)
     for code, image in bundle.images:
         main = _main(bundle, code, image)
@@ -66,7 +70,7 @@ def dependencies(bundle: Bundle) -> Iterator[str]:
             if is_system(dependency.path):
                 continue
             places = candidates(dependency.path, code.path, main, rpaths)
-            found = next((place for place in places if os.path.exists(place)), None)  # noqa: PTH110 - Path.exists raises where a name is too long
+            found = next((place for place in places if os.path.exists(place)), None)  # noqa: PTH110 - Path.exists can raise OSError
             if found is not None and bundle.holds(found):
                 continue
             if not dependency.weak or not dependency.path.startswith("@"):
@@ -74,7 +78,7 @@ def dependencies(bundle: Bundle) -> Iterator[str]:
 
 
 def search_paths(bundle: Bundle) -> Iterator[str]:
-    """Libraries are looked for in the bundle only: elsewhere may be another version of them."""
+    """Check that library search paths stay in the bundle: other folders may have other versions."""
     for code, image in bundle.images:
         for rpath in image.rpaths:
             folder = expand(rpath, code.path, _main(bundle, code, image))
@@ -83,7 +87,7 @@ def search_paths(bundle: Bundle) -> Iterator[str]:
 
 
 def system_version(bundle: Bundle) -> Iterator[str]:
-    """Nothing asks for a newer macOS than the bundle says it runs on."""
+    """Check that no code needs a newer macOS than the bundle declares."""
     for code, image in bundle.images:
         oldest = [build.oldest for build in image.builds if build.platform == MACOS]
         if not oldest:
@@ -94,12 +98,12 @@ def system_version(bundle: Bundle) -> Iterator[str]:
 
 
 def _main(bundle: Bundle, code: Code, image: Image) -> Path:
-    """What @executable_path stands for: a second program, such as python3, is its own."""
+    """Return the file that @executable_path refers to: the code itself if it is a program."""
     return code.path if image.file_type == EXECUTABLE else bundle.layout.executable
 
 
 def _program(bundle: Bundle) -> Sequence[Path]:
-    """The executable's own search paths, which dyld goes through for every library."""
+    """Return the search paths of the bundle's executable, which dyld uses for every library."""
     path = bundle.layout.executable
     for code, image in bundle.images:
         if code.path == path:

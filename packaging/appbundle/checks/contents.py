@@ -1,4 +1,4 @@
-"""What comes with the program: the starter model, the licences; and how large all of it is."""
+"""Checks of the starter model, the licences, and the sizes of bundle and archives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from appbundle.reading import BundleError, mapping, parse_json, read_bytes, sequ
 _MB: Final = 1_000_000
 _CHUNK_BYTES: Final = 1 << 20
 _MODEL_FILES: Final = ("config.json", "tokenizer.json", "tokenizer_config.json")
-# Names that their licences may be under: others hold the same words for their own sake.
+# Folders whose licence texts count for Qt and Python. Other folders may have the same texts.
 _QT: Final = re.compile(r"qt|pyside6|shiboken6|lgpl")
 _LGPL: Final = b"GNU LESSER GENERAL PUBLIC LICENSE"
 _PYTHON: Final = re.compile(r"c?python(-\d|$)")
@@ -22,7 +22,7 @@ _PSF: Final = b"PYTHON SOFTWARE FOUNDATION LICENSE"
 
 
 def starter_model(bundle: Bundle) -> Iterator[str]:
-    """A model to talk to at first launch, used where it lies."""
+    """Check that the bundle has one complete starter model, which answers at the first launch."""
     models = bundle.layout.models
     folders = [path for path in bundle.folders if path.parent == models]
     if len(folders) != 1:
@@ -49,16 +49,16 @@ def starter_model(bundle: Bundle) -> Iterator[str]:
 
 
 def no_second_copy(bundle: Bundle) -> Iterator[str]:
-    """The starter model is there once: what it was made from stays out."""
+    """Check that no GGUF file, such as the starter model's source, is in the bundle."""
     for path in bundle.files:
         if path.suffix.lower() == ".gguf":
             yield f"{bundle.name(path)} is a model's file that nothing here reads"
 
 
 def licences(bundle: Bundle) -> Iterator[str]:
-    """The terms of everything that is passed on: ours, the model's, each library's, and Python's.
+    """Check that each part has a licence: the app, the model, every library, Qt and Python.
 
-    A file or a folder for each, named after it, with or without its version.
+    A licence is a file or folder with the name of the part, with or without its version.
     """
     texts: dict[str, list[Path]] = {}
     for inner, path in bundle.below(bundle.layout.licences).items():
@@ -82,14 +82,14 @@ def licences(bundle: Bundle) -> Iterator[str]:
 
 
 def bundle_size(bundle: Bundle) -> Iterator[str]:
-    """Without the starter model, whose size is its own."""
+    """Check that the bundle without the starter model stays within its size limit."""
     size = sum(path.stat().st_size for path in bundle.files) - _model_bytes(bundle)
     if size > bundle.spec.bundle_mb * _MB:
         yield f"the bundle has {size / _MB:.1f} MB without the starter model, {bundle.spec.bundle_mb} MB are allowed"
 
 
 def archive_size(bundle: Bundle) -> Iterator[str]:
-    """What is downloaded, less what the starter model takes when it is compressed."""
+    """Check the size limit of each archive, not counting the compressed starter model."""
     if not bundle.archives:
         return
     model = sum(map(_compressed_bytes, bundle.below(bundle.layout.models).values()))
@@ -113,7 +113,7 @@ def _compressed_bytes(path: Path) -> int:
 
 
 def _check_safetensors(path: Path) -> None:
-    """Whether a file holds as many bytes as the tensors in its header need."""
+    """Raise BundleError unless the file's size fits the tensors in its header."""
     size = path.stat().st_size
     with path.open("rb") as file:
         start = file.read(8)

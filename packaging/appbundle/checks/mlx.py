@@ -1,4 +1,4 @@
-"""MLX: its library, the Metal code that lies beside it, and that both are of one version."""
+"""Checks of MLX: its library, the Metal code beside the library, and their versions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _METALLIB_MACOS: Final = 0x81
 
 
 def metal_library(bundle: Bundle) -> Iterator[str]:
-    """One libmlx, and beside it its Metal code: it looks for that nowhere else."""
+    """Check that one libmlx is there, with its Metal code beside it: MLX looks nowhere else."""
     libraries = [path for path in bundle.files if path.name == "libmlx.dylib"]
     metallibs = [path for path in bundle.files if path.suffix == ".metallib"]
     if len(libraries) != 1:
@@ -31,7 +31,10 @@ def metal_library(bundle: Bundle) -> Iterator[str]:
 
 
 def mlx_versions(bundle: Bundle) -> Iterator[str]:
-    """Both wheels are of one version: they are built together, and fail in odd ways otherwise."""
+    """Check that the wheels of mlx and mlx-metal have one version.
+
+    The two are built together, and other combinations fail in odd ways.
+    """
     mlx, metal = (bundle.distributions.get(name) for name in ("mlx", "mlx_metal"))
     if mlx is None or metal is None or mlx != metal:
         yield f"mlx is {mlx or 'missing'}, mlx-metal is {metal or 'missing'}"

@@ -1,4 +1,4 @@
-"""Info.plist and the icon that it names: what Finder and LaunchServices go by."""
+"""Checks of Info.plist and of the icon named in it, which Finder and LaunchServices read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GGUF = "gguf"
 
 
 def info_plist(bundle: Bundle) -> Iterator[str]:
-    """Every key that is needed, with the value that the spec gives it."""
+    """Check that Info.plist has every needed key, with the value from the spec."""
     facts = _read(bundle)
     for key, value in _expected(bundle.spec).items():
         if key not in facts:
@@ -27,7 +27,7 @@ def info_plist(bundle: Bundle) -> Iterator[str]:
 
 
 def document_types(bundle: Bundle) -> Iterator[str]:
-    """GGUF files and folders can be opened with it, and it is not made the one that opens folders."""
+    """Check that the app can open GGUF files and folders, but is no default app for folders."""
     facts = _read(bundle)
     types = [mapping(item) for item in sequence(facts.get("CFBundleDocumentTypes"))]
     ours = _gguf_types(facts)
@@ -45,7 +45,7 @@ def document_types(bundle: Bundle) -> Iterator[str]:
 
 
 def icon(bundle: Bundle) -> Iterator[str]:
-    """The icon is there, and whole."""
+    """Check that the icon file is there and complete."""
     named = _read(bundle).get("CFBundleIconFile")
     if not isinstance(named, str):
         yield "Info.plist names no CFBundleIconFile"
@@ -63,7 +63,7 @@ def _read(bundle: Bundle) -> Mapping[str, object]:
 
 
 def _expected(spec: Spec) -> Mapping[str, object]:
-    """Said anew, not asked of the builder: what that one forgets is to be missed."""
+    """Return the needed values. They are not taken from the builder, so that its omissions show."""
     return {
         "CFBundleDevelopmentRegion": "en",
         "CFBundleDisplayName": spec.name,
@@ -95,7 +95,7 @@ def _extensions(item: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _gguf_types(facts: Mapping[str, object]) -> set[str]:
-    """The identifiers that the bundle declares to stand for .gguf files."""
+    """Return the type identifiers that Info.plist declares for .gguf files."""
     found: set[str] = set()
     for key in ("UTImportedTypeDeclarations", "UTExportedTypeDeclarations"):
         for declared in map(mapping, sequence(facts.get(key))):

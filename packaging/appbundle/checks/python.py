@@ -1,4 +1,4 @@
-"""Python: the interpreter, the modules that Rejoinder needs, and their bytecode."""
+"""Checks of the interpreter, of the modules that the app needs, and of their bytecode."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ _MODULES: Final = (
 )
 _DATA: Final = ("resources/models.toml", "resources/app-icon.svg", "resources/icons")
 
+# Magic number in bytecode files, by Python version.
 _MAGIC_NUMBERS: Final = {"3.11": 3495, "3.12": 3531, "3.13": 3571}
 _HEADER_BYTES: Final = 16
-_UNCHECKED_HASH: Final = 0b01
+_UNCHECKED_HASH: Final = 0b01  # flags of a bytecode file that is used without its source
 
 
 def interpreter(bundle: Bundle) -> Iterator[str]:
-    """Python as a library and its standard library, or a bundle that can't be launched."""
+    """Check that libpython and the standard library are there. The app can't start without them."""
     if not bundle.has_interpreter:
         yield NO_INTERPRETER
         return
@@ -50,7 +51,7 @@ def interpreter(bundle: Bundle) -> Iterator[str]:
 
 
 def modules(bundle: Bundle) -> Iterator[str]:
-    """What Rejoinder imports and reads is there."""
+    """Check that the modules and data files that the app uses are there."""
     site = bundle.layout.site_packages
     tag = f"cpython-{bundle.spec.python.replace('.', '')}-darwin"
     for module in _MODULES:
@@ -66,10 +67,11 @@ def modules(bundle: Bundle) -> Iterator[str]:
 
 
 def bytecode(bundle: Bundle) -> Iterator[str]:
-    """Every module has bytecode that Python takes as it is: it could not write any into the bundle.
+    """Check that every module has bytecode that Python uses without looking at the source.
 
-    Checked by the source's hash, it would be read twice at each start; by its time, it would be
-    stale as soon as the bundle is copied.
+    Python can't write bytecode into the sealed bundle. With bytecode checked by the source's hash,
+    each start would also read the source. Bytecode checked by the source's time would be stale
+    after a copy of the bundle.
     """
     tag = f"cpython-{bundle.spec.python.replace('.', '')}"
     for path in bundle.below(bundle.layout.python_home).values():

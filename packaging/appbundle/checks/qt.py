@@ -1,4 +1,4 @@
-"""Qt: what is needed is there and nothing else is, and the frameworks have their links."""
+"""Checks of Qt: the needed files and no others, and the links of its frameworks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from appbundle.bundle import Bundle
 
-# Below PySide6, what may be there beside modules, frameworks and plugins.
+# Patterns of files that may be in PySide6 besides its modules, frameworks and plugins.
 _OTHER = (
     "*.py",
     "py.typed",
@@ -18,6 +18,7 @@ _OTHER = (
 
 
 def qt_modules(bundle: Bundle) -> Iterator[str]:
+    """Check that every needed module of Qt is there, with its framework."""
     for module in sorted(bundle.spec.qt_modules):
         for path in (_root(bundle) / f"{module}.abi3.so", _binary(bundle, module)):
             if path not in bundle.files:
@@ -25,7 +26,10 @@ def qt_modules(bundle: Bundle) -> Iterator[str]:
 
 
 def qt_plugins(bundle: Bundle) -> Iterator[str]:
-    """Without the platform plugin Qt ends the process; without the others icons and style are lost."""
+    """Check that every needed plugin is there.
+
+    Without the platform plugin Qt ends the process; without the others icons and style are missing.
+    """
     for plugin in sorted(bundle.spec.qt_plugins):
         path = _plugins(bundle) / f"{plugin}.dylib"
         if path not in bundle.files:
@@ -33,7 +37,7 @@ def qt_plugins(bundle: Bundle) -> Iterator[str]:
 
 
 def qt_leftovers(bundle: Bundle) -> Iterator[str]:
-    """Nothing else of Qt is there: it is large, and some of it loads libraries from outside."""
+    """Check that no other file of Qt is there: Qt is large, and parts load outside libraries."""
     spec, root = bundle.spec, _root(bundle)
     patterns = (
         *_OTHER,
@@ -47,7 +51,7 @@ def qt_leftovers(bundle: Bundle) -> Iterator[str]:
 
 
 def qt_frameworks(bundle: Bundle) -> Iterator[str]:
-    """Wheels can't hold links, but a framework without them is none to codesign, nor to Qt."""
+    """Check the links in frameworks. Wheels can't hold links, but codesign and Qt need them."""
     folders = [path for path in bundle.folders if path.suffix == ".framework"]
     for folder in folders:
         links = {

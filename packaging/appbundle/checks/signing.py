@@ -1,4 +1,4 @@
-"""Signatures and the seal: what macOS looks at before it lets anything run."""
+"""Checks of the signatures and the seal, which macOS verifies before it runs the app."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BLOB_HEADER_BYTES = 8
 
 
 def signed(bundle: Bundle) -> Iterator[str]:
-    """On Apple silicon the kernel runs nothing without at least an ad-hoc signature."""
+    """Check that all code has a signature, without which Apple silicon runs no code."""
     for code, image in bundle.images:
         if image.signature is None:
             yield f"{bundle.name(code.path)} is not signed"
@@ -39,21 +39,21 @@ def signed(bundle: Bundle) -> Iterator[str]:
 
 
 def code_hashes(bundle: Bundle) -> Iterator[str]:
-    """Every page of code is what was signed."""
+    """Check that every page of code matches its hash in the signature."""
     for code, where, data, signature in _signatures(bundle):
         for problem in uncovered(data, where, signature):
             yield f"{bundle.name(code.path)}: {problem}"
 
 
 def bound_files(bundle: Bundle) -> Iterator[str]:
-    """Signatures hold for the Info.plist, the seal, the requirements and the entitlements of now."""
+    """Check that signatures match the Info.plist, seal, requirements and entitlements."""
     for code, _, _, signature in _signatures(bundle):
         for problem in unbound(signature, _outside(bundle, code.path, signature)):
             yield f"{bundle.name(code.path)}: {problem}"
 
 
 def signing_flags(bundle: Bundle) -> Iterator[str]:
-    """The executable is signed as this app, and in a way that lets it load its own libraries."""
+    """Check that the executable is signed as this app, and can load its own libraries."""
     for code, _, _, signature in _signatures(bundle):
         if code.path != bundle.layout.executable:
             continue
@@ -63,13 +63,13 @@ def signing_flags(bundle: Bundle) -> Iterator[str]:
                 yield f"{name} is signed as {directory.identifier}, not as {bundle.spec.identifier}"
         if signature.flags & LINKER_SIGNED:
             yield f"{name} has only the signature of its linker"
-        # Without a team the libraries are another's, and the hardened runtime loads no other's.
+        # The hardened runtime loads only libraries of the same team; ad-hoc signatures have none.
         if signature.flags & AD_HOC and signature.flags & RUNTIME and not _is_lenient(signature):
             yield f"{name} has the hardened runtime without a team: none of its libraries would load"
 
 
 def seal(bundle: Bundle) -> Iterator[str]:
-    """Every file is as it was when the bundle was signed; nothing was added, nothing is missing."""
+    """Check that no file was changed, added or removed after the bundle was signed."""
     layout = bundle.layout
     for path in layout.app.iterdir():
         if path != layout.contents:
@@ -98,11 +98,11 @@ def _signatures(bundle: Bundle) -> Iterator[tuple[Code, ByteSpan, Bytes, Signatu
         try:
             yield code, image.signature, data, read_signature(data, image.signature)
         except BundleError:
-            continue  # `signed` tells
+            continue  # the check `signed` reports this signature
 
 
 def _outside(bundle: Bundle, path: Path, signature: Signature) -> Mapping[int, Bytes]:
-    """The files that a signature is bound to: the bundle's, or those of a framework."""
+    """Return by slot the files that the signature of `path` covers, such as Info.plist."""
     layout = bundle.layout
     if path == layout.executable:
         places = {

@@ -1,4 +1,4 @@
-"""The tree of files: nothing that does not belong, and nothing that a Mac's file system would refuse."""
+"""Checks of the file tree: unneeded files, and links, names and modes that fail on a Mac."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TEST_FOLDERS = frozenset({"tests", "idle_test"})
 
 
 def stray_files(bundle: Bundle) -> Iterator[str]:
-    """What is for building and testing, and what tools and desktops leave behind."""
+    """Check that no file for building or testing, and none left behind by a tool, is there."""
     for path in bundle.files:
         if path.suffix in _BUILD_SUFFIXES:
             yield f"{bundle.name(path)} is of use in building only"
@@ -34,21 +34,25 @@ def stray_files(bundle: Bundle) -> Iterator[str]:
 
 
 def symbolic_links(bundle: Bundle) -> Iterator[str]:
-    """Links lead to something in the bundle, wherever that is moved to."""
+    """Check that every link leads to a file inside the bundle, also after the bundle is moved."""
     for path in bundle.links:
         target = path.readlink()
         if target.is_absolute():
             yield f"{bundle.name(path)} is a link to the absolute path {target}"
         elif not Path(os.path.normpath(path.parent / target)).is_relative_to(bundle.layout.app):
             yield f"{bundle.name(path)} leads out of the bundle, to {target}"
-        elif not os.path.exists(path):  # noqa: PTH110 - Path.exists raises where links go in circles
+        elif not os.path.exists(path):  # noqa: PTH110 - Path.exists raises if links go in circles
             yield f"{bundle.name(path)} leads to {target}, which is not there"
         elif not bundle.holds(path):
             yield f"{bundle.name(path)} leads out of the bundle through another link"
 
 
 def file_names(bundle: Bundle) -> Iterator[str]:
-    """A Mac takes no other names than UTF-8, shows : as /, and holds A and a for the same file."""
+    """Check that every name is valid and unique on a Mac.
+
+    macOS accepts only names in UTF-8, shows a colon as a slash, and takes A and a for the same
+    name.
+    """
     taken: dict[str, str] = {}
     for path, name in bundle.everything.items():
         if not _is_utf8(path.name):
@@ -62,7 +66,10 @@ def file_names(bundle: Bundle) -> Iterator[str]:
 
 
 def file_modes(bundle: Bundle) -> Iterator[str]:
-    """Everyone can read it: it may be installed by one person for all."""
+    """Check that all users can read every file, and that no mode grants too much.
+
+    One user may install the app for all users of a Mac.
+    """
     for path in (*bundle.folders, *bundle.files):
         mode = path.stat().st_mode
         needed = 0o555 if stat.S_ISDIR(mode) else 0o444
@@ -75,5 +82,5 @@ def file_modes(bundle: Bundle) -> Iterator[str]:
 
 
 def _is_utf8(name: str) -> bool:
-    """Bytes that are not UTF-8 arrive as lone surrogates."""
+    """Return False for a name with lone surrogates, which stand for bytes that are not UTF-8."""
     return not any("\ud800" <= character <= "\udfff" for character in name)
