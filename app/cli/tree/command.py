@@ -17,7 +17,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_tree(args: Namespace, model: Path) -> int:
-    """Exit status 0 if nothing was processed twice and, with --idle, nothing replayed."""
+    """Run the benchmark. Return 0 if redo is 0 in every step and, with --idle, replayed too."""
     scenario = scenario_of(args)
     with ThreadedClient(engine_config(args, idle_work=args.idle)) as client:
         facts = load_model(client, model, lambda _: None)
