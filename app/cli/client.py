@@ -73,7 +73,7 @@ def add_engine_options(parser: ArgumentParser) -> None:
 def engine_config(args: Namespace, *, idle_work: bool) -> EngineConfig:
     """Return the engine's configuration from the options of a benchmark.
 
-    Saving battery is off, so that figures do not depend on the power supply.
+    Battery saving is off, so that figures do not depend on the power supply.
     """
     return EngineConfig(
         cache_budget_bytes=args.cache_bytes,

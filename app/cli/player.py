@@ -80,13 +80,13 @@ class StepReport:
 
     op: str
     chat: str
-    text: str  # of the reply
+    text: str  # text of the reply
     finish_reason: str
-    prompt_tokens: int  # this and the next four are from engine.types.PromptPlan
-    matched: int
-    restored: int
-    read: int
-    replayed: int
+    prompt_tokens: int  # restored + read + replayed
+    matched: int  # prompt tokens that the cache has, usable or not
+    restored: int  # prompt tokens whose cached state was used
+    read: int  # fed prompt tokens of new messages
+    replayed: int  # fed prompt tokens of other messages
     redo: int  # prompt tokens fed although they and all before them had been processed
     output_tokens: int
     restore_ms: float
@@ -101,7 +101,7 @@ class StepReport:
     def holds(self) -> bool:
         """True if the check found no difference, or if there was no check.
 
-        A cold run by the same passes must be equal in every bit.
+        A cold run with the same forward passes must give the same logits in every bit.
         """
         check = self.check
         return check is None or (
@@ -135,10 +135,10 @@ class ScriptPlayer:
         self._pending: dict[RequestId, _Pending] = {}
         self._processed = ProcessedTokens()
         self._num_ids = 0
-        self._held: deque[Event] = deque()  # events that arrived during a wait for another one
+        self._held: deque[Event] = deque()  # events received while _verify() waited for another one
 
     def play(self, step: ScriptStep) -> Iterator[StepReport]:
-        """Play one step. Yield a report for every reply that has finished meanwhile.
+        """Play one step. Yield a report for each reply that finishes during the step.
 
         Raises:
             ProblemError: a request failed, or the model could not be loaded.

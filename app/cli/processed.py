@@ -22,7 +22,7 @@ class ProcessedTokens:
         return len(token_ids)
 
     def add(self, token_ids: Iterable[int]) -> int:
-        """Add a sequence. Return the length of its prefix that was processed before."""
+        """Add a sequence. Return the length of its longest prefix that was processed before."""
         node = known = 0
         for token_id in token_ids:
             edge = (node, token_id)

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class ScriptError(Exception):
-    """An error in a script. The message says what is wrong and, after parsing, in which line."""
+    """An error in a script. The message says what is wrong and, for an invalid line, where."""
 
 
 class VersionOf(StrEnum):
@@ -93,7 +93,7 @@ class SwitchBranch:
 
     chat: str
     message: int  # number among the messages of its kind, from 1
-    version: int  # from 1, the oldest
+    version: int  # number of the version, from 1 (the oldest)
     of: VersionOf  # kind of the message
 
 

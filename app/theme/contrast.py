@@ -24,7 +24,7 @@ class PaintKind(StrEnum):
 # Contrast ratios of the WCAG.
 MIN_CONTRAST = {PaintKind.TEXT: 4.5, PaintKind.MARK: 3.0}
 
-# Colours of backgrounds. A background painted over another one is not an ink, so it is no pair.
+# Background colours. One background painted over another is not a pair of ink and background.
 SURFACES = frozenset(
     (
         *("canvas", "sidebar", "raised", "composer_chip", "hover", "selected", "user_bubble"),

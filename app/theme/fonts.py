@@ -94,7 +94,7 @@ def choose_code_family(
     """Return the first wanted family that is installed and fixed-pitch.
 
     Raises:
-        FontError: no wanted family is both.
+        FontError: no wanted family is installed and fixed-pitch.
     """
     fixed = [family for family in wanted if family in installed and is_fixed_pitch(family)]
     if not fixed:

@@ -12,8 +12,8 @@ from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-GRID = 18  # logical pixels
-_APP_SIZES = (16, 32, 64, 128, 256)  # pixels
+GRID = 18  # default side of an icon in logical pixels
+_APP_SIZES = (16, 32, 64, 128, 256)  # sides of the app icon's pixmaps in pixels
 _SCALES = (1, 2, 3)  # device pixel ratios for which a QIcon has a pixmap
 
 

@@ -41,10 +41,10 @@ class Colors:
     composer_chip: str
     hover: str  # background below the pointer
     selected: str  # background of a selected row
-    selection_line: str  # around a selected row; visible only with high contrast
-    hairline: str  # separator
+    selection_line: str  # line around a selected row; visible only with high contrast
+    hairline: str  # thin separator
     strong_line: str  # stronger separator, border of menus and tooltips
-    border: str  # of a control
+    border: str  # border of a button, field or other control
     disabled: str  # icon of a control that cannot be used
     text: str
     secondary: str  # ink of less important text
@@ -54,8 +54,8 @@ class Colors:
     code_background: str
     code_header: str
     inline_code: str
-    accent: str  # primary buttons, focus, selected text
-    on_accent: str  # ink on accent
+    accent: str  # primary buttons, focus rings, selected text
+    on_accent: str  # ink of text on the accent colour
     instant: StateInk  # context restored from memory
     on_disk: StateInk  # context restored from disk
     must_read: StateInk  # context that has to be read again
@@ -222,12 +222,12 @@ class Size:
     SETTINGS_WIDTH = 640
     SETTINGS_HEIGHT = 440
     SETTINGS_LABEL = 144
-    COLUMN = 720  # largest width of the transcript's text
+    COLUMN = 720  # largest width of a message
     STATE_DOT = 7
     CODE_HEADER = 32
-    CODE_PAD = 14  # at the left and right of code and of its header
+    CODE_PAD = 14  # padding at the left and right of code and of its header
     THINKING_PILL = 26
-    MESSAGE_GAP = 32  # below a question: holds its buttons and the state line of the answer
+    MESSAGE_GAP = 32  # between question and answer: holds buttons and the state line
     TURN_GAP = 40  # between an answer and the next question
     WINDOW_WIDTH = 1180
     WINDOW_HEIGHT = 780
@@ -238,10 +238,10 @@ class Size:
 class Millis:
     """Durations in milliseconds."""
 
-    FLUSH = 33  # between two updates of streamed text
-    FLUSH_INACTIVE = 100  # the same while the window is not active
-    DRAFT_SAVE = 400  # from the last key until a draft is stored
-    UNDO = 8000  # until a toast with Undo closes
-    COPIED = 1200  # while a button confirms a copy
-    MARKS = 100  # from a change of messages until the marks of found text are updated
-    SPEAK = 2000  # between two announcements of new text to a screen reader
+    FLUSH = 33  # interval between two updates of streamed text
+    FLUSH_INACTIVE = 100  # interval between two updates while the window is not active
+    DRAFT_SAVE = 400  # delay after the last key before a draft is stored
+    UNDO = 8000  # time until a toast with Undo closes
+    COPIED = 1200  # time for which a button shows that text was copied
+    MARKS = 100  # delay after a change before the marks of found text are updated
+    SPEAK = 2000  # interval between two announcements of new text to a screen reader

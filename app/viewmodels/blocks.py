@@ -1,6 +1,6 @@
 """Blocks: the frozen values that Markdown text is parsed into, in document order.
 
-Containers (quotes, list items) are no blocks. Each leaf block (a paragraph, a code block, a table)
+Containers (quotes, list items) are not blocks. Each leaf block (a paragraph, a code block, a table)
 carries the containers around it as frames, so that one block can be laid out, measured and
 replaced without the others. markdown.py and markdown_stream.py make the blocks; the rows of the
 transcript paint them.
@@ -30,7 +30,7 @@ class TextMark(Flag):
 class TextSpan:
     """A run of text with one format."""
 
-    text: str  # of a formula: its LaTeX source
+    text: str  # the text to show, or the LaTeX source of a formula
     marks: TextMark = TextMark.NONE
     link: str = ""  # URL; empty if the text is not a link
 
@@ -92,7 +92,7 @@ class CodeBlock(Block):
 
     language: str
     text: str  # without a newline at its end
-    closed: bool = True  # False until a fence's closing line arrives
+    closed: bool = True  # False while the closing line of a fence is missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

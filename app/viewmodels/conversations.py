@@ -41,7 +41,7 @@ class ConversationRow:
     conversation_id: ConversationId
     title: str
     activity: str = ""  # text at the right while an answer is written, such as "58 tok/s"
-    unseen: bool = False  # an answer finished that was not on show yet
+    unseen: bool = False  # the newest answer has not been on show yet
     keep_ready: bool = False  # the user chose Keep Ready for this conversation
 
     @property

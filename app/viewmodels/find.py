@@ -46,7 +46,7 @@ class FindPosition:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The folded text of one message, as a search runs over it."""
+    """The folded text of one message, in which matches are counted."""
 
     text: str  # the text of the rows, joined by ROW_END, or the Markdown source
     is_read: bool  # True: text of the rows (as users read it); False: Markdown source
@@ -56,8 +56,8 @@ class Searched:
 class Wanted:
     """A compiled query for folded text."""
 
-    in_read: re.Pattern[str]  # for the text of rows
-    in_markdown: re.Pattern[str]  # for Markdown source: allows marks between words
+    in_read: re.Pattern[str]  # pattern for the text of rows
+    in_markdown: re.Pattern[str]  # pattern for Markdown source: allows marks between words
     word: str | None  # the query if it is a single word, which needs no pattern to count
 
     def pattern(self, searched: Searched) -> re.Pattern[str]:
@@ -79,7 +79,7 @@ def folded(text: str) -> str:
         return lower
     if len(lower) != len(text):
         lower = "".join(small if len(small := one.lower()) == 1 else one for one in text)
-    return lower.replace("ς", "σ")  # noqa: RUF001 - Greek sigma at a word's end
+    return lower.replace("ς", "σ")  # noqa: RUF001 - a Greek sigma at the end of a word
 
 
 def wanted(text: str) -> Wanted | None:
@@ -107,13 +107,13 @@ class Counts:
 
     def __init__(self, wanted: Wanted | None = None) -> None:
         self._wanted = wanted
-        self._known: dict[Searched, int] = {}  # matches in each text of the last count()
+        self._known: dict[Searched, int] = {}  # number of matches by text, from the last count()
         self._ends: list[int] = []  # number of matches up to the end of each message
 
     def count(self, messages: Sequence[Searched]) -> None:
         """Count the matches in these messages. They replace the messages of the last call."""
         counts = [self._count(searched) for searched in messages]
-        self._known = dict(zip(messages, counts, strict=True))  # drops texts that have changed
+        self._known = dict(zip(messages, counts, strict=True))  # forgets texts that have changed
         self._ends = list(accumulate(counts))
 
     @property

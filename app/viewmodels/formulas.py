@@ -21,7 +21,8 @@ GROWING = "growing"  # key of the parser's environment: True while more text may
 
 _CLOSINGS = {"$$": "$$", "$": "$", r"\(": r"\)", r"\[": r"\]"}
 _BLOCK_OPENINGS = ("$$", r"\[")
-# Only ASCII is tested: Chinese puts no spaces around formulas. $n$th and $n$s are still formulas.
+# ASCII letters and digits beside a dollar rule out a formula. Chinese ones do not, because Chinese
+# has no spaces around formulas. Suffixes as in $n$th and $n$s are allowed.
 _TOUCHES = re.compile("[0-9A-Za-z$]")
 _GOES_ON = re.compile(r"(?!(?:st|nd|rd|th|s)(?![0-9A-Za-z]))[0-9A-Za-z$]")
 _ENVIRONMENT = re.compile(r"\\begin\{((?:equation|align|alignat|gather|multline|flalign)\*?)\}")
@@ -39,7 +40,7 @@ def is_display(markup: str) -> bool:
     return markup not in {"$", r"\("}
 
 
-def _inline(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - as markdown-it calls it
+def _inline(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - markdown-it's signature
     source, start = state.src, state.pos
     opening = next((o for o in _CLOSINGS if source.startswith(o, start)), None)
     if opening is None:
@@ -114,7 +115,7 @@ def _block_markup(line: str) -> tuple[str, str]:
 def _closing_line(
     state: StateBlock, opening: str, closing: str, first: int, last: int
 ) -> int | None:
-    """Return the number of the line that ends the formula; None if the text is no formula.
+    """Return the number of the line that ends the formula; None if the text is not a formula.
 
     Return `last` if the end has not arrived but may still follow.
     """

@@ -36,7 +36,7 @@ class HeightTree:
         return self.top(len(self._heights))
 
     def top(self, index: int) -> int:
-        """Return the sum of the heights before index, which may be the length."""
+        """Return the sum of all heights before `index`; for the length, the total."""
         assert 0 <= index <= len(self._heights)
         total = 0
         while index:

@@ -89,8 +89,8 @@ class GrowingHighlighter:
         self._language = language
         self._stack = language.first_state  # the lexer's state at _end
         self._end = 0  # number of characters lexed, always whole lines
-        self._lines: list[LinePieces] = []  # of the lexed lines
-        self._partial: LinePieces = ()  # of the last line, which has no newline yet
+        self._lines: list[LinePieces] = []  # pieces of the lexed lines
+        self._partial: LinePieces = ()  # pieces of the last line, while it has no newline
         self._comment: int | None = None  # offset of an unclosed comment; lexing waits for its end
 
     def update(self, code: str) -> None:
@@ -137,7 +137,7 @@ class GrowingHighlighter:
                 self._comment = lexed.comment
                 return None if waiting <= MAX_OPEN_COMMENT else lexed
             if close < end:
-                return lexed  # the */ is lexed too: this language has no such comment
+                return lexed  # closed on these lines: this lexer does not treat /* as a comment
             end = code.index("\n", close) + 1
 
     def _lex(self, code: str, end: int) -> _Lexed:
@@ -161,15 +161,15 @@ class GrowingHighlighter:
 class _Lexed:
     """The result of lexing some lines."""
 
-    lines: list[LinePieces]  # of complete lines
-    rest: LinePieces  # of a last line without a newline
+    lines: list[LinePieces]  # pieces of the complete lines
+    rest: LinePieces  # pieces of a last line without a newline
     stack: tuple[str, ...]  # the lexer's state after the lines
     end: int  # offset in the code after the lines
     comment: int | None  # offset of an unclosed comment
 
 
 class _LineSplitter:
-    """A splitter of lexer tokens at line ends; its output is the pieces of each line."""
+    """A splitter of lexer tokens into the pieces of each line."""
 
     def __init__(self) -> None:
         self._pieces: list[Piece] = []
@@ -242,7 +242,7 @@ def _act(language: Language, action: Action, match: Match[str]) -> Iterator[Lexe
 
 
 def _enter(new_state: NewState, stack: list[str]) -> None:
-    """Apply a Pygments transition to `stack`: push names, "#pop", "#push", or pop -n states."""
+    """Apply a Pygments transition to `stack`: state names, "#pop", "#push" or minus a count."""
     match new_state:
         case None:
             return

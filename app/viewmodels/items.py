@@ -31,7 +31,7 @@ from app.viewmodels.transcript import (
 from app.words import transcript as words, units
 from engine.types import ConversationId, FinishReason, ReplyTokens, Role
 
-KEPT = 5  # conversations whose items are cached
+KEPT = 5  # number of conversations whose items are cached
 _ONLY_VERSION = Version()
 _STATUS = {
     MessageStatus.COMPLETE: ItemStatus.COMPLETE,

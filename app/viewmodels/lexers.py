@@ -29,9 +29,10 @@ _OTHER_NAMES = {"jsx": "javascript", "vue": "html", "svelte": "html", "sh-sessio
 # Names of fences that hold no code: they get no colours.
 _UNCOLORED = frozenset({"", "text", "txt", "plain", "plaintext", "output", "none"})
 
-_LEXER_OPTIONS = {"stripnl": False, "startinline": True}  # PHP snippets often lack <?php
+# startinline: PHP snippets often lack <?php.
+_LEXER_OPTIONS = {"stripnl": False, "startinline": True}
 _FIRST_STATES = {"php": ("root", "php")}
-_COMMENT = "/* a\n b */ c\n"  # shows if a lexer returns a comment of two lines as one token
+_COMMENT = "/* a\n b */ c\n"  # tests if a lexer returns a two-line comment as one token
 
 LexedPiece = tuple[int, TokenType, str]
 Action = TokenType | Callable[[Lexer, Match[str]], Iterator[LexedPiece]] | None
@@ -45,7 +46,7 @@ class Language:
     """A Pygments lexer, with the facts that colouring of growing code needs."""
 
     lexer: Lexer
-    tables: Tables | None  # the rules of its state machine; None if the lexer is not one
+    tables: Tables | None  # rules of the lexer's state machine; None for another kind of lexer
     first_state: tuple[str, ...]  # the stack of states at the start of a block
     needs_comment_end: bool  # a comment is one token: lexing cannot resume after an open /*
 
@@ -64,7 +65,7 @@ class Language:
 class Absent(Enum):
     """The reasons why a language is not available."""
 
-    LOADING = auto()  # available soon: call again
+    LOADING = auto()  # being loaded: call again later
     UNKNOWN = auto()
 
 
@@ -76,7 +77,7 @@ class LexerShelf:
         self._languages: dict[str, Future[Language | None]] = {}
 
     def language(self, name: str) -> Language | Absent:
-        """Return a language, or why it is not available. Start to load a new one."""
+        """Return a language, or why it is not available. The first call starts loading."""
         name = name.lower()
         if name in _UNCOLORED:
             return Absent.UNKNOWN

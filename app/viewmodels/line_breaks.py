@@ -40,7 +40,7 @@ def line_breaks(line: str, columns: int) -> Iterator[int]:
 
 
 def _end_of(line: str, start: int, columns: int) -> int:
-    """Return the largest offset where a piece of at least one character may end."""
+    """Return the largest offset at which a piece can end; a piece is never empty."""
     end = min(len(line), start + columns)
     if "\t" not in line[start:end]:
         return end

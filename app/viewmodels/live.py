@@ -20,8 +20,8 @@ class LiveReply:
     """A reply while it is being written; afterwards its text is stored in the message tree."""
 
     phase: Phase
-    begun: InitVar[MessageNode | None] = None  # a continued reply: its text is the first piece
-    num_tokens: int = 0  # written since the start or the continuation
+    begun: InitVar[MessageNode | None] = None  # stored text of a continued reply
+    num_tokens: int = 0  # tokens written now, without earlier ones of a continued reply
     _content: list[str] = field(init=False)  # pieces of the answer
     _reasoning: list[str] = field(init=False)  # pieces of the reasoning
     _first_at: float | None = None  # time of the first delta, in seconds

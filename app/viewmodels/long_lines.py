@@ -8,7 +8,7 @@ with the line break after it: the text that is sent equals the text that was pas
 from __future__ import annotations
 
 LONG_LINE = 10_000  # characters; the layout of a shorter line takes no noticeable time
-PIECE = 2_000  # characters of a long line per piece
+PIECE = 2_000  # characters in one piece of a long line
 JOINT = "\u2060\u2060"  # two word joiners: invisible, and not found together in text
 
 

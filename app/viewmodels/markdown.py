@@ -81,8 +81,8 @@ def read_blocks(
 ) -> tuple[Block, ...]:
     """Convert parser tokens to blocks.
 
-    first_number is the first number of an ordered list at the start of the tokens. A stream passes
-    it for the rest of a list whose earlier items were parsed before.
+    `first_number` replaces the number of an ordered list at the start of the tokens: a stream
+    parses the rest of a list without its earlier items.
     """
     return tuple(_Reader(tokens, lines, first_number).blocks())
 
@@ -105,7 +105,7 @@ class _Reader:
         self._lines = lines
         self._first_number = first_number
         self._open: list[_Container] = []
-        self._last: list[_Container] = []  # containers with a frame around the last block
+        self._last: list[_Container] = []  # containers with a frame around the previous block
 
     def blocks(self) -> Iterator[Block]:
         at = 0

@@ -35,7 +35,8 @@ from app.viewmodels.markdown import (
 )
 
 MAX_REPARSE = 200_000  # characters; in a longer text, late link definitions have no effect
-MAX_BLOCK = 50_000  # characters; a longer tail is frozen at once (unless a fence): no slow parse
+# Characters of a tail. A longer one is frozen at once, unless it is a fence: a parse must be fast.
+MAX_BLOCK = 50_000
 
 # A last line that has only markup. Its meaning depends on what follows, so it is not shown yet.
 _UNDECIDED = re.compile(r"[ \t]*(?:\d{1,9}[.)]?|[-+*=_#>`~|: \t])*$")
@@ -46,7 +47,7 @@ _FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*\n")
 class _OpenFence:
     """A top-level code fence whose closing line has not arrived."""
 
-    block: CodeBlock  # as it was when the fence was found; text, source and closed are replaced
+    block: CodeBlock  # the first version; _code() updates text, source and closed
     content: int  # offset of the first character of code
     marker: str  # "`" or "~"
     closing: re.Pattern[str]  # matches the closing line
@@ -208,7 +209,10 @@ class MarkdownStream:
         return {"references": dict(self._references), formulas.GROWING: not self._finished}
 
     def _note_references(self, found: Mapping[str, object], cut: _Cut) -> None:
-        """Keep link definitions before the cut, and note if any new one may change frozen text."""
+        """Store link definitions that end before the cut; later ones are parsed again.
+
+        A definition that follows frozen blocks may change them: finish() then parses all text.
+        """
         new = {label: found[label] for label in found if label not in self._references}
         self._late_references |= bool(new) and bool(self._frozen)
         for label, reference in new.items():

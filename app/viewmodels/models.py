@@ -43,8 +43,8 @@ class ModelStatus:
     path: str = ""
     name: str = ""
     fraction: float = 0.0  # progress of the phase, 0 to 1
-    loaded_bytes: int = 0  # of the weights
-    total_bytes: int = 0  # of the weights
+    loaded_bytes: int = 0  # bytes of the weights loaded so far
+    total_bytes: int = 0  # bytes of all weights
     facts: ModelFacts | None = None  # None until the model is loaded
     problem: Problem | None = None  # why there is no model, or why it could not be loaded
 

@@ -78,8 +78,8 @@ class Reading:
     """Phase: the engine feeds the prompt. Numbers are tokens."""
 
     done: int
-    total: int  # to be fed, without restored tokens
-    replayed: int  # part of total that was processed before
+    total: int  # tokens to feed, without restored ones
+    replayed: int  # tokens of the total that were processed before
     eta_s: float | None  # seconds left; None if unknown
 
 

@@ -70,5 +70,5 @@ class TranscriptItem:
 class ScrollPosition:
     """A scroll position that survives changes of width: an offset from a message's top."""
 
-    key: str  # of the message
+    key: str  # key of the message's item
     offset: int  # pixels below the top of the message

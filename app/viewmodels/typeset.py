@@ -27,12 +27,12 @@ _WITHOUT = re.compile(r"\\(?:label|tag)\*?\{[^{}]*\}|\\(?:no(?:number|tag))\b")
 _DEFINES = re.compile(
     r"\\(?:(?:re)?new(?:command|environment)|providecommand|[gex]?def|let|Declare)"
 )
-_UNKNOWN = re.compile(r"\\[a-zA-Z]")  # the converter leaves an unknown command as a name
-# TeX's lengths for arrays. ziamath's em is 4/3 of TeX's em: TeX's value stands beside each.
-_STRUT = {"height": "0.63em", "depth": "0.27em"}  # in every row; TeX: 0.84 and 0.36
-_ROW_GAP = "0.15em"  # TeX: 0.2
+_UNKNOWN = re.compile(r"\\[a-zA-Z]")  # an unknown command, which the converter keeps as a name
+# Row heights and gaps of arrays as in TeX, in ziamath's em, which is 4/3 of TeX's em.
+_STRUT = {"height": "0.63em", "depth": "0.27em"}  # of every row; TeX: 0.84 and 0.36
+_ROW_GAP = "0.15em"  # between rows; TeX: 0.2
 _JOT = "0.225em"  # between rows of aligned equations; TeX: 0.3
-_COLUMN_GAP = "0.75em"  # TeX: 1
+_COLUMN_GAP = "0.75em"  # between columns; TeX: 1
 # Environments around a single formula: only their content is typeset.
 _SINGLE = re.compile(r"\\(?:begin|end)\{(?:equation|multline)\*?\}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# The picker.
+# Texts of the model picker.
 MODELS: Final = "Models"
 ON_THIS_COMPUTER: Final = "MODELS ON THIS COMPUTER"
 GET_ONE: Final = "To download one, run this in a terminal. It shows up here when it is complete."
@@ -16,7 +16,7 @@ LOOKING: Final = "Looking for models"
 READY: Final = "Ready"
 NOT_LOADED: Final = "Not loaded"
 LOADED: Final = "Loaded"
-NO_MODEL: Final = "Choose a model"  # in place of a model's name
+NO_MODEL: Final = "Choose a model"  # shown if no model is chosen
 DEMO_MODEL: Final = "Demo model"
 DEMO_NOTE: Final = "Demo model, 135M: answers are often wrong"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-DETAILS: Final = "Details"  # the technical details below a problem
+DETAILS: Final = "Details"  # accessible name of a problem's details
 COPY_DETAILS: Final = "Copy Details"
 
 # Actions that are not possible at the moment.
@@ -20,7 +20,7 @@ DELETED_COMES_BACK: Final = "What was deleted comes back then."
 OTHER_MODEL: Final = "Another model began this answer."
 OTHER_MODEL_ADVICE: Final = "Choose that model to go on with it, or regenerate the answer."
 
-# The store of conversations.
+# Problems with the database of conversations.
 STORE: Final = "Your conversations could not be used."
 STORE_CLOSED: Final = "They could not be opened."
 STORE_NEWER: Final = "These conversations were saved by a newer Rejoinder."

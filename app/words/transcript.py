@@ -17,11 +17,11 @@ RETRY: Final = "Retry"
 SHOW_ALL: Final = "Show all"
 SHOW_LESS: Final = "Show less"
 
-# The editor that replaces a message.
+# Texts of the editor that replaces a message.
 EDIT_FIELD: Final = "Edit message"
 SAVE_VERSION: Final = "Save as new version"
 
-# The header of a code block.
+# Buttons in the header of a code block.
 COPY_CODE: Final = "Copy code"
 WRAP: Final = "Wrap"
 WRAP_TIP: Final = "Wrap long lines"
@@ -30,7 +30,7 @@ SAVE: Final = "Save…"
 SAVE_TIP: Final = "Save as a file"
 TEXT_FILE: Final = "text.txt"  # suggested file name for plain text
 
-# The reasoning before an answer.
+# Labels of the reasoning before an answer.
 THINKING: Final = "Thinking…"
 THOUGHT: Final = "Thought"
 
@@ -43,7 +43,7 @@ NO_ROOM: Final = "There was no room for more"
 MESSAGES: Final = "Messages"
 YOU: Final = "You"
 ASSISTANT: Final = "Assistant"
-SYSTEM: Final = "System"  # role of the system prompt
+SYSTEM: Final = "System"  # name of the system prompt's role
 BEING_WRITTEN: Final = "being written"
 WAS_STOPPED: Final = "stopped"
 HAS_FAILED: Final = "failed"

@@ -6,10 +6,10 @@ from typing import Final
 
 APP_NAME: Final = "Rejoinder"
 
-# The toolbar.
+# Texts of the toolbar.
 TITLE_FIELD: Final = "New title"
 
-# The sidebar. Its headings are in capitals.
+# Texts of the sidebar. Section headings are in capitals.
 CHATS: Final = "Chats"
 TODAY: Final = "TODAY"
 YESTERDAY: Final = "YESTERDAY"
@@ -33,18 +33,18 @@ NEW_TITLE: Final = "New chat"  # title of a chat without messages
 ANSWERING: Final = "answering"
 NEW_ANSWER: Final = "new answer"
 KEPT_READY: Final = "kept ready"
-LOADING: Final = "Loading"  # name of the progress bar of the model
+LOADING: Final = "Loading"  # accessible name of the model's progress bar
 
-# The empty chat.
+# Texts of an empty chat.
 QUESTION: Final = "What are you working on?"
 RECENT: Final = "RECENT"
 
-# The find bar.
+# Texts of the find bar.
 FIND_FIELD: Final = "Find in chat"
 CLOSE_FIND: Final = "Close Find"
 NOT_FOUND: Final = "Not found"
 
-# Notices and toasts.
+# Texts of notices and toasts.
 CLOSE: Final = "Close"
 OPEN: Final = "Open"  # opens the chat whose answer has finished
 SHOW_LOG: Final = "Show Log"  # after a crash

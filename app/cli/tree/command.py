@@ -17,7 +17,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_tree(args: Namespace, model: Path) -> int:
-    """Run the benchmark. Return 0 if redo is 0 in every step and, with --idle, replayed too."""
+    """Run the benchmark. Return 0 if no step has redo and, with --idle, no step replays."""
     scenario = scenario_of(args)
     with ThreadedClient(engine_config(args, idle_work=args.idle)) as client:
         facts = load_model(client, model, lambda _: None)

@@ -23,10 +23,10 @@ class StepCost:
     # Prompt tokens that were fed although the engine had processed them, and all before them, as
     # prompt or as output.
     redo: int | None
-    replayed: int | None  # fed tokens of messages that the chat had before; the other ones are new
+    replayed: int | None  # fed tokens of messages that the chat had before the step
     output_tokens: int | None
     ttft_ms: float  # time to first token
-    cold_ttft_ms: float | None = None  # the same if no token of the prompt is cached
+    cold_ttft_ms: float | None = None  # time to first token if no token of the prompt is cached
     peak_bytes: int | None  # peak memory of the engine's process
 
     @property
@@ -110,8 +110,8 @@ def measure(
 ) -> Iterator[StepCost]:
     """Play all steps, then yield the cost of each one.
 
-    Every cold_every-th step is also sent cold_times times without any cached token. The median of
-    these times is its cold time.
+    The prompt of every cold_every-th step is also sent cold_times times with no token cached. The
+    median of these times is the cold time of the step.
     """
     engine.warm_up()
     played = [(step, engine.play(step)) for step in scenario.steps]

@@ -39,7 +39,7 @@ from engine.types import (
     SamplingParams,
 )
 
-# More tokens than a scripted reply has: it ends by itself.
+# Token limit that no scripted reply reaches: such a reply ends by itself.
 _NO_LIMIT = 4096
 
 

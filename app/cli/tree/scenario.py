@@ -23,7 +23,7 @@ class Replies(StrEnum):
     """The sources of the replies in the history."""
 
     SCRIPTED = "scripted"  # the same text for every engine
-    OWN = "own"  # the engine itself
+    OWN = "own"  # text that the engine generates
 
 
 class TreeAction(StrEnum):
@@ -101,7 +101,7 @@ def chat_tree(run: str, *, turns: int = 8, size: float = 1.0) -> Scenario:
     its cache. With size 1 the system prompt has about 1,000 tokens of a large vocabulary; the
     length of all texts is proportional to size. Fewer than 8 turns are for tests.
     """
-    texts = _Texts(random.Random(11), size)  # noqa: S311 - texts, no secrets
+    texts = _Texts(random.Random(11), size)  # noqa: S311 - not for secrets
     system = f"Run {run}. You answer questions about a small harbour. The log of the week: "
     return Scenario(system + texts.words(700), tuple(_steps(texts, turns)))
 

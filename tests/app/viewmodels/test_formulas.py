@@ -72,7 +72,7 @@ def test_inline_formula_becomes_a_formula_span(text: str, formula: TextSpan) -> 
         "    $$x$$",
     ],
 )
-def test_money_code_and_escapes_are_no_formulas(text: str) -> None:
+def test_money_code_and_escapes_are_not_formulas(text: str) -> None:
     assert formulas(text) == []
     assert not any(isinstance(block, FormulaBlock) for block in parse_markdown(text))
 
