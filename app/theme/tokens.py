@@ -56,9 +56,9 @@ class Colors:
     inline_code: str
     accent: str  # primary buttons, focus rings, selected text
     on_accent: str  # ink of text on the accent colour
-    instant: StateInk  # context restored from memory
-    on_disk: StateInk  # context restored from disk
-    must_read: StateInk  # context that has to be read again
+    instant: StateInk  # colours for context restored from memory
+    on_disk: StateInk  # colours for context restored from disk
+    must_read: StateInk  # colours for context that has to be read
     error: StateInk
     send: str  # background of the send button
     send_glyph: str

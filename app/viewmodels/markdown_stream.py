@@ -183,7 +183,7 @@ class MarkdownStream:
         )
 
     def _freeze(self, end: int) -> None:
-        """Move blocks that no further text can change from the tail to the frozen ones."""
+        """Freeze the blocks of the tail that no further text can change."""
         self._fence = None
         start = self._tail_start
         text = self._text[start:end]

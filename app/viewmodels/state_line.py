@@ -20,7 +20,7 @@ from engine.types import PromptPlan
 class StateKind(StrEnum):
     """The origin of an answer's context. It decides the colour of the line."""
 
-    WAITING = "waiting"  # not known yet: a model is loading, or other answers come first
+    WAITING = "waiting"  # origin not known yet: a model is loading, or other answers come first
     READ = "read"  # only new tokens were fed, those of the message itself
     INSTANT = "instant"  # restored from memory, and no token replayed
     ON_DISK = "on_disk"  # restored from disk; no phase has this kind yet

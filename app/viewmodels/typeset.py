@@ -79,7 +79,7 @@ def _set(latex: str, *, display: bool) -> Picture | None:
 
     config.svg2 = False  # with <symbol> and <use>, Qt would paint no glyphs
     mathml = tex2mml(latex, inline=not display)
-    root = ET.fromstring(mathml)  # noqa: S314 - entities are defined outside the root only
+    root = ET.fromstring(mathml)  # noqa: S314 - tex2mml's XML defines no entities
     if _has_unknown(root):
         return None
     root.set("mathcolor", INK)

@@ -13,7 +13,7 @@ from app.cli.tree.scenario import Scenario, TreeStep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepCost:
-    """The cost of one step. None: the engine reports no such figure, or it was not measured."""
+    """The cost of one step. A figure is None if it was neither reported nor measured."""
 
     step: str
     chat: str

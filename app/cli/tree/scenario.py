@@ -73,7 +73,7 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """The steps in their order. All chats have the same system prompt."""
+    """The steps of one benchmark run, in order. All chats have the same system prompt."""
 
     system: str
     steps: tuple[TreeStep, ...]
