@@ -10,8 +10,8 @@ One construct reaches back: a link definition makes links of labels in earlier t
 get their links when the stream is finished. After that the blocks equal those of
 parse_markdown(text).
 
-app/widgets/transcript/messages/body.py appends the text and turns the blocks into rows; the rows of
-frozen blocks are never made again.
+app/widgets/transcript/messages/body.py appends the text and turns the blocks into rows. An append
+does not make the rows of frozen blocks again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The values that the transcript shows: one TranscriptItem per message of the visible branch.
 
 items.py makes the items from stored messages and from replies that are being written, after every
-change of the conversation on show. Items are frozen: the view compares new items with the old ones
-and lays out only the messages that differ. Widgets read items and never change them.
+change of the conversation on show. Items are frozen: new items are compared with the old ones
+(app/widgets/transcript/binding.py), and only messages that differ are laid out again.
 """
 
 from __future__ import annotations
