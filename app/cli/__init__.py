@@ -1,1 +1,1 @@
-"""Commands without a window."""
+"""The commands that run in a terminal without a window. They use no Qt."""

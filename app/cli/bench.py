@@ -1,4 +1,4 @@
-"""`rejoinder bench script FILE`: play a script, print one JSON line per step."""
+"""`rejoinder bench script FILE`: play a script and print one JSON line for each reply."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_script(args: Namespace, model: Path) -> int:
-    """Exit status 0 if every step ran and, with --check, held."""
+    """Play a script. Return 0 if every step ran and, with --check, every check passed."""
     steps = list(_read(args.file))
-    # Idle work only when a step says so, and then all of it: no figure depends on pauses.
+    # Idle work runs only in `idle` steps, and there to its end: figures do not depend on pauses.
     config = engine_config(args, idle_work=False)
     shows_table = sys.stderr.isatty() and not args.json
     if shows_table:

@@ -52,7 +52,7 @@ def _not_negative(text: str) -> float:
 
 
 def run(args: Namespace, model: Path) -> int:
-    """Answer every message with the model."""
+    """Let the model answer every message of the user, and return the exit status."""
     conv = new_conversation(ConversationId("terminal"), now=time.time())
     conv = set_system_prompt(conv, args.system)
     with ThreadedClient(EngineConfig(kv_bits=args.kv_bits)) as client:
@@ -65,7 +65,7 @@ def run(args: Namespace, model: Path) -> int:
             except ProblemError as error:
                 if args.message is not None:
                     raise
-                # The conversation goes on as if this had not been said.
+                # Drop the failed message: the conversation continues without it.
                 print(f"rejoinder: {error}", file=sys.stderr)
     return 0
 
@@ -105,7 +105,7 @@ def _request(args: Namespace, facts: ModelFacts, turn: Turn) -> Request:
 def _answer(
     client: EngineClient, turn: Turn, request: Request, *, shows_cost: bool
 ) -> Conversation:
-    """Print the answer as it comes; reasoning goes to stderr."""
+    """Print the answer while it arrives; print reasoning to stderr."""
     client.submit(request)
     while True:
         match client.next_event():

@@ -1,4 +1,9 @@
-"""The engine as commands use it: send, then wait for what comes back. No Qt."""
+"""A blocking interface to the engine, for commands without a window. No Qt.
+
+The engine runs on its own thread and returns nothing from a command: results arrive as events.
+ThreadedClient queues the events. A caller sends a command, then calls next_event() until the event
+that it needs has arrived, as load_model() does.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,7 @@ from engine.types import ModelFacts, Problem
 
 
 class ProblemError(Exception):
-    """A problem to be told to the person; the command ends."""
+    """An error that ends a command with a problem for the user."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
@@ -25,13 +30,16 @@ class ProblemError(Exception):
 
 
 class EngineClient(EngineCommands, Protocol):
-    """Commands in, events out, one after the other."""
+    """The engine's commands, with a blocking call for the next event."""
 
     def next_event(self) -> Event: ...
 
 
 class ThreadedClient(Engine):
-    """An engine that queues its events; a context manager that starts and ends its thread."""
+    """An engine whose events are queued for the caller.
+
+    As a context manager, a client starts and ends the thread of the engine.
+    """
 
     def __init__(self, config: EngineConfig) -> None:
         self._events: SimpleQueue[Event] = SimpleQueue()
@@ -54,7 +62,7 @@ class ThreadedClient(Engine):
 
 
 def add_engine_options(parser: ArgumentParser) -> None:
-    """Of a benchmark; see engine_config."""
+    """Add the options of a benchmark that configure the engine; see engine_config()."""
     parser.add_argument("--cache-bytes", type=int, help="bytes for cached conversations")
     add_kv_bits(parser)
     parser.add_argument(
@@ -63,7 +71,10 @@ def add_engine_options(parser: ArgumentParser) -> None:
 
 
 def engine_config(args: Namespace, *, idle_work: bool) -> EngineConfig:
-    """As the options of a benchmark say. Its figures depend on no plug."""
+    """Return the engine's configuration from the options of a benchmark.
+
+    Battery saving is off, so that figures do not depend on the power supply.
+    """
     return EngineConfig(
         cache_budget_bytes=args.cache_bytes,
         kv_bits=args.kv_bits,
@@ -82,10 +93,10 @@ def add_kv_bits(parser: ArgumentParser) -> None:
 def load_model(
     client: EngineClient, path: Path, on_progress: Callable[[ModelLoading], None]
 ) -> ModelFacts:
-    """Load a model folder and wait until it answers.
+    """Load a model folder and wait until the model is ready.
 
     Raises:
-        ProblemError: it could not be loaded.
+        ProblemError: the model could not be loaded.
     """
     client.load_model(str(path))
     while True:

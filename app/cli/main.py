@@ -1,4 +1,4 @@
-"""The commands that need no window: chat, models, bench."""
+"""Entry point of the commands that need no window: chat, models, bench script, bench tree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMMANDS = ("chat", "models", "bench")
 
 
 def run(argv: Sequence[str]) -> int:
-    """Carry out one command; the exit status. What goes wrong is one sentence on stderr."""
+    """Run one command and return its exit status. An error prints one sentence to stderr."""
     args = _parser().parse_args(argv)
     logging.basicConfig(level=logging.DEBUG if args.verbose else logging.ERROR)
     try:
@@ -48,7 +48,7 @@ def _dispatch(args: argparse.Namespace) -> int:
 
 
 def _choose(local: LocalModels, folders: tuple[str, ...]) -> Path:
-    """The best model that is here, else the starter model."""
+    """Return the folder of the best model on this computer, else that of the starter model."""
     best = local.best(local.scan(folders))
     if best is not None:
         return best.path
@@ -60,7 +60,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="rejoinder", description="Chat with local models.", parents=[_common(default=None)]
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    # Options may stand before or after the command; after it they have no default to overwrite with.
+    # Common options may stand before or after the command. After it they have no default: a default
+    # would overwrite a value that stands before it.
     common = [_common(default=argparse.SUPPRESS)]
     chat.add_arguments(commands.add_parser("chat", parents=common, help="chat in the terminal"))
     models.add_arguments(commands.add_parser("models", parents=common, help="list local models"))

@@ -1,4 +1,4 @@
-"""`rejoinder models`: what is on this machine."""
+"""`rejoinder models`: a list of the models on this computer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
-    """List the models; the one that would be taken is marked."""
+    """Print the models. Mark the one that other commands use by default."""
     cards = local.scan(folders)
     best = local.best(cards)
     for card in cards:

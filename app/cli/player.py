@@ -1,4 +1,13 @@
-"""Plays a script through the app's own conversation code and the engine, and measures every step."""
+"""The player of bench scripts: plays steps on the engine and measures every reply.
+
+ScriptPlayer keeps one conversation for each chat name. A generating step plans its turn with the
+conversation code of the app (plan_send() and the like), so the engine gets the requests that the
+window would send. The report of a reply is yielded when the reply has finished; with wait=False
+that can be during a later step. With check=True the engine compares each finished reply with fresh
+runs of the bare model.
+
+`rejoinder bench script` and the engine's tests call play() for each step, then join().
+"""
 
 from __future__ import annotations
 
@@ -67,33 +76,33 @@ from engine.types import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepReport:
-    """What one generating step did. Token counts up to replayed: see engine.types.PromptPlan.
-
-    redo counts fed tokens whose whole prefix the engine had processed before.
-    """
+    """The measurements of one step that generated a reply."""
 
     op: str
     chat: str
-    text: str
+    text: str  # text of the reply
     finish_reason: str
-    prompt_tokens: int
-    matched: int
-    restored: int
-    read: int
-    replayed: int
-    redo: int
+    prompt_tokens: int  # restored + read + replayed
+    matched: int  # prompt tokens that the cache has, usable or not
+    restored: int  # prompt tokens whose cached state was used
+    read: int  # fed prompt tokens of new messages
+    replayed: int  # fed prompt tokens of other messages
+    redo: int  # prompt tokens fed although they and all before them had been processed
     output_tokens: int
     restore_ms: float
-    ttft_ms: float
+    ttft_ms: float  # time to first token
     total_ms: float
     decode_tok_s: float
     cache_bytes: int
-    reasons: tuple[Reason, ...]
-    check: CheckResult | None = None
+    reasons: tuple[Reason, ...]  # why tokens were fed
+    check: CheckResult | None = None  # None: the reply was not checked
 
     @property
     def holds(self) -> bool:
-        """Whether the check, if there was one, found nothing: not one bit against the same passes."""
+        """True if the check found no difference, or if there was no check.
+
+        A cold run with the same forward passes must give the same logits in every bit.
+        """
         check = self.check
         return check is None or (
             check.equal and check.prompt_equal and check.replay_difference == 0.0
@@ -107,16 +116,16 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A submitted step that has not finished."""
+    """A step whose request is submitted and not finished."""
 
     op: str
     chat: str
     turn: Turn
-    visible: tuple[Message, ...]  # above what is to be written
+    visible: tuple[Message, ...]  # messages above the reply, for the check
 
 
 class ScriptPlayer:
-    """Conversations by name, and the requests in flight."""
+    """The conversations of a script by chat name, and the requests in flight."""
 
     def __init__(self, client: EngineClient, model: Path, *, check: bool) -> None:
         self._client = client
@@ -126,14 +135,14 @@ class ScriptPlayer:
         self._pending: dict[RequestId, _Pending] = {}
         self._processed = ProcessedTokens()
         self._num_ids = 0
-        self._held: deque[Event] = deque()  # what came while something else was waited for
+        self._held: deque[Event] = deque()  # events received while _verify() waited for another one
 
     def play(self, step: ScriptStep) -> Iterator[StepReport]:
-        """Carry out one step; yields a report for every reply that finished meanwhile.
+        """Play one step. Yield a report for each reply that finishes during the step.
 
         Raises:
-            ProblemError: the engine refused.
-            ScriptError: the step names a message that is not there.
+            ProblemError: a request failed, or the model could not be loaded.
+            ScriptError: the step names a message that does not exist.
         """
         match step:
             case Send() | Regenerate() | Continue() | Edit():
@@ -218,7 +227,7 @@ class ScriptPlayer:
         self._chats[step.chat] = show_version(conv, siblings[step.version - 1])
 
     def join(self) -> Iterator[StepReport]:
-        """Wait for every reply."""
+        """Wait for every reply in flight, and yield the reports."""
         while self._pending:
             event = self._held.popleft() if self._held else self._client.next_event()
             report = self._receive(event)
@@ -272,7 +281,7 @@ class ScriptPlayer:
                     self._held.append(event)
 
     def _work_idly(self) -> None:
-        """Let the engine read ahead until nothing is left."""
+        """Let the engine do idle work, such as reading ahead, until none is left."""
         self._client.set_idle_work(enabled=True)
         self._client.await_idle()
         self._await_answer()
@@ -288,7 +297,11 @@ class ScriptPlayer:
 
 
 def visible_messages(conv: Conversation, node_id: NodeId) -> tuple[Message, ...]:
-    """What a person sees down to a message, read off the tree without the code that sends it."""
+    """Return the messages that users see down to a message of the tree.
+
+    The messages are read from the tree without the code that plans requests: a check that used the
+    same code could not find its errors.
+    """
     shown: list[Message] = []
     for node in path_to(conv, node_id):
         has_tokens = node.reply is not None and bool(node.reply.token_ids)

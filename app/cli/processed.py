@@ -1,4 +1,4 @@
-"""Which tokens an engine has processed before. Standard library only."""
+"""A record of the tokens that an engine has processed. Standard library only."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class ProcessedTokens:
-    """Every token sequence that an engine has processed, as prompt or as output."""
+    """Every token sequence that an engine has processed, as prompt or as output: a trie."""
 
+    # Child node by (parent node, token id). Node 0 is the root.
     _edges: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     def known_len(self, token_ids: Sequence[int]) -> int:
-        """How many tokens from the first one on were processed before."""
+        """Return the length of the longest prefix of a sequence that was processed before."""
         node = 0
         for position, token_id in enumerate(token_ids):
             if (node := self._edges.get((node, token_id), -1)) < 0:
@@ -21,7 +22,7 @@ class ProcessedTokens:
         return len(token_ids)
 
     def add(self, token_ids: Iterable[int]) -> int:
-        """How many tokens from the first one on were processed before; now all of them are."""
+        """Add a sequence. Return the length of its longest prefix that was processed before."""
         node = known = 0
         for token_id in token_ids:
             edge = (node, token_id)
@@ -32,6 +33,10 @@ class ProcessedTokens:
     def add_answer(
         self, prompt_ids: tuple[int, ...], output_ids: tuple[int, ...], *, restored: int
     ) -> int:
-        """The redo of a request: fed tokens of its prompt whose whole prefix was processed before."""
+        """Add a finished request and return its redo.
+
+        Redo is the number of prompt tokens that were fed although the engine had processed them
+        and all tokens before them.
+        """
         known = self.add(prompt_ids + output_ids)
         return max(0, min(known, len(prompt_ids)) - restored)

@@ -1,4 +1,9 @@
-"""The language of `rejoinder bench script`: JSON lines to typed steps. Unknown keys are errors."""
+"""The script language of `rejoinder bench script`: JSON lines, parsed into typed steps.
+
+Each line is an object whose "op" names the kind of step; the other keys are the step's fields.
+README.md has an example. parse_script() yields one frozen step for each line, and ScriptPlayer
+(player.py) plays the steps. Unknown keys and values of a wrong type are errors.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +20,11 @@ T = TypeVar("T")
 
 
 class ScriptError(Exception):
-    """A line that is not of the language; names the line."""
+    """An error in a script. The message says what is wrong and, for an invalid line, where."""
 
 
 class VersionOf(StrEnum):
-    """Whose versions a switch_branch counts."""
+    """The kinds of message whose version a switch_branch step changes."""
 
     USER = "user"
     REPLY = "reply"
@@ -27,7 +32,7 @@ class VersionOf(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
-    """Set a chat's system prompt."""
+    """Step: set the system prompt of a chat."""
 
     chat: str
     text: str
@@ -35,21 +40,21 @@ class System:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generate:
-    """How a generating step generates."""
+    """The options of a step that generates a reply."""
 
     max_tokens: int = 64
     temperature: float = 0.0
     seed: int = 0
-    thinking: bool | None = None
-    keep_thinking: bool = False
-    stop_after: int | None = None
-    reply: ForcedReply | None = None
-    wait: bool = True
+    thinking: bool | None = None  # None: the default of the chat template
+    keep_thinking: bool = False  # keep the reasoning of earlier replies in the prompt
+    stop_after: int | None = None  # cancel the reply after this many tokens
+    reply: ForcedReply | None = None  # text to feed instead of sampled tokens
+    wait: bool = True  # False: play the next step while this reply is still being written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
-    """A new user message at the end of the branch shown."""
+    """Step: add a user message at the end of the visible branch."""
 
     chat: str
     text: str
@@ -58,7 +63,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regenerate:
-    """A sibling of the last reply."""
+    """Step: generate another version of the last reply."""
 
     chat: str
     generate: Generate
@@ -66,7 +71,7 @@ class Regenerate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continue:
-    """More of the last reply, which was cut off."""
+    """Step: continue the last reply, which was cut off."""
 
     chat: str
     generate: Generate
@@ -74,34 +79,34 @@ class Continue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """A sibling of the n-th user message of the branch shown, from 1."""
+    """Step: add another version of a user message of the visible branch."""
 
     chat: str
-    message: int
+    message: int  # number among the user messages, from 1
     text: str
     generate: Generate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchBranch:
-    """Show another version of the n-th message of a kind; both count from 1, oldest first."""
+    """Step: show another version of a message of the visible branch."""
 
     chat: str
-    message: int
-    version: int
-    of: VersionOf
+    message: int  # number among the messages of its kind, from 1
+    version: int  # number of the version, from 1 (the oldest)
+    of: VersionOf  # kind of the message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetChat:
-    """Drop a chat's cached state."""
+    """Step: drop the cached state of a chat."""
 
     chat: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictState:
-    """Evict cached state."""
+    """Step: evict a part of the prefix cache."""
 
     what: EvictWhat
 
@@ -109,9 +114,9 @@ class EvictState:
 class Plain(StrEnum):
     """Steps without arguments."""
 
-    RELOAD = "reload"
-    IDLE = "idle"
-    JOIN = "join"
+    RELOAD = "reload"  # load the model again
+    IDLE = "idle"  # let the engine do all its idle work, such as reading ahead
+    JOIN = "join"  # wait for every reply
 
 
 GeneratingStep = Send | Regenerate | Continue | Edit
@@ -119,7 +124,7 @@ ScriptStep = System | GeneratingStep | SwitchBranch | ForgetChat | EvictState | 
 
 
 class _Fields:
-    """The keys of one line, each taken once and checked for its type."""
+    """The keys of one script line. Each key is taken once, and its type is checked."""
 
     def __init__(self, values: dict[str, object]) -> None:
         self._values = values
@@ -154,10 +159,10 @@ class _Fields:
 
 
 def parse_script(lines: Iterable[str]) -> Iterator[ScriptStep]:
-    """Steps of a script; blank lines are skipped.
+    """Yield the steps of a script. Skip blank lines.
 
     Raises:
-        ScriptError: names the line and what is wrong with it.
+        ScriptError: a line is not a valid step; the message has the line's number.
     """
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -168,7 +173,7 @@ def parse_script(lines: Iterable[str]) -> Iterator[ScriptStep]:
 
 
 def parse_step(line: str) -> ScriptStep:
-    """One step from one line of JSON."""
+    """Parse one line of JSON into a step."""
     values: object = json.loads(line)
     if not isinstance(values, dict):
         raise ScriptError("a step is a JSON object")

@@ -1,4 +1,4 @@
-"""Step reports as a table that a person reads."""
+"""The text table of step reports that `bench script` prints to a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEADER = (
 
 
 def row(report: StepReport) -> str:
-    """One line under HEADER."""
+    """Return a step report as one line of the table under HEADER."""
     check = report.check
     if check is None:
         verdict = ""

@@ -1,1 +1,1 @@
-"""Looks: design tokens, palette and style sheet, fonts, icons."""
+"""The app's appearance: design tokens, palette, style sheets, fonts and icons."""

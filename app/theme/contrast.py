@@ -1,7 +1,7 @@
-"""The pairs of ink and background that widgets paint, and their contrast.
+"""The pairs of ink and background that widgets may paint, and their contrast.
 
-A widget paints only pairs listed here: a test watches the window being painted, others hold each
-pair to its limit in every appearance.
+One test records what the window paints and fails on a pair that is not listed here. Another test
+checks that each pair has its minimum contrast in every appearance.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from app.theme.tokens import Colors
 
 
 class PaintKind(StrEnum):
-    """What is painted on a background."""
+    """The kinds of ink, each with its own minimum contrast."""
 
     TEXT = "text"
-    MARK = "mark"  # an icon, a dot, a ring, the border of a control, the mark of the focus
+    MARK = "mark"  # an icon, a dot, a ring, the border of a control, a focus ring
 
 
+# Contrast ratios of the WCAG.
 MIN_CONTRAST = {PaintKind.TEXT: 4.5, PaintKind.MARK: 3.0}
 
-# What others are painted on: to lay one on another is not to write.
+# Background colours. One background painted over another is not a pair of ink and background.
 SURFACES = frozenset(
     (
         *("canvas", "sidebar", "raised", "composer_chip", "hover", "selected", "user_bubble"),
@@ -31,20 +32,17 @@ SURFACES = frozenset(
         *("instant.tint", "on_disk.tint", "must_read.tint", "error.tint"),
     )
 )
-# Lines that only part or are for the sharper looks, and what can't be used now: nobody has to see them.
+# Inks without a minimum: separators, lines of the high-contrast appearances, disabled controls.
 EXEMPT = frozenset(("hairline", "strong_line", "selection_line", "disabled"))
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Names of fields of Colors: an ink, its background, and what that lies on.
-
-    over names the opaque colour below a translucent background.
-    """
+    """An ink and the background below it, as names of fields of Colors."""
 
     ink: str
     background: str
-    over: str = "canvas"
+    over: str = "canvas"  # the opaque colour below a translucent background
     kind: PaintKind = PaintKind.TEXT
 
 
@@ -126,7 +124,7 @@ PAINTED_PAIRS = TRANSCRIPT_PAIRS + CONTROL_PAIRS + MARK_PAIRS
 
 
 def contrast(pair: Pair, colors: Colors) -> float:
-    """Return the WCAG contrast ratio of a pair, 1 to 21."""
+    """Return the WCAG contrast ratio of a pair, from 1 to 21."""
     base = _rgb(_color(colors, pair.over))
     background = _blend(_color(colors, pair.background), base)
     ink = _blend(_color(colors, pair.ink), background)

@@ -1,7 +1,7 @@
-"""Which font families the app writes with, and QFonts for the type scale. Main thread.
+"""The font families of the app, and QFonts for the type scale. Main thread.
 
-The system's own font on macOS, elsewhere the first installed one of a named list. Code is
-always set in a fixed-pitch family.
+Text uses the system font on macOS, and elsewhere the first installed family of TEXT_FAMILIES. Code
+always uses a fixed-pitch family.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CODE_FAMILIES = (
 
 
 class FontError(UserFixableError):
-    """No usable font is installed."""
+    """The error for a computer that has no fixed-pitch font."""
 
     title = words.NO_WINDOW
     advice = words.NO_CODE_FONT_ADVICE
@@ -48,13 +48,13 @@ class FontError(UserFixableError):
 
 @dataclass(frozen=True, slots=True)
 class Fonts:
-    """The two families and the QFonts made of them."""
+    """The families for text and for code, and the QFonts made from them."""
 
     text: str
     code: str
 
     def font(self, style: TextStyle, *, zoom: float = 1.0) -> QFont:
-        """Return the font of one line of the type scale, sized in pixels."""
+        """Return the font of one style of the type scale, sized in pixels."""
         font = QFont(self.code if style.mono else self.text)
         font.setPixelSize(max(1, round(style.size * zoom)))
         font.setWeight(QFont.Weight(style.weight))
@@ -65,7 +65,7 @@ class Fonts:
 
 
 def installed_fonts() -> Fonts:
-    """Choose the families of this machine. Needs a QGuiApplication."""
+    """Choose families among those installed. Needs a QGuiApplication."""
     installed = QFontDatabase.families()
     text_default = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).family()
     code_default = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
@@ -91,7 +91,11 @@ def first_installed(wanted: Sequence[str], installed: Collection[str]) -> str | 
 def choose_code_family(
     wanted: Sequence[str], installed: Collection[str], is_fixed_pitch: Callable[[str], bool]
 ) -> str:
-    """Return the first wanted family that is installed and fixed-pitch."""
+    """Return the first wanted family that is installed and fixed-pitch.
+
+    Raises:
+        FontError: no wanted family is installed and fixed-pitch.
+    """
     fixed = [family for family in wanted if family in installed and is_fixed_pitch(family)]
     if not fixed:
         raise FontError(words.NO_CODE_FONT)

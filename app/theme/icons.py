@@ -1,6 +1,6 @@
-"""The app's own icons: SVG on an 18 px grid, tinted with a token colour. Main thread.
+"""The app's icons: SVG files on an 18 px grid, tinted with a token colour. Main thread.
 
-The files are in resources/icons and draw with currentColor.
+The files are in resources/icons. They paint with currentColor, which is replaced by the tint.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-GRID = 18
-_APP_SIZES = (16, 32, 64, 128, 256)
-_SCALES = (1, 2, 3)  # device pixels per logical pixel that a QIcon carries
+GRID = 18  # default side of an icon in logical pixels
+_APP_SIZES = (16, 32, 64, 128, 256)  # sides of the app icon's pixmaps in pixels
+_SCALES = (1, 2, 3)  # device pixel ratios for which a QIcon has a pixmap
 
 
 class Icon(StrEnum):
-    """The icons there are; a value is a file name without .svg."""
+    """The icons of the app. A value is a file name without .svg."""
 
     SIDEBAR = "sidebar"
     NEW_CHAT = "new-chat"
@@ -50,7 +50,7 @@ class Icon(StrEnum):
 
 
 def app_icon() -> QIcon:
-    """The app's own icon, for its windows; on a Mac the bundle's is shown."""
+    """Return the icon for the app's windows. macOS shows the icon of the bundle instead."""
     renderer = QSvgRenderer(QByteArray((files("resources") / "app-icon.svg").read_bytes()))
     made = QIcon()
     for size in _APP_SIZES:
@@ -64,17 +64,17 @@ def app_icon() -> QIcon:
 
 
 class Icons:
-    """Loads and tints icons, each (icon, colour) once."""
+    """A loader of tinted icons that reads each (icon, colour) once."""
 
     def __init__(self) -> None:
         self._renderers: dict[tuple[Icon, str], QSvgRenderer] = {}
 
     def paint(self, painter: QPainter, icon: Icon, color: str, rect: QRectF) -> None:
-        """Paint icon into rect at the painter's own resolution."""
+        """Paint an icon into rect at the resolution of the painter."""
         self._renderer(icon, color).render(painter, rect)
 
     def pixmap(self, icon: Icon, color: str, *, size: int = GRID, scale: float = 1.0) -> QPixmap:
-        """Return icon as a pixmap of size logical pixels for a screen of that scale."""
+        """Return an icon as a pixmap: `size` logical pixels, for a screen with this scale."""
         pixels = round(size * scale)
         pixmap = QPixmap(pixels, pixels)
         pixmap.fill(Qt.GlobalColor.transparent)
@@ -87,7 +87,10 @@ class Icons:
     def icon(
         self, icon: Icon, color: str, *, disabled: str | None = None, size: int = GRID
     ) -> QIcon:
-        """Return icon as a QIcon, sharp on every screen. Make it anew when the theme changes."""
+        """Return an icon as a QIcon that is sharp on screens of every scale.
+
+        The tint is fixed: call again when the theme changes.
+        """
         made = QIcon()
         for scale in _SCALES:
             made.addPixmap(self.pixmap(icon, color, size=size, scale=scale))

@@ -1,6 +1,6 @@
-"""The look that is in force: colours, fonts and icons, light, dark or as the system says, sharper if wanted.
+"""The current appearance: light, dark or as the system, with normal or high contrast. Main thread.
 
-Theme is made once by main and handed down; widgets repaint on its `changed` signal. Main thread.
+main makes one Theme and passes it to the widgets, which repaint on its `changed` signal.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from app.theme.tokens import DARK, DARK_SHARP, LIGHT, LIGHT_SHARP, Colors
 
 
 class Theme(QObject):
-    """Dresses the application and tells widgets which colours, fonts and icons to paint with."""
+    """The colours, fonts and icons that widgets paint with.
+
+    Theme also sets the palette and the style sheet of the application. It applies them again when
+    the user or the system changes the appearance.
+    """
 
     changed = Signal()
 
@@ -28,8 +32,8 @@ class Theme(QObject):
         self._colors: Colors | None = None
         self.fonts: Fonts = installed_fonts()
         self.icons = Icons()
-        app.setStyle("Fusion")  # the one style that draws with our palette on every system
-        self._hints = app.styleHints()  # what it gives out lives as long as it does
+        app.setStyle("Fusion")  # the only style that paints with our palette on every platform
+        self._hints = app.styleHints()  # kept, because accessibility() is destroyed with it
         self._hints.colorSchemeChanged.connect(self._apply)
         self._hints.accessibility().contrastPreferenceChanged.connect(self._apply)
         self.set_appearance(appearance)
@@ -40,7 +44,7 @@ class Theme(QObject):
 
     @property
     def colors(self) -> Colors:
-        assert self._colors is not None, "set by __init__"
+        assert self._colors is not None, "__init__ sets the colours"
         return self._colors
 
     @property
@@ -48,7 +52,7 @@ class Theme(QObject):
         return self._colors in (DARK, DARK_SHARP)
 
     def set_appearance(self, appearance: Appearance) -> None:
-        """Switch at once; native window frames follow."""
+        """Switch the appearance at once. Native window frames follow."""
         self._appearance = appearance
         hints = self._hints
         match appearance:
@@ -61,7 +65,7 @@ class Theme(QObject):
         self._apply()
 
     def set_sharp(self, sharp: bool) -> None:  # noqa: FBT001 (a state)
-        """More contrast, also where the system does not ask for it."""
+        """Turn on high contrast, or follow the contrast setting of the system."""
         self._is_sharp = sharp
         self._apply()
 

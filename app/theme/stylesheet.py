@@ -1,7 +1,8 @@
-"""Tokens as a QPalette and as the application's style sheet. Pure; main thread for QPalette.
+"""The QPalette and the style sheet of the application, made from the design tokens. Main thread.
 
-The style sheet dresses Qt's own controls by two dynamic properties: `kind` on buttons
-(primary, danger, plain, icon) and `tone` on labels (secondary, tertiary, error).
+Two dynamic properties of widgets select rules: `kind` of buttons (primary, danger, plain, segment,
+tab, icon) and `tone` of labels (secondary, tertiary, error). The rules for single parts of the
+window are in window_style.py.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def make_palette(colors: Colors) -> QPalette:
 
 
 def make_style_sheet(colors: Colors, fonts: Fonts) -> str:
-    """Return the style sheet of one appearance."""
+    """Return the style sheet of one appearance, for Qt's own controls."""
     return "\n".join(
         (
             _text_rules(colors, fonts),

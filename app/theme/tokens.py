@@ -1,6 +1,8 @@
-"""Every colour, length, font size and duration of the app. Plain values; nothing here touches Qt.
+"""Design tokens: every colour, length, font style and duration of the app, as plain values. No Qt.
 
-Widgets take all of these from here, so a change of look is a change of this file.
+LIGHT and DARK are the two appearances; LIGHT_SHARP and DARK_SHARP are the same with more contrast.
+Theme (palette.py) chooses one. Widgets and style sheets take all values from this file, so a change
+of the look is a change of this file. contrast.py lists the allowed pairs of ink and background.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class StateInk:
-    """Text and background of one state: instant, on disk, must read, error."""
+    """The ink (text) and tint (background) of one state, such as instant or error."""
 
     ink: str
     tint: str
@@ -18,7 +20,7 @@ class StateInk:
 
 @dataclass(frozen=True, slots=True)
 class SyntaxColors:
-    """Colours of code."""
+    """The inks of code, by kind of token."""
 
     default: str
     keyword: str
@@ -31,34 +33,34 @@ class SyntaxColors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Colors:
-    """One appearance. Values are #RRGGBB or #AARRGGBB (Qt's order)."""
+    """The colours of one appearance, as #RRGGBB or #AARRGGBB (Qt's order)."""
 
-    canvas: str
+    canvas: str  # background of chat and windows
     sidebar: str
-    raised: str
+    raised: str  # background of composer, popovers, menus and buttons
     composer_chip: str
-    hover: str
-    selected: str
-    selection_line: str  # around what is selected; seen only in the sharper looks
-    hairline: str
-    strong_line: str
-    border: str  # of a control
-    disabled: str
+    hover: str  # background below the pointer
+    selected: str  # background of a selected row
+    selection_line: str  # line around a selected row; visible only with high contrast
+    hairline: str  # thin separator
+    strong_line: str  # stronger separator, border of menus and tooltips
+    border: str  # border of a button, field or other control
+    disabled: str  # icon of a control that cannot be used
     text: str
-    secondary: str
-    tertiary: str
+    secondary: str  # ink of less important text
+    tertiary: str  # ink of the least important text
     user_bubble: str
     link: str
     code_background: str
     code_header: str
     inline_code: str
-    accent: str
-    on_accent: str
-    instant: StateInk
-    on_disk: StateInk
-    must_read: StateInk
+    accent: str  # primary buttons, focus rings, selected text
+    on_accent: str  # ink of text on the accent colour
+    instant: StateInk  # colours for context restored from memory
+    on_disk: StateInk  # colours for context restored from disk
+    must_read: StateInk  # colours for context that has to be read
     error: StateInk
-    send: str
+    send: str  # background of the send button
     send_glyph: str
     syntax: SyntaxColors
 
@@ -131,7 +133,7 @@ DARK = Colors(
 
 
 def _sharper(colors: Colors) -> Colors:
-    """For those who asked for more contrast: lines and lesser text a step nearer to the text."""
+    """Return a variant with high contrast: lines and lesser text come closer to the text colour."""
     return replace(
         colors,
         hairline=colors.tertiary,
@@ -149,16 +151,16 @@ DARK_SHARP = _sharper(DARK)
 
 @dataclass(frozen=True, slots=True)
 class TextStyle:
-    """A font size and its line height in pixels."""
+    """A font size and line height in pixels, with the weight."""
 
     size: int
     line: int
     weight: int = 400  # CSS scale; 600 is semibold
-    mono: bool = False
+    mono: bool = False  # fixed-pitch, for code
 
 
 class Type:
-    """The type scale."""
+    """The type scale: every text style of the app."""
 
     BODY = TextStyle(15, 24)
     H1 = TextStyle(22, 28, 600)
@@ -193,7 +195,7 @@ class Space:
 
 
 class Radius:
-    """Corner radii in pixels; a chip's is half its height."""
+    """Corner radii in pixels. The radius of a chip is half its height."""
 
     ROW = 7
     BUTTON = 8
@@ -220,13 +222,13 @@ class Size:
     SETTINGS_WIDTH = 640
     SETTINGS_HEIGHT = 440
     SETTINGS_LABEL = 144
-    COLUMN = 720
+    COLUMN = 720  # largest width of a message
     STATE_DOT = 7
     CODE_HEADER = 32
-    CODE_PAD = 14  # beside code, and at both ends of its header
+    CODE_PAD = 14  # padding at the left and right of code and of its header
     THINKING_PILL = 26
-    MESSAGE_GAP = 32  # room for a question's buttons and the state line, with air around them
-    TURN_GAP = 40
+    MESSAGE_GAP = 32  # between question and answer: holds buttons and the state line
+    TURN_GAP = 40  # between an answer and the next question
     WINDOW_WIDTH = 1180
     WINDOW_HEIGHT = 780
     WINDOW_MIN_WIDTH = 640
@@ -236,10 +238,10 @@ class Size:
 class Millis:
     """Durations in milliseconds."""
 
-    FLUSH = 33
-    FLUSH_INACTIVE = 100
-    DRAFT_SAVE = 400
-    UNDO = 8000
-    COPIED = 1200
-    MARKS = 100
-    SPEAK = 2000  # between two announcements of what is being written
+    FLUSH = 33  # interval between two updates of streamed text
+    FLUSH_INACTIVE = 100  # interval between two updates while the window is not active
+    DRAFT_SAVE = 400  # delay after the last key before a draft is stored
+    UNDO = 8000  # time until a toast with Undo closes
+    COPIED = 1200  # time for which a button shows that text was copied
+    MARKS = 100  # delay after a change before the marks of found text are updated
+    SPEAK = 2000  # interval between two announcements of new text to a screen reader

@@ -1,6 +1,7 @@
-"""The style sheet of the window's own parts, from the tokens. Pure.
+"""The style sheet of the window's own parts, made from the design tokens. No Qt.
 
-Parts are named by objectName; labels choose a line of the type scale with the property `type`.
+Rules select parts by objectName. The dynamic property `type` of a label selects a style of the type
+scale.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from app.theme.fonts import Fonts
 from app.theme.tokens import Colors, Radius, Size, Space, TextStyle, Type
 
+# Styles of the type scale, by value of the property `type`.
 LABEL_TYPES = {
     "ui": Type.UI,
     "title": Type.TITLE,
@@ -22,7 +24,7 @@ LABEL_TYPES = {
 
 
 def make_window_style(colors: Colors, fonts: Fonts) -> str:
-    """Return the style sheet of one appearance."""
+    """Return the style sheet of one appearance, for the parts of the window."""
     return "\n".join(
         (
             _label_rules(fonts),

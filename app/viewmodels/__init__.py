@@ -1,1 +1,1 @@
-"""What widgets show, as values and models."""
+"""The values and Qt list models that widgets show."""

@@ -1,7 +1,9 @@
-"""What Markdown is parsed to: a flat sequence of frozen leaf blocks.
+"""Blocks: the frozen values that Markdown text is parsed into, in document order.
 
-Containers (quotes, list items) are not nested values: every leaf carries the frames that it sits
-in, so that each leaf can be laid out, measured and replaced by itself.
+Containers (quotes, list items) are not blocks. Each leaf block (a paragraph, a code block, a table)
+carries the containers around it as frames, so that one block can be laid out, measured and
+replaced without the others. markdown.py and markdown_stream.py make the blocks; the rows of the
+transcript paint them.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ LINE_BREAK = "\u2028"  # a hard line break within a text block
 
 
 class TextMark(Flag):
-    """How a span is set."""
+    """Format of a span of text; flags can be combined."""
 
     NONE = 0
     BOLD = auto()
@@ -21,20 +23,20 @@ class TextMark(Flag):
     CODE = auto()
     STRIKE = auto()
     FORMULA = auto()
-    DISPLAY = auto()  # of a formula: set large
+    DISPLAY = auto()  # a formula in TeX's display style (large), not in inline style
 
 
 @dataclass(frozen=True, slots=True)
 class TextSpan:
-    """A run of text of one look; of a formula the LaTeX. link is a URL or empty."""
+    """A run of text with one format."""
 
-    text: str
+    text: str  # the text to show, or the LaTeX source of a formula
     marks: TextMark = TextMark.NONE
-    link: str = ""
+    link: str = ""  # URL; empty if the text is not a link
 
 
 class FrameKind(Enum):
-    """What a block can sit in."""
+    """The kinds of container around a block."""
 
     QUOTE = auto()
     BULLET = auto()
@@ -44,20 +46,20 @@ class FrameKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One container around a block.
+    """One container around a block: a quote or a list item.
 
-    The marker (bullet, number, box) is drawn beside the first block of the container only.
+    The marker (bullet, number or check box) is painted beside the container's first block only.
     """
 
     kind: FrameKind
-    opens: bool
-    number: int = 0
-    checked: bool = False
+    opens: bool  # the block is the first one in the container
+    number: int = 0  # the item's number in an ordered list
+    checked: bool = False  # state of a task item's check box
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRange:
-    """A half-open range of the Markdown source."""
+    """A half-open range of character offsets in the normalised Markdown source."""
 
     start: int
     end: int
@@ -65,11 +67,11 @@ class SourceRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A leaf. The outermost `joined` frames are shared with the block before."""
+    """A leaf of the parsed document: the base of all kinds of block."""
 
     source: SourceRange
-    frames: tuple[Frame, ...] = ()
-    joined: int = 0
+    frames: tuple[Frame, ...] = ()  # containers around the block, outermost first
+    joined: int = 0  # number of outermost containers that the previous block is in too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,22 +88,22 @@ class TextBlock(Block):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeBlock(Block):
-    """A fence or an indented block; text ends without a newline. Open fences are still growing."""
+    """A fenced or indented code block."""
 
     language: str
-    text: str
-    closed: bool = True
+    text: str  # without a newline at its end
+    closed: bool = True  # False while the closing line of a fence is missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormulaBlock(Block):
-    """A formula on lines of its own."""
+    """A LaTeX formula that stands on lines of its own."""
 
     latex: str
 
 
 class Align(StrEnum):
-    """How a table column is set."""
+    """Alignment of a table column."""
 
     LEFT = "left"
     CENTER = "center"
@@ -110,7 +112,7 @@ class Align(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One table cell."""
+    """The content of one table cell."""
 
     spans: tuple[TextSpan, ...]
 
@@ -121,7 +123,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableBlock(Block):
-    """A table. The first row is the header; all rows are as long as aligns."""
+    """A table. The first row is the header; every row has as many cells as `aligns`."""
 
     aligns: tuple[Align, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -129,4 +131,4 @@ class TableBlock(Block):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleBlock(Block):
-    """A thematic break."""
+    """A thematic break: a horizontal line between blocks."""

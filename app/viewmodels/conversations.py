@@ -1,4 +1,8 @@
-"""The sidebar's list: conversations, newest first, under headings by date. Main thread."""
+"""Qt list model of the sidebar: conversations, newest first, in sections by date. Main thread.
+
+make_rows() turns stored summaries into rows. ConversationsModel moves the rows that stay instead of
+resetting the list, so that the selection and an open title editor survive an update.
+"""
 
 from __future__ import annotations
 
@@ -25,23 +29,24 @@ NO_PARENT = QModelIndex()
 
 @dataclass(frozen=True, slots=True)
 class ListHeading:
-    """A section label; it can't be selected."""
+    """The heading of a section. It cannot be selected."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationRow:
-    """One conversation. activity is what stands at its right while it is answering."""
+    """One conversation in the list."""
 
     conversation_id: ConversationId
     title: str
-    activity: str = ""
-    unseen: bool = False
-    keep_ready: bool = False
+    activity: str = ""  # text at the right while an answer is written, such as "58 tok/s"
+    unseen: bool = False  # the newest answer has not been on show yet
+    keep_ready: bool = False  # the user chose Keep Ready for this conversation
 
     @property
     def spoken(self) -> str:
+        """Text for screen readers: the title and the states of the conversation."""
         notes = (
             words.ANSWERING if self.activity else "",
             words.NEW_ANSWER if self.unseen else "",
@@ -54,7 +59,7 @@ Row = ListHeading | ConversationRow
 
 
 def heading_of(day: date, today: date) -> str:
-    """Which section a day belongs to."""
+    """Return the heading of the section that a day belongs to."""
     if day >= today:
         return words.TODAY
     if day == today - timedelta(days=1):
@@ -70,7 +75,10 @@ def make_rows(
     unseen: frozenset[ConversationId],
     now: float,
 ) -> list[Row]:
-    """Summaries newest first, each section under its heading. now is Unix seconds."""
+    """Return the rows of the list: the heading of each section, then its conversations.
+
+    summaries are sorted newest first. now is in Unix seconds.
+    """
     today = _day(now)
     rows: list[Row] = []
     heading = ""
@@ -96,7 +104,11 @@ def _day(seconds: float) -> date:
 
 
 class ConversationsModel(QAbstractListModel):
-    """Rows for a QListView. Editing a row asks for a new title; the list follows when it is stored."""
+    """The rows of the sidebar's list, as a model for a QListView.
+
+    Editing a title only emits rename_requested. The row changes when the new title is stored and
+    set_rows() is called with it.
+    """
 
     rename_requested = Signal(object, str)  # ConversationId, title
 
@@ -105,7 +117,7 @@ class ConversationsModel(QAbstractListModel):
         self._rows: list[Row] = []
 
     def set_rows(self, rows: list[Row]) -> None:
-        """Show these rows. Those that stay are moved: a title that is being edited goes on being edited."""
+        """Replace the rows. Move the ones that stay, so that an open title editor stays open."""
         wanted = {_identity(row) for row in rows}
         if wanted.isdisjoint(_identity(row) for row in self._rows):
             self.beginResetModel()
@@ -121,7 +133,7 @@ class ConversationsModel(QAbstractListModel):
             self._bring(row, at)
 
     def _bring(self, row: Row, at: int) -> None:
-        """Make the row the one at this place; those above it are in place."""
+        """Insert, move or update a row so that its index is `at`. Rows above it are in place."""
         identity = _identity(row)
         places = range(at, len(self._rows))
         found = next((one for one in places if _identity(self._rows[one]) == identity), None)
@@ -139,7 +151,10 @@ class ConversationsModel(QAbstractListModel):
             self.dataChanged.emit(self.index(at), self.index(at))
 
     def set_activity(self, conversation_id: ConversationId, activity: str) -> None:
-        """Say what happens in one conversation; called for every piece of an answer."""
+        """Set the activity text of a conversation.
+
+        Called for every piece of an answer, so only a different text emits dataChanged.
+        """
         index = self.index_of(conversation_id)
         row = self._rows[index.row()] if index.isValid() else None
         if isinstance(row, ConversationRow) and row.activity != activity:

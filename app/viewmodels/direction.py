@@ -1,11 +1,11 @@
-"""Which way a text is read. Pure."""
+"""Detection of right-to-left text. No Qt, no I/O."""
 
 from __future__ import annotations
 
 import re
 from unicodedata import bidirectional
 
-# The blocks of Hebrew, Arabic and their kin.
+# The Unicode blocks of Hebrew, Arabic and other scripts that run from right to left.
 _FROM_RIGHT = re.compile(
     "[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
@@ -13,12 +13,15 @@ _STRONG = {"L": False, "R": True, "AL": True}
 
 
 def has_right_to_left(text: str) -> bool:
-    """Whether some of it is read from the right."""
+    """Return True if the text contains a character of a right-to-left script."""
     return not text.isascii() and _FROM_RIGHT.search(text) is not None
 
 
 def is_right_to_left(text: str) -> bool:
-    """Whether the first letter is: it decides for a paragraph."""
+    """Return True if the first letter of the text is right-to-left.
+
+    The first letter decides the direction of a whole paragraph.
+    """
     if not has_right_to_left(text):
         return False
     kinds = map(bidirectional, text)

@@ -1,4 +1,4 @@
-"""Numbers as people read them. Pure."""
+"""Formatting of counts, durations and sizes for display. No Qt, no I/O."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from app.words import units as words
 
 
 def count(number: int) -> str:
-    """12431 -> 12,431."""
+    """Format an integer with thousands separators: 12431 -> 12,431."""
     return f"{number:,}"
 
 
 def about(number: int) -> int:
-    """12601 -> 13000: an estimate has two figures that mean something."""
+    """Round an estimate to two significant digits: 12601 -> 13000."""
     return round(number, 2 - len(str(number)))
 
 
 def milliseconds(value_ms: float) -> str:
-    """6 ms below a second, 1.2 s below ten, 12 s above."""
+    """Format a duration: 6 ms below one second, 1.2 s below ten, 12 s above."""
     if value_ms < 999.5:
         return words.milliseconds(max(1, round(value_ms)))
     if value_ms < 9_950:
@@ -25,13 +25,13 @@ def milliseconds(value_ms: float) -> str:
 
 
 def seconds(value_s: float) -> str:
-    """9 s below a minute and a half, 3 min above."""
+    """Format a duration: whole seconds (9 s) below 90 s, else minutes (3 min)."""
     whole = max(1, round(value_s))
     return words.seconds(whole) if whole < 90 else words.minutes(round(value_s / 60))
 
 
 def file_size(num_bytes: int) -> str:
-    """98 MB, 5.2 GB: decimal units, as Finder and `hf` count."""
+    """Format a file size in decimal units, as Finder and `hf` do: 98 MB, 5.2 GB."""
     if num_bytes < 1_000_000:
         return words.kilobytes(max(1, round(num_bytes / 1_000)))
     if num_bytes < 999_500_000:
@@ -40,7 +40,7 @@ def file_size(num_bytes: int) -> str:
 
 
 def share(done_bytes: int, total_bytes: int) -> str:
-    """3.1 of 5.2 GB: the unit of the whole for both."""
+    """Format progress in bytes, both numbers in the unit of the total: 3.1 of 5.2 GB."""
     if total_bytes >= 999_500_000:
         total = words.gigabytes(f"{total_bytes / 1e9:.1f}")
         return words.share(done=f"{done_bytes / 1e9:.1f}", total=total)
@@ -49,7 +49,7 @@ def share(done_bytes: int, total_bytes: int) -> str:
 
 
 def parameters(number: int) -> str:
-    """135M, 1.7B, 9B."""
+    """Format a number of model parameters: 135M, 1.7B, 9B."""
     if number < 999_500_000:
         return f"{round(number / 1_000_000)}M"
     billions = number / 1_000_000_000
@@ -57,5 +57,5 @@ def parameters(number: int) -> str:
 
 
 def percent(fraction: float) -> str:
-    """Rounded down: 100% means done."""
+    """Format a fraction as a percentage, rounded down: only complete work shows 100%."""
     return f"{int(fraction * 100)}%"

@@ -1,4 +1,14 @@
-"""Looking for text in messages. Pure."""
+"""Text search in the messages of a conversation: queries, matches and their numbers. No Qt, no I/O.
+
+The find bar counts the matches of all messages, laid out or not. A message that is laid out is
+searched in the text of its rows. Any other message is searched in its Markdown source, because
+parsing takes about 0.5 ms per message. Both texts are folded (lower case, same length) once, since
+a search in folded text takes a tenth of the time of a pattern that ignores case.
+
+Counts keeps the number of matches of each message and numbers the matches through the whole
+conversation: "3 of 17" and "next" are then arithmetic. app/widgets/transcript/find.py calls this
+module, lays out the message of the chosen match and selects the match.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +18,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-# Between the rows of a message: a match does not reach from one into the next. No message has it.
+# Separator between the rows of a message: no match may span two rows. No message contains NUL.
 ROW_END = "\0"
 
 _WHITE = r"\s+"
 _MARKUP = (
-    r"[*_~`\])]*\s[\s*_~`>|#\[(-]*"  # white space, with the marks that words begin and end with
+    # White space between two words, with Markdown marks that end one word or begin the next.
+    r"[*_~`\])]*\s[\s*_~`>|#\[(-]*"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """The nth time (from 0) that a message holds what is looked for."""
+    """One match of the query: the nth (from 0) in the message with index `message`."""
 
     message: int
     nth: int
@@ -27,7 +38,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class FindPosition:
-    """Which occurrence is shown, from 1, and how many there are. Both are 0 where there is none."""
+    """Number of the match on show (from 1) and number of all matches; both 0 without a match."""
 
     number: int = 0
     total: int = 0
@@ -35,19 +46,19 @@ class FindPosition:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """A message's folded text: what is read of it, its rows apart; or its Markdown."""
+    """The folded text of one message, in which matches are counted."""
 
-    text: str
-    is_read: bool
+    text: str  # the text of the rows, joined by ROW_END, or the Markdown source
+    is_read: bool  # True: text of the rows (as users read it); False: Markdown source
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What folded text is looked through for. word is all of it if it is one word."""
+    """A compiled query for folded text."""
 
-    in_read: re.Pattern[str]
-    in_markdown: re.Pattern[str]
-    word: str | None
+    in_read: re.Pattern[str]  # pattern for the text of rows
+    in_markdown: re.Pattern[str]  # pattern for Markdown source: allows marks between words
+    word: str | None  # the query if it is a single word, which needs no pattern to count
 
     def pattern(self, searched: Searched) -> re.Pattern[str]:
         return self.in_read if searched.is_read else self.in_markdown
@@ -59,20 +70,23 @@ class Wanted:
 
 
 def folded(text: str) -> str:
-    """Text as it is compared: without capitals, each character in its place.
+    """Return the text in lower case, with every character at its old offset.
 
-    A search in folded text takes a tenth of the time of one that ignores case.
+    A search in folded text takes a tenth of the time of a pattern that ignores case.
     """
     lower = text.lower()
     if lower.isascii():
         return lower
     if len(lower) != len(text):
         lower = "".join(small if len(small := one.lower()) == 1 else one for one in text)
-    return lower.replace("ς", "σ")  # noqa: RUF001 - Greek, of which one stands at ends of words
+    return lower.replace("ς", "σ")  # noqa: RUF001 - a Greek sigma at the end of a word
 
 
 def wanted(text: str) -> Wanted | None:
-    """What matches text in any case, with any white space between its words; None for no words."""
+    """Compile a query that ignores case and the kind of white space between words.
+
+    Return None if the query has no words.
+    """
     words = folded(text).split()
     if not words:
         return None
@@ -85,17 +99,21 @@ def wanted(text: str) -> Wanted | None:
 
 
 class Counts:
-    """How often each message holds what is wanted; a text is searched once. Occurrences count from 0."""
+    """Number of matches in each message, for one query.
+
+    Only texts that are new or have changed are searched. The matches of all messages are numbered
+    from 0, in the order of the messages.
+    """
 
     def __init__(self, wanted: Wanted | None = None) -> None:
         self._wanted = wanted
-        self._known: dict[Searched, int] = {}
-        self._ends: list[int] = []  # of the occurrences of each message, counted in all
+        self._known: dict[Searched, int] = {}  # number of matches by text, from the last count()
+        self._ends: list[int] = []  # number of matches up to the end of each message
 
     def count(self, messages: Sequence[Searched]) -> None:
-        """These are the messages from now on."""
+        """Count the matches in these messages. They replace the messages of the last call."""
         counts = [self._count(searched) for searched in messages]
-        self._known = dict(zip(messages, counts, strict=True))  # no longer that of texts that grew
+        self._known = dict(zip(messages, counts, strict=True))  # forgets texts that have changed
         self._ends = list(accumulate(counts))
 
     @property
@@ -103,11 +121,11 @@ class Counts:
         return self._ends[-1] if self._ends else 0
 
     def within(self, message: int) -> int:
-        """How many there are in a message."""
+        """Return the number of matches in a message."""
         return self._ends[message] - self._start(message)
 
     def number(self, occurrence: Occurrence) -> int | None:
-        """The place of an occurrence among all; None if it is gone."""
+        """Return the number of a match among all matches; None if the match no longer exists."""
         number = self._start(occurrence.message) + occurrence.nth
         return number if number < self._ends[occurrence.message] else None
 
@@ -116,9 +134,10 @@ class Counts:
         return Occurrence(message, number - self._start(message))
 
     def neighbour(self, current: Occurrence | None, *, step: int, near: int) -> int:
-        """The one that is step places from the current one, around the end.
+        """Return the number of the match that is `step` matches after the current one.
 
-        Without one, or from one that is gone, the first in message near or after it.
+        The last match is followed by the first. If step is 0, or if there is no current match or it
+        no longer exists, return the first match in the message `near` or after it.
         """
         number = None if current is None else self.number(current)
         if number is not None and step:

@@ -1,7 +1,8 @@
-r"""LaTeX in Markdown, as rules of markdown-it: `$x$`, `$$x$$`, `\(x\)`, `\[x\]`, `\begin{align}`. Pure.
+r"""markdown-it rules for LaTeX formulas: `$x$`, `$$x$$`, `\(x\)`, `\[x\]`, `\begin{align}`.
 
-A dollar is also money. Two are a formula only if no space touches them inside, no word or number outside
-(stricter than Pandoc's `tex_math_dollars`). Code is never looked into.
+A dollar sign can also mean money. Two single dollars enclose a formula only if no white space
+touches them on the inside, and no letter, digit or dollar on the outside (stricter than Pandoc's
+`tex_math_dollars`). Text inside code is never a formula. No Qt, no I/O.
 """
 
 from __future__ import annotations
@@ -12,34 +13,34 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
-# Types of tokens. Their content is LaTeX; INLINE's markup is what stood before it.
+# Token types. A token's content is LaTeX; the markup of an INLINE token is its opening delimiter.
 INLINE = "formula"
 BLOCK = "formula_block"
-# A token of a block whose end has not come yet, in an environment where more text follows.
-OPEN = "open"
-GROWING = "growing"
+OPEN = "open"  # info of a BLOCK token whose closing delimiter has not arrived yet
+GROWING = "growing"  # key of the parser's environment: True while more text may follow
 
 _CLOSINGS = {"$$": "$$", "$": "$", r"\(": r"\)", r"\[": r"\]"}
 _BLOCK_OPENINGS = ("$$", r"\[")
-# Chinese sets no spaces, and $n$th is the ordinal of a formula.
+# ASCII letters and digits beside a dollar rule out a formula. Chinese ones do not, because Chinese
+# has no spaces around formulas. Suffixes as in $n$th and $n$s are allowed.
 _TOUCHES = re.compile("[0-9A-Za-z$]")
 _GOES_ON = re.compile(r"(?!(?:st|nd|rd|th|s)(?![0-9A-Za-z]))[0-9A-Za-z$]")
 _ENVIRONMENT = re.compile(r"\\begin\{((?:equation|align|alignat|gather|multline|flalign)\*?)\}")
 
 
 def formula_rules(parser: MarkdownIt) -> None:
-    """Let a parser know formulas."""
+    """Add the inline rule and the block rule for formulas to a parser."""
     interrupted = ["paragraph", "blockquote", "list", "reference"]
     parser.block.ruler.before("fence", BLOCK, _block, {"alt": interrupted})
     parser.inline.ruler.before("escape", INLINE, _inline)
 
 
 def is_display(markup: str) -> bool:
-    """Whether a formula that begins so is set large."""
+    """Return True if a formula with this opening delimiter is set in display style (large)."""
     return markup not in {"$", r"\("}
 
 
-def _inline(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - as markdown-it calls it
+def _inline(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - markdown-it's signature
     source, start = state.src, state.pos
     opening = next((o for o in _CLOSINGS if source.startswith(o, start)), None)
     if opening is None:
@@ -61,14 +62,14 @@ def _inline(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - as mark
 
 
 def _is_formula(source: str, start: int, end: int) -> bool:
-    """Whether what is between two dollars is no price: see above."""
+    """Return True if two single dollars enclose a formula, False if they are money."""
     before = source[start - 1 : start]
     is_tight = not source[start + 1].isspace() and not source[end - 1].isspace()
     return is_tight and not _TOUCHES.match(before) and not _GOES_ON.match(source, end + 1)
 
 
 def _find_closing(source: str, closing: str, start: int, stop: int) -> int | None:
-    """Where the first one is that no backslash takes back."""
+    """Return the offset of the first closing delimiter that no backslash escapes, or None."""
     at = source.find(closing, start, stop)
     while at >= 0:
         backslashes = at - len(source[start:at].rstrip("\\")) - start
@@ -79,7 +80,7 @@ def _find_closing(source: str, closing: str, start: int, stop: int) -> int | Non
 
 
 def _block(state: StateBlock, first: int, last: int, silent: bool) -> bool:  # noqa: FBT001
-    """A formula that begins a line and ends one, without an empty line between."""
+    """Parse a formula that begins at a line start, ends at a line end and has no empty line."""
     if state.is_code_block(first):
         return False
     opening, closing = _block_markup(_line(state, first))
@@ -101,7 +102,10 @@ def _block(state: StateBlock, first: int, last: int, silent: bool) -> bool:  # n
 
 
 def _block_markup(line: str) -> tuple[str, str]:
-    """What stands before a formula (nothing before an environment, which is part of it) and ends it."""
+    r"""Return the delimiters of the formula that begins a line; both are empty without a formula.
+
+    An environment has an empty opening delimiter, because its \begin is part of the LaTeX.
+    """
     if (environment := _ENVIRONMENT.match(line)) is not None:
         return "", rf"\end{{{environment[1]}}}"
     opening = next((o for o in _BLOCK_OPENINGS if line.startswith(o)), "")
@@ -111,7 +115,10 @@ def _block_markup(line: str) -> tuple[str, str]:
 def _closing_line(
     state: StateBlock, opening: str, closing: str, first: int, last: int
 ) -> int | None:
-    """The line that ends a formula; `last` if it may still come; None if this is none."""
+    """Return the number of the line that ends the formula; None if the text is not a formula.
+
+    Return `last` if the end has not arrived but may still follow.
+    """
     for number in range(first, last):
         line = _line(state, number)
         if not line or state.sCount[number] < state.blkIndent:

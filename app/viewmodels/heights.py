@@ -1,7 +1,10 @@
-"""Heights of many things on top of each other: a Fenwick tree. Pure.
+"""A Fenwick tree of heights, for items stacked on top of each other. No Qt, no I/O.
 
-Finding what lies at a y, the y of an index, changing one height and working at the end all take
-logarithmic time.
+The transcript is a stack of messages, and a message is a stack of rows. Painting needs the item at
+a y, scrolling needs the y of an item, and a height changes whenever an item is laid out. In a plain
+list each of these would add up thousands of heights. In this tree both lookups, a change of one
+height and an append take logarithmic time. Heights and y are integers of the caller's unit, pixels
+in the app.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ class HeightTree:
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights: list[int] = list(heights)
-        # _sums[i] covers the lowbit(i) heights that end before i.
+        # _sums[i] == sum(heights[i - lowbit(i) : i]), where lowbit(i) = i & -i.
         self._sums: list[int] = [0, *self._heights]
         for at in range(1, len(self._sums)):
             above = at + (at & -at)
@@ -33,7 +36,7 @@ class HeightTree:
         return self.top(len(self._heights))
 
     def top(self, index: int) -> int:
-        """Return the sum of the heights before index, which may be the length."""
+        """Return the sum of all heights before `index`; for the length, the total."""
         assert 0 <= index <= len(self._heights)
         total = 0
         while index:
@@ -42,7 +45,7 @@ class HeightTree:
         return total
 
     def tops(self) -> list[int]:
-        """Return top() of every index and of the length, in linear time."""
+        """Return the top of every item, then the total height, in linear time."""
         return list(accumulate(self._heights, initial=0))
 
     def set(self, index: int, height: int) -> None:
@@ -62,12 +65,15 @@ class HeightTree:
         self._sums.append(self.top(at - 1) - self.top(first) + height)
 
     def truncate(self, length: int) -> None:
-        """Forget everything from length on."""
+        """Remove all heights from index `length` on."""
         del self._heights[length:]
         del self._sums[length + 1 :]
 
     def find(self, y: int) -> int:
-        """Return the index whose span holds y, the nearest one outside; of an empty tree 0."""
+        """Return the index of the item at y.
+
+        Return the nearest item if y is outside the stack, and 0 if the tree is empty.
+        """
         index, step = 0, 1 << len(self._sums).bit_length()
         while step:
             after = index + step

@@ -1,7 +1,11 @@
-"""Colours of code, line by line, for text that grows at its end. Pure.
+"""Syntax colours of code blocks, line by line, also while a block is written. No Qt, no I/O.
 
-Growing code is lexed once per line: the lexer's state is kept at the last line end. What looks
-different in hindsight (a here-document, say) is put right by exact_pieces when the block is closed.
+The result for a line is a tuple of pieces: ranges of the line with an ink. exact_pieces() lexes a
+complete block; the code row takes its lines in idle slices of 4 ms. GrowingHighlighter colours a
+block that is still being written: it keeps the lexer's state at the end of the last complete line,
+so that each line is lexed once. Those colours are provisional, since later lines can change what an
+earlier one is (a here-document, for example). When the block is closed, the row replaces them with
+the exact ones.
 """
 
 from __future__ import annotations
@@ -15,13 +19,13 @@ from pygments.token import Comment, Error, Generic, Keyword, Name, Number, Opera
 
 from app.viewmodels.lexers import Action, Language, LexedPiece, NewState, TokenType
 
-MAX_LINES = 2_000  # no colours beyond
-MAX_LINE_LEN = 2_000
-MAX_OPEN_COMMENT = 200  # lines after an open /* that are taken for a comment
+MAX_LINES = 2_000  # lines of a block that are coloured; the rest stays plain
+MAX_LINE_LEN = 2_000  # characters; a block stays plain if one line is longer
+MAX_OPEN_COMMENT = 200  # lines after an unclosed /* that are coloured as a comment
 
 
 class Ink(Enum):
-    """Which colour of tokens.SyntaxColors a piece of code has; the default has no piece."""
+    """The inks of code, one for each field of tokens.SyntaxColors except `default`."""
 
     KEYWORD = auto()
     STRING = auto()
@@ -33,14 +37,14 @@ class Ink(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Characters [start, start + length) of a line."""
+    """A coloured range of a line: characters [start, start + length)."""
 
     start: int
     length: int
     ink: Ink
 
 
-LinePieces = tuple[Piece, ...]
+LinePieces = tuple[Piece, ...]  # in order; text between pieces has the default colour
 
 _INKS: tuple[tuple[TokenType, Ink], ...] = (
     (Comment.Preproc, Ink.KEYWORD),
@@ -65,12 +69,12 @@ _INKS: tuple[tuple[TokenType, Ink], ...] = (
 
 
 def ink_of(kind: TokenType) -> Ink | None:
-    """Return the colour of a Pygments token, None for the default."""
+    """Return the ink of a Pygments token type, or None for the default colour."""
     return next((ink for family, ink in _INKS if kind in family), None)
 
 
 def exact_pieces(language: Language, code: str) -> Iterator[LinePieces]:
-    """Yield the pieces of each line; lexes no further than is asked for."""
+    """Yield the pieces of each line. Lex only as far as the caller iterates."""
     head = "".join(f"{line}\n" for line in code.split("\n", MAX_LINES)[:MAX_LINES])
     if not _has_long_line(head):
         splitter = _LineSplitter()
@@ -79,18 +83,18 @@ def exact_pieces(language: Language, code: str) -> Iterator[LinePieces]:
 
 
 class GrowingHighlighter:
-    """Pieces of code that is being written."""
+    """Provisional pieces of the lines of a code block that is still being written."""
 
     def __init__(self, language: Language) -> None:
         self._language = language
         self._stack = language.first_state  # the lexer's state at _end
-        self._end = 0  # characters that are lexed, always whole lines
-        self._lines: list[LinePieces] = []
-        self._partial: LinePieces = ()  # of the line that is being written
-        self._comment: int | None = None  # where an open comment starts; lines from there on wait
+        self._end = 0  # number of characters lexed, always whole lines
+        self._lines: list[LinePieces] = []  # pieces of the lexed lines
+        self._partial: LinePieces = ()  # pieces of the last line, while it has no newline
+        self._comment: int | None = None  # offset of an unclosed comment; lexing waits for its end
 
     def update(self, code: str) -> None:
-        """Lex what code, which the last code is a start of, has got since."""
+        """Lex the text that was appended. `code` begins with the code of the last call."""
         self._partial = ()
         complete = code.rfind("\n") + 1
         if len(self._lines) >= MAX_LINES or _has_long_line(code[self._end :]):
@@ -106,7 +110,7 @@ class GrowingHighlighter:
             self._partial = self._lex(code, len(code)).rest
 
     def pieces(self, line: int, text: str) -> LinePieces:
-        """Return the pieces of a line, whose text is given."""
+        """Return the pieces of the line with index `line`, whose text is `text`."""
         if line < len(self._lines):
             return self._lines[line]
         if self._comment is None and line == len(self._lines):
@@ -117,7 +121,11 @@ class GrowingHighlighter:
         return (Piece(start, len(text) - start, Ink.COMMENT),)
 
     def _lex_unit(self, code: str, complete: int) -> _Lexed | None:
-        """Lex one line, or the lines up to where a comment on it ends; None if that is to come."""
+        """Lex the next line, or the lines up to the end of a comment that begins on it.
+
+        Return None if the end of that comment has not arrived. After MAX_OPEN_COMMENT lines
+        without an end, lex the line as it is.
+        """
         end = code.index("\n", self._end) + 1
         while True:
             lexed = self._lex(code, end)
@@ -129,7 +137,7 @@ class GrowingHighlighter:
                 self._comment = lexed.comment
                 return None if waiting <= MAX_OPEN_COMMENT else lexed
             if close < end:
-                return lexed  # closed, and yet this language saw no comment in it
+                return lexed  # closed on these lines: this lexer does not treat /* as a comment
             end = code.index("\n", close) + 1
 
     def _lex(self, code: str, end: int) -> _Lexed:
@@ -151,20 +159,17 @@ class GrowingHighlighter:
 
 @dataclass(frozen=True, slots=True)
 class _Lexed:
-    """Some lines, the lexer's state after them, and where an unclosed comment starts.
+    """The result of lexing some lines."""
 
-    rest belongs to a last line without an end.
-    """
-
-    lines: list[LinePieces]
-    rest: LinePieces
-    stack: tuple[str, ...]
-    end: int
-    comment: int | None
+    lines: list[LinePieces]  # pieces of the complete lines
+    rest: LinePieces  # pieces of a last line without a newline
+    stack: tuple[str, ...]  # the lexer's state after the lines
+    end: int  # offset in the code after the lines
+    comment: int | None  # offset of an unclosed comment
 
 
 class _LineSplitter:
-    """Cuts tokens at line ends."""
+    """A splitter of lexer tokens into the pieces of each line."""
 
     def __init__(self) -> None:
         self._pieces: list[Piece] = []
@@ -175,7 +180,7 @@ class _LineSplitter:
         return tuple(self._pieces)
 
     def add(self, kind: TokenType, text: str) -> Iterator[LinePieces]:
-        """Take the next token; yield the lines that it completes."""
+        """Add the next token; yield the pieces of each line that the token completes."""
         ink = ink_of(kind)
         for number, part in enumerate(text.split("\n")):
             if number:
@@ -196,7 +201,7 @@ class _LineSplitter:
 
 
 def _open_comment(code: str, start: int, kind: TokenType, text: str) -> int | None:
-    """Return where an unclosed comment starts in a token, or None."""
+    """Return the offset of an unclosed comment (/*) in a token, or None."""
     if kind in String:
         return None
     if kind in Comment:
@@ -208,7 +213,11 @@ def _open_comment(code: str, start: int, kind: TokenType, text: str) -> int | No
 def _run_tables(
     language: Language, code: str, start: int, stack: list[str]
 ) -> Iterator[LexedPiece]:
-    """Lex code from start with a Pygments state machine; leaves the state in stack."""
+    """Lex code from `start` with the tables of a Pygments state machine.
+
+    `stack` holds the lexer's states and is changed in place. Pygments' own loop hides its stack, so
+    it cannot resume in the middle of a text.
+    """
     assert language.tables is not None
     while start < len(code):
         for rule in language.tables[stack[-1]]:
@@ -233,7 +242,7 @@ def _act(language: Language, action: Action, match: Match[str]) -> Iterator[Lexe
 
 
 def _enter(new_state: NewState, stack: list[str]) -> None:
-    """Apply a Pygments transition: names to push, "#pop", "#push", or a count to pop."""
+    """Apply a Pygments transition to `stack`: state names, "#pop", "#push" or minus a count."""
     match new_state:
         case None:
             return

@@ -1,4 +1,4 @@
-"""A few words on what the engine does while nobody waits. Pure."""
+"""The note on the idle work of the engine. No Qt, no I/O."""
 
 from __future__ import annotations
 

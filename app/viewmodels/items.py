@@ -1,4 +1,8 @@
-"""A conversation's visible branch as transcript items."""
+"""Transcript items of a conversation: one item for each message of the visible branch.
+
+The chat view asks for the items after every change of the conversation on show, so the items of
+stored messages are cached and only a reply that is being written gets a new one each time.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ from app.viewmodels.transcript import (
 from app.words import transcript as words, units
 from engine.types import ConversationId, FinishReason, ReplyTokens, Role
 
-KEPT = 5  # conversations
+KEPT = 5  # number of conversations whose items are cached
 _ONLY_VERSION = Version()
 _STATUS = {
     MessageStatus.COMPLETE: ItemStatus.COMPLETE,
@@ -38,7 +42,7 @@ _STATUS = {
 
 
 class TranscriptItems:
-    """Makes the items of conversations, and keeps those of the ones shown lately."""
+    """The transcript items of conversations, cached for those that were shown last."""
 
     def __init__(self) -> None:
         self._made: dict[ConversationId, _Made] = {}
@@ -49,7 +53,11 @@ class TranscriptItems:
         live: Mapping[NodeId, LiveReply],
         editing: NodeId | None = None,
     ) -> tuple[TranscriptItem, ...]:
-        """The messages on show; live has what is being written, editing is the message in an editor."""
+        """Return the items of the visible branch.
+
+        live holds the replies that are being written, by node id. editing is the id of the message
+        that is open in an editor.
+        """
         is_answering = any(node_id in conversation.nodes for node_id in live)
         made = self._made.pop(conversation.conversation_id, None)
         if made is None or not made.is_of(conversation, is_answering=is_answering):
@@ -71,14 +79,14 @@ class TranscriptItems:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """The items of a conversation's stored messages."""
+    """The cached items of the stored messages of one conversation."""
 
     conversation: Conversation
     is_answering: bool
     items: tuple[TranscriptItem, ...]
 
     def is_of(self, other: Conversation, *, is_answering: bool) -> bool:
-        """Whether another value has the same items: a draft or a title changes none."""
+        """Return True if the items are valid for `other`; drafts and titles change no item."""
         mine = self.conversation
         return (
             mine.nodes is other.nodes
@@ -158,7 +166,10 @@ def _live_item(stored: TranscriptItem, live: LiveReply) -> TranscriptItem:
 
 
 def _cut(reply: MessageNode) -> str:
-    """Why a reply ends where it does, if not by itself; why it failed is on a card of its own."""
+    """Return a label that says why the reply ends early; empty if it ended by itself.
+
+    The reason for a failed reply is shown on its error card, not in this label.
+    """
     if reply.status is MessageStatus.STOPPED:
         return words.STOPPED
     if reply.status is MessageStatus.FAILED:
@@ -195,7 +206,7 @@ def _stored_phase(generation: Generation | None) -> Phase | None:
 
 
 def _reasoning_s(generation: Generation | None, reply: ReplyTokens | None) -> float | None:
-    """How long the reasoning took, from its share of the tokens."""
+    """Estimate the duration of the reasoning in seconds from its number of tokens."""
     if generation is None or generation.usage is None or reply is None:
         return None
     rate = generation.usage.decode_tok_s

@@ -1,6 +1,6 @@
-"""Pygments lexers by language name, imported on a worker: the first one takes 0.1 s.
+"""Pygments lexers by language name, loaded on a worker thread: the first import takes 0.1 s.
 
-A shelf belongs to the main thread; close() ends its worker.
+A LexerShelf belongs to the main thread. Its close() ends the worker thread.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ from pygments.util import ClassNotFound
 log = logging.getLogger(__name__)
 
 _OTHER_NAMES = {"jsx": "javascript", "vue": "html", "svelte": "html", "sh-session": "console"}
+# Names of fences that hold no code: they get no colours.
 _UNCOLORED = frozenset({"", "text", "txt", "plain", "plaintext", "output", "none"})
 
-_LEXER_OPTIONS = {"stripnl": False, "startinline": True}  # PHP snippets often lack <?php
+# startinline: PHP snippets often lack <?php.
+_LEXER_OPTIONS = {"stripnl": False, "startinline": True}
 _FIRST_STATES = {"php": ("root", "php")}
-_COMMENT = "/* a\n b */ c\n"
+_COMMENT = "/* a\n b */ c\n"  # tests if a lexer returns a two-line comment as one token
 
 LexedPiece = tuple[int, TokenType, str]
 Action = TokenType | Callable[[Lexer, Match[str]], Iterator[LexedPiece]] | None
@@ -41,45 +43,41 @@ Tables = Mapping[str, Sequence[Rule]]
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A lexer, and what colouring growing code needs to know of it.
-
-    tables are its state machine, None where it is none. needs_comment_end: a comment is one token,
-    so an open /* cannot be resumed at the next line.
-    """
+    """A Pygments lexer, with the facts that colouring of growing code needs."""
 
     lexer: Lexer
-    tables: Tables | None
-    first_state: tuple[str, ...]
-    needs_comment_end: bool
+    tables: Tables | None  # rules of the lexer's state machine; None for another kind of lexer
+    first_state: tuple[str, ...]  # the stack of states at the start of a block
+    needs_comment_end: bool  # a comment is one token: lexing cannot resume after an open /*
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Display name of the language."""
         return self.lexer.name
 
     @property
     def suffix(self) -> str:
-        """How its files' names end, with the dot; empty if that is not known."""
+        """Suffix of the language's files with the dot; empty if unknown."""
         patterns: list[str] = [pattern for pattern in self.lexer.filenames if pattern[:2] == "*."]
         return patterns[0][1:] if patterns else ""
 
 
 class Absent(Enum):
-    """Why there is no language."""
+    """The reasons why a language is not available."""
 
-    LOADING = auto()
+    LOADING = auto()  # being loaded: call again later
     UNKNOWN = auto()
 
 
 class LexerShelf:
-    """Gives out languages; what is not there yet is loaded and can be asked for again."""
+    """A collection of languages that loads missing ones on a worker thread."""
 
     def __init__(self) -> None:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lexers")
         self._languages: dict[str, Future[Language | None]] = {}
 
     def language(self, name: str) -> Language | Absent:
-        """Return a language, or why it is not there."""
+        """Return a language, or why it is not available. The first call starts loading."""
         name = name.lower()
         if name in _UNCOLORED:
             return Absent.UNKNOWN
@@ -91,7 +89,7 @@ class LexerShelf:
         return future.result() or Absent.UNKNOWN
 
     def wait_loaded(self) -> None:
-        """Wait until everything that was asked for is there."""
+        """Block until every language requested so far is loaded."""
         for future in self._languages.values():
             future.result()
 
@@ -100,7 +98,11 @@ class LexerShelf:
 
 
 def _load_safely(name: str) -> Language | None:
-    """A lexer of Pygments that breaks leaves its code uncoloured: it is asked for while painting."""
+    """Load a language; return None if the Pygments lexer raises an exception.
+
+    Languages are requested while painting, where an exception must not escape. Without a lexer the
+    code stays uncoloured.
+    """
     try:
         return load_language(name)
     except Exception:
@@ -109,7 +111,7 @@ def _load_safely(name: str) -> Language | None:
 
 
 def load_language(name: str) -> Language | None:
-    """Import and build a lexer; None if nobody knows the name."""
+    """Import and build the lexer of a language; return None for an unknown name."""
     try:
         lexer = get_lexer_by_name(_OTHER_NAMES.get(name, name), **_LEXER_OPTIONS)
     except ClassNotFound:
@@ -128,7 +130,7 @@ def _needs_comment_end(lexer: Lexer) -> bool:
 def _tables(lexer: Lexer) -> Tables | None:
     if isinstance(lexer, ExtendedRegexLexer) or not isinstance(lexer, RegexLexer):
         return None
-    # Pygments keeps its state to itself; resuming at a line needs the compiled tables. They are the class's,
-    # or where a lexer has variants (C#), its own.
+    # Pygments does not expose its state, so resuming at a line needs the compiled tables. They
+    # belong to the class, or to the instance if a lexer has variants (C#).
     own = {**vars(type(lexer)), **vars(lexer)}
     return cast("Tables | None", own.get("_tokens"))

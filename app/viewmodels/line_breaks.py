@@ -1,4 +1,4 @@
-"""Where lines of code break that are wider than what shows them. Pure."""
+"""Line breaks for wrapped code: lines wider than their view become pieces. No Qt, no I/O."""
 
 from __future__ import annotations
 
@@ -7,20 +7,27 @@ from collections.abc import Iterator
 
 TAB = 4  # columns between tab stops
 
-_HANG = 2  # columns that a continued line stands further in than its start
+_HANG = 2  # columns by which a line's later pieces are indented more than its start
 
-# As much as ends where a reader looks for a break; indentation alone is no piece.
+# The longest piece that ends after white space, a comma or a semicolon. A piece has at least one
+# visible character: indentation alone is no piece.
 _TO_BREAK = re.compile(r"\s*\S.*[\s,;]", re.DOTALL)
 
 
 def hanging(line: str, columns: int) -> int:
-    """How many columns all pieces of a line but its first are indented: at most half of them."""
+    """Return the indentation in columns of all pieces of a line except the first.
+
+    The indentation is at most half of the available columns.
+    """
     indentation = line[: len(line) - len(line.lstrip(" \t"))].expandtabs(TAB)
     return min(len(indentation) + _HANG, columns // 2)
 
 
 def line_breaks(line: str, columns: int) -> Iterator[int]:
-    """Where the pieces of a line begin that fill columns; all characters are one column wide."""
+    """Yield the offset of each piece of a line that is wrapped to `columns`.
+
+    Every character is one column wide, except a tab, which ends at the next tab stop.
+    """
     start, room, room_of_rest = 0, columns, columns - hanging(line, columns)
     while True:
         yield start
@@ -33,7 +40,7 @@ def line_breaks(line: str, columns: int) -> Iterator[int]:
 
 
 def _end_of(line: str, start: int, columns: int) -> int:
-    """How far a piece may reach; it has at least one character."""
+    """Return the largest offset at which a piece can end; a piece is never empty."""
     end = min(len(line), start + columns)
     if "\t" not in line[start:end]:
         return end

@@ -1,6 +1,7 @@
-"""An answer that is being written: what has arrived so far. Main thread.
+"""The text and decode rate of a reply that is being written. Main thread.
 
-The chat controller fills it; the transcript's items and the conversation list read it.
+The chat controller appends the engine's text deltas; transcript items and the conversation list
+read the result.
 """
 
 from __future__ import annotations
@@ -11,24 +12,21 @@ from app.conversation.tree import MessageNode
 from app.viewmodels.state_line import Phase
 from engine.types import Channel
 
-RATE_AFTER_S = 0.1  # of writing before a rate means anything
+RATE_AFTER_S = 0.1  # seconds from the first delta until a rate is shown
 
 
 @dataclass(slots=True, eq=False)
 class LiveReply:
-    """Streamed text lives here until the reply ends and becomes part of the tree.
-
-    Of a reply that goes on, what it says already is here from the start; num_tokens are new ones.
-    """
+    """A reply while it is being written; afterwards its text is stored in the message tree."""
 
     phase: Phase
-    begun: InitVar[MessageNode | None] = None
-    num_tokens: int = 0
-    _content: list[str] = field(init=False)
-    _reasoning: list[str] = field(init=False)
-    _first_at: float | None = None
-    _first_tokens: int = 0
-    _last_at: float = 0.0
+    begun: InitVar[MessageNode | None] = None  # stored text of a continued reply
+    num_tokens: int = 0  # tokens written now, without earlier ones of a continued reply
+    _content: list[str] = field(init=False)  # pieces of the answer
+    _reasoning: list[str] = field(init=False)  # pieces of the reasoning
+    _first_at: float | None = None  # time of the first delta, in seconds
+    _first_tokens: int = 0  # num_tokens at the first delta
+    _last_at: float = 0.0  # time of the last delta, in seconds
 
     def __post_init__(self, begun: MessageNode | None) -> None:
         self._content = [begun.content] if begun else []
@@ -44,7 +42,7 @@ class LiveReply:
 
     @property
     def tok_s(self) -> float | None:
-        """Decode rate so far; None until there is one."""
+        """Tokens per second since the first delta; None until RATE_AFTER_S have passed."""
         if self._first_at is None or self._last_at - self._first_at < RATE_AFTER_S:
             return None
         return (self.num_tokens - self._first_tokens) / (self._last_at - self._first_at)
@@ -59,7 +57,7 @@ class LiveReply:
 
 
 def _joined(pieces: list[str]) -> str:
-    # Joined once a reader asks, so that thousands of small pieces are not copied each time.
+    # Join the pieces only when the text is read: a join per delta would copy the text each time.
     if len(pieces) > 1:
         pieces[:] = ["".join(pieces)]
     return pieces[0] if pieces else ""

@@ -1,14 +1,15 @@
-"""Text with very long lines, made fit for an editor that lays out a whole line at every key. Pure.
+"""Splitting of very long lines for the composer. No Qt, no I/O.
 
-A line is cut into pieces with an invisible joint at the end of each; taking the text out again
-removes joints and the breaks after them, so that what was pasted is what is sent.
+The composer's editor lays out a whole line again at every key. So a very long line is cut into
+pieces, each with an invisible joint at its end. When the text is taken out, each joint is removed
+with the line break after it: the text that is sent equals the text that was pasted.
 """
 
 from __future__ import annotations
 
-LONG_LINE = 10_000  # characters; below, nobody notices the layout
-PIECE = 2_000
-JOINT = "\u2060\u2060"  # two word joiners: invisible, and never met in text
+LONG_LINE = 10_000  # characters; the layout of a shorter line takes no noticeable time
+PIECE = 2_000  # characters in one piece of a long line
+JOINT = "\u2060\u2060"  # two word joiners: invisible, and not found together in text
 
 
 def break_long_lines(text: str) -> str:
@@ -19,7 +20,7 @@ def break_long_lines(text: str) -> str:
 
 
 def rejoin_lines(text: str) -> str:
-    """Undo break_long_lines, also after the text was edited."""
+    """Undo break_long_lines, also after the user has edited the text."""
     return text.replace(f"{JOINT}\n", "").replace(JOINT, "")
 
 

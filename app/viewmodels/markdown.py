@@ -1,7 +1,8 @@
-"""Markdown text to blocks: CommonMark, tables, strikethrough, task lists, formulas. Pure.
+"""Markdown parser: CommonMark, tables, strikethrough, task lists and formulas. No Qt, no I/O.
 
-Raw HTML stays text, images become links to their address: nothing is ever fetched. Loose and
-tight lists come out the same, so that a list does not jump when a blank line arrives.
+markdown-it makes tokens; this module converts them to the flat sequence of blocks of blocks.py.
+Raw HTML stays text and images become links to their address, so nothing is ever fetched. Loose and
+tight lists give the same blocks, so that a list does not move when a blank line arrives.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _ALIGNS = {f"text-align:{align}": align for align in Align}
 
 
 def make_parser() -> MarkdownIt:
-    """Return a parser with our set of rules. It keeps no state between parses."""
+    """Return a markdown-it parser with our rules. It keeps no state between parses."""
     return MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(formulas.formula_rules)
 
 
@@ -50,13 +51,13 @@ def normalized(text: str) -> str:
 
 
 def parse_markdown(text: str) -> tuple[Block, ...]:
-    """Parse a complete text; source ranges are those of normalized(text)."""
+    """Parse a complete text. Source ranges of the blocks refer to normalized(text)."""
     text = normalized(text)
     return read_blocks(make_parser().parse(text), Lines(text))
 
 
 class Lines:
-    """Offsets of the lines of a text that starts at offset base of the whole source."""
+    """Line offsets in the whole source, for a part of it that starts at offset `base`."""
 
     def __init__(self, text: str, base: int = 0) -> None:
         self._starts = [base]
@@ -67,7 +68,7 @@ class Lines:
         return self._starts[line] if line < len(self._starts) else self._end
 
     def source(self, lines: Sequence[int] | None) -> SourceRange:
-        """Return the range of lines [first, end) without the last newline."""
+        """Return the characters of the lines [first, end), without the last newline."""
         if lines is None:
             return SourceRange(self._end, self._end)
         start, end = self.start(lines[0]), self.start(lines[1])
@@ -78,29 +79,33 @@ class Lines:
 def read_blocks(
     tokens: Sequence[Token], lines: Lines, *, first_number: int | None = None
 ) -> tuple[Block, ...]:
-    """Turn parser tokens into blocks; first_number is that of a list that they begin with."""
+    """Convert parser tokens to blocks.
+
+    `first_number` replaces the number of an ordered list at the start of the tokens: a stream
+    parses the rest of a list without its earlier items.
+    """
     return tuple(_Reader(tokens, lines, first_number).blocks())
 
 
 @dataclass(slots=True, eq=False)
 class _Container:
-    """An open quote, list or list item while tokens are read. Lists have no frame."""
+    """A quote, list or list item that is open during the walk over the tokens."""
 
-    frame: Frame | None
+    frame: Frame | None  # None for a list: only its items have frames
     source: SourceRange
-    number: int | None = None  # of an ordered list's next item
-    empty: bool = True
+    number: int | None = None  # number of the next item, in an ordered list
+    empty: bool = True  # no block has been placed in it yet
 
 
 class _Reader:
-    """One walk over the tokens of a text."""
+    """A single walk over the tokens of a text, which yields the blocks."""
 
     def __init__(self, tokens: Sequence[Token], lines: Lines, first_number: int | None) -> None:
         self._tokens = tokens
         self._lines = lines
         self._first_number = first_number
         self._open: list[_Container] = []
-        self._last: list[_Container] = []  # the framed containers of the block before
+        self._last: list[_Container] = []  # containers with a frame around the previous block
 
     def blocks(self) -> Iterator[Block]:
         at = 0
@@ -174,6 +179,7 @@ class _Reader:
         return _Container(frame, source)
 
     def _without_task(self, spans: tuple[TextSpan, ...]) -> tuple[TextSpan, ...]:
+        """Remove "[x] " at the start of a list item and make its frame a task item's."""
         item = self._open[-1] if self._open else None
         if item is None or not item.empty or item.frame is None or not spans:
             return spans
@@ -201,12 +207,14 @@ class _Reader:
         return TableBlock(source=source, aligns=tuple(aligns), rows=tuple(rows))
 
     def _closing(self, at: int) -> int:
+        """Return the index of the token that closes the element opened by token `at`."""
         level = self._tokens[at].level
         while self._tokens[at].nesting != -1 or self._tokens[at].level != level:
             at += 1
         return at
 
     def _placed(self, block: Block) -> Block:
+        """Return the block with the frames of all containers that are open."""
         framed = [container for container in self._open if container.frame is not None]
         joined = sum(
             1
@@ -226,7 +234,7 @@ class _Reader:
 
 
 def read_code(token: Token, source: SourceRange) -> CodeBlock:
-    """Turn a fence or indented block into a block."""
+    """Convert the token of a fenced or indented code block."""
     words = unescapeAll(token.info).split(maxsplit=1)
     text = token.content.removesuffix("\n")
     language = words[0] if words else ""
@@ -234,14 +242,14 @@ def read_code(token: Token, source: SourceRange) -> CodeBlock:
 
 
 def read_formula(token: Token, source: SourceRange) -> Block:
-    """Turn a formula into a block; as long as its end may come it is its source."""
+    """Convert a formula token. A formula without its end becomes text that shows the source."""
     if token.info == formulas.OPEN:
         return TextBlock(source=source, spans=_verbatim(token.content))
     return FormulaBlock(source=source, latex=token.content)
 
 
 def is_closed(token: Token) -> bool:
-    """Whether a code token has its closing line; indented code needs none."""
+    """Return True if a fence has its closing line, or if the code is indented instead."""
     if token.type == "code_block" or token.map is None:
         return True
     content = token.content
@@ -254,7 +262,7 @@ def _verbatim(text: str) -> tuple[TextSpan, ...]:
 
 
 def _spans(children: Sequence[Token]) -> tuple[TextSpan, ...]:
-    """Merge inline tokens into as few spans as possible."""
+    """Convert inline tokens to spans; merge neighbours of the same format."""
     spans: list[TextSpan] = []
     marks = TextMark.NONE
     links: list[str] = []
@@ -276,7 +284,7 @@ def _spans(children: Sequence[Token]) -> tuple[TextSpan, ...]:
 
 
 def _is_same_look(before: TextSpan, span: TextSpan) -> bool:
-    """Whether two spans are one. Two formulas side by side stay two."""
+    """Return True if two adjacent spans can be merged. Formulas are never merged."""
     is_formula = TextMark.FORMULA in span.marks
     return not is_formula and (before.marks, before.link) == (span.marks, span.link)
 
@@ -297,5 +305,5 @@ def _inline(token: Token, marks: TextMark, link: str) -> TextSpan:
             label = "".join(child.content for child in token.children or ())
             return TextSpan(label or address, marks, link or address)
         case _:
-            # As a browser shows it. A line end comes from an entity or from within a tag.
+            # Collapse white space, as a browser does. A line end can come from an entity or a tag.
             return TextSpan(_BLANKS.sub(" ", token.content), marks, link)

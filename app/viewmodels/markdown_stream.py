@@ -1,11 +1,17 @@
-"""Markdown that is still being written, parsed bit by bit. Pure.
+"""Incremental Markdown parser for a reply that is still being written. No Qt, no I/O.
 
-Text before the last top-level block (or the last item of a top-level list) can no longer change
-its meaning: those blocks are frozen and only the tail is parsed again. An open fence is not even
-parsed again, only continued. Only complete lines freeze anything: `***` may yet become bold.
+A parse of the whole text at every update would make long replies slower and slower. But further
+text cannot change blocks before the last top-level block, or before the last item of a top-level
+list. MarkdownStream freezes those blocks and parses only the rest, the tail, again. An open code
+fence is not parsed again: its text is only extended. Only complete lines freeze blocks, because a
+line such as `***` can still become bold text.
 
-The one thing that can reach back is a link definition; it takes effect in frozen text when the
-stream is finished.
+One construct reaches back: a link definition makes links of labels in earlier text. Frozen blocks
+get their links when the stream is finished. After that the blocks equal those of
+parse_markdown(text).
+
+app/widgets/transcript/messages/body.py appends the text and turns the blocks into rows. An append
+does not make the rows of frozen blocks again.
 """
 
 from __future__ import annotations
@@ -28,52 +34,56 @@ from app.viewmodels.markdown import (
     read_code,
 )
 
-MAX_REPARSE = 200_000  # characters; beyond this, late link definitions do not reach back
-MAX_BLOCK = 50_000  # characters; a longer block that is not code is cut, so that no step takes long
+MAX_REPARSE = 200_000  # characters; in a longer text, late link definitions have no effect
+# Characters of a tail. A longer one is frozen at once, unless it is a fence: a parse must be fast.
+MAX_BLOCK = 50_000
 
-# A last line of markup alone may turn into anything: it waits for its first word.
+# A last line that has only markup. Its meaning depends on what follows, so it is not shown yet.
 _UNDECIDED = re.compile(r"[ \t]*(?:\d{1,9}[.)]?|[-+*=_#>`~|: \t])*$")
 _FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*\n")
 
 
 @dataclass(frozen=True, slots=True)
 class _OpenFence:
-    """A top-level fence that is not closed: where it and its content start."""
+    """A top-level code fence whose closing line has not arrived."""
 
-    block: CodeBlock
-    content: int
-    marker: str
-    closing: re.Pattern[str]
+    block: CodeBlock  # the first version; _code() updates text, source and closed
+    content: int  # offset of the first character of code
+    marker: str  # "`" or "~"
+    closing: re.Pattern[str]  # matches the closing line
 
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """Where the tail begins: a line, and the number of the list item there."""
+    """The start of the tail."""
 
-    line: int
-    number: int | None
+    line: int  # from 0, in the text that was parsed
+    number: int | None  # number of the ordered list's item on that line
 
 
 class MarkdownStream:
-    """Takes text as it comes and keeps its blocks. Blocks before num_frozen never change."""
+    """The blocks of a Markdown text that is appended piece by piece.
+
+    `frozen` blocks never change before finish(). `tail` blocks may change with every append.
+    """
 
     def __init__(self, parser: MarkdownIt) -> None:
         self._parser = parser
         self._text = ""
-        self._held = ""  # a CR that may be half a line end
+        self._held = ""  # a CR at the end of the text: half of a CRLF, perhaps
         self._frozen: list[Block] = []
-        self._tail: tuple[Block, ...] | None = ()
-        self._tail_start = 0
-        self._seen = 0  # complete lines up to here were tried for freezing
-        self._number: int | None = None
-        self._references: dict[str, object] = {}
-        self._late_references = False
-        self._fence: _OpenFence | None = None
+        self._tail: tuple[Block, ...] | None = ()  # None: to be parsed again
+        self._tail_start = 0  # offset of the tail in _text
+        self._seen = 0  # offset up to which complete lines have been parsed to freeze blocks
+        self._number: int | None = None  # number of the list item at _tail_start
+        self._references: dict[str, object] = {}  # link definitions before the tail, by label
+        self._late_references = False  # a link definition followed frozen blocks
+        self._fence: _OpenFence | None = None  # the tail, if it is an open fence
         self._finished = False
 
     @property
     def text(self) -> str:
-        """The text so far, normalised: what the blocks' source ranges refer to."""
+        """The text so far, normalised. Source ranges of blocks refer to this text."""
         return self._text
 
     @property
@@ -82,12 +92,12 @@ class MarkdownStream:
 
     @property
     def frozen(self) -> list[Block]:
-        """The blocks that are final; grows at its end only (finish may replace it)."""
+        """Blocks that are final. The list only grows at its end; finish() may replace it."""
         return self._frozen
 
     @property
     def tail(self) -> tuple[Block, ...]:
-        """The blocks after the frozen ones, parsed when asked for."""
+        """Blocks after the frozen ones. They are parsed on access, not at every append."""
         if self._tail is None:
             self._tail = self._parse_tail()
         return self._tail
@@ -97,14 +107,14 @@ class MarkdownStream:
         return (*self._frozen, *self.tail)
 
     def append_text(self, text: str) -> None:
-        """Add text; costs as much as the tail is long, not the whole."""
-        assert not self._finished, "append after finish"
+        """Append text. The cost depends on the length of the tail, not of the whole text."""
+        assert not self._finished, "append_text() was called after finish()"
         text = self._held + text
         self._held = "\r" if text.endswith("\r") else ""
         self._add(text.removesuffix("\r") if self._held else text)
 
     def finish(self) -> None:
-        """The text is complete: blocks become those of parse_markdown(text)."""
+        """End the text. The blocks then equal those of parse_markdown(text)."""
         if self._held:
             self._add(self._held)
             self._held = ""
@@ -141,7 +151,7 @@ class MarkdownStream:
         return read_blocks(tokens, Lines(text, self._tail_start), first_number=self._number)
 
     def _fence_block(self, fence: _OpenFence) -> CodeBlock:
-        """Return an open fence; a last line that may become its end is left out for now."""
+        """Return the open fence as a block, without a last line that may become its end."""
         end = len(self._text)
         last = self._text.rfind("\n") + 1
         line = self._text[last:]
@@ -153,7 +163,7 @@ class MarkdownStream:
         return self._code(fence, last if is_undecided else end, end, closed=False)
 
     def _close_fence(self, fence: _OpenFence, end: int) -> None:
-        """Make the fence final if one of the new lines closes it."""
+        """Freeze the fence if one of the new complete lines closes it."""
         start = self._seen
         while start < end:
             line_end = self._text.index("\n", start)
@@ -173,7 +183,7 @@ class MarkdownStream:
         )
 
     def _freeze(self, end: int) -> None:
-        """Move every block that complete lines have settled out of the tail."""
+        """Freeze the blocks of the tail that no further text can change."""
         self._fence = None
         start = self._tail_start
         text = self._text[start:end]
@@ -190,7 +200,7 @@ class MarkdownStream:
         self._fence = self._open_fence(tokens, cut)
 
     def _cut_off(self) -> None:
-        """End the tail's block here: it is too long to be parsed again and again."""
+        """Freeze the whole tail: its block is too long to be parsed at every update."""
         self._frozen += self._parse_tail()
         self._tail_start += _decided_len(self._text[self._tail_start :])
         self._number = None
@@ -199,6 +209,10 @@ class MarkdownStream:
         return {"references": dict(self._references), formulas.GROWING: not self._finished}
 
     def _note_references(self, found: Mapping[str, object], cut: _Cut) -> None:
+        """Store link definitions that end before the cut; later ones are parsed again.
+
+        A definition that follows frozen blocks may change them: finish() then parses all text.
+        """
         new = {label: found[label] for label in found if label not in self._references}
         self._late_references |= bool(new) and bool(self._frozen)
         for label, reference in new.items():
@@ -207,7 +221,7 @@ class MarkdownStream:
                 self._references[label] = reference
 
     def _open_fence(self, tokens: Sequence[Token], cut: _Cut) -> _OpenFence | None:
-        """Return the fence that the tail consists of, if it is one that is plain and open."""
+        """Return the open, top-level fence that the tail consists of, or None."""
         opening = _FENCE.match(self._text, self._tail_start)
         token = tokens[-1] if tokens else None
         if opening is None or token is None or token.type != "fence" or token.level != 0:
@@ -221,16 +235,16 @@ class MarkdownStream:
 
 
 def _decided_len(text: str) -> int:
-    """Return how much of the text to show: not a last line of markup alone."""
+    """Return the length of the text to show: without a last line of markup alone."""
     last = text.rfind("\n") + 1
     return last if _UNDECIDED.match(text, last) else len(text)
 
 
 def _find_cut(tokens: Sequence[Token], first_number: int | None) -> _Cut:
-    """Return where the last top-level block or list item of complete lines starts.
+    """Return the start of the last top-level block or list item: the tail begins there.
 
-    A block that nothing can continue is passed over whole. A formula that is open may yet turn out to be
-    text that belongs to the block right above.
+    If no further line can continue that block, the tail begins after it. An open formula directly
+    below another block does not begin the tail: without its end it is text of that block.
     """
     cut, number, end = _Cut(0, None), None, -1
     for token in tokens:

@@ -1,4 +1,4 @@
-"""What the window says about models: the one in use, and the rows of the picker."""
+"""The status of the model in use and the rows of the model picker, as the window shows them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_PARENT = QModelIndex()
 
 
 class ModelPhase(StrEnum):
-    """How far the model in use is."""
+    """The stages from the search for a model to a loaded one."""
 
     SEARCHING = "searching"  # looking through the folders
     UNPACKING = "unpacking"  # making the starter model's folder
@@ -37,16 +37,16 @@ WILL_BE_READY = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
-    """The model in use, or on its way."""
+    """The status of the model that is in use or being loaded."""
 
     phase: ModelPhase
     path: str = ""
     name: str = ""
-    fraction: float = 0.0
-    loaded_bytes: int = 0
-    total_bytes: int = 0
-    facts: ModelFacts | None = None
-    problem: Problem | None = None
+    fraction: float = 0.0  # progress of the phase, 0 to 1
+    loaded_bytes: int = 0  # bytes of the weights loaded so far
+    total_bytes: int = 0  # bytes of all weights
+    facts: ModelFacts | None = None  # None until the model is loaded
+    problem: Problem | None = None  # why there is no model, or why it could not be loaded
 
     @property
     def will_be_ready(self) -> bool:
@@ -54,7 +54,7 @@ class ModelStatus:
 
 
 def state_word(status: ModelStatus) -> str:
-    """The word under the model's name in the sidebar."""
+    """Return the status text that stands under the model's name in the sidebar."""
     match status.phase:
         case ModelPhase.SEARCHING:
             return words.LOOKING
@@ -69,7 +69,7 @@ def state_word(status: ModelStatus) -> str:
 
 
 def waiting_phase(status: ModelStatus) -> Phase:
-    """What an answer that waits for the model says above itself."""
+    """Return the phase to show above an answer that waits for the model."""
     match status.phase:
         case ModelPhase.SEARCHING:
             return Preparing(words.LOOKING)
@@ -87,7 +87,7 @@ def waiting_phase(status: ModelStatus) -> Phase:
 
 
 def describe(card: ModelCard) -> str:
-    """The second line of a row: 9B · 4-bit · 5.2 GB · hybrid: instant chats."""
+    """Return a model's second line in the picker: 9B · 4-bit · 5.2 GB · text only."""
     parts: list[str] = []
     if card.num_parameters > 0:
         parts.append(figures.parameters(card.num_parameters))
@@ -104,25 +104,26 @@ def describe(card: ModelCard) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PickerRow:
-    """One model in the picker. state is the word at its right, fraction its progress."""
+    """One model in the picker."""
 
     path: Path
     name: str
-    description: str
-    source: str
-    state: str = ""
-    fraction: float | None = None
-    sentence: str = ""  # why it can't be used, or what it is
+    description: str  # the second line: parameters, bits, size, kind
+    source: str  # "HF cache", "LM Studio" or a folder
+    state: str = ""  # text at the right, such as "Loaded"; empty if the model is not in use
+    fraction: float | None = None  # progress of loading, 0 to 1; None: no progress bar
+    sentence: str = ""  # why the model cannot be used, or a note about it
     usable: bool = True
 
     @property
     def spoken(self) -> str:
+        """Text for screen readers: all texts of the row."""
         parts = (self.name, self.description, self.source, self.state, self.sentence)
         return ", ".join(part for part in parts if part)
 
 
 def picker_rows(cards: tuple[ModelCard, ...], status: ModelStatus) -> tuple[PickerRow, ...]:
-    """Usable models first; what can't be used follows with its reason."""
+    """Return the rows of the picker: usable models first, then others with their problem."""
     ordered = sorted(cards, key=lambda card: not card.usable)
     return tuple(_row(card, status) for card in ordered)
 
@@ -148,12 +149,12 @@ def _row(card: ModelCard, status: ModelStatus) -> PickerRow:
 
 
 def only_demo(cards: tuple[ModelCard, ...]) -> bool:
-    """True when nothing better than the demo model can be used."""
+    """Return True if no model except the demo model can be used."""
     return not any(card.usable and not card.is_starter for card in cards)
 
 
 def shown_name(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
-    """The name on the toolbar's button and in the sidebar."""
+    """Return the model's name for the toolbar button and the sidebar."""
     for card in cards:
         if str(card.path) == status.path:
             return card.name
@@ -161,14 +162,14 @@ def shown_name(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
 
 
 class PickerModel(QAbstractListModel):
-    """Picker rows for a QListView."""
+    """The rows of the picker, as a model for a QListView."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: tuple[PickerRow, ...] = ()
 
     def set_rows(self, rows: tuple[PickerRow, ...]) -> None:
-        """Replace the rows; the same models in the same order only repaint."""
+        """Replace the rows. Do not reset the list if models and order are the same as before."""
         if [row.path for row in rows] == [row.path for row in self._rows]:
             self._rows = rows
             if rows:

@@ -1,4 +1,8 @@
-"""Sentences about the model: in an empty chat, and before a message that will be read anew. Pure."""
+"""Notes about the model. No Qt, no I/O.
+
+One stands in an empty chat. The other one stands in a chat whose last answer is from another model:
+the model in use has to read the whole chat.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from engine.types import Problem
 
 
 def model_note(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
-    """What a person should know of the model before the first message; empty when all is well."""
+    """Return what users should know about the model before they write; empty if all is well."""
     if status.problem is not None:
         return words.NO_MODELS if _has_no_model(status.problem, status) else str(status.problem)
     in_use = next((card for card in cards if str(card.path) == status.path), None)
@@ -22,12 +26,15 @@ def model_note(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
 
 
 def _has_no_model(problem: Problem, status: ModelStatus) -> bool:
-    """Nothing went wrong: there is not even the starter model."""
+    """Return True if the problem is only that this computer has no model at all."""
     return status.phase is ModelPhase.NONE and problem.title == ModelFolderError.title
 
 
 def reading_note(conversation: Conversation, status: ModelStatus) -> str:
-    """Says what another model than the last answer's will have to read; empty when it is the same."""
+    """Return a note that the model in use will read the whole chat with the next message.
+
+    Return an empty text if the same model wrote the last answer, or if no model is loaded.
+    """
     generation = next(
         (node.generation for node in reversed(shown_path(conversation)) if node.generation), None
     )

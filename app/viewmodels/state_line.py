@@ -1,6 +1,10 @@
-"""The sentence above an answer: where its context came from, or what is being waited for. Pure.
+"""The state line above an answer: where its context came from, or the reason for a wait.
 
-"Nothing re-read" is said exactly when the engine counted no replayed token.
+A Phase is the last thing known about an answer: the model is loading, the request is queued, the
+prompt is being fed, or the engine has planned which tokens to restore and which to feed.
+state_line() turns a phase into the text, its kind (for the colour) and details (for the tooltip).
+The text has "nothing re-read" only if the engine restored tokens and counted no replayed token.
+No Qt, no I/O.
 """
 
 from __future__ import annotations
@@ -14,51 +18,47 @@ from engine.types import PromptPlan
 
 
 class StateKind(StrEnum):
-    """What was done with the conversation's state before the answer; decides the colour.
+    """The origin of an answer's context. It decides the colour of the line."""
 
-    WAITING says nothing about the state: a model loads, other answers come first. READ is what any
-    message needs, its own tokens; only what was known before is REPLAYED.
-    """
-
-    WAITING = "waiting"
-    READ = "read"
-    INSTANT = "instant"
-    ON_DISK = "on_disk"
-    REPLAYED = "replayed"
+    WAITING = "waiting"  # origin not known yet: a model is loading, or other answers come first
+    READ = "read"  # only new tokens were fed, those of the message itself
+    INSTANT = "instant"  # restored from memory, and no token replayed
+    ON_DISK = "on_disk"  # restored from disk; no phase has this kind yet
+    REPLAYED = "replayed"  # tokens were fed that had been processed before
 
 
 @dataclass(frozen=True, slots=True)
 class StateLine:
-    """One line above an answer. fraction, 0 to 1, adds a progress bar; details are sentences."""
+    """One line above an answer."""
 
     kind: StateKind
     text: str
-    fraction: float | None = None
-    details: tuple[str, ...] = ()
-    can_stop: bool = False  # Stop stands at its end
-    short: str = ""  # what is said where there is no room for the text
+    fraction: float | None = None  # 0 to 1: adds a progress bar
+    details: tuple[str, ...] = ()  # sentences for the tooltip: why tokens were fed
+    can_stop: bool = False  # the line ends with a Stop button
+    short: str = ""  # shown instead of the text if the line is too narrow
 
     @property
     def explained(self) -> str:
-        """All that can be said, a sentence a line."""
+        """The text and its details, one sentence per line."""
         return "\n".join((self.text, *self.details))
 
 
 @dataclass(frozen=True, slots=True)
 class Preparing:
-    """The model is being looked for or imported; text says which."""
+    """Phase: the app searches for models or unpacks the demo model. `text` says which."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Importing:
-    """The libraries are being imported, once a start."""
+    """Phase: the engine imports its libraries, once per start of the app."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loading:
-    """The weights are being read."""
+    """Phase: the engine loads the weights of the model."""
 
     name: str
     fraction: float
@@ -68,28 +68,28 @@ class Loading:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Other answers come first."""
+    """Phase: the request is queued."""
 
-    ahead: int
+    ahead: int  # number of answers that come first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The prompt is being fed: total tokens, of which so many were known before."""
+    """Phase: the engine feeds the prompt. Numbers are tokens."""
 
     done: int
-    total: int
-    replayed: int
-    eta_s: float | None
+    total: int  # tokens to feed, without restored ones
+    replayed: int  # tokens of the total that were processed before
+    eta_s: float | None  # seconds left; None if unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """The engine has said where the prompt's tokens come from; prefill_ms is known at the end."""
+    """Phase: the engine has reported how many tokens it restores, replays and reads."""
 
     plan: PromptPlan
     restore_ms: float
-    prefill_ms: float | None = None
+    prefill_ms: float | None = None  # None until all tokens are fed
 
 
 Phase = Preparing | Importing | Loading | Waiting | Reading | Planned

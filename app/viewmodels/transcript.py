@@ -1,6 +1,8 @@
-"""What the transcript shows: frozen values, one TranscriptItem per message of the visible branch.
+"""The values that the transcript shows: one TranscriptItem per message of the visible branch.
 
-Controllers make them from messages and engine events; the view only reads them.
+items.py makes the items from stored messages and from replies that are being written, after every
+change of the conversation on show. Items are frozen: new items are compared with the old ones
+(app/widgets/transcript/binding.py), and only messages that differ are laid out again.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from engine.types import Problem, Role
 
 
 class ItemStatus(StrEnum):
-    """How far a message is. User messages are always complete."""
+    """The states of a message. User messages are always complete."""
 
     STREAMING = "streaming"
     COMPLETE = "complete"
@@ -23,7 +25,7 @@ class ItemStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """This message is the number-th (from 1) of count siblings."""
+    """The position of a message among its versions: number (from 1) of count."""
 
     number: int = 1
     count: int = 1
@@ -31,42 +33,42 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyFigures:
-    """What the footer of an answer says. model_name only where the model changed."""
+    """The figures in the footer of an answer. None means unknown."""
 
-    decode_tok_s: float | None = None
-    first_token_s: float | None = None
+    decode_tok_s: float | None = None  # tokens per second
+    first_token_s: float | None = None  # seconds from sending to the first token
     num_tokens: int | None = None
-    model_name: str = ""
+    model_name: str = ""  # only if another model wrote the answer before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranscriptItem:
-    """One message as it is shown. key is its node id in the message tree."""
+    """One message as the transcript shows it."""
 
-    key: str
+    key: str  # node id of the message in the message tree
     role: Role
     text: str
     reasoning: str = ""
-    reasoning_s: float | None = None
+    reasoning_s: float | None = None  # duration of the reasoning in seconds; None if unknown
     status: ItemStatus = ItemStatus.COMPLETE
     version: Version = Version()
     figures: ReplyFigures | None = None
-    phase: Phase | None = None  # of an answer: what is done for it, or was
-    problem: Problem | None = None
-    cut: str = ""  # why the answer ends before its end
+    phase: Phase | None = None  # of an answer: the source of its state line
+    problem: Problem | None = None  # why the answer failed
+    cut: str = ""  # label that says why the answer ends early, such as "Stopped"
     can_continue: bool = False
     can_delete: bool = False
-    editing: bool = False
+    editing: bool = False  # the message is open in an editor
 
     @property
     def state_line(self) -> StateLine | None:
-        """Worded when it is asked for: of most answers it never is."""
+        """State line above an answer. Made on access: most answers never show theirs."""
         return None if self.phase is None else state_line(self.phase)
 
 
 @dataclass(frozen=True, slots=True)
 class ScrollPosition:
-    """A place in a transcript that survives changes of width: pixels below a message's top."""
+    """A scroll position that survives changes of width: an offset from a message's top."""
 
-    key: str
-    offset: int
+    key: str  # key of the message's item
+    offset: int  # pixels below the top of the message

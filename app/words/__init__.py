@@ -1,1 +1,4 @@
-"""Every word that the window shows, by where it is seen: strings, and functions for words with values in them."""
+"""Every text that the window shows: one module for each area of the window.
+
+A text is a constant, or a function if it contains values.
+"""

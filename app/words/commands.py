@@ -1,11 +1,11 @@
-"""Menus and their commands. A button that does the same says the same."""
+"""Texts of menus and commands. A button for the same command has the same text."""
 
 from __future__ import annotations
 
 from typing import Final
 
 MENU_FILE: Final = "File"
-MENU_EDIT: Final = "Edit"  # a heading, not what is done
+MENU_EDIT: Final = "Edit"  # the title of a menu
 MENU_VIEW: Final = "View"
 MENU_CHAT: Final = "Chat"
 MENU_MODEL: Final = "Model"
@@ -21,7 +21,7 @@ UNDO: Final = "Undo"
 REDO: Final = "Redo"
 CUT: Final = "Cut"
 COPY: Final = "Copy"
-COPIED: Final = "Copied"  # stands on the button for a moment
+COPIED: Final = "Copied"  # shown on the Copy button for a moment
 PASTE: Final = "Paste"
 SELECT_ALL: Final = "Select All"
 FIND: Final = "Find in Chat…"
@@ -33,7 +33,7 @@ SHOW_INSPECTOR: Final = "Show Inspector"
 APPEARANCE: Final = "Appearance"
 LIGHT: Final = "Light"
 DARK: Final = "Dark"
-SYSTEM: Final = "System"  # light or dark, as the system is
+SYSTEM: Final = "System"  # appearance: light or dark, as in the system
 MORE_CONTRAST: Final = "More Contrast"
 LARGER_TEXT: Final = "Larger Text"
 SMALLER_TEXT: Final = "Smaller Text"
@@ -53,7 +53,7 @@ NEXT_VERSION: Final = "Next Version"
 RENAME: Final = "Rename…"
 KEEP_READY: Final = "Keep Ready"
 KEEP_READY_HINT: Final = "Other chats make room first, so that this one goes on at once"
-DELETE: Final = "Delete"  # a chat
+DELETE: Final = "Delete"  # deletes a chat
 
 CHOOSE_MODEL: Final = "Choose Model…"
 ADD_FOLDER: Final = "Add Model Folder…"

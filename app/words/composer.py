@@ -1,4 +1,4 @@
-"""Where a person writes, and what is said above and below it."""
+"""Texts of the composer and of the notes above and below it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ THINKING_TIP: Final = "Let the model reason before it answers"
 THINKING_DEFAULT: Final = "Thinking: default"
 THINKING_ON: Final = "Thinking: on"
 THINKING_OFF: Final = "Thinking: off"
-DEFAULT: Final = "Default"  # whether the model thinks: as it does by itself
+DEFAULT: Final = "Default"  # thinking on or off by the model's own default
 ON: Final = "On"
 OFF: Final = "Off"
 KEEP_THOUGHTS: Final = "Keep earlier thoughts"
@@ -28,7 +28,7 @@ PRIVATE: Final = "Runs on this computer. Nothing leaves it."
 
 
 def answers_ahead(count: int) -> str:
-    """Beside the button, so in the fewest words."""
+    """Return a note with the place in the queue, short enough for the space beside a button."""
     return f"{count:,} ahead"
 
 
@@ -37,7 +37,10 @@ def queued_spoken(message: str) -> str:
 
 
 def not_sent(*, title: str, problem: str) -> str:
-    """The problem is a sentence; the title is a chat's that is not on show."""
+    """Return a notice that the message of another chat was not sent.
+
+    title is that of the other chat. problem is a full sentence.
+    """
     return f"“{title}” was not sent. {problem}"
 
 

@@ -1,4 +1,4 @@
-"""The few dialogs, and the sheet of keyboard shortcuts."""
+"""Texts of the dialogs and of the sheet of keyboard shortcuts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ QUIT_QUESTION: Final = "Quit Rejoinder?"
 QUIT_KEEPS: Final = "What is written so far is kept."
 QUIT: Final = "Quit"
 
-# What keys do that no menu shows.
+# Effects of keys that belong to no menu command.
 KEYS_ELSEWHERE: Final = "While Writing and Reading"
 KEY_NEW_LINE: Final = "New Line"
 KEY_ESCAPE: Final = "Stop, or end finding and editing"

@@ -1,4 +1,4 @@
-"""The inspector: system prompt, sampling, presets."""
+"""Texts of the inspector: system prompt, sampling and presets."""
 
 from __future__ import annotations
 

@@ -1,26 +1,26 @@
-"""The model in use, and the picker of models."""
+"""Texts about the model in use, and texts of the model picker."""
 
 from __future__ import annotations
 
 from typing import Final
 
-# The picker.
+# Texts of the model picker.
 MODELS: Final = "Models"
 ON_THIS_COMPUTER: Final = "MODELS ON THIS COMPUTER"
 GET_ONE: Final = "To download one, run this in a terminal. It shows up here when it is complete."
 BETTER: Final = "To get a better one, run this in a terminal. It shows up here when it is complete."
 COPY_COMMAND: Final = "Copy the command"
 
-# How far a model is.
+# States of a model.
 LOOKING: Final = "Looking for models"
 READY: Final = "Ready"
 NOT_LOADED: Final = "Not loaded"
 LOADED: Final = "Loaded"
-NO_MODEL: Final = "Choose a model"  # stands where a model's name would
+NO_MODEL: Final = "Choose a model"  # shown if no model is chosen
 DEMO_MODEL: Final = "Demo model"
 DEMO_NOTE: Final = "Demo model, 135M: answers are often wrong"
 
-# What kind of model it is, between others: 9B · 4-bit · 5.2 GB · hybrid: instant chats.
+# Parts of a model's description, for example 9B · 4-bit · 5.2 GB · hybrid: instant chats.
 HYBRID: Final = "hybrid: instant chats"
 TEXT_ONLY: Final = "text only"
 
@@ -38,7 +38,7 @@ def preparing(percent: str) -> str:
 
 
 def preparing_demo(percent: str) -> str:
-    """Above an answer that waits for it."""
+    """Return the state line of an answer that waits for the demo model."""
     return f"Preparing the demo model, once · {percent}"
 
 
@@ -47,5 +47,5 @@ def loading(percent: str) -> str:
 
 
 def bits(number: str) -> str:
-    """Bits a weight."""
+    """Return the number of bits per weight."""
     return f"{number}-bit"

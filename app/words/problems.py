@@ -1,14 +1,17 @@
-"""What can go wrong outside the engine: what (a title), why (a cause), what to do (advice). Whole sentences."""
+"""Texts of problems outside the engine. The engine has its own texts.
+
+A problem has a title (what happened), a cause (why) and advice (what to do), all full sentences.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
-DETAILS: Final = "Details"  # below a problem: what is of use to who helps
+DETAILS: Final = "Details"  # accessible name of a problem's details
 COPY_DETAILS: Final = "Copy Details"
 
-# Asked for at the wrong time.
+# Actions that are not possible at the moment.
 EMPTY_MESSAGE: Final = "The message is empty."
 EMPTY_MESSAGE_ADVICE: Final = "Write something first."
 ANSWER_RUNNING: Final = "An answer is being written in that chat."
@@ -17,7 +20,7 @@ DELETED_COMES_BACK: Final = "What was deleted comes back then."
 OTHER_MODEL: Final = "Another model began this answer."
 OTHER_MODEL_ADVICE: Final = "Choose that model to go on with it, or regenerate the answer."
 
-# The store of conversations.
+# Problems with the database of conversations.
 STORE: Final = "Your conversations could not be used."
 STORE_CLOSED: Final = "They could not be opened."
 STORE_NEWER: Final = "These conversations were saved by a newer Rejoinder."
@@ -39,12 +42,12 @@ CONVERSATION_MISSING: Final = "This conversation is not there any more."
 ALREADY_RUNNING: Final = "Rejoinder is already running with this data folder."
 ALREADY_RUNNING_ADVICE: Final = "Use the open window, or choose another folder with --data-dir."
 
-# The last run was killed by a fault of the code.
+# The last run of the app crashed.
 CRASHED: Final = "Rejoinder quit unexpectedly last time."
 CRASHED_KEPT: Final = "Your conversations were kept."
 CRASHED_ADVICE: Final = "If it happens again, please report it with the details."
 
-# Settings, folders, what the machine lacks.
+# Problems with settings and folders, or a missing display or font.
 SETTINGS: Final = "The settings could not be read."
 FOLDER_ADVICE: Final = "Choose another folder with --data-dir."
 NO_WINDOW: Final = "Rejoinder can’t open its window."
@@ -54,7 +57,7 @@ NO_DISPLAY: Final = "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is
 
 
 def no_window(cause: str) -> str:
-    """On the terminal, where Rejoinder was started."""
+    """Return the message for the terminal from which Rejoinder was started."""
     return (
         f"Rejoinder can’t open its window: {cause}\n"
         "The README lists what Qt needs. `rejoinder chat` works without a window."
@@ -65,7 +68,7 @@ def written_by(model_name: str) -> str:
     return f"It was written by {model_name}."
 
 
-# why is the system's own reason, without a full stop.
+# In the functions below, `why` is the reason from the operating system, without a full stop.
 
 
 def cannot_read(path: Path, why: str | None) -> str:

@@ -1,4 +1,4 @@
-"""The window of settings."""
+"""Texts of the settings window."""
 
 from __future__ import annotations
 

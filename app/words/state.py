@@ -1,4 +1,4 @@
-"""The line above an answer, and what the engine does while nobody waits. Short: each is one line."""
+"""Texts of the state line above an answer and of the note on idle work, each one line long."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def waiting(answers_ahead: int) -> str:
     return f"Waiting · {answers_ahead} answers ahead"
 
 
-# To read is to feed a prompt's tokens; to restore, to go on from what was read before; to replay, to read
-# again what was read before.
+# On screen, "read" means that tokens of the prompt were fed for the first time; "restored", that
+# their cached state was used instead; "replayed", that they were fed again.
 
 
 def reading(*, share: str, time_left: str) -> str:
-    """time_left is empty where it is not known."""
+    """Return the progress of reading a prompt. time_left is empty if it is unknown."""
     left = f" · about {time_left} left" if time_left else ""
     return f"Reading {share}{left}"
 
@@ -54,7 +54,7 @@ def reading_draft(share: str) -> str:
 
 
 def _in(time: str) -> str:
-    """Nothing where the time is not known."""
+    """Return " in" and the time; return an empty text if the time is unknown."""
     return f" in {time}" if time else ""
 
 

@@ -1,4 +1,4 @@
-"""The messages of a chat: what stands around them, their buttons, and what a screen reader says of them."""
+"""Texts of the transcript: labels around messages, buttons, and texts for screen readers."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from app.words import units
 TRANSCRIPT: Final = "Conversation"
 JUMP: Final = "Jump to latest"
 
-# Under and beside a message.
-EDIT: Final = "Edit"  # this message
+# Buttons under and beside a message.
+EDIT: Final = "Edit"  # edits one message
 DELETE_VERSION: Final = "Delete this version"
 DELETE_FROM_HERE: Final = "Delete from here on"
 RETRY: Final = "Retry"
 SHOW_ALL: Final = "Show all"
 SHOW_LESS: Final = "Show less"
 
-# The editor in a message's place.
+# Texts of the editor that replaces a message.
 EDIT_FIELD: Final = "Edit message"
 SAVE_VERSION: Final = "Save as new version"
 
-# Code in an answer.
+# Buttons in the header of a code block.
 COPY_CODE: Final = "Copy code"
 WRAP: Final = "Wrap"
 WRAP_TIP: Final = "Wrap long lines"
 UNWRAP_TIP: Final = "Show long lines in one"
 SAVE: Final = "Save…"
 SAVE_TIP: Final = "Save as a file"
-TEXT_FILE: Final = "text.txt"  # suggested when a text is saved
+TEXT_FILE: Final = "text.txt"  # suggested file name for plain text
 
-# What a model thought before its answer.
+# Labels of the reasoning before an answer.
 THINKING: Final = "Thinking…"
 THOUGHT: Final = "Thought"
 
-# Why an answer ends before its end.
+# Reasons why an answer ends early.
 STOPPED: Final = "Stopped"
 INTERRUPTED: Final = "Interrupted"
 NO_ROOM: Final = "There was no room for more"
 
-# What a screen reader says.
+# Texts for screen readers.
 MESSAGES: Final = "Messages"
 YOU: Final = "You"
 ASSISTANT: Final = "Assistant"
-SYSTEM: Final = "System"  # a message of the system prompt
+SYSTEM: Final = "System"  # name of the system prompt's role
 BEING_WRITTEN: Final = "being written"
 WAS_STOPPED: Final = "stopped"
 HAS_FAILED: Final = "failed"

@@ -1,4 +1,4 @@
-"""Counted and measured things. Numbers with decimals come as text, formatted by app.viewmodels.figures."""
+"""Numbers with their units. app.viewmodels.figures rounds them and passes decimals as text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def tokens(count: int) -> str:
     return "1 token" if count == 1 else f"{count:,} tokens"
 
 
-NO_RATE: Final = "…"  # stands where tok/s will
+NO_RATE: Final = "…"  # in place of a rate that is not known yet
 
 
 def tokens_per_second(rate: str) -> str:
@@ -41,5 +41,5 @@ def gigabytes(number: str) -> str:
 
 
 def share(*, done: str, total: str) -> str:
-    """0.3 of 5.2 GB, 12 of 431 tokens: total names the unit."""
+    """Return a part of a total, whose text names the unit: 12 of 431 tokens."""
     return f"{done} of {total}"

@@ -1,4 +1,4 @@
-"""The window around the chat: toolbar, sidebar, the empty chat, finding, toasts."""
+"""Texts of the window around the chat: toolbar, sidebar, empty chat, find bar and toasts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Final
 
 APP_NAME: Final = "Rejoinder"
 
-# The toolbar.
+# Texts of the toolbar.
 TITLE_FIELD: Final = "New title"
 
-# The sidebar: its headings stand in capitals.
+# Texts of the sidebar. Section headings are in capitals.
 CHATS: Final = "Chats"
 TODAY: Final = "TODAY"
 YESTERDAY: Final = "YESTERDAY"
@@ -28,26 +28,26 @@ MONTHS: Final = (
     "NOVEMBER",
     "DECEMBER",
 )
-NEW_TITLE: Final = "New chat"  # the title of a chat that nothing was said in
-# What a screen reader says of a chat after its title.
+NEW_TITLE: Final = "New chat"  # title of a chat without messages
+# States of a chat, which screen readers say after its title.
 ANSWERING: Final = "answering"
 NEW_ANSWER: Final = "new answer"
 KEPT_READY: Final = "kept ready"
-LOADING: Final = "Loading"  # the bar of the model
+LOADING: Final = "Loading"  # accessible name of the model's progress bar
 
-# The empty chat.
+# Texts of an empty chat.
 QUESTION: Final = "What are you working on?"
 RECENT: Final = "RECENT"
 
-# Finding.
+# Texts of the find bar.
 FIND_FIELD: Final = "Find in chat"
 CLOSE_FIND: Final = "Close Find"
 NOT_FOUND: Final = "Not found"
 
-# Notices and toasts.
+# Texts of notices and toasts.
 CLOSE: Final = "Close"
-OPEN: Final = "Open"  # the chat that has finished
-SHOW_LOG: Final = "Show Log"  # of a run that was killed
+OPEN: Final = "Open"  # opens the chat whose answer has finished
+SHOW_LOG: Final = "Show Log"  # after a crash
 
 
 def title_button(title: str) -> str:
@@ -67,7 +67,7 @@ def footer_tip(name: str) -> str:
 
 
 def month(number: int, year: int | None) -> str:
-    """A heading of the sidebar; the year is given where it is not this one."""
+    """Return the heading of a month in the sidebar. year is None for the current year."""
     name = MONTHS[number - 1]
     return name if year is None else f"{name} {year}"
 

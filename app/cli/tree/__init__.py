@@ -1,1 +1,1 @@
-"""The chat-tree benchmark: one scenario for every engine, its measures, and our engine's driver."""
+"""The chat-tree benchmark: a scenario for any engine, its measurement, and our engine's driver."""

@@ -17,7 +17,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_tree(args: Namespace, model: Path) -> int:
-    """Exit status 0 if nothing was processed twice and, with --idle, nothing replayed."""
+    """Run the benchmark. Return 0 if no step has redo and, with --idle, no step replays."""
     scenario = scenario_of(args)
     with ThreadedClient(engine_config(args, idle_work=args.idle)) as client:
         facts = load_model(client, model, lambda _: None)

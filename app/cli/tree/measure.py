@@ -1,4 +1,4 @@
-"""Plays the scenario on one engine and says what every step cost. Standard library only."""
+"""Measurement of the chat-tree scenario: the cost of every step. Standard library only."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ from app.cli.tree.scenario import Scenario, TreeStep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepCost:
-    """What one step cost. None: the engine did not say, or it was not measured.
-
-    redo: prompt tokens that were fed although the engine had processed them, and all before them, as
-    prompt or as output. replayed: fed tokens of messages that this chat had before the step. Other fed
-    tokens are new. cold_ttft_ms: time to first token of the same prompt when nothing of it is known.
-    """
+    """The cost of one step. A figure is None if it was neither reported nor measured."""
 
     step: str
     chat: str
     thinking: bool
     prompt_tokens: int | None
-    cached_tokens: int | None
+    cached_tokens: int | None  # prompt tokens that were not fed, as the engine reports them
+    # Prompt tokens that were fed although the engine had processed them, and all before them, as
+    # prompt or as output.
     redo: int | None
-    replayed: int | None
+    replayed: int | None  # fed tokens of messages that the chat had before the step
     output_tokens: int | None
-    ttft_ms: float
-    cold_ttft_ms: float | None = None
-    peak_bytes: int | None
+    ttft_ms: float  # time to first token
+    cold_ttft_ms: float | None = None  # time to first token if no token of the prompt is cached
+    peak_bytes: int | None  # peak memory of the engine's process
 
     @property
     def ttft_share(self) -> float | None:
-        """Time to first token by that of the cold prompt."""
+        """Time to first token, divided by the cold time (no token of the prompt cached)."""
         return self.ttft_ms / self.cold_ttft_ms if self.cold_ttft_ms else None
 
     @property
     def fed_tokens(self) -> int | None:
-        """Prompt tokens that were not restored, as the engine reports them."""
+        """Number of prompt tokens that were fed, as the engine reports them."""
         if self.prompt_tokens is None or self.cached_tokens is None:
             return None
         return self.prompt_tokens - self.cached_tokens
 
     @property
     def fed_share(self) -> float | None:
-        """Fed tokens by prompt tokens."""
+        """Number of fed tokens, divided by the number of prompt tokens."""
         if self.prompt_tokens is None or self.fed_tokens is None:
             return None
         return self.fed_tokens / self.prompt_tokens
 
     @property
     def hidden_share(self) -> float | None:
-        """Time that the fed tokens don't explain: well above 0, tokens called cached were read."""
+        """Share of the cold time that the fed tokens do not explain.
+
+        A value well above 0 means that tokens reported as cached were fed after all.
+        """
         if self.ttft_share is None or self.fed_share is None:
             return None
         return self.ttft_share - self.fed_share
@@ -70,7 +70,10 @@ class StepCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TotalCost:
-    """All steps together. A step whose figures are unknown (a stopped stream reports none) counts nothing."""
+    """The sums over all steps.
+
+    A step without a figure adds nothing to its sum: a stopped stream reports no figures.
+    """
 
     steps: int
     prompt_tokens: int
@@ -83,25 +86,33 @@ class TotalCost:
 
 
 class TreeEngine(Protocol):
-    """An engine that the scenario is played on."""
+    """An engine on which the scenario can be played."""
 
     def warm_up(self) -> None:
-        """Answer something that has nothing to do with the scenario: a first request compiles and loads."""
+        """Answer an unrelated request, because the first request compiles and loads."""
         ...
 
     def play(self, step: TreeStep) -> StepCost:
-        """Ask for the step's reply and keep it: later steps follow it."""
+        """Generate the reply of a step and keep it, because later steps follow it."""
         ...
 
     def cold_ttft_ms(self, step: TreeStep, nonce: str) -> float:
-        """Ask again after all steps, with nonce as the prompt's first word; nothing is kept."""
+        """Send the prompt of a step again and return the time to first token.
+
+        Called after all steps. `nonce` becomes the first word of the prompt, so that no cached
+        token matches. The reply is not kept.
+        """
         ...
 
 
 def measure(
     engine: TreeEngine, scenario: Scenario, *, cold_times: int, cold_every: int = 1
 ) -> Iterator[StepCost]:
-    """The cost of each step, once all are played; cold_times cold requests for every cold_every-th."""
+    """Play all steps, then yield the cost of each one.
+
+    The prompt of every cold_every-th step is also sent cold_times times with no token cached. The
+    median of these times is the cold time of the step.
+    """
     engine.warm_up()
     played = [(step, engine.play(step)) for step in scenario.steps]
     for index, (step, cost) in enumerate(played):
@@ -111,7 +122,7 @@ def measure(
 
 
 def total(costs: Iterable[StepCost]) -> TotalCost:
-    """The sums of a run."""
+    """Return the sums over the steps of one run."""
     costs = list(costs)
     timed = [cost for cost in costs if cost.cold_ttft_ms is not None]
     ttft_ms, cold_ms = (sum(c.ttft_ms for c in timed), sum(c.cold_ttft_ms or 0 for c in timed))

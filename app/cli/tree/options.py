@@ -1,4 +1,4 @@
-"""What every driver of the scenario takes from the command line and prints. Standard library only."""
+"""Options and output that every driver of the chat-tree scenario has. Standard library only."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _positive(text: str) -> int:
 
 
 def scenario_options(args: Namespace) -> list[str]:
-    """The same again, for another process."""
+    """Return command-line options that select the same scenario in another process."""
     names = ("replies", "cold", "cold_every", "size", "run")
     return [f"--{name.replace('_', '-')}={getattr(args, name)}" for name in names]
 
@@ -54,7 +54,10 @@ def scenario_of(args: Namespace) -> Scenario:
 
 
 def run(name: str, engine: TreeEngine, scenario: Scenario, args: Namespace) -> list[StepCost]:
-    """Measure; one JSON line a step and one of totals; on a terminal a table too, on stderr."""
+    """Measure an engine. Print one JSON line for each step and one with totals.
+
+    If stderr is a terminal, also print a table to stderr.
+    """
     costs = measure(engine, scenario, cold_times=args.cold, cold_every=args.cold_every)
     shows_table = sys.stderr.isatty() and not args.json
     if shows_table:

@@ -1,4 +1,4 @@
-"""The scenario on our engine, through the conversation code that the window uses."""
+"""Driver of our engine for the chat-tree scenario, with the window's conversation code."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from engine.types import (
     SamplingParams,
 )
 
-# A scripted reply ends by itself.
+# Token limit that no scripted reply reaches: such a reply ends by itself.
 _NO_LIMIT = 4096
 
 
 class OwnEngine:
-    """An app.cli.tree.measure.TreeEngine: our engine with a model loaded."""
+    """Our engine with a loaded model, as an app.cli.tree.measure.TreeEngine."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class OwnEngine:
         return self._ask(cold).usage.ttft_ms
 
     def _plan(self, step: TreeStep) -> Turn:
-        """The turn that the window would plan with the step's branch on show."""
+        """Return the turn that the window would plan if it showed the branch of the step."""
         conv = self._chats.get(step.chat) or set_system_prompt(
             new_conversation(ConversationId(step.chat), now=0.0), self._scenario.system
         )

@@ -1,4 +1,4 @@
-"""Costs as tables that a person reads. Standard library only."""
+"""Text tables of the costs of steps. Standard library only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ HEADER = (
 
 
 def row(cost: StepCost) -> str:
-    """One line under HEADER. Time well above fed: tokens called cached were read."""
+    """Return the cost of a step as one line under HEADER.
+
+    If the time share is well above the fed share, tokens reported as cached were fed after all.
+    """
     return (
         f"{cost.step:<13} {cost.chat:<4} {_int(cost.prompt_tokens):>7} {_int(cost.cached_tokens):>7}"
         f" {_int(cost.redo):>6} {_int(cost.replayed):>8} {_share(cost.fed_share):>6}"
@@ -22,7 +25,7 @@ def row(cost: StepCost) -> str:
 
 
 def total_row(costs: Sequence[StepCost]) -> str:
-    """The line below the last step."""
+    """Return the totals of a run as the last line of the table."""
     all_of = total(costs)
     peak = "" if all_of.peak_bytes is None else f", peak memory {all_of.peak_bytes / 1e6:.0f} MB"
     return (
@@ -32,7 +35,11 @@ def total_row(costs: Sequence[StepCost]) -> str:
 
 
 def comparison(runs: Mapping[str, Sequence[StepCost]]) -> str:
-    """Engines side by side: each step's redo, replayed and time (ttft by cold ttft), then totals."""
+    """Return a table with one column for each engine.
+
+    Each step has redo, replayed and time: the time to first token, divided by the cold time (no
+    token cached). Totals follow the steps.
+    """
     names = list(runs)
     width = max(22, *(len(name) for name in names))
     lines = [_columns("redo / replayed / time", names, width)]

@@ -1,8 +1,9 @@
-"""What a person does with a tree of chats, and the texts they read and write. Standard library only.
+"""The chat-tree scenario: a user's steps through branching chats, with all texts.
 
-Eight turns; edits of turns 7, 5, 3 and 1; back to the original; on along a branch; the same message
-edited again; an old reply regenerated; a second chat with the same system prompt; thinking switched
-off; a reply stopped; on with thinking; from chat to chat. Every step asks for one reply.
+The steps are: eight turns; edits of turns 7, 5, 3 and 1; a new turn on the original branch; a new
+turn on an edited branch; a second edit of the same message; an old reply regenerated; a second chat
+with the same system prompt; a turn without thinking; a stopped reply; a turn with thinking; a turn
+in each chat. Every step requests one reply. Standard library only.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-# A reply is stopped after so many tokens, or pieces of a stream.
+# Tokens (pieces of a stream, for a server) after which a reply is stopped.
 STOP_AFTER = 12
-# The length of a reply that an engine writes itself.
+# Tokens of a reply that an engine writes itself.
 OWN_REPLY_TOKENS = 48
 
 
 class Replies(StrEnum):
-    """Who writes the replies in the history."""
+    """The sources of the replies in the history."""
 
     SCRIPTED = "scripted"  # the same text for every engine
-    OWN = "own"  # the engine itself
+    OWN = "own"  # text that the engine generates
 
 
 class TreeAction(StrEnum):
-    """What brings about a reply."""
+    """The user's actions that request a reply."""
 
     SEND = "send"
     EDIT = "edit"
@@ -35,39 +36,36 @@ class TreeAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A scripted reply. Whoever stops it has read as far as `stopped`."""
+    """A scripted reply."""
 
     text: str
     reasoning: str
 
     @property
     def stopped(self) -> str:
+        """Text that is kept if the user stops the reply: its first third."""
         words = self.text.split()
         return " ".join(words[: len(words) // 3])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeStep:
-    """One reply that is asked for; name identifies it.
+    """One step of the scenario, which requests one reply."""
 
-    after names the step whose reply the user's message follows, None for the first of a chat; target
-    the step whose message is edited or whose reply is regenerated.
-    """
-
-    name: str
+    name: str  # unique in the scenario
     chat: str
     action: TreeAction
-    after: str | None
-    target: str = ""
-    user: str
+    after: str | None  # the step whose reply comes before the user's message; None: first message
+    target: str = ""  # the step whose message is edited or whose reply is regenerated
+    user: str  # text of the user's message
     reply: Reply
     thinking: bool = True
-    stops: bool = False
+    stops: bool = False  # the user stops the reply after STOP_AFTER tokens
 
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """A message as OpenAI's protocol has it."""
+    """A message in the format of OpenAI's chat protocol."""
 
     role: str
     content: str
@@ -75,20 +73,20 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """The steps in their order; all chats have the same system prompt."""
+    """The steps of one benchmark run, in order. All chats have the same system prompt."""
 
     system: str
     steps: tuple[TreeStep, ...]
 
     def history(self, step: TreeStep) -> tuple[TreeStep, ...]:
-        """The steps whose user messages and replies come before the step's own message."""
+        """Return the steps whose messages and replies come before the message of `step`."""
         if step.after is None:
             return ()
         before = next(other for other in self.steps if other.name == step.after)
         return (*self.history(before), before)
 
     def messages(self, step: TreeStep, replies: Mapping[str, str]) -> tuple[ChatMessage, ...]:
-        """The prompt of a step; replies holds the text that each step before it ended with."""
+        """Return the prompt of a step. `replies` has the final text of each step before it."""
         messages = [ChatMessage("system", self.system)]
         for turn in self.history(step):
             messages.append(ChatMessage("user", turn.user))
@@ -97,13 +95,13 @@ class Scenario:
 
 
 def chat_tree(run: str, *, turns: int = 8, size: float = 1.0) -> Scenario:
-    """The scenario.
+    """Return the scenario.
 
-    run begins the system prompt: a server that keeps its cache shares nothing between two runs. With
-    size 1 the system prompt is about 1,000 tokens of a large vocabulary, and all texts grow with it.
-    Fewer than 8 turns are for tests.
+    `run` begins the system prompt, so that two runs share no cached token on a server that keeps
+    its cache. With size 1 the system prompt has about 1,000 tokens of a large vocabulary; the
+    length of all texts is proportional to size. Fewer than 8 turns are for tests.
     """
-    texts = _Texts(random.Random(11), size)  # noqa: S311 - texts, no secrets
+    texts = _Texts(random.Random(11), size)  # noqa: S311 - not for secrets
     system = f"Run {run}. You answer questions about a small harbour. The log of the week: "
     return Scenario(system + texts.words(700), tuple(_steps(texts, turns)))
 
@@ -147,7 +145,7 @@ def _steps(texts: _Texts, turns: int) -> Iterator[TreeStep]:
 
 
 class _Texts:
-    """Plain sentences, the same for the same seed."""
+    """A generator of plain sentences, the same ones for the same seed."""
 
     _WHO = ("The harbour master", "A fisher from the north", "The old pilot", "Our cook")
     _DOES = ("repaired", "counted", "sold", "painted", "carried away", "wrote down")
@@ -161,14 +159,17 @@ class _Texts:
         self._num_questions = 0
 
     def words(self, count: int) -> str:
-        """At least count words, times the size."""
+        """Return sentences with at least `count` words, times the size."""
         sentences: list[str] = []
         while sum(len(sentence.split()) for sentence in sentences) < count * self._size:
             sentences.append(self._sentence())
         return " ".join(sentences)
 
     def question(self) -> str:
-        """No two begin alike: an edit that keeps a message's beginning is another matter."""
+        """Return a message whose first letter no other message has.
+
+        So no edit keeps the beginning of a message. The scenario does not measure such edits.
+        """
         number = chr(ord("A") + self._num_questions)
         self._num_questions += 1
         return f"{number}: {self.words(20)} What does the log say about it?"

@@ -1,4 +1,4 @@
-"""The engine's fixtures."""
+"""Fixtures that run the real engine with a tiny model."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def play(server: ChatServer, replies: Replies = Replies.SCRIPTED) -> list[StepCo
 
 
 @pytest.mark.parametrize("replies", list(Replies))
-def test_redo_is_what_the_server_fed_although_it_knew_it(
+def test_redo_counts_known_tokens_that_the_server_fed_again(
     server: ChatServer, replies: Replies
 ) -> None:
     costs = play(server, replies)
@@ -50,7 +50,7 @@ def test_redo_is_what_the_server_fed_although_it_knew_it(
     assert (total == 0) == (server.memory is Memory.EVERYTHING)
 
 
-def test_replayed_is_what_was_fed_before_the_new_message() -> None:
+def test_replayed_counts_fed_tokens_before_the_new_message() -> None:
     with serve(ChatServer(Memory.NOTHING)) as server:
         costs = {cost.step: cost for cost in play(server)}
 
@@ -59,7 +59,7 @@ def test_replayed_is_what_was_fed_before_the_new_message() -> None:
     header, tail = len("\nuser\n"), len("\nassistant\n")
     assert costs["turn 1"].replayed == costs["second chat"].replayed == 0
     assert new["edit 3"] == len(steps["edit 3"].user) + tail
-    # A scripted reply is new to the server when it is first in a prompt.
+    # A scripted reply is new to the server in the first prompt that contains it.
     assert (
         new["turn 2"] == len(steps["turn 1"].reply.text) + header + len(steps["turn 2"].user) + tail
     )
@@ -67,7 +67,7 @@ def test_replayed_is_what_was_fed_before_the_new_message() -> None:
     assert new["regenerate"] == 0
 
 
-def test_an_own_reply_is_replayed_when_it_is_read() -> None:
+def test_reply_written_by_the_server_counts_as_replayed_when_fed() -> None:
     with serve(ChatServer(Memory.NOTHING)) as server:
         costs = {cost.step: cost for cost in play(server, Replies.OWN)}
 
@@ -77,7 +77,7 @@ def test_an_own_reply_is_replayed_when_it_is_read() -> None:
     )
 
 
-def test_what_is_asked_for() -> None:
+def test_request_bodies_have_the_options_of_each_step() -> None:
     with serve(ChatServer(Memory.EVERYTHING)) as server:
         costs = play(server)
 
@@ -89,11 +89,11 @@ def test_what_is_asked_for() -> None:
     assert bodies["stop"]["max_tokens"] > STOP_AFTER
     stopped = next(step.reply for step in SCENARIO.steps if step.stops).stopped
     assert bodies["go on"]["messages"][-2]["content"] == stopped
-    # Cold prompts share nothing, not even with each other.
+    # A cold prompt shares only the header of its system message with earlier prompts.
     assert max(asked.known for asked in cold) < len("system\n") + 8
 
 
-def test_a_stopped_reply_of_its_own_stays_as_far_as_it_came() -> None:
+def test_stopped_reply_of_the_server_is_kept_up_to_the_stop() -> None:
     with serve(ChatServer(Memory.EVERYTHING, reply="abcdefghijklmnopqrstuvwxyz")) as server:
         costs = play(server, Replies.OWN)
 
@@ -110,12 +110,12 @@ def test_a_stopped_reply_of_its_own_stays_as_far_as_it_came() -> None:
         (Fault.NO_JSON, "sent no JSON object: <html>"),
     ],
 )
-def test_a_server_that_fails_is_one_sentence(fault: Fault, said: str) -> None:
+def test_server_failure_raises_an_error_with_one_sentence(fault: Fault, said: str) -> None:
     with serve(ChatServer(fault=fault)) as server, pytest.raises(EndpointError, match=said):
         play(server)
 
 
-def test_what_is_no_address_is_said_before_anything_is_sent() -> None:
+def test_endpoint_with_an_invalid_address_raises_before_sending() -> None:
     with pytest.raises(EndpointError, match="localhost:80 is no address"):
         Endpoint("localhost:80", "m")
 
@@ -126,7 +126,7 @@ def run_program(monkeypatch: pytest.MonkeyPatch, url: str) -> int:
     return program.main()
 
 
-def test_the_program_prints_a_line_a_step_and_the_totals(
+def test_program_prints_one_json_line_per_step_and_the_totals(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serve(ChatServer(Memory.EVERYTHING)) as server:
@@ -138,7 +138,7 @@ def test_the_program_prints_a_line_a_step_and_the_totals(
     assert lines[-1]["total"]["redo"] == 0
 
 
-def test_the_program_says_that_nobody_answers(
+def test_program_without_a_server_prints_one_error_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serve(ChatServer()) as gone:
@@ -151,7 +151,7 @@ def test_the_program_says_that_nobody_answers(
     assert said.err.count("\n") == 1
 
 
-def test_the_program_says_when_no_cached_tokens_are_reported(
+def test_program_warns_if_no_cached_tokens_are_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serve(ChatServer(Memory.NOTHING)) as server:
@@ -160,21 +160,21 @@ def test_the_program_says_when_no_cached_tokens_are_reported(
     assert "reported no cached tokens" in capsys.readouterr().err
 
 
-def test_the_program_needs_nothing_but_python() -> None:
-    # -S: without the installed packages.
+def test_program_runs_with_the_standard_library_only() -> None:
+    # -S: no installed packages on the path.
     command = [sys.executable, "-S", "-m", "tests.benchmarks.chat_tree", "--help"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert "--endpoint" in ran.stdout
 
 
-def test_memory_is_that_of_a_process_that_runs() -> None:
+def test_peak_bytes_needs_a_running_process() -> None:
     assert peak_bytes(os.getpid()) > 1_000_000
     with pytest.raises(EndpointError, match="no process"):
         peak_bytes(2**30)
 
 
-def test_a_server_that_does_not_start_says_what_it_said() -> None:
+def test_server_that_does_not_start_raises_with_its_stderr() -> None:
     command = [sys.executable, "-c", "raise SystemExit('no such model')"]
 
     with pytest.raises(EndpointError, match=r"(?s)status 1: .*no such model"), serving(command, 1):

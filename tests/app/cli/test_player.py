@@ -1,4 +1,4 @@
-"""Scripts through the real engine."""
+"""ScriptPlayer with the real engine and a tiny model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def play(player: ScriptPlayer, *steps: Mapping[str, object]) -> list[StepReport]
     return [report for step in steps for report in player.play(parse_step(json.dumps(step)))]
 
 
-def test_an_answer_that_was_stopped_goes_on(player: ScriptPlayer) -> None:
+def test_continue_after_stop_feeds_no_known_token(player: ScriptPlayer) -> None:
     stopped, more = play(player, {**SEND, "stop_after": 3}, {**CONTINUE, "max_tokens": 4})
 
     assert stopped.finish_reason == "cancelled"
@@ -37,7 +37,7 @@ def test_an_answer_that_was_stopped_goes_on(player: ScriptPlayer) -> None:
     assert more.holds
 
 
-def test_an_answer_that_ended_does_not_go_on(player: ScriptPlayer) -> None:
+def test_continue_of_a_finished_reply_raises(player: ScriptPlayer) -> None:
     with pytest.raises(ScriptError, match="has no reply to continue"):
         play(player, CONTINUE)
     play(player, {**SEND, "reply": {"text": "Yes."}})

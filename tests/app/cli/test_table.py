@@ -1,4 +1,4 @@
-"""What a checked step says of itself."""
+"""The verdict of a check in the table of step reports."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ REPORT = StepReport(
 )
 
 
-def test_an_unchecked_step_claims_nothing() -> None:
+def test_row_of_an_unchecked_step_shows_no_verdict() -> None:
     report = replace(REPORT, check=None)
     assert report.holds
     assert "equal" not in table.row(report)
 
 
-def test_an_equal_step_holds() -> None:
+def test_row_of_an_equal_step_ends_with_equal() -> None:
     assert REPORT.holds
     assert table.row(REPORT).endswith("equal (2.0e-06)")
 
@@ -58,7 +58,7 @@ def test_an_equal_step_holds() -> None:
         (replace(EQUAL, prompt_equal=False, detail="reads 'x'"), "DIFFERS (2.0e-06) reads 'x'"),
     ],
 )
-def test_a_step_that_differs_says_in_what(check: CheckResult, shown: str) -> None:
+def test_row_of_a_different_step_shows_the_difference(check: CheckResult, shown: str) -> None:
     report = replace(REPORT, check=check)
     assert not report.holds
     assert table.row(report).endswith(shown)

@@ -28,7 +28,7 @@ STOPPED = replace(
 
 
 class Clockwork:
-    """An engine whose cold times are given."""
+    """A fake engine that returns given cold times and records its calls."""
 
     def __init__(self, cold_ms: list[float]) -> None:
         self.cold_ms = cold_ms
@@ -46,7 +46,7 @@ class Clockwork:
         return self.cold_ms[len(self.done) % len(self.cold_ms)]
 
 
-def test_known_tokens_are_the_longest_common_prefix_with_anything_before() -> None:
+def test_processed_tokens_add_returns_the_longest_known_prefix() -> None:
     processed = ProcessedTokens()
 
     assert processed.add([1, 2, 3, 4]) == 0
@@ -56,14 +56,14 @@ def test_known_tokens_are_the_longest_common_prefix_with_anything_before() -> No
     assert processed.add([2, 3, 4]) == 0
 
 
-def test_shares_are_of_the_prompt_and_of_the_cold_time() -> None:
+def test_shares_divide_by_the_prompt_and_by_the_cold_time() -> None:
     assert COST.ttft_share == 0.5
     assert COST.fed_share == 0.4
     assert STOPPED.fed_share is None
     assert replace(COST, cold_ttft_ms=None).ttft_share is None
 
 
-def test_time_that_fed_tokens_do_not_explain_is_hidden() -> None:
+def test_hidden_share_is_time_that_fed_tokens_do_not_explain() -> None:
     secretive = replace(COST, cached_tokens=95, ttft_ms=9.0)
 
     assert COST.hidden_share == pytest.approx(0.1)
@@ -71,7 +71,7 @@ def test_time_that_fed_tokens_do_not_explain_is_hidden() -> None:
     assert total([COST, secretive, STOPPED]).worst_hidden_share == pytest.approx(0.85)
 
 
-def test_cold_requests_come_after_all_steps_with_a_nonce_each_and_their_median_counts() -> None:
+def test_cold_requests_follow_all_steps_and_their_median_counts() -> None:
     engine = Clockwork([1.0, 50.0, 2.0])
     scenario = chat_tree("x", size=0.01)
 
@@ -83,7 +83,7 @@ def test_cold_requests_come_after_all_steps_with_a_nonce_each_and_their_median_c
     assert {cost.cold_ttft_ms for cost in costs} == {2.0}
 
 
-def test_cold_requests_can_be_left_to_some_steps() -> None:
+def test_cold_every_limits_cold_requests_to_some_steps() -> None:
     engine = Clockwork([1.0])
 
     costs = list(measure(engine, chat_tree("x", size=0.01), cold_times=1, cold_every=5))
@@ -92,14 +92,14 @@ def test_cold_requests_can_be_left_to_some_steps() -> None:
     assert measured == [0, 5, 10, 15, 20]
 
 
-def test_without_cold_requests_there_is_no_share() -> None:
+def test_ttft_share_without_cold_requests_is_none() -> None:
     costs = list(measure(Clockwork([1.0]), chat_tree("x", size=0.01), cold_times=0))
 
     assert {cost.ttft_share for cost in costs} == {None}
     assert total(costs).ttft_share is None
 
 
-def test_totals_leave_out_what_is_not_known() -> None:
+def test_totals_skip_unknown_figures() -> None:
     both = total([COST, STOPPED, replace(COST, redo=2, peak_bytes=5_000_000)])
     unknown = total([STOPPED])
 
@@ -109,7 +109,7 @@ def test_totals_leave_out_what_is_not_known() -> None:
     assert (unknown.redo, unknown.fed_tokens) == (None, None)
 
 
-def test_the_tables_name_every_step_and_engine() -> None:
+def test_tables_have_a_cell_for_every_step_and_engine() -> None:
     table = report.comparison({"one": [COST, STOPPED], "other": [replace(COST, redo=0), STOPPED]})
 
     assert "30 / 35 / 0.500" in table

@@ -7,7 +7,7 @@ def replies(scenario: Scenario) -> dict[str, str]:
     return {step.name: step.reply.text for step in scenario.steps}
 
 
-def test_does_what_people_do_with_a_tree_of_chats() -> None:
+def test_scenario_has_the_documented_edits_chats_and_stop() -> None:
     steps = chat_tree("x").steps
 
     assert [step.target for step in steps if step.action is TreeAction.EDIT] == [
@@ -20,7 +20,7 @@ def test_does_what_people_do_with_a_tree_of_chats() -> None:
     assert {step.thinking for step in steps} == {True, False}
 
 
-def test_a_step_follows_only_what_came_before_and_sends_go_on_at_an_end() -> None:
+def test_steps_follow_earlier_steps_and_sends_extend_a_branch_end() -> None:
     seen: set[str | None] = {None, ""}
     followed: set[str | None] = set()
     for step in chat_tree("x").steps:
@@ -32,7 +32,7 @@ def test_a_step_follows_only_what_came_before_and_sends_go_on_at_an_end() -> Non
         followed.add(step.after)
 
 
-def test_the_system_prompt_has_the_words_asked_for_and_the_run_first() -> None:
+def test_system_prompt_begins_with_the_run_and_scales_with_size() -> None:
     long, short = chat_tree("x"), chat_tree("x", size=0.5)
 
     assert 700 <= len(long.system.split()) < 740
@@ -41,7 +41,7 @@ def test_the_system_prompt_has_the_words_asked_for_and_the_run_first() -> None:
     assert chat_tree("x") == long
 
 
-def test_messages_are_the_branch_that_a_step_continues() -> None:
+def test_messages_of_a_step_are_the_branch_that_it_continues() -> None:
     scenario = chat_tree("x")
     steps = {step.name: step for step in scenario.steps}
 
@@ -55,7 +55,7 @@ def test_messages_are_the_branch_that_a_step_continues() -> None:
     assert regenerate == scenario.messages(steps["turn 6"], replies(scenario))
 
 
-def test_no_two_messages_begin_alike() -> None:
+def test_first_letters_of_all_messages_differ() -> None:
     steps = [step for step in chat_tree("x").steps if step.action is not TreeAction.REGENERATE]
 
     assert len({step.user[0] for step in steps}) == len(steps)

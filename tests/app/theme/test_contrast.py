@@ -10,17 +10,17 @@ APPEARANCES = {"light": LIGHT, "dark": DARK, "sharp light": LIGHT_SHARP, "sharp 
 
 @pytest.mark.parametrize("colors", APPEARANCES.values(), ids=APPEARANCES)
 @pytest.mark.parametrize("pair", PAINTED_PAIRS, ids=str)
-def test_what_is_painted_can_be_seen(pair: Pair, colors: Colors) -> None:
+def test_painted_pairs_have_minimum_contrast(pair: Pair, colors: Colors) -> None:
     assert contrast(pair, colors) >= MIN_CONTRAST[pair.kind]
 
 
-def test_contrast_of_black_and_white_is_21() -> None:
+def test_contrast_of_known_pairs_matches_the_wcag_ratio() -> None:
     assert contrast(Pair("on_accent", "send"), LIGHT) == pytest.approx(17.2, abs=0.1)
     assert contrast(Pair("canvas", "canvas"), LIGHT) == 1
 
 
 @pytest.mark.parametrize(("plain", "sharp"), [(LIGHT, LIGHT_SHARP), (DARK, DARK_SHARP)])
-def test_more_contrast_is_more_everywhere(plain: Colors, sharp: Colors) -> None:
+def test_sharp_appearance_raises_the_contrast_of_every_pair(plain: Colors, sharp: Colors) -> None:
     for pair in PAINTED_PAIRS:
         assert contrast(pair, sharp) >= contrast(pair, plain)
     lines = Pair("hairline", "canvas"), Pair("strong_line", "canvas")
@@ -29,7 +29,7 @@ def test_more_contrast_is_more_everywhere(plain: Colors, sharp: Colors) -> None:
     assert (contrast(around, plain), contrast(around, sharp) > 10) == (1, True)
 
 
-def test_a_translucent_background_is_seen_through() -> None:
+def test_translucent_background_blends_with_the_colour_below() -> None:
     over_white = contrast(Pair("text", "inline_code", "canvas"), LIGHT)
     over_bubble = contrast(Pair("text", "inline_code", "user_bubble"), LIGHT)
     assert over_bubble < over_white < contrast(Pair("text", "canvas"), LIGHT)

@@ -8,26 +8,26 @@ from app.theme.fonts import FontError, choose_code_family, first_installed, inst
 from app.theme.tokens import Type
 
 
-def test_the_first_installed_family_is_taken() -> None:
+def test_first_installed_returns_the_first_wanted_family() -> None:
     assert first_installed(("A", "B", "C"), {"C", "B"}) == "B"
     assert first_installed(("A",), {"B"}) is None
 
 
-def test_code_is_never_set_in_a_proportional_family() -> None:
+def test_code_family_is_never_proportional() -> None:
     fixed = {"Wide": False, "Mono": True}
     assert choose_code_family(("Absent", "Wide", "Mono"), fixed, fixed.__getitem__) == "Mono"
     with pytest.raises(FontError, match="fixed-pitch"):
         choose_code_family(("Wide",), fixed, fixed.__getitem__)
 
 
-def test_the_chosen_families_are_installed_and_code_has_one_width(qapp: QApplication) -> None:
+def test_chosen_families_are_installed_and_code_is_fixed_pitch(qapp: QApplication) -> None:
     fonts = installed_fonts()
     assert fonts.text in QFontDatabase.families()
     metrics = QFontMetricsF(fonts.font(Type.CODE))
     assert metrics.horizontalAdvance("iiii") == metrics.horizontalAdvance("WWWW")
 
 
-def test_sizes_are_pixels_and_follow_the_zoom(qapp: QApplication) -> None:
+def test_font_sizes_are_pixels_and_scale_with_zoom(qapp: QApplication) -> None:
     fonts = installed_fonts()
     assert fonts.font(Type.BODY).pixelSize() == 15
     assert fonts.font(Type.BODY, zoom=2.0).pixelSize() == 30

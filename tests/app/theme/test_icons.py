@@ -15,7 +15,7 @@ def test_every_icon_has_a_file_and_every_file_an_icon() -> None:
 
 
 @pytest.mark.parametrize("icon", Icon)
-def test_icons_are_drawn_in_the_given_colour_alone(qapp: QApplication, icon: Icon) -> None:
+def test_icon_is_painted_in_the_given_colour_only(qapp: QApplication, icon: Icon) -> None:
     image = Icons().pixmap(icon, "#0A60C8", size=36).toImage()
     pixels = [image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height())]
     opaque = [pixel for pixel in pixels if pixel.alpha() == 255]
@@ -23,14 +23,14 @@ def test_icons_are_drawn_in_the_given_colour_alone(qapp: QApplication, icon: Ico
     assert all(abs(pixel.red() - 0x0A) + abs(pixel.blue() - 0xC8) <= 2 for pixel in opaque)
 
 
-def test_files_use_the_grid_and_the_stroke() -> None:
+def test_icon_files_use_the_18_px_grid_and_1_5_px_stroke() -> None:
     for icon in Icon:
         source = (files("resources") / "icons" / f"{icon}.svg").read_text("utf-8")
         assert 'viewBox="0 0 18 18"' in source
         assert 'stroke-width="1.5"' in source
 
 
-def test_a_q_icon_is_sharp_and_has_its_disabled_colour(qapp: QApplication) -> None:
+def test_q_icon_has_two_scales_and_its_disabled_colour(qapp: QApplication) -> None:
     icon = Icons().icon(Icon.COPY, "#000000", disabled="#999999")
     assert {size.width() for size in icon.availableSizes()} >= {18, 36}
     disabled = icon.pixmap(18, QIcon.Mode.Disabled).toImage()
@@ -38,7 +38,7 @@ def test_a_q_icon_is_sharp_and_has_its_disabled_colour(qapp: QApplication) -> No
     assert QColor("#999999").name() in colors
 
 
-def test_the_app_s_icon_has_every_size_that_windows_show(qapp: QApplication) -> None:
+def test_app_icon_has_every_size_that_windows_show(qapp: QApplication) -> None:
     icon = app_icon()
     assert [size.width() for size in icon.availableSizes()] == [16, 32, 64, 128, 256]
     middle = icon.pixmap(256).toImage().pixelColor(128, 128)

@@ -1,4 +1,7 @@
-"""What the window paints in all its scenes, also below the pointer and with the focus, is listed."""
+"""The window paints only listed pairs of ink and background.
+
+The window is painted in every scene, and its controls also with the focus and below the pointer.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +27,16 @@ from tests.screenshots.make import SCENES, staged
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(600),
-    # What the offscreen platform says of every popup.
+    # The offscreen platform logs these messages for every popup.
     pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True),
 ]
 TOUCHED = ("two-turns", "failed", "stopped", "queued", "finding", "editing", "inspector", "empty")
-GRID = 12  # pixels; every target is larger
+GRID = 12  # pixels between two tested points; every click target is larger
 
 
 @pytest.fixture(scope="module")
 def recorder(qapp: QApplication) -> Iterator[PaintRecorder]:
-    """Has seen every scene."""
+    """A recorder that has recorded every scene."""
     colors, by_name = telling_colors()
     recorder = PaintRecorder(by_name)
     with pytest.MonkeyPatch.context() as patched:
@@ -65,7 +68,7 @@ def look(recorder: PaintRecorder, stage: Stage, name: str) -> None:
 
 
 def touch(recorder: PaintRecorder, window: QWidget, name: str) -> None:
-    """Give each control the focus, then the pointer."""
+    """Record each control with the focus, then with the pointer over it."""
     for widget in window.findChildren(QWidget):
         if not widget.isVisible() or not widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
             continue
@@ -91,7 +94,7 @@ def hover_rows(
 
 
 def hover_messages(recorder: PaintRecorder, window: MainWindow, name: str) -> None:
-    """Point at one of each thing that can be clicked."""
+    """Record the transcript with the pointer over each click target."""
     view, found = window.pane.view, set[Target]()
     viewport = view.viewport()
     for y in range(0, viewport.height(), GRID):
@@ -105,7 +108,7 @@ def hover_messages(recorder: PaintRecorder, window: MainWindow, name: str) -> No
                 recorder.record(window, f"{name}, {target.action.name}", part)
 
 
-def test_every_pair_that_is_painted_is_listed(recorder: PaintRecorder) -> None:
+def test_every_painted_pair_is_listed(recorder: PaintRecorder) -> None:
     unlisted = [
         f"{pair}: {where}" for pair, where in recorder.pairs.items() if pair not in PAINTED_PAIRS
     ]
@@ -115,7 +118,7 @@ def test_every_pair_that_is_painted_is_listed(recorder: PaintRecorder) -> None:
     assert "tertiary" not in on_selected
 
 
-def test_what_is_not_listed_is_noticed(qtbot: QtBot) -> None:
+def test_recorder_finds_an_unlisted_pair(qtbot: QtBot) -> None:
     _colors, by_name = telling_colors()
     recorder = PaintRecorder(by_name)
     label = QLabel("words")
@@ -131,7 +134,7 @@ def test_what_is_not_listed_is_noticed(qtbot: QtBot) -> None:
     assert not set(recorder.pairs) & set(PAINTED_PAIRS)
 
 
-def test_a_text_in_a_colour_of_its_own_is_noticed(qtbot: QtBot) -> None:
+def test_recorder_finds_text_in_a_colour_outside_the_tokens(qtbot: QtBot) -> None:
     _colors, by_name = telling_colors()
     recorder = PaintRecorder(by_name)
     label = QLabel("words")

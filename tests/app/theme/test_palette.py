@@ -25,7 +25,7 @@ def painted(widget: QWidget) -> QColor:
     return widget.grab().toImage().pixelColor(3, 3)
 
 
-def test_appearance_switches_without_a_restart(theme: Theme, qtbot: QtBot) -> None:
+def test_set_appearance_repaints_widgets_at_once(theme: Theme, qtbot: QtBot) -> None:
     widget = QWidget()
     qtbot.addWidget(widget)
     widget.show()
@@ -48,13 +48,15 @@ def test_changed_is_emitted_only_if_the_colours_change(theme: Theme, qtbot: QtBo
     assert theme.is_dark
 
 
-def test_system_follows_the_system(theme: Theme, qapp: QApplication) -> None:
+def test_system_appearance_follows_the_system_colour_scheme(
+    theme: Theme, qapp: QApplication
+) -> None:
     theme.set_appearance(Appearance.SYSTEM)
     system_is_dark = qapp.styleHints().colorScheme() is Qt.ColorScheme.Dark
     assert theme.is_dark == system_is_dark
 
 
-def test_the_style_sheet_holds_no_colour_of_the_other_appearance(
+def test_style_sheet_has_no_colour_of_the_other_appearance(
     theme: Theme, qapp: QApplication
 ) -> None:
     theme.set_appearance(Appearance.DARK)

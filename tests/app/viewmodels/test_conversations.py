@@ -30,7 +30,7 @@ def summary(name: str, updated_at: float = NOON) -> ConversationSummary:
 @pytest.mark.parametrize(
     ("day", "heading"),
     [
-        (date(2025, 10, 10), "TODAY"),  # a clock that was set back
+        (date(2025, 10, 10), "TODAY"),  # in the future: the clock was set back
         (TODAY, "TODAY"),
         (date(2025, 10, 8), "YESTERDAY"),
         (date(2025, 10, 7), "PREVIOUS 7 DAYS"),
@@ -40,11 +40,11 @@ def summary(name: str, updated_at: float = NOON) -> ConversationSummary:
         (date(2024, 12, 31), "DECEMBER 2024"),
     ],
 )
-def test_each_day_has_its_section(day: date, heading: str) -> None:
+def test_heading_of_returns_the_section_of_a_day(day: date, heading: str) -> None:
     assert heading_of(day, TODAY) == heading
 
 
-def test_rows_stand_under_their_headings() -> None:
+def test_make_rows_puts_conversations_under_headings() -> None:
     rows = make_rows(
         [summary("a"), summary("b", NOON - 60), summary("c", NOON - DAY)],
         lambda one: "58 tok/s" if one == "b" else "",
@@ -60,7 +60,7 @@ def test_rows_stand_under_their_headings() -> None:
     ]
 
 
-def test_activity_repaints_one_row(qtbot: QtBot) -> None:
+def test_set_activity_changes_one_row_only(qtbot: QtBot) -> None:
     model = ConversationsModel()
     model.set_rows(make_rows([summary("a"), summary("b")], lambda _one: "", frozenset(), NOON))
     rows: list[int] = []
@@ -78,7 +78,7 @@ def test_activity_repaints_one_row(qtbot: QtBot) -> None:
     assert row.activity == "…"
 
 
-def test_the_same_conversations_keep_the_selection(qtbot: QtBot) -> None:
+def test_set_rows_with_the_same_conversations_does_not_reset(qtbot: QtBot) -> None:
     model = ConversationsModel()
     model.set_rows(make_rows([summary("a")], lambda _one: "", frozenset(), NOON))
     with qtbot.assertNotEmitted(model.modelReset):
@@ -88,7 +88,7 @@ def test_the_same_conversations_keep_the_selection(qtbot: QtBot) -> None:
     assert row.activity == "…"
 
 
-def test_rows_that_stay_are_moved() -> None:
+def test_set_rows_moves_rows_that_stay() -> None:
     model = ConversationsModel()
     model.set_rows(make_rows([summary(one) for one in "abcd"], lambda _one: "", frozenset(), NOON))
     followed = QPersistentModelIndex(model.index(3))
@@ -98,7 +98,7 @@ def test_rows_that_stay_are_moved() -> None:
     assert followed.row() == 1
 
 
-def test_headings_can_not_be_selected_and_rows_speak() -> None:
+def test_headings_are_not_selectable_and_rows_have_spoken_text() -> None:
     model = ConversationsModel()
     model.set_rows(
         make_rows([summary("a")], lambda _one: "…", frozenset({ConversationId("a")}), NOON)

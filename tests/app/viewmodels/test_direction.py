@@ -13,12 +13,12 @@ from app.viewmodels.direction import has_right_to_left, is_right_to_left
         ("Größe 中文 😀", False, False),
         ("שלום world", True, True),
         ("مرحبا", True, True),
-        ("42: «שלום»", True, True),  # digits and quotes have no direction
+        ("42: «שלום»", True, True),  # digits and quotes are neutral
         ("שָׁלוֹם", True, True),
         ("English with שלום inside", True, False),
-        ("— 😀 𞤀", True, True),  # Adlam is far away
+        ("— 😀 𞤀", True, True),  # Adlam is outside the Basic Multilingual Plane
     ],
 )
-def test_the_first_letter_decides(text: str, has_some: bool, is_so: bool) -> None:
+def test_direction_follows_the_first_letter(text: str, has_some: bool, is_so: bool) -> None:
     assert has_right_to_left(text) is has_some
     assert is_right_to_left(text) is is_so

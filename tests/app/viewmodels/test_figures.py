@@ -10,14 +10,14 @@ from app.viewmodels import figures
     [(0.0, "1 ms"), (6.2, "6 ms"), (999.4, "999 ms"), (999.6, "1.0 s"), (9_949, "9.9 s"),
      (9_950, "10 s"), (89_000, "89 s"), (90_000, "2 min")],
 )  # fmt: skip
-def test_milliseconds(value_ms: float, text: str) -> None:
+def test_milliseconds_chooses_the_unit_by_size(value_ms: float, text: str) -> None:
     assert figures.milliseconds(value_ms) == text
 
 
 @pytest.mark.parametrize(
     ("number", "rounded"), [(0, 0), (9, 9), (95, 95), (242, 240), (12_601, 13_000), (999, 1_000)]
 )
-def test_an_estimate_has_two_figures(number: int, rounded: int) -> None:
+def test_about_rounds_to_two_significant_digits(number: int, rounded: int) -> None:
     assert figures.about(number) == rounded
 
 
@@ -25,7 +25,7 @@ def test_an_estimate_has_two_figures(number: int, rounded: int) -> None:
     ("num_bytes", "text"),
     [(10, "1 KB"), (98_400_000, "98 MB"), (999_600_000, "1.0 GB"), (5_200_000_000, "5.2 GB")],
 )
-def test_file_size(num_bytes: int, text: str) -> None:
+def test_file_size_uses_decimal_units(num_bytes: int, text: str) -> None:
     assert figures.file_size(num_bytes) == text
 
 
@@ -34,15 +34,15 @@ def test_file_size(num_bytes: int, text: str) -> None:
     [(135_000_000, "135M"), (999_600_000, "1B"), (1_700_000_000, "1.7B"), (9_000_000_000, "9B"),
      (35_200_000_000, "35B")],
 )  # fmt: skip
-def test_parameters(number: int, text: str) -> None:
+def test_parameters_are_rounded_to_millions_or_billions(number: int, text: str) -> None:
     assert figures.parameters(number) == text
 
 
-def test_share_has_one_unit() -> None:
+def test_share_uses_the_unit_of_the_total() -> None:
     assert figures.share(310_000_000, 5_200_000_000) == "0.3 of 5.2 GB"
     assert figures.share(31_000_000, 98_000_000) == "31 of 98 MB"
 
 
-def test_percent_never_says_done_too_early() -> None:
+def test_percent_is_rounded_down() -> None:
     assert figures.percent(0.999) == "99%"
     assert figures.percent(1.0) == "100%"

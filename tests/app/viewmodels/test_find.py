@@ -29,13 +29,13 @@ def counted(looked_for: str, *texts: str, is_read: bool = True) -> Counts:
         ("a b", f"a{ROW_END}b", 0),
     ],
 )
-def test_any_case_and_any_white_space(looked_for: str, text: str, count: int) -> None:
+def test_query_ignores_case_and_kind_of_white_space(looked_for: str, text: str, count: int) -> None:
     assert counted(looked_for, text).total == count
     assert counted(looked_for, text, text).total == 2 * count
 
 
 @given(st.text())
-def test_what_is_folded_keeps_its_places(text: str) -> None:
+def test_folded_text_keeps_its_length(text: str) -> None:
     assert len(folded(text)) == len(text)
     assert folded(folded(text)) == folded(text)
 
@@ -44,17 +44,17 @@ def test_what_is_folded_keeps_its_places(text: str) -> None:
     "text",
     ["the **quick** fox", "*the* quick", "> the\n> quick", "~~the~~ `quick`", "the [quick](x)"],
 )
-def test_words_are_found_between_marks_of_markdown(text: str) -> None:
+def test_query_in_markdown_skips_marks_between_words(text: str) -> None:
     assert counted("the quick", text, is_read=False).total == 1
 
 
 @pytest.mark.parametrize("looked_for", ["", " ", "\n\t"])
-def test_no_words_look_for_nothing(looked_for: str) -> None:
+def test_query_without_words_matches_nothing(looked_for: str) -> None:
     assert wanted(looked_for) is None
     assert counted(looked_for, "a b").total == 0
 
 
-def test_occurrences_are_counted_in_each_message() -> None:
+def test_occurrences_are_numbered_through_all_messages() -> None:
     counts = counted("a", *TEXTS)
 
     assert [counts.occurrence(number) for number in range(counts.total)] == FOUND
@@ -76,5 +76,7 @@ def test_occurrences_are_counted_in_each_message() -> None:
         (Occurrence(0, 7), 1, 1, 2),
     ],
 )
-def test_the_next_one(current: Occurrence | None, step: int, near: int, index: int) -> None:
+def test_neighbour_wraps_around_and_starts_near_a_message(
+    current: Occurrence | None, step: int, near: int, index: int
+) -> None:
     assert counted("a", *TEXTS).neighbour(current, step=step, near=near) == index

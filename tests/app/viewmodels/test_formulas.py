@@ -1,4 +1,4 @@
-"""Which texts are formulas, and which are money, code or escapes."""
+"""Formulas in Markdown, told apart from money, code and escapes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def formulas(text: str) -> list[str]:
         ),
     ],
 )
-def test_a_formula_in_a_line(text: str, formula: TextSpan) -> None:
+def test_inline_formula_becomes_a_formula_span(text: str, formula: TextSpan) -> None:
     assert spans(text)[-1] == formula
 
 
@@ -72,29 +72,29 @@ def test_a_formula_in_a_line(text: str, formula: TextSpan) -> None:
         "    $$x$$",
     ],
 )
-def test_no_formula(text: str) -> None:
+def test_money_code_and_escapes_are_not_formulas(text: str) -> None:
     assert formulas(text) == []
     assert not any(isinstance(block, FormulaBlock) for block in parse_markdown(text))
 
 
-def test_dollars_of_money_and_of_formulas_in_one_line() -> None:
+def test_money_and_formulas_in_one_line_are_told_apart() -> None:
     assert formulas("Pay $5 if $n$ is 3, else $10, where $n=1$ or 2") == ["n", "n=1"]
 
 
 @pytest.mark.parametrize("text", ["the $i$th of $n$s", "the $i$-th, $n$."])
-def test_ordinals_and_plurals_of_formulas(text: str) -> None:
+def test_formula_may_have_an_ordinal_or_plural_suffix(text: str) -> None:
     assert formulas(text) == ["i", "n"]
 
 
-def test_a_formula_among_chinese_characters() -> None:
+def test_formula_between_chinese_characters_needs_no_spaces() -> None:
     assert formulas("设$x$为整数") == ["x"]
 
 
-def test_formulas_side_by_side_stay_two() -> None:
+def test_adjacent_formulas_are_not_merged() -> None:
     assert spans(r"\(a\)\(b\)") == (TextSpan("a", INLINE), TextSpan("b", INLINE))
 
 
-def test_marks_around_a_formula_stay() -> None:
+def test_bold_around_a_formula_is_kept() -> None:
     assert spans("**$x$**") == (TextSpan("x", INLINE | TextMark.BOLD),)
 
 
@@ -109,19 +109,19 @@ def test_marks_around_a_formula_stay() -> None:
         ("\\begin{align*}\na &= b\n\\end{align*}", "\\begin{align*}\na &= b\n\\end{align*}"),
     ],
 )
-def test_a_formula_on_lines_of_its_own(text: str, latex: str) -> None:
+def test_formula_on_its_own_lines_becomes_a_formula_block(text: str, latex: str) -> None:
     (block,) = parse_markdown(text)
     assert isinstance(block, FormulaBlock)
     assert block.latex == latex
 
 
-def test_a_formula_between_lines_of_a_paragraph() -> None:
+def test_formula_block_splits_a_paragraph() -> None:
     kinds = [type(block) for block in parse_markdown("so\n$$\nx\n$$\nholds")]
 
     assert kinds == [TextBlock, FormulaBlock, TextBlock]
 
 
-def test_formulas_in_lists_and_quotes() -> None:
+def test_formula_blocks_in_lists_and_quotes_have_frames() -> None:
     text = "1. first\n\n   $$\n   x\n   y\n   $$\n2. second\n\n> \\[\n> z\n> \\]"
     found = [block for block in parse_markdown(text) if isinstance(block, FormulaBlock)]
 
@@ -130,5 +130,5 @@ def test_formulas_in_lists_and_quotes() -> None:
 
 
 @pytest.mark.parametrize("text", ["$$\nx\n\ny\n$$", "\\[\nx", "- $$\n  x\n\nend"])
-def test_what_never_ends_or_has_an_empty_line_is_text(text: str) -> None:
+def test_formula_without_end_or_with_an_empty_line_is_text(text: str) -> None:
     assert not any(isinstance(block, FormulaBlock) for block in parse_markdown(text))

@@ -10,7 +10,7 @@ heights_st = st.lists(st.integers(0, 500), max_size=60)
 
 
 class ListOfHeights:
-    """The obvious way to do what HeightTree does."""
+    """A plain list with the same results as a HeightTree."""
 
     def __init__(self, heights: list[int]) -> None:
         self.heights = list(heights)
@@ -43,7 +43,9 @@ def assert_same(tree: HeightTree, model: ListOfHeights) -> None:
         max_size=20,
     ),
 )
-def test_it_does_what_a_list_does(heights: list[int], steps: list[tuple[str, int, int]]) -> None:
+def test_height_tree_matches_a_plain_list(
+    heights: list[int], steps: list[tuple[str, int, int]]
+) -> None:
     tree, model = HeightTree(heights), ListOfHeights(heights)
     for step, at, height in steps:
         if step == "append":
@@ -58,6 +60,6 @@ def test_it_does_what_a_list_does(heights: list[int], steps: list[tuple[str, int
     assert_same(tree, model)
 
 
-def test_the_end_of_an_empty_tree_is_zero() -> None:
+def test_empty_tree_has_total_0_and_finds_index_0() -> None:
     assert HeightTree().total == 0
     assert HeightTree().find(10) == 0

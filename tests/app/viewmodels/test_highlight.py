@@ -45,7 +45,7 @@ def inks(pieces: LinePieces, line: str) -> dict[str, Ink]:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_growing_code_ends_in_the_exact_colours(name: str) -> None:
+def test_growing_code_ends_with_the_exact_pieces(name: str) -> None:
     code = SAMPLES[name]
     highlighter = GrowingHighlighter(language(name))
     for end in range(0, len(code), 3):
@@ -57,7 +57,7 @@ def test_growing_code_ends_in_the_exact_colours(name: str) -> None:
     assert any(lines)
 
 
-def test_inks_of_python() -> None:
+def test_exact_pieces_of_python_have_the_expected_inks() -> None:
     (line,) = exact_pieces(language("python"), "def f(): return 'a' + 1  # b")
     assert inks(line, "def f(): return 'a' + 1  # b") == {
         "def": Ink.KEYWORD,
@@ -69,13 +69,13 @@ def test_inks_of_python() -> None:
     }
 
 
-def test_the_line_being_written_has_colours() -> None:
+def test_unfinished_last_line_is_coloured() -> None:
     highlighter = GrowingHighlighter(language("python"))
     highlighter.update("x = 1\nreturn")
     assert inks(highlighter.pieces(1, "return"), "return") == {"return": Ink.KEYWORD}
 
 
-def test_lines_after_an_open_comment_are_comment() -> None:
+def test_lines_after_an_open_comment_have_the_comment_ink() -> None:
     highlighter = GrowingHighlighter(language("go"))
     highlighter.update("x /* a\nfor it's\nb")
     assert inks(highlighter.pieces(0, "x /* a"), "x /* a") == {"/* a": Ink.COMMENT}
@@ -83,14 +83,14 @@ def test_lines_after_an_open_comment_are_comment() -> None:
     assert inks(highlighter.pieces(2, "b"), "b") == {"b": Ink.COMMENT}
 
 
-def test_what_looks_like_a_comment_in_a_string_does_not_hold_up() -> None:
+def test_comment_start_inside_a_string_does_not_delay_lexing() -> None:
     highlighter = GrowingHighlighter(language("go"))
     highlighter.update('a := "/*"\nreturn 1\n')
     assert inks(highlighter.pieces(1, "return 1"), "return 1")["return"] is Ink.KEYWORD
 
 
 class CountingLexer:
-    """Counts the characters that a language is asked to lex."""
+    """A lexer that counts the characters passed to it."""
 
     def __init__(self, inner: Language) -> None:
         self.num_characters = 0
@@ -101,7 +101,7 @@ class CountingLexer:
         return self._inner.get_tokens_unprocessed(text)
 
 
-def test_growing_code_is_not_lexed_again() -> None:
+def test_growing_code_is_lexed_once_per_line() -> None:
     inner = language("json")
     counter = CountingLexer(inner)
     highlighter = GrowingHighlighter(
@@ -113,7 +113,7 @@ def test_growing_code_is_not_lexed_again() -> None:
     assert counter.num_characters < 3 * len(code)
 
 
-def test_long_code_is_coloured_at_its_start_only() -> None:
+def test_code_after_max_lines_is_not_coloured() -> None:
     code = "x = 1\n" * (MAX_LINES + 50)
     assert len(list(exact_pieces(language("python"), code))) == MAX_LINES
     highlighter = GrowingHighlighter(language("python"))
@@ -122,17 +122,17 @@ def test_long_code_is_coloured_at_its_start_only() -> None:
     assert not highlighter.pieces(MAX_LINES + 1, "x = 1")
 
 
-def test_overlong_lines_are_not_coloured() -> None:
+def test_code_with_an_overlong_line_is_not_coloured() -> None:
     code = "x = " + "1" * MAX_LINE_LEN
     assert list(exact_pieces(language("python"), code)) == []
 
 
-def test_lexing_goes_no_further_than_asked() -> None:
+def test_exact_pieces_lexes_lazily() -> None:
     lines = exact_pieces(language("python"), "x = 1\n" * 1000)
     assert [len(next(lines)) for _ in range(3)] == [1, 1, 1]
 
 
-def test_lines_put_in_and_taken_out_differ() -> None:
+def test_diff_lines_added_and_removed_have_different_inks() -> None:
     (old,), (new,) = exact_pieces(language("diff"), "-old\n+new")
 
     assert (old.ink, new.ink) == (Ink.TYPE, Ink.STRING)

@@ -84,7 +84,7 @@ def finished(
     return finish_reply(turn.conversation, turn.reply_id, event)
 
 
-def test_a_finished_answer_has_its_figures_and_its_state_line() -> None:
+def test_finished_answer_has_figures_and_a_state_line() -> None:
     _user, reply = TranscriptItems().of(finished(send(EMPTY, 1), answer_start=100), {})
     assert reply.status is ItemStatus.COMPLETE
     assert (reply.text, reply.reasoning, reply.reasoning_s) == ("answer", "reason", 2.0)
@@ -93,14 +93,14 @@ def test_a_finished_answer_has_its_figures_and_its_state_line() -> None:
     assert reply.state_line.kind is StateKind.INSTANT
 
 
-def test_an_answer_without_tokens_claims_no_rate() -> None:
+def test_answer_without_tokens_has_no_rate() -> None:
     usage = replace(USAGE, output_tokens=0, decode_tok_s=0.0)
     _user, reply = TranscriptItems().of(finished(send(EMPTY, 1), usage), {})
     assert reply.figures == ReplyFigures(num_tokens=0)
     assert reply.reasoning_s is None
 
 
-def test_the_model_is_named_where_it_changes() -> None:
+def test_model_name_is_shown_only_where_the_model_changes() -> None:
     first = finished(send(EMPTY, 1))
     second = finished(send(first, 2))
     third = finished(send(second, 3, generation("/models/b", "B")))
@@ -112,7 +112,7 @@ def test_the_model_is_named_where_it_changes() -> None:
     assert names == ["", "", "B"]
 
 
-def test_a_streaming_answer_shows_what_has_arrived() -> None:
+def test_streaming_answer_shows_the_text_so_far() -> None:
     turn = send(EMPTY, 1)
     live = LiveReply(Waiting(1))
     live.append_delta(Channel.REASONING, "hm", num_tokens=1, now=0.0)
@@ -124,7 +124,7 @@ def test_a_streaming_answer_shows_what_has_arrived() -> None:
     assert reply.state_line.text == "Waiting · 1 answer ahead"
 
 
-def test_versions_are_numbered() -> None:
+def test_items_have_version_number_and_count() -> None:
     first = finished(send(EMPTY, 1))
     again = finished(plan_regenerate(first, NodeId("r1"), NodeId("r2"), now=2))
     assert TranscriptItems().of(again, {})[1].version == Version(2, 2)
@@ -135,7 +135,7 @@ def test_versions_are_numbered() -> None:
     assert (user.version, reply.version) == (Version(2, 2), Version(1, 1))
 
 
-def test_a_failed_answer_keeps_its_text_and_problem() -> None:
+def test_failed_answer_keeps_its_text_and_problem() -> None:
     turn = send(EMPTY, 1)
     problem = OutOfMemoryError("too much").problem
     failed = fail_reply(turn.conversation, turn.reply_id, problem, content="half", reasoning="")
@@ -143,24 +143,24 @@ def test_a_failed_answer_keeps_its_text_and_problem() -> None:
     assert (reply.status, reply.text, reply.problem) == (ItemStatus.FAILED, "half", problem)
 
 
-def test_the_message_in_the_editor_is_marked() -> None:
+def test_message_open_in_an_editor_is_marked() -> None:
     conversation = finished(send(EMPTY, 1))
     user, reply = TranscriptItems().of(conversation, {}, NodeId("u1"))
     assert (user.editing, reply.editing) == (True, False)
 
 
-def test_rate_needs_some_time() -> None:
+def test_rate_is_none_until_some_time_has_passed() -> None:
     live = LiveReply(Waiting(0))
     assert live.tok_s is None
     live.append_delta(Channel.ANSWER, "a", num_tokens=1, now=10.0)
     assert live.tok_s is None
     live.append_delta(Channel.ANSWER, "bcde", num_tokens=5, now=10.05)
-    assert live.tok_s is None, "they came together"
+    assert live.tok_s is None, "deltas within 0.1 s give no rate"
     live.append_delta(Channel.ANSWER, "f", num_tokens=6, now=10.25)
     assert live.tok_s == pytest.approx(20.0)
 
 
-def test_a_slow_answer_has_its_rate_with_the_second_token() -> None:
+def test_slow_answer_has_a_rate_from_its_second_token() -> None:
     live = LiveReply(Waiting(0))
     live.append_delta(Channel.ANSWER, "a", num_tokens=1, now=10.0)
     live.append_delta(Channel.ANSWER, "b", num_tokens=2, now=10.5)
@@ -176,14 +176,16 @@ def test_a_slow_answer_has_its_rate_with_the_second_token() -> None:
         (FinishReason.STOP, 212, ""),
     ],
 )
-def test_an_answer_says_why_it_was_cut_off(reason: FinishReason, max_tokens: int, cut: str) -> None:
+def test_cut_label_says_why_an_answer_ends_early(
+    reason: FinishReason, max_tokens: int, cut: str
+) -> None:
     turn = send(EMPTY, 1, replace(generation(), max_tokens=max_tokens))
     _user, reply = TranscriptItems().of(finished(turn, reason=reason), {})
     assert reply.cut == cut
     assert reply.can_continue == cut.startswith(("Stopped", "Reached"))
 
 
-def test_an_answer_that_goes_on_shows_what_it_says_already() -> None:
+def test_continued_answer_shows_its_earlier_text() -> None:
     turn = send(EMPTY, 1, generation())
     stopped = finished(turn, reason=FinishReason.CANCELLED)
     again = plan_continue(stopped, turn.reply_id, now=2)
@@ -193,7 +195,7 @@ def test_an_answer_that_goes_on_shows_what_it_says_already() -> None:
     assert (reply.status, reply.text) == (ItemStatus.STREAMING, "answer more")
 
 
-def test_items_are_made_once_for_each_value() -> None:
+def test_items_are_reused_until_the_tree_changes() -> None:
     items = TranscriptItems()
     turn = send(EMPTY, 1)
     stored = finished(turn)

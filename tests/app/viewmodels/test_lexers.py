@@ -15,13 +15,13 @@ def shelf() -> Iterator[LexerShelf]:
     shelf.close()
 
 
-def test_a_language_is_there_once_it_is_loaded(shelf: LexerShelf) -> None:
+def test_language_is_available_after_loading(shelf: LexerShelf) -> None:
     shelf.language("Python")
     shelf.wait_loaded()
     assert isinstance(shelf.language("python"), Language)
 
 
-def test_unknown_names_stay_unknown(shelf: LexerShelf) -> None:
+def test_unknown_language_name_returns_unknown(shelf: LexerShelf) -> None:
     shelf.language("no such language")
     shelf.wait_loaded()
     assert shelf.language("no such language") is Absent.UNKNOWN
@@ -32,20 +32,20 @@ def test_unknown_names_stay_unknown(shelf: LexerShelf) -> None:
 @pytest.mark.parametrize(
     ("name", "needs"), [("go", True), ("c", True), ("rust", False), ("bash", False)]
 )
-def test_languages_that_can_not_resume_in_a_comment(name: str, needs: bool) -> None:
+def test_needs_comment_end_if_a_comment_is_one_token(name: str, needs: bool) -> None:
     language = load_language(name)
     assert language is not None
     assert language.needs_comment_end is needs
 
 
 @pytest.mark.parametrize("name", ["cs", "c#", "nemerle", "inform7"])
-def test_languages_in_variants_load(name: str) -> None:
+def test_lexers_with_variants_have_tables(name: str) -> None:
     language = load_language(name)
     assert language is not None
     assert language.tables
 
 
-def test_a_lexer_that_breaks_gives_no_colours(
+def test_lexer_that_raises_returns_unknown_and_logs_once(
     shelf: LexerShelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(_name: str) -> None:

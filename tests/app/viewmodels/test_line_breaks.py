@@ -26,12 +26,12 @@ def pieces(line: str, columns: int) -> list[str]:
         ("\t\tx = 1", ["\t\tx ", "= 1"]),
     ],
 )
-def test_lines_break_where_words_do(line: str, wanted: list[str]) -> None:
+def test_lines_break_between_words(line: str, wanted: list[str]) -> None:
     assert pieces(line, 10) == wanted
 
 
 @given(st.text(alphabet="ab ,\t", max_size=60), st.integers(1, 12))
-def test_pieces_fill_no_more_columns_than_there_are(line: str, columns: int) -> None:
+def test_pieces_fit_into_the_columns(line: str, columns: int) -> None:
     made = pieces(line, columns)
 
     assert "".join(made) == line
@@ -47,5 +47,5 @@ def test_pieces_fill_no_more_columns_than_there_are(line: str, columns: int) -> 
     ("line", "wanted"),
     [("", 2), ("x = 1", 2), ("    x", 6), ("\t  x", 8), ("\t" * 9 + "x", 20)],
 )
-def test_continued_lines_stand_further_in_than_they_began(line: str, wanted: int) -> None:
+def test_hanging_indents_more_than_the_start_of_the_line(line: str, wanted: int) -> None:
     assert hanging(line, 40) == wanted

@@ -7,11 +7,11 @@ from app.viewmodels.long_lines import JOINT, LONG_LINE, PIECE, break_long_lines,
 
 
 @pytest.mark.parametrize("text", ["", "short\nlines\n", "x" * LONG_LINE])
-def test_ordinary_text_is_left_alone(text: str) -> None:
+def test_text_without_long_lines_is_unchanged(text: str) -> None:
     assert break_long_lines(text) == text
 
 
-def test_a_long_line_becomes_short_ones() -> None:
+def test_long_line_is_broken_into_pieces() -> None:
     broken = break_long_lines("before\n" + "x" * (LONG_LINE + 1) + "\nafter")
     assert max(len(line) for line in broken.split("\n")) == PIECE + len(JOINT)
     assert broken.startswith("before\n")
@@ -19,12 +19,12 @@ def test_a_long_line_becomes_short_ones() -> None:
 
 
 @given(st.lists(st.sampled_from(["\n", "word ", "你好", "x" * (LONG_LINE + 1), "\n\n"])))
-def test_what_goes_in_comes_out(parts: list[str]) -> None:
+def test_rejoin_lines_restores_the_original_text(parts: list[str]) -> None:
     text = "".join(parts)
     assert rejoin_lines(break_long_lines(text)) == text
 
 
-def test_a_break_that_was_deleted_leaves_no_joint() -> None:
+def test_rejoin_after_a_deleted_break_leaves_no_joint() -> None:
     broken = break_long_lines("x" * (LONG_LINE + 1))
     edited = broken.replace(f"{JOINT}\n", JOINT, 1)
     assert rejoin_lines(edited) == "x" * (LONG_LINE + 1)

@@ -44,11 +44,11 @@ def test_inline_marks_nest() -> None:
 
 
 @pytest.mark.parametrize("text", ["**half", "[half](http://x", "`half", "a * b", "~~half"])
-def test_half_typed_marks_stay_as_typed(text: str) -> None:
+def test_unclosed_marks_stay_as_text(text: str) -> None:
     assert spans(text) == (TextSpan(text),)
 
 
-def test_links_carry_their_address() -> None:
+def test_link_spans_have_their_address() -> None:
     assert spans("[*a*](https://x.org) <https://y.org>") == (
         TextSpan("a", TextMark.ITALIC, "https://x.org"),
         TextSpan(" "),
@@ -56,29 +56,29 @@ def test_links_carry_their_address() -> None:
     )
 
 
-def test_an_image_is_a_link_to_its_address() -> None:
+def test_image_becomes_a_link_to_its_address() -> None:
     assert spans("![a *b*](https://x.org/i.png)") == (
         TextSpan("a b", TextMark.NONE, "https://x.org/i.png"),
     )
     assert spans("![](https://x.org/i.png)")[0].text == "https://x.org/i.png"
 
 
-def test_dangerous_links_are_text() -> None:
+def test_javascript_link_stays_text() -> None:
     assert spans("[a](javascript:alert(1))") == (TextSpan("[a](javascript:alert(1))"),)
 
 
-def test_raw_html_is_text() -> None:
+def test_raw_html_stays_text() -> None:
     assert spans("a <b>c</b> &amp; d") == (TextSpan("a <b>c</b> & d"),)
     assert spans("<div>\n<script>x</script>\n</div>") == (
         TextSpan(f"<div>{LINE_BREAK}<script>x</script>{LINE_BREAK}</div>"),
     )
 
 
-def test_line_ends_in_a_paragraph() -> None:
+def test_line_ends_become_spaces_or_hard_breaks() -> None:
     assert spans("a\nb\\\nc  \nd") == (TextSpan(f"a b{LINE_BREAK}c{LINE_BREAK}d"),)
 
 
-def test_blanks_in_text_are_one_space_and_stay_as_they_are_in_code() -> None:
+def test_white_space_collapses_in_text_but_not_in_code() -> None:
     assert spans("a   b\tc&#10;d <i\ne>") == (TextSpan("a b c d <i e>"),)
     assert spans("`a   b`") == (TextSpan("a   b", TextMark.CODE),)
 
@@ -86,13 +86,13 @@ def test_blanks_in_text_are_one_space_and_stay_as_they_are_in_code() -> None:
 @pytest.mark.parametrize(
     ("text", "level"), [("# a", 1), ("### a ###", 3), ("a\n===", 1), ("a\n---", 2), ("a", 0)]
 )
-def test_headings(text: str, level: int) -> None:
+def test_headings_have_their_level(text: str, level: int) -> None:
     block = only(text)
     assert isinstance(block, TextBlock)
     assert (block.level, block.text) == (level, "a")
 
 
-def test_code_blocks() -> None:
+def test_code_blocks_have_language_text_and_closed() -> None:
     block = only("``` Python title\na\n\n  b\n```")
     assert isinstance(block, CodeBlock)
     assert (block.language, block.text, block.closed) == ("Python", "a\n\n  b", True)
@@ -104,7 +104,7 @@ def test_code_blocks() -> None:
     assert (block.text, block.closed) == ("a\n  b", True)
 
 
-def test_the_name_of_a_language_may_be_escaped() -> None:
+def test_escapes_in_a_language_name_are_resolved() -> None:
     block = only("``` c\\+\\+&ouml;\na\n```")
     assert isinstance(block, CodeBlock)
     assert block.language == "c++ö"
@@ -120,7 +120,7 @@ def test_the_name_of_a_language_may_be_escaped() -> None:
         ("> ```\n> a\nb", False),
     ],
 )
-def test_a_fence_knows_whether_it_is_closed(text: str, closed: bool) -> None:
+def test_fence_is_closed_only_by_its_own_end_line(text: str, closed: bool) -> None:
     block = parse_markdown(text)[0]
     assert isinstance(block, CodeBlock)
     assert block.closed is closed
@@ -130,7 +130,7 @@ def bullet(*, opens: bool) -> Frame:
     return Frame(FrameKind.BULLET, opens)
 
 
-def test_leaves_carry_the_containers_around_them() -> None:
+def test_blocks_have_the_frames_of_their_containers() -> None:
     first, second, third = parse_markdown("- a\n\n  b\n- > c")
     quote = Frame(FrameKind.QUOTE, opens=True)
     assert (first.frames, first.joined) == ((bullet(opens=True),), 0)
@@ -138,12 +138,12 @@ def test_leaves_carry_the_containers_around_them() -> None:
     assert (third.frames, third.joined) == ((bullet(opens=True), quote), 0)
 
 
-def test_numbers_count_from_the_first_one() -> None:
+def test_ordered_list_counts_from_its_first_number() -> None:
     blocks = parse_markdown("7. a\n7. b\n7. c")
     assert [block.frames[0].number for block in blocks] == [7, 8, 9]
 
 
-def test_task_items() -> None:
+def test_task_items_have_task_frames() -> None:
     done, todo, plain = parse_markdown("- [x] a\n- [ ] b\n- [y] c")
     assert done.frames == (Frame(FrameKind.TASK, opens=True, checked=True),)
     assert todo.frames == (Frame(FrameKind.TASK, opens=True, checked=False),)
@@ -152,24 +152,24 @@ def test_task_items() -> None:
     assert done.text == "a"
 
 
-def test_an_empty_item_keeps_its_marker() -> None:
+def test_empty_list_item_keeps_its_marker() -> None:
     blocks = parse_markdown("- a\n-\n- c")
     assert [block.frames[0].opens for block in blocks] == [True, True, True]
 
 
 @pytest.mark.parametrize("text", [">", "> [a]: /u"])
-def test_an_empty_quote_shows(text: str) -> None:
+def test_empty_quote_becomes_a_block(text: str) -> None:
     assert only(text).frames == (Frame(FrameKind.QUOTE, opens=True),)
 
 
-def test_loose_and_tight_lists_are_the_same() -> None:
+def test_loose_and_tight_lists_give_equal_blocks() -> None:
     def shape(text: str) -> list[tuple[object, ...]]:
         return [(type(block), block.frames, block.joined) for block in parse_markdown(text)]
 
     assert shape("- a\n- b") == shape("- a\n\n- b")
 
 
-def test_tables() -> None:
+def test_table_has_aligns_and_rows_of_equal_length() -> None:
     table = only("| a | `b` |\n|:-:|--:|\n| 1 |\n| 2 | 3 | 4 |")
     assert isinstance(table, TableBlock)
     assert table.aligns == (Align.CENTER, Align.RIGHT)
@@ -180,11 +180,11 @@ def test_tables() -> None:
     ]
 
 
-def test_rules() -> None:
+def test_thematic_break_becomes_a_rule_block() -> None:
     assert isinstance(only("* * *"), RuleBlock)
 
 
-def test_sources_are_the_lines_of_the_blocks() -> None:
+def test_source_ranges_cover_the_lines_of_the_blocks() -> None:
     text = normalized(GUIDE)
     sources = [text[block.source.start : block.source.end] for block in parse_markdown(text)]
     assert sources[0] == "# How it works"
@@ -194,6 +194,6 @@ def test_sources_are_the_lines_of_the_blocks() -> None:
     assert any(source.startswith("| Layer") and source.endswith("| 0 |") for source in sources)
 
 
-def test_line_ends_and_nul_are_normalised() -> None:
+def test_normalized_replaces_cr_and_nul() -> None:
     assert normalized("a\r\nb\rc\0") == "a\nb\nc\ufffd"
     assert parse_markdown("a\r\n\r\nb") == parse_markdown("a\n\nb")

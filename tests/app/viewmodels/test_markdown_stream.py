@@ -33,7 +33,7 @@ LINES = [
 
 
 def streamed(text: str, sizes: list[int]) -> MarkdownStream:
-    """Append text in pieces of the given lengths, over and over; check that what is final stays."""
+    """Append text in pieces of the given lengths. Check that frozen blocks never change."""
     stream = MarkdownStream(PARSER)
     start = turn = 0
     final: list[Block] = []
@@ -50,7 +50,7 @@ def streamed(text: str, sizes: list[int]) -> MarkdownStream:
 @pytest.mark.parametrize(
     ("name", "step"), [("guide", 1), ("pitfalls", 1), ("open fence", 1), ("crlf", 11)]
 )
-def test_every_prefix_ends_as_if_it_had_come_at_once(name: str, step: int) -> None:
+def test_every_prefix_of_a_stream_equals_parse_markdown(name: str, step: int) -> None:
     text = ANSWERS[name]
     for end in range(0, len(text) + 1, step):
         stream = streamed(text[:end], [17])
@@ -59,11 +59,11 @@ def test_every_prefix_ends_as_if_it_had_come_at_once(name: str, step: int) -> No
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_token_by_token_ends_the_same(name: str) -> None:
+def test_stream_by_characters_equals_parse_markdown(name: str) -> None:
     stream = MarkdownStream(PARSER)
     for character in ANSWERS[name]:
         stream.append_text(character)
-        assert stream.blocks is not None  # parsed after every character, as the view does
+        assert stream.blocks is not None  # parses after every character, as the view does
     stream.finish()
     assert stream.blocks == parse_markdown(ANSWERS[name])
     assert stream.text == normalized(ANSWERS[name])
@@ -74,26 +74,28 @@ def test_token_by_token_ends_the_same(name: str) -> None:
     st.lists(st.integers(1, 9) | st.integers(10, 200), min_size=1, max_size=4),
     st.sampled_from(["\n", "\r\n"]),
 )
-def test_any_text_in_any_pieces_ends_the_same(lines: list[str], sizes: list[int], end: str) -> None:
+def test_stream_in_random_pieces_equals_parse_markdown(
+    lines: list[str], sizes: list[int], end: str
+) -> None:
     text = end.join(lines)
     stream = streamed(text, sizes)
     stream.finish()
     assert stream.blocks == parse_markdown(text)
 
 
-def test_finished_blocks_are_not_parsed_again() -> None:
+def test_long_text_freezes_all_blocks_but_the_last() -> None:
     stream = streamed(GUIDE * 20, [200])
     assert len(stream.frozen) > 300
     assert len(stream.tail) < 5
 
 
-def test_items_of_a_long_list_become_final() -> None:
+def test_items_of_a_long_list_are_frozen() -> None:
     stream = streamed("".join(f"{number}. item\n" for number in range(1, 200)), [10])
     assert len(stream.frozen) == 198
     assert stream.tail[0].frames[0].number == 199
 
 
-def test_an_open_fence_is_code_from_its_first_line() -> None:
+def test_open_fence_is_a_code_block_from_its_first_line() -> None:
     stream = MarkdownStream(PARSER)
     stream.append_text("Text:\n```py")
     assert isinstance(stream.tail[-1], CodeBlock)
@@ -108,7 +110,7 @@ def test_an_open_fence_is_code_from_its_first_line() -> None:
 
 
 @pytest.mark.parametrize("marker", ["-", "--", "***", "#", "1.", "```", "|", "> ", "=="])
-def test_a_line_of_markup_alone_waits_for_its_first_word(marker: str) -> None:
+def test_last_line_of_markup_only_is_not_shown(marker: str) -> None:
     stream = MarkdownStream(PARSER)
     stream.append_text(f"Some text\n{marker}")
     (block,) = stream.blocks
@@ -117,7 +119,7 @@ def test_a_line_of_markup_alone_waits_for_its_first_word(marker: str) -> None:
 
 
 @pytest.mark.parametrize("opening", ["$$", r"\[", r"\begin{align}"])
-def test_an_open_formula_is_its_source_and_nothing_in_it_is_final(opening: str) -> None:
+def test_open_formula_is_shown_as_source_and_not_frozen(opening: str) -> None:
     stream = streamed(f"{opening}\n- a\n- b\n", [3])
 
     (block,) = stream.blocks
@@ -127,20 +129,20 @@ def test_an_open_formula_is_its_source_and_nothing_in_it_is_final(opening: str) 
 
 
 @pytest.mark.parametrize("text", ["para\n\\[\nx\n\nend", "so\n$$\nx", "- a\n$$\nx\n\nend"])
-def test_a_formula_that_never_ends_is_text_of_the_block_above(text: str) -> None:
+def test_formula_without_end_becomes_text_of_the_block_above(text: str) -> None:
     stream = streamed(text, [1])
     stream.finish()
 
     assert stream.blocks == parse_markdown(text)
 
 
-def test_a_closed_formula_is_final() -> None:
+def test_closed_formula_is_frozen() -> None:
     stream = streamed("$$\n- a\n$$\n", [1])
 
     assert stream.frozen == [FormulaBlock(source=SourceRange(0, 9), latex="- a")]
 
 
-def test_a_carriage_return_may_be_half_a_line_end() -> None:
+def test_crlf_split_between_pieces_is_one_line_end() -> None:
     stream = MarkdownStream(PARSER)
     for piece in ("a\r", "\nb\r", "c\r"):
         stream.append_text(piece)
@@ -148,13 +150,13 @@ def test_a_carriage_return_may_be_half_a_line_end() -> None:
     assert stream.text == "a\nb\nc\n"
 
 
-def test_a_fence_may_be_closed_by_half_a_line_end() -> None:
+def test_fence_is_closed_by_a_line_that_ends_with_cr() -> None:
     stream = streamed("```\r\na\r\n```\r", [1])
     stream.finish()
     assert stream.blocks == parse_markdown("```\na\n```\n")
 
 
-def test_only_the_list_that_goes_on_keeps_counting() -> None:
+def test_second_list_does_not_continue_the_first_numbers() -> None:
     text = "1. a\n2. b\n\ntext\n\n1. c\n\nmore\n"
     stream = streamed(text, [10, 100])
     stream.finish()

@@ -25,14 +25,14 @@ BROKEN = card("Broken-7B", problem=ModelFolderError("model.safetensors is missin
 READY = ModelStatus(phase=ModelPhase.READY, path=str(card().path), name="Tiny-9B-4bit")
 
 
-def test_the_second_line() -> None:
+def test_describe_skips_unknown_parts() -> None:
     assert describe(card()) == "9B · 4-bit · 5.2 GB · hybrid: instant chats"
     assert describe(card(hybrid=False, text_only=True)) == "9B · 4-bit · 5.2 GB · text only"
     unknown = card(num_parameters=0, bits=0.0, size_bytes=0, hybrid=False)
     assert describe(unknown) == ""
 
 
-def test_rows_say_what_is_loaded_and_what_is_broken() -> None:
+def test_picker_rows_show_loaded_and_broken_models() -> None:
     rows = picker_rows((BROKEN, DEMO, card()), READY)
     assert [row.name for row in rows] == ["SmolLM2-135M-Instruct", "Tiny-9B-4bit", "Broken-7B"]
     demo, tiny, broken = rows
@@ -42,13 +42,13 @@ def test_rows_say_what_is_loaded_and_what_is_broken() -> None:
     assert not broken.usable
 
 
-def test_a_loading_model_shows_its_progress() -> None:
+def test_row_of_a_loading_model_has_its_progress() -> None:
     status = ModelStatus(phase=ModelPhase.LOADING, path=str(card().path), fraction=0.62)
     (row,) = picker_rows((card(),), status)
     assert (row.state, row.fraction) == ("Loading 62%", 0.62)
 
 
-def test_a_model_that_failed_says_why() -> None:
+def test_row_of_a_failed_model_has_the_reason() -> None:
     problem = ModelFolderError("The weights are cut short.").problem
     status = ModelStatus(phase=ModelPhase.FAILED, path=str(card().path), problem=problem)
     (row,) = picker_rows((card(),), status)
@@ -56,7 +56,7 @@ def test_a_model_that_failed_says_why() -> None:
     assert (row.state, row.usable) == ("Not loaded", True)
 
 
-def test_only_usable_rows_can_be_chosen() -> None:
+def test_rows_of_unusable_models_cannot_be_chosen() -> None:
     model = PickerModel()
     model.set_rows(picker_rows((BROKEN, card()), READY))
     assert model.index(0).flags() & Qt.ItemFlag.ItemIsEnabled
@@ -65,13 +65,13 @@ def test_only_usable_rows_can_be_chosen() -> None:
     assert "model.safetensors is missing" in str(spoken)
 
 
-def test_demo_stands_alone_until_something_better_is_usable() -> None:
+def test_only_demo_is_false_once_another_model_is_usable() -> None:
     assert only_demo((DEMO, BROKEN))
     assert only_demo(())
     assert not only_demo((DEMO, card()))
 
 
-def test_state_words() -> None:
+def test_state_word_of_each_phase() -> None:
     def word(phase: ModelPhase) -> str:
         return state_word(ModelStatus(phase=phase, fraction=0.629))
 
@@ -86,7 +86,7 @@ def test_state_words() -> None:
     ]
 
 
-def test_what_a_waiting_answer_says() -> None:
+def test_waiting_phase_follows_the_model_phase() -> None:
     assert waiting_phase(ModelStatus(phase=ModelPhase.SEARCHING)) == Preparing("Looking for models")
     assert waiting_phase(ModelStatus(phase=ModelPhase.UNPACKING, fraction=0.5)) == Preparing(
         "Preparing the demo model, once · 50%"
@@ -100,13 +100,13 @@ def test_what_a_waiting_answer_says() -> None:
     )
 
 
-def test_the_name_comes_from_the_card() -> None:
+def test_shown_name_prefers_the_name_on_the_card() -> None:
     assert shown_name(READY, (card(),)) == "Tiny-9B-4bit"
     other = ModelStatus(phase=ModelPhase.READY, path="/elsewhere/x", name="x")
     assert shown_name(other, (card(),)) == "x"
     assert shown_name(ModelStatus(phase=ModelPhase.NONE), ()) == "Choose a model"
 
 
-def test_a_source_is_shown_as_it_is_called() -> None:
+def test_row_has_the_display_name_of_its_source() -> None:
     rows = picker_rows((card(source=ModelSource.LM_STUDIO, path=Path("/x")),), READY)
     assert rows[0].source == "LM Studio"

@@ -11,17 +11,17 @@ from tests.fakes.rig import DEMO, card
 PROBLEM = ModelFolderError("It is not installed.", advice="Run `make starter`.").problem
 
 
-def test_a_good_model_needs_no_words() -> None:
+def test_model_note_is_empty_for_a_good_model() -> None:
     ready = ModelStatus(phase=ModelPhase.READY, path=str(card().path))
     assert model_note(ready, (card(), DEMO)) == ""
 
 
-def test_the_demo_model_is_called_what_it_is() -> None:
+def test_model_note_warns_about_the_demo_model() -> None:
     ready = ModelStatus(phase=ModelPhase.READY, path=str(DEMO.path))
     assert model_note(ready, (card(), DEMO)) == f"{DEMO_NOTE}."
 
 
-def test_without_a_model_the_way_to_one() -> None:
+def test_model_note_without_a_model_says_how_to_get_one() -> None:
     none = ModelStatus(phase=ModelPhase.NONE, problem=PROBLEM)
     assert model_note(none, ()) == (
         "There is no model on this computer yet. Download one, or add the folder that has yours."
@@ -30,14 +30,14 @@ def test_without_a_model_the_way_to_one() -> None:
     assert model_note(ModelStatus(phase=ModelPhase.NONE, problem=problem), ()) == str(problem)
 
 
-def test_a_model_that_failed_says_why() -> None:
+def test_model_note_of_a_failed_model_has_the_problem() -> None:
     failed = ModelStatus(phase=ModelPhase.FAILED, path=str(card().path), problem=PROBLEM)
     assert model_note(failed, (card(),)) == (
         "This model can’t be loaded. It is not installed. Run `make starter`."
     )
 
 
-def test_another_model_says_what_it_will_read() -> None:
+def test_reading_note_appears_if_another_model_answered_last() -> None:
     conversation = finished(send(EMPTY, 1))
     same = ModelStatus(phase=ModelPhase.READY, path="/models/a", name="A", facts=FACTS)
     other = ModelStatus(phase=ModelPhase.READY, path="/models/b", name="B", facts=FACTS)

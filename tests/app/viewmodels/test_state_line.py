@@ -84,14 +84,14 @@ def planned(
         (Preparing("Looking for models"), StateLine(StateKind.WAITING, "Looking for models")),
     ],
 )
-def test_each_phase_has_its_words(phase: Phase, line: StateLine) -> None:
+def test_state_line_of_each_phase(phase: Phase, line: StateLine) -> None:
     assert replace(state_line(phase), short="") == line
 
 
 @pytest.mark.parametrize("restored", [0, 1, 500])
 @pytest.mark.parametrize("replayed", [0, 1, 500])
 @pytest.mark.parametrize("read", [0, 1, 500])
-def test_nothing_re_read_is_said_only_when_nothing_was(
+def test_nothing_re_read_appears_only_without_replayed_tokens(
     restored: int, replayed: int, read: int
 ) -> None:
     line = state_line(planned(restored=restored, replayed=replayed, read=read))
@@ -101,7 +101,7 @@ def test_nothing_re_read_is_said_only_when_nothing_was(
 
 
 @pytest.mark.parametrize(("restored", "replayed"), [(0, 0), (9, 0), (9, 5)])
-def test_the_line_stays_short_and_its_details_say_why(restored: int, replayed: int) -> None:
+def test_reasons_appear_in_details_and_not_in_the_text(restored: int, replayed: int) -> None:
     reasons = [
         Reason(kind=ReasonKind.NEW_MESSAGE, num_tokens=24, at=at, text=f"Message {at} is new.")
         for at in (3, 4)
