@@ -1,1 +1,1 @@
-"""Engine and store on one side, Qt signals on the other."""
+"""Adapters that turn engine events, worker results, signals and sockets into Qt signals."""
