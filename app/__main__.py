@@ -1,7 +1,8 @@
 """The command `rejoinder`: opens the window, or runs one of the commands that need no window.
 
-`chat`, `models` and `bench` run in the terminal (app.cli). Any other arguments are options of the window
-(app.launch). If no window can be shown, the reason is printed to standard error and the exit status is 1.
+`chat`, `models` and `bench` run in the terminal (app.cli). Any other arguments are options of the
+window (app.launch). If no window can be shown, the reason is printed to standard error and the exit
+status is 1.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The crash log: the stack traces of a run that ended by a fault, written by Python's faulthandler.
 
-The file is opened before Qt and other native libraries are imported, so that it records their faults too. It
-stays empty until a fault is written to it, and a clean exit removes it. A crash log with content is therefore
-the last run's: the next start renames it and shows it to the user once. This module imports no Qt.
+The file is opened before Qt and other native libraries are imported, so that it records their
+faults too. It stays empty until a fault is written to it, and a clean exit removes it. A crash log
+with content is therefore the last run's: the next start renames it and shows it to the user once.
+This module imports no Qt.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The hand-over between two Rejoinder processes on one data folder, through a Unix socket in that folder.
+"""The hand-over between two Rejoinder processes on one data folder, through a Unix socket there.
 
-The first process listens. A second one sends it the files to open, waits for the answer and exits; it imports
-no Qt, so that it exits at once. The socket can be used by its owner only. It is bound and connected by its bare
-name from inside the folder, because the path of a socket may have at most 104 bytes on macOS. A killed process
-leaves a dead socket file behind: the next process that holds the InstanceLock replaces it.
+The first process listens. A second one sends it the files to open, waits for the answer and exits;
+it imports no Qt, so that it exits at once. The socket can be used by its owner only. It is bound
+and connected by its bare name from inside the folder, because the path of a socket may have at most
+104 bytes on macOS. A killed process leaves a dead socket file behind: the next process that holds
+the InstanceLock replaces it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The steps before the window opens, none of which needs Qt: folders, instance lock, hand-over, crash log.
+"""The steps of a start that need no Qt: create folders, lock the data folder, open the crash log.
 
-Only one process may use a data folder, and the InstanceLock decides which. A second process hands its files
-over to the first one and exits. The first one opens the socket for hand-overs and the crash log, then imports
-Qt and runs `app.main.open_window` until the app ends. An error before that is printed to standard error.
+Only one process may use a data folder, and the InstanceLock decides which. A second process hands
+its files over to the first one and exits. The first one opens the socket for hand-overs and the
+crash log, then imports Qt and runs `app.main.open_window` until the app ends. An error before that
+is printed to standard error.
 """
 
 from __future__ import annotations

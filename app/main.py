@@ -1,8 +1,9 @@
-"""The window's composition root: creates every object once and passes it to the objects that use it.
+"""The window's composition root: creates every object once and passes it to its users.
 
-app.launch calls `open_window` once it holds the lock on the data folder. `open_window` starts the log, loads the
-settings, builds the Core (controllers, engine, store) and the MainWindow, runs Qt's event loop and closes
-everything. The engine starts after the first paint, because importing its libraries takes seconds. Main thread.
+app.launch calls `open_window` once it holds the lock on the data folder. `open_window` starts the
+log, loads the settings, builds the Core (controllers, engine, store) and the MainWindow, runs Qt's
+event loop and closes everything. The engine starts after the first paint, because importing its
+libraries takes seconds. Main thread.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
-# Seconds after which a busy Python thread lets another one run. Painting a frame takes the interpreter lock again
-# after every call into Qt; with Python's default of 5 ms each of these calls may wait that long for the thread
-# that typesets formulas or decodes tokens. Longest gap of the main thread in an answer with formulas: 127 ms with
-# the default, 39 ms with this value.
+# Seconds after which a busy Python thread lets another one run. Painting a frame takes the
+# interpreter lock again after every call into Qt; with Python's default of 5 ms each of these calls
+# may wait that long for the thread that typesets formulas or decodes tokens. Longest gap of the
+# main thread in an answer with formulas: 127 ms with the default, 39 ms with this value.
 SWITCH_S = 0.0002
 
 
@@ -145,7 +146,7 @@ def end(window: MainWindow, core: Core) -> None:
 def listen_to_others(
     app: Application, callers: Callers | None, window: MainWindow, core: Core
 ) -> None:
-    """Open the files that the system or a second process names, and bring the window to the front."""
+    """Open files named by the system or a second process, and bring the window to the front."""
 
     def on_called(files: tuple[Path, ...]) -> None:
         bring_to_front(window)

@@ -1,4 +1,4 @@
-"""The folders that Rejoinder writes to: the platform's usual ones, or subfolders of one given folder."""
+"""The folders that Rejoinder uses: the platform's usual ones, or subfolders of one given folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HOME_IN_BUNDLE = ("Contents", "Resources", "python")  # Python's folder inside 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The folders of one user's Rejoinder, and the resources of the .app bundle, if there is one."""
+    """The folders of one user's Rejoinder, and the resources of the .app bundle, if any."""
 
     data_dir: Path  # files that cannot be made again
     logs_dir: Path
@@ -59,7 +59,7 @@ def make_paths(data_dir: Path | None = None) -> Paths:
 
 
 def bundle_resources(prefix: Path) -> Path | None:
-    """Return Contents/Resources of the .app bundle that Python runs from, or None outside a bundle."""
+    """Return Contents/Resources of the .app bundle that contains this Python, or None."""
     resources = prefix.parent
     in_bundle = (resources.parent.name, resources.name, prefix.name) == _HOME_IN_BUNDLE
     return resources if in_bundle else None
@@ -84,7 +84,7 @@ def _inside(folder: Path) -> Paths:
 
 
 def free_name(path: Path, word: str) -> Path:
-    """Return an unused path beside this one, for example settings.broken-1.json for word "broken"."""
+    """Return an unused path beside this one, for example settings.broken-1.json."""
     number = 1
     while (free := path.with_name(f"{path.stem}.{word}-{number}{path.suffix}")).exists():
         number += 1

@@ -1,9 +1,10 @@
-"""`--selftest`: a check that the installed app works, run by the app in its own window. Main thread.
+"""`--selftest`: a check that the installed app works, run in its own window. Main thread.
 
-The test types messages into the composer and waits for the answers of the model that the app found. It starts
-two chats, then returns to the first one and continues it. The engine may not replay any token of the first chat,
-and the store must hold the same messages as the window. The findings are printed as lines or written to a JSON
-file; then the app quits, with exit status 0 if every check passed.
+The test types messages into the composer and waits for the answers of the model that the app found.
+It starts two chats, then returns to the first one and continues it. The engine may not replay any
+token of the first chat, and the store must hold the same messages as the window. The findings are
+printed as lines or written to a JSON file; then the app quits, with exit status 0 if every check
+passed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ FIRST, SECOND, THIRD = "What is the capital of France?", "Name a colour.", "And 
 
 @dataclass(slots=True)
 class Findings:
-    """The results of a self-test. Times are milliseconds since the process started, if not noted."""
+    """The results of a self-test. Times are milliseconds since the start of the process."""
 
     python: str = platform.python_version()
     system: str = f"{platform.system()} {platform.release()} {platform.machine()}"
@@ -59,7 +60,7 @@ class Findings:
 
 
 class SelfTest(QObject):
-    """The steps of the self-test: each signal from the app starts the next one, the last one quits."""
+    """The steps of the self-test. A signal from the app starts the next one; the last one quits."""
 
     def __init__(self, window: MainWindow, core: Core, options: SelfTestOptions) -> None:
         super().__init__(window)

@@ -1,7 +1,8 @@
 """The user's settings: one frozen value, kept in a small JSON file.
 
-save_settings replaces the file atomically and waits for the disk, so call it on a worker thread. The sampling
-options of a single conversation are not settings; they are stored with the conversation.
+save_settings replaces the file atomically and waits for the disk, so call it on a worker thread.
+The sampling options of a single conversation are not settings; they are stored with the
+conversation.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class Appearance(StrEnum):
 class Settings:
     """All settings that are kept between starts.
 
-    The name of a field is its key in the JSON file. A field has one of the types that _read can check:
-    bool, int, str, Appearance, tuple of str, or str | None with None as its default.
+    The name of a field is its key in the JSON file. A field has one of the types that _read can
+    check: bool, int, str, Appearance, tuple of str, or str | None with None as its default.
     """
 
     appearance: Appearance = Appearance.SYSTEM
@@ -99,7 +100,7 @@ def load_settings(path: Path) -> LoadedSettings:
 
 
 def save_settings(path: Path, settings: Settings) -> None:
-    """Replace the settings file atomically: after a crash it holds the old settings or the new ones.
+    """Replace the settings file atomically: after a crash it holds the old or the new settings.
 
     Raises:
         DiskError: the file cannot be written.

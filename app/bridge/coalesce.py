@@ -1,4 +1,4 @@
-"""Merging of engine events: many text deltas of a reply become one, so that Qt emits fewer signals. Pure."""
+"""A pure function that merges the text deltas of a reply, so that Qt emits fewer signals."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from engine.types import RequestId
 def merge_deltas(events: Iterable[Event]) -> list[Event]:
     """Join consecutive text deltas of the same request and channel.
 
-    Deltas of other requests may lie between them. An event of another kind ends all runs, so that no
-    text moves across it.
+    Deltas of other requests may lie between them. An event of another kind ends all runs, so that
+    no text moves across it.
     """
     merged: list[Event] = []
     # The deltas of each request that are not merged yet, all of one channel; oldest run first.

@@ -1,4 +1,4 @@
-"""A check for a display, made before Qt is imported: the import itself may fail on a machine without one."""
+"""A check for a display, without Qt: its import itself may fail on a machine without a display."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """The bridge between the engine thread and the main thread: engine events as Qt signals.
 
-The engine calls back on its own thread for every event. The bridge appends the event to a queue and, if the
-queue was empty, posts one wake-up to Qt's event loop. The main thread then takes the whole queue, joins the text
-deltas of each reply (coalesce.py) and emits one signal per remaining event, in order. A fast reply therefore costs
-one wake-up per turn of the event loop, not one per token. Commands need no bridge: `EngineBridge.engine` queues
-them without blocking.
+The engine calls back on its own thread for every event. The bridge appends the event to a queue
+and, if the queue was empty, posts one wake-up to Qt's event loop. The main thread then takes the
+whole queue, joins the text deltas of each reply (coalesce.py) and emits one signal per remaining
+event, in order. A fast reply therefore costs one wake-up per turn of the event loop, not one per
+token. Commands need no bridge: `EngineBridge.engine` queues them without blocking.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Garbage collection on the main thread only.
 
-By default Python collects garbage on the thread whose allocation reaches the threshold, and destroys the objects
-that it finds on that thread. Destroying a Qt object on another thread can deadlock: the destructor waits for a
-lock of the main thread, which waits for the interpreter. A window hung this way, with a collection on the engine
-thread. Automatic collection is therefore off, and a timer on the main thread collects instead.
+By default Python collects garbage on the thread whose allocation reaches the threshold, and
+destroys the objects that it finds on that thread. Destroying a Qt object on another thread can
+deadlock: the destructor waits for a lock of the main thread, which waits for the interpreter. A
+window hung this way, with a collection on the engine thread. Automatic collection is therefore off,
+and a timer on the main thread collects instead.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import gc
 from PySide6.QtCore import QObject, QTimer
 
 EVERY_MS = 1000
-# New objects before a collection is worth its time. Opening a long conversation makes many objects and no garbage:
-# with Python's own threshold of 700 it started fifty collections.
+# New objects before a collection is worth its time. Opening a long conversation makes many objects
+# and no garbage: with Python's own threshold of 700 it started fifty collections.
 YOUNG = 50_000
 OLDER = (
     10  # collections of one generation before the next older one is collected too; Python's value

@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP as a Qt signal, so that Ctrl-C and a logout save everything and quit."""
+"""SIGINT, SIGTERM and SIGHUP as a Qt signal, so that the app saves everything and quits."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class QuitSignals(QObject):
     """The handler of the process's quit signals; emits `received` on the main thread.
 
-    Python runs signal handlers only between two Python instructions, and an idle event loop executes
-    none. The interpreter therefore writes a byte to a socket, which wakes the event loop.
+    Python runs signal handlers only between two Python instructions, and an idle event loop
+    executes none. The interpreter therefore writes a byte to a socket, which wakes the event loop.
     """
 
     received = Signal()

@@ -1,9 +1,10 @@
 """Access to the conversation store from the main thread.
 
-The main thread must not wait for the disk, and only one thread may use the SQLite connection. Each call is
-therefore queued to one worker thread, the store lane, which runs the calls in order; results and errors come back
-as callbacks on the main thread (tasks.py). The lane keeps the value of each conversation that was last written.
-A save writes the difference from that value, so the save after a failed one writes the failed changes too.
+The main thread must not wait for the disk, and only one thread may use the SQLite connection. Each
+call is therefore queued to one worker thread, the store lane, which runs the calls in order;
+results and errors come back as callbacks on the main thread (tasks.py). The lane keeps the value of
+each conversation that was last written. A save writes the difference from that value, so the save
+after a failed one writes the failed changes too.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class StoreLane(QObject):
         self._queue(lambda: self._worker.load(conversation_id), on_result, on_error)
 
     def release(self, conversation_id: ConversationId) -> None:
-        """Drop the value that saves are compared with. Load the conversation before the next save."""
+        """Forget the last written value of a conversation; load it again before the next save."""
         self._lane.run(lambda: self._worker.release(conversation_id))
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""Blocking work off the main thread: a call runs on a worker thread, its result returns to the main thread.
+"""Lanes: worker threads that run blocking calls and deliver the results to the main thread.
 
-A lane is one worker thread that runs its calls in the order in which they were queued. An exception in a call
-is logged and delivered as a Problem.
+A lane is one worker thread that runs its calls in the order in which they were queued. An exception
+in a call is logged and delivered as a Problem.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ T = TypeVar("T")
 class TaskLane(QObject):
     """A worker thread and its queue of calls. Used from the main thread.
 
-    Each call may have an on_result and an on_error callback. They run on the main thread, and no longer
-    once the lane is stopped. A failed call without on_error emits `failed`.
+    Each call may have an on_result and an on_error callback. They run on the main thread, and no
+    longer once the lane is stopped. A failed call without on_error emits `failed`.
     """
 
     failed = Signal(object)  # Problem

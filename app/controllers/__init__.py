@@ -1,1 +1,1 @@
-"""Controllers: they carry out the user's actions and keep the state behind the window. Main thread."""
+"""Controllers: carry out the user's actions and hold the state behind the window. Main thread."""

@@ -1,10 +1,11 @@
-"""The user's actions in a conversation: send, stop, regenerate, edit, delete, show another version. Main thread.
+"""The user's actions in a conversation: send, stop, regenerate, edit, delete. Main thread.
 
-The window's widgets call `ChatController` for every such action. An action that needs an answer is planned by a
-pure function of conversation/actions.py, which returns the changed conversation and the messages for the engine.
-The plan goes to turns.py, which follows it until the answer has ended. The other actions change the conversation
-at once and save it through desk.py. A conversation has one answer at a time: a message that is sent during an
-answer is queued and sent when that answer has ended.
+The window's widgets call `ChatController` for every such action. An action that needs an answer is
+planned by a pure function of conversation/actions.py, which returns the changed conversation and
+the messages for the engine. The plan goes to turns.py, which follows it until the answer has ended.
+The other actions change the conversation at once and save it through desk.py. A conversation has
+one answer at a time: a message that is sent during an answer is queued and sent when that answer
+has ended.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class AnswerRunningError(UserFixableError):
 class ChatController(QObject):
     """The user's actions in all conversations, by conversation id and message id.
 
-    send, edit, regenerate and resume return True if a turn was started or queued. If they return False,
-    nothing has changed, and `refused` gives the reason unless an answer is running.
+    send, edit, regenerate and resume return True if a turn was started or queued. If they return
+    False, nothing has changed, and `refused` gives the reason unless an answer is running.
     """
 
     refused = Signal(object)  # Refusal
@@ -86,7 +87,7 @@ class ChatController(QObject):
         turns.activity_changed.connect(self._on_activity_changed)
 
     def send(self, conversation_id: ConversationId, text: str) -> bool:
-        """Add a message and request its answer. During another answer, queue the message instead."""
+        """Add a message and request its answer. While another answer runs, queue the message."""
         reply_id = self._turns.reply_in(conversation_id)
         if reply_id is not None:
             self._awaited[conversation_id] = reply_id
@@ -118,8 +119,8 @@ class ChatController(QObject):
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
         """Send the queued message if the answer before it is complete and ends the branch on show.
 
-        Otherwise return the message to the composer: the answer was stopped, failed or refused, or the
-        user has switched to another version.
+        Otherwise return the message to the composer: the answer was stopped, failed or refused, or
+        the user has switched to another version.
         """
         text = self._desk.queued(conversation_id)
         if not text or self._turns.live_in(conversation_id) is not None:
@@ -179,7 +180,7 @@ class ChatController(QObject):
         self._turns.stop(conversation_id)
 
     def show_neighbour(self, conversation_id: ConversationId, node_id: NodeId, step: int) -> None:
-        """Show the version `step` places after this one (before it, if negative), if there is one."""
+        """Show the version `step` places after this one (before, if negative), if there is one."""
         conversation = self._desk.get(conversation_id)
         siblings = versions(conversation, node_id)
         index = siblings.index(node_id) + step

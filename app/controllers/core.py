@@ -1,8 +1,9 @@
-"""The object graph behind the window: lanes and controllers, created and connected once. Main thread.
+"""The object graph behind the window: lanes and controllers, connected once. Main thread.
 
-main.py creates one `Core` from the `Seams` (engine, model catalog, store, clocks) and passes it to MainWindow,
-whose widgets call the controllers and connect to their signals. Tests create a Core from fakes. `open` loads the
-conversations, `start` starts the engine, `close` saves everything and joins every thread.
+main.py creates one `Core` from the `Seams` (engine, model catalog, store, clocks) and passes it to
+MainWindow, whose widgets call the controllers and connect to their signals. Tests create a Core
+from fakes. `open` loads the conversations, `start` starts the engine, `close` saves everything and
+joins every thread.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class Core(QObject):
         self.models.start()
 
     def close(self) -> None:
-        """Stop every running answer and import, save what has been written, and join every thread."""
+        """Stop running answers and imports, save everything, and join every thread."""
         self.models.stop()
         self.opening.close()
         self.read_ahead.stop()

@@ -1,9 +1,9 @@
 """The conversations in memory, and how they are saved. Main thread.
 
-The desk holds the current value of every open conversation; the controllers change it and the transcript shows
-it. A value may be ahead of the store: a turn that the engine has not accepted yet is shown, but of this turn only
-the user's text is saved, as part of the draft. A queued message is saved as part of the draft too. A save that failed
-is retried after 5 s.
+The desk holds the current value of every open conversation; the controllers change it and the
+transcript shows it. A value may be ahead of the store: a turn that the engine has not accepted yet
+is shown, but of this turn only the user's text is saved, as part of the draft. A queued message is
+saved as part of the draft too. A save that failed is retried after 5 s.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Desk(QObject):
         on_ready: Callable[[Conversation], None],
         on_error: Callable[[Problem], None],
     ) -> None:
-        """Call on_ready with the conversation: at once if it is in memory, else when it is loaded."""
+        """Call on_ready with the conversation: at once if it is in memory, else after loading."""
         if conversation_id in self._open:
             self.add(self._open[conversation_id])
             on_ready(self._open[conversation_id])
@@ -108,7 +108,7 @@ class Desk(QObject):
             self.changed.emit(conversation_id)
 
     def hold(self, conversation: Conversation, text: str) -> None:
-        """Show a conversation with a turn that is not accepted yet; save the turn's text as a draft."""
+        """Show a conversation with a turn that is not accepted yet; save only the turn's text."""
         conversation_id = conversation.conversation_id
         self._held[conversation_id] = _UnacceptedTurn(self._open[conversation_id], text)
         self.save(conversation)
@@ -125,7 +125,7 @@ class Desk(QObject):
         self.save(value)
 
     def queue(self, conversation_id: ConversationId, text: str) -> None:
-        """Append a text to the conversation's queued message, and empty the draft that it came from."""
+        """Append a text to the conversation's queued message, and empty the draft."""
         self._open[conversation_id] = set_draft(self._open[conversation_id], "")
         self._queued[conversation_id] = join_texts(self.queued(conversation_id), text)
         self._save(conversation_id)
@@ -180,7 +180,7 @@ class Desk(QObject):
         )
 
     def _read(self, conversation_id: ConversationId) -> list[_Waiter]:
-        """Start loading a conversation, unless that is under way; return the callbacks that wait."""
+        """Load a conversation, unless it is loading already; return the waiting callbacks."""
         if conversation_id not in self._reading:
             self._reading[conversation_id] = []
             self._store.load(

@@ -13,7 +13,7 @@ from engine.errors import DiskError
 
 
 class Exports(QObject):
-    """The writer of exported files. It replaces a file atomically: an error leaves the old content."""
+    """The writer of exported files. A file is replaced atomically: an error leaves the old one."""
 
     saved = Signal(str)  # name of the file
     failed = Signal(object)  # Problem

@@ -1,4 +1,4 @@
-"""The engine's idle work: switches it on or off with the setting, and describes it for the window. Main thread.
+"""The switch for the engine's idle work, and its description for the window. Main thread.
 
 The description appears and disappears with a delay, so that short work does not make it flicker.
 """

@@ -1,9 +1,9 @@
 """The list of conversations and the choice of the one on show. Main thread.
 
-The sidebar shows `summaries` and calls the controller to open, create, rename, pin and delete conversations.
-The list holds a ConversationSummary of every stored conversation; the messages are loaded when a conversation
-is opened, and are held by desk.py. A new conversation is listed and stored from its first change on. A deleted
-one can be restored by undo.
+The sidebar shows `summaries` and calls the controller to open, create, rename, pin and delete
+conversations. The list holds a ConversationSummary of every stored conversation; the messages are
+loaded when a conversation is opened, and are held by desk.py. A new conversation is listed and
+stored from its first change on. A deleted one can be restored by undo.
 """
 
 from __future__ import annotations

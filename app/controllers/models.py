@@ -1,9 +1,10 @@
-"""The models on this machine and the one in use: search, choose, load, watch the folders. Main thread.
+"""The models on this machine and the one in use: find, choose, load, watch. Main thread.
 
-A scan of the model folders runs on the file lane and yields a ModelCard per model; it is repeated when the
-folders have changed. After the first scan the controller loads, in this order: the model of the command line, the
-model chosen last, the best one found, or a small starter model that it makes first. `status` says how far the
-model in use is, and turns.py starts waiting turns when it becomes ready.
+A scan of the model folders runs on the file lane and yields a ModelCard per model; it is repeated
+when the folders have changed. After the first scan the controller loads, in this order: the model
+of the command line, the model chosen last, the best one found, or a small starter model that it
+makes first. `status` says how far the model in use is, and turns.py starts waiting turns when it
+becomes ready.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Model folders and GGUF files that the user opens: imports them if necessary and loads them. Main thread.
+"""Model folders and GGUF files that the user opens: import and load them. Main thread.
 
 Paths come from the command line, a double-click, a drop, or a second process that handed over.
 """
@@ -28,7 +28,7 @@ class OpeningEndedError(EngineError):
 
 
 class Opening(QObject):
-    """The queue of paths to open, worked off on a separate lane, because an import may take minutes.
+    """The queue of paths to open, with a lane of its own, because an import may take minutes.
 
     `note` describes the progress of the import, and is empty while none runs.
     """

@@ -1,4 +1,4 @@
-"""The source of random ids, seeds and times. Tests replace it to get the same values in every run."""
+"""The source of random ids, seeds and times; tests replace it to get the same values each time."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class PresetsController(QObject):
         self._write(lambda store: store.save_preset(preset))
 
     def _on_loaded(self, stored: Presets) -> None:
-        """Merge the stored presets into those saved while they were being loaded, which are newer."""
+        """Add the stored presets, except where a newer one was saved while they were loading."""
         self._take(
             Presets(
                 by_name={**stored.by_name, **self.value.by_name},

@@ -1,10 +1,10 @@
 """Read-ahead commands: which conversation is on show, and how its next prompt begins. Main thread.
 
-Reading a prompt ahead makes the answer start sooner. When the user opens a conversation, changes its messages or
-options, or types a long draft, the controller sends the known beginning of the next prompt to the engine, which
-feeds it while idle. After a turn the engine reads ahead by itself. The controller also sends which conversations
-are pinned, so that the engine evicts their state last. It has no public methods but stop(): it listens to the
-signals of the other controllers.
+Reading a prompt ahead makes the answer start sooner. When the user opens a conversation, changes
+its messages or options, or types a long draft, the controller sends the known beginning of the next
+prompt to the engine, which feeds it while idle. After a turn the engine reads ahead by itself. The
+controller also sends which conversations are pinned, so that the engine evicts their state last. It
+has no public methods but stop(): it listens to the signals of the other controllers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STAY_MS = 400  # delay before reading ahead, so that a conversation shown in pas
 
 
 class ReadAheadController(QObject):
-    """The sender of Show, ReadAhead and Pin commands; sends a command only when its content changes."""
+    """The sender of Show, ReadAhead and Pin commands to the engine."""
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ LONG_DRAFT = 400  # characters; a shorter draft is read so fast that reading ahe
 
 
 class OtherModelError(UserFixableError):
-    """A reply can be continued only with its own model: others give its token ids another meaning."""
+    """A reply cannot be continued with another model, where its token ids mean something else."""
 
     title = words.OTHER_MODEL
     advice = words.OTHER_MODEL_ADVICE
@@ -44,8 +44,8 @@ def make_request(
 ) -> Request:
     """Return the engine request for a turn.
 
-    A continued reply keeps the seed and the thinking option of `begun`, the generation that began it.
-    Any other reply gets the seed of the conversation's setup, or else new_seed.
+    A continued reply keeps the seed and the thinking option of `begun`, the generation that began
+    it. Any other reply gets the seed of the conversation's setup, or else new_seed.
     """
     sampling = setup.sampling(replace(facts.default_sampling, seed=new_seed))
     if begun:
@@ -112,6 +112,6 @@ def generation_of(request: Request, facts: ModelFacts) -> Generation:
 
 
 def problem_with(status: ModelStatus) -> Problem:
-    """Return the problem of a model that is neither ready nor loading; that always has a problem."""
+    """Return the problem of a model that is neither ready nor loading, so that it has failed."""
     assert status.problem is not None
     return status.problem

@@ -1,12 +1,12 @@
-"""Running turns: from the user's action until the reply has ended and is in the message tree. Main thread.
+"""Running turns: from the user's action until the reply is complete in the tree. Main thread.
 
-chat.py starts a turn. Turns submits it to the engine, handles the engine's events for it and saves the streamed
-text every 500 ms. A turn is bound to the tree node of its reply, never to a view, so switching conversations loses
-nothing. A turn has one of three states:
+chat.py starts a turn. Turns submits it to the engine, handles the engine's events for it and saves
+the streamed text every 500 ms. A turn is bound to the tree node of its reply, never to a view, so
+switching conversations loses nothing. A turn has one of three states:
 
-    waiting    no model is ready yet             -> submitted when the model is ready
-    submitted  in the engine's queue             -> started, or refused: the text returns to the composer
-    started    the engine prefills and decodes   -> finished, stopped or failed: the reply is kept in the tree
+    waiting    no model is ready yet            -> submitted when the model is ready
+    submitted  in the engine's queue            -> started, or refused: the text goes back
+    started    the engine prefills and decodes  -> finished, stopped or failed: the reply is kept
 
 Until a turn has started, only its text is stored, as part of the conversation's draft.
 """
@@ -157,7 +157,7 @@ class Turns(QObject):
         self.activity_changed.emit(running.conversation_id)
 
     def stop(self, conversation_id: ConversationId) -> None:
-        """Stop the conversation's turn: keep the text of a started reply, refuse a turn before that."""
+        """Stop the conversation's turn: keep the reply if it has started, else refuse the turn."""
         running = self._find(conversation_id)
         if running is None:
             return
@@ -267,7 +267,7 @@ class Turns(QObject):
         self.answered.emit(running.conversation_id)
 
     def _on_will_replace(self) -> None:
-        """Cancel all turns before another model is loaded; those not started wait for that model."""
+        """Cancel submitted turns before another model is loaded; those not started wait for it."""
         for running in list(self._running.values()):
             if running.facts is None:
                 continue
