@@ -19,7 +19,7 @@ from app.options import Options, SelfTestOptions
 from app.words import problems as words
 
 COMMANDS = ("chat", "models", "bench")
-# The options of the window whose value is the next argument.
+# Window options that take the next argument as their value.
 _WITH_VALUE = ("--data-dir", "--model", "--selftest-file", "--selftest-device")
 
 

@@ -79,6 +79,6 @@ def _listen(listener: socket.socket, data_dir: Path) -> None:
     place.unlink(missing_ok=True)
     with contextlib.chdir(data_dir):
         listener.bind(SOCKET_NAME)
-    place.chmod(0o600)  # in time: no process can connect before listen()
+    place.chmod(0o600)  # safe after bind(): no process can connect before listen()
     listener.listen()
     listener.setblocking(False)

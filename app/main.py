@@ -118,7 +118,7 @@ def tell(problem: Problem) -> None:
 
 
 def make_application() -> Application:
-    """Return the Qt application with its name, icon and accessibility set, but without a window."""
+    """Create the Qt application, set its name and icon, and install accessibility support."""
     # macOS also sends an event for each file on the command line. Qt finds them in argv and drops
     # these events, so that a file is not opened twice.
     app = Application(sys.argv)

@@ -20,9 +20,9 @@ _HOME_IN_BUNDLE = ("Contents", "Resources", "python")  # Python's folder inside 
 class Paths:
     """The folders of one user's Rejoinder, and the resources of the .app bundle, if any."""
 
-    data_dir: Path  # files that cannot be made again
+    data_dir: Path  # files that cannot be recreated
     logs_dir: Path
-    cache_dir: Path  # files that can be made again: not backed up, the system may remove them
+    cache_dir: Path  # files that can be recreated: not backed up, the system may remove them
     bundle: Path | None = None  # Contents/Resources of the .app bundle; never written to
 
     @property

@@ -27,9 +27,8 @@ from app.viewmodels.models import ModelPhase
 from app.widgets.main_window import MainWindow
 from engine.types import ConversationId, Problem
 
-LIMIT_MS = (
-    180_000  # enough for a machine without a GPU that imports all libraries for the first time
-)
+# Enough for a machine without a GPU that imports all libraries for the first time.
+LIMIT_MS = 180_000
 MAX_TOKENS = 16
 FIRST, SECOND, THIRD = "What is the capital of France?", "Name a colour.", "And of Italy?"
 
@@ -60,7 +59,7 @@ class Findings:
 
 
 class SelfTest(QObject):
-    """The steps of the self-test. A signal from the app starts the next one; the last one quits."""
+    """The running self-test: a signal from the app starts each step, and the last step quits."""
 
     def __init__(self, window: MainWindow, core: Core, options: SelfTestOptions) -> None:
         super().__init__(window)

@@ -11,8 +11,7 @@ from engine.types import RequestId
 def merge_deltas(events: Iterable[Event]) -> list[Event]:
     """Join consecutive text deltas of the same request and channel.
 
-    Deltas of other requests may lie between them. An event of another kind ends all runs, so that
-    no text moves across it.
+    Deltas of other requests may lie between them. No text is moved across an event of another kind.
     """
     merged: list[Event] = []
     # The deltas of each request that are not merged yet, all of one channel; oldest run first.

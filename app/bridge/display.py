@@ -1,4 +1,4 @@
-"""A check for a display, without Qt: its import itself may fail on a machine without a display."""
+"""A check for a display, made without importing Qt, which may fail on a machine without one."""
 
 from __future__ import annotations
 

@@ -55,9 +55,9 @@ EngineFactory = Callable[[Callable[[Event], None]], EnginePort]
 class EngineBridge(QObject):
     """The engine with its events as signals on the main thread; starts and closes the engine."""
 
-    model_changed = Signal(object)  # ModelEvent
-    request_changed = Signal(object)  # RequestEvent
-    idle_changed = Signal(object)  # IdleEvent
+    model_changed = Signal(object)  # argument: a ModelEvent
+    request_changed = Signal(object)  # argument: a RequestEvent
+    idle_changed = Signal(object)  # argument: an IdleEvent
     _woken = Signal()  # emitted on the engine thread, received on the main thread
 
     def __init__(self, make_engine: EngineFactory, parent: QObject | None = None) -> None:

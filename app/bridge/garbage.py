@@ -17,9 +17,8 @@ EVERY_MS = 1000
 # New objects before a collection is worth its time. Opening a long conversation makes many objects
 # and no garbage: with Python's own threshold of 700 it started fifty collections.
 YOUNG = 50_000
-OLDER = (
-    10  # collections of one generation before the next older one is collected too; Python's value
-)
+# Collections of one generation before the next older one is collected too; Python's own value.
+OLDER = 10
 
 
 class GarbageSearch(QObject):

@@ -27,7 +27,7 @@ class TaskLane(QObject):
     longer once the lane is stopped. A failed call without on_error emits `failed`.
     """
 
-    failed = Signal(object)  # Problem
+    failed = Signal(object)  # argument: a Problem
     _delivered = Signal(object)  # Callable[[], None]: a callback for the main thread
 
     def __init__(self, name: str, parent: QObject | None = None) -> None:

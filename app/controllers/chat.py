@@ -62,15 +62,13 @@ class ChatController(QObject):
     False, nothing has changed, and `refused` gives the reason unless an answer is running.
     """
 
-    refused = Signal(object)  # Refusal
+    refused = Signal(object)  # argument: a Refusal
     next_turn_changed = Signal(object)  # ConversationId: its messages or options have changed
-    draft_saved = Signal(object)  # ConversationId
-    queue_changed = Signal(
-        object
-    )  # ConversationId: its queued message was added to, sent or returned
+    draft_saved = Signal(object)  # argument: the ConversationId
+    queue_changed = Signal(object)  # ConversationId: its queued message has changed or is gone
     deleted = Signal(int, object)  # number of deleted messages, function that undoes the deletion
     restored = Signal(object)  # ConversationId: a deleted message was restored
-    failed = Signal(object)  # Problem
+    failed = Signal(object)  # argument: a Problem
 
     def __init__(
         self, desk: Desk, turns: Turns, models: ModelsController, undo: UndoList, origin: Origin

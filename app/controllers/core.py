@@ -53,7 +53,7 @@ class Core(QObject):
     Call start() after the window is shown and close() after the event loop has ended.
     """
 
-    failed = Signal(object)  # Problem
+    failed = Signal(object)  # argument: a Problem
 
     def __init__(self, seams: Seams) -> None:
         super().__init__()

@@ -41,7 +41,7 @@ class Desk(QObject):
     """The open conversations by id, least recently used first; loads, saves and closes them."""
 
     changed = Signal(object)  # ConversationId: its messages or its title may have changed
-    failed = Signal(object)  # Problem
+    failed = Signal(object)  # argument: a Problem
 
     def __init__(self, store: StoreLane, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -52,8 +52,8 @@ class Desk(QObject):
         self._reading: dict[ConversationId, list[_Waiter]] = {}
         self.shown: ConversationId | None = None  # on show, so it stays in memory
         self._expected: ConversationId | None = None  # may be opened next, so it stays in memory
-        self._pinned: set[ConversationId] = set()  # with a running turn
-        self._unsaved: set[ConversationId] = set()  # whose last save failed
+        self._pinned: set[ConversationId] = set()  # conversations with a running turn
+        self._unsaved: set[ConversationId] = set()  # conversations whose last save failed
         self._retry = QTimer(self, singleShot=True, interval=RETRY_MS)
         self._retry.timeout.connect(self.save_again)
 
@@ -101,7 +101,7 @@ class Desk(QObject):
         """Replace the draft and save it; emit `changed` if the draft becomes empty or non-empty."""
         before = self._open[conversation_id]
         if draft == before.draft:
-            return  # a save would store a new conversation that has no messages and no draft
+            return  # saving an empty draft would store a new conversation that has no content
         self._open[conversation_id] = set_draft(before, draft)
         self._save(conversation_id)
         if bool(before.draft) != bool(draft):

@@ -16,7 +16,7 @@ class Exports(QObject):
     """The writer of exported files. A file is replaced atomically: an error leaves the old one."""
 
     saved = Signal(str)  # name of the file
-    failed = Signal(object)  # Problem
+    failed = Signal(object)  # argument: a Problem
 
     def __init__(self, lane: TaskLane) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""The switch for the engine's idle work, and its description for the window. Main thread.
+"""Idle work of the engine: sends the on/off setting, keeps a note for the window. Main thread.
 
-The description appears and disappears with a delay, so that short work does not make it flicker.
+The note appears and disappears with a delay, so that short work does not make it flicker.
 """
 
 from __future__ import annotations

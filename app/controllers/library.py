@@ -38,7 +38,7 @@ class LibraryController(QObject):
     selected = Signal(object)  # ConversationId or None: the conversation to show at the next start
     deleted = Signal(object, object)  # ConversationSummary, function that undoes the deletion
     finished_unseen = Signal(object)  # ConversationSummary: an answer ended in a chat not on show
-    failed = Signal(object)  # Problem
+    failed = Signal(object)  # argument: a Problem
 
     def __init__(
         self,

@@ -71,7 +71,7 @@ class ModelsController(QObject):
     cards_changed = Signal()
     status_changed = Signal()
     will_replace = Signal()  # a model is about to be loaded, in place of the one in use
-    failed = Signal(object)  # Problem
+    failed = Signal(object)  # argument: a Problem
     _starter_progressed = Signal(float)
 
     def __init__(
@@ -88,7 +88,7 @@ class ModelsController(QObject):
         self._catalog = catalog
         self._preferences = preferences
         self._wanted = wanted  # model folder named on the command line
-        self._fingerprint = ""  # of the folders at the last scan; "" makes the next check scan
+        self._fingerprint = ""  # Catalog.fingerprint at the last scan; "" forces a scan
         self._checking = False  # True while a check of the folders is queued or running
         self.cards: tuple[ModelCard, ...] = ()
         self.suggestion = ""  # shell command that downloads a suitable model

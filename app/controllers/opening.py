@@ -24,7 +24,7 @@ from engine.types import Problem
 
 
 class OpeningEndedError(EngineError):
-    """The app ends while a file is imported. This stops the import and is never shown."""
+    """The app closes during an import. Raised inside the import to stop it; never shown."""
 
 
 class Opening(QObject):
@@ -34,7 +34,7 @@ class Opening(QObject):
     """
 
     note_changed = Signal()
-    refused = Signal(object)  # Problem
+    refused = Signal(object)  # argument: a Problem
     _progressed = Signal(str, float)
 
     def __init__(

@@ -19,7 +19,7 @@ class Preferences(QObject):
     """The current settings: widgets and controllers read and change them here."""
 
     changed = Signal()
-    failed = Signal(object)  # Problem
+    failed = Signal(object)  # argument: a Problem
 
     def __init__(
         self, settings: Settings, path: Path, lane: TaskLane, parent: QObject | None = None
@@ -68,7 +68,7 @@ class Preferences(QObject):
         self.set_zoom(100)
 
     def flush(self) -> None:
-        """Write unsaved changes without waiting for SAVE_MS."""
+        """Queue the write of unsaved changes at once, instead of after SAVE_MS."""
         if self._timer.isActive():
             self._timer.stop()
             self._save()

@@ -42,7 +42,7 @@ class ReadAheadController(QObject):
         self._turns = turns
         self._models = models
         self._library = library
-        self._facts: ModelFacts | None = None  # of the loaded model
+        self._facts: ModelFacts | None = None  # facts of the loaded model
         self._sent: NextTurn | None = None  # the ReadAhead command sent last, if it is still valid
         self._is_put_off = False  # True: send when the running turn of the chat on show has ended
         self._is_over = False  # True once the app is closing

@@ -16,7 +16,7 @@ LONG_DRAFT = 400  # characters; a shorter draft is read so fast that reading ahe
 
 
 class OtherModelError(UserFixableError):
-    """A reply cannot be continued with another model, where its token ids mean something else."""
+    """Another model began the reply; the model in use would read its token ids differently."""
 
     title = words.OTHER_MODEL
     advice = words.OTHER_MODEL_ADVICE
@@ -112,6 +112,6 @@ def generation_of(request: Request, facts: ModelFacts) -> Generation:
 
 
 def problem_with(status: ModelStatus) -> Problem:
-    """Return the problem of a model that is neither ready nor loading, so that it has failed."""
+    """Return the reason why no model can answer. The model must be neither ready nor loading."""
     assert status.problem is not None
     return status.problem

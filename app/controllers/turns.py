@@ -46,8 +46,8 @@ from engine.events import (
 )
 from engine.types import ConversationId, FinishReason, ModelFacts, Problem, RequestId
 
-SAVE_MS = 500  # with the store's own time, streamed text is on disk within a second
-SHORT_PROMPT = 256  # tokens; feeding no more takes too little time to show its progress
+SAVE_MS = 500  # streamed text is on disk within a second: this interval and the write
+SHORT_PROMPT = 256  # tokens; feeding this many or fewer is too fast to show progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Refusal:
 
     conversation_id: ConversationId
     text: str  # the user's text, to put back into the composer
-    problem: Problem | None  # None: the user stopped the turn, or the answer before it
+    problem: Problem | None  # None: the user stopped the turn, or the answer that it waited for
 
 
 @dataclass(slots=True, eq=False)
@@ -97,7 +97,7 @@ class Turns(QObject):
     activity_changed = Signal(object)  # ConversationId: its turn began, changed state or ended
     rate_changed = Signal(object)  # ConversationId: its decoding speed may have changed
     answered = Signal(object)  # ConversationId: its reply finished or failed; not if it was stopped
-    refused = Signal(object)  # Refusal
+    refused = Signal(object)  # argument: a Refusal
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 
 class UndoList(QObject):
-    """The functions that undo actions, each of which runs at most once."""
+    """A stack of functions, each of which undoes one action, at most once."""
 
     undone = Signal(object)  # the function that add() returned for the action
 

@@ -180,7 +180,7 @@ def _turn(
     *,
     now: float,
 ) -> Turn:
-    """Return a turn, in which a system prompt changed since the last turn counts as new."""
+    """Return a Turn; count the system prompt as new if it has changed since the last turn."""
     if messages[0].role is Role.SYSTEM and conv.system_prompt != conv.read_system_prompt:
         new_messages.add(0)
     return Turn(

@@ -13,7 +13,7 @@ from engine.types import Role
 
 
 def can_delete(conv: Conversation, node_id: NodeId) -> bool:
-    """Return True for a user message, and for a reply that is not the only one to its question."""
+    """Return True for a user message, and for a reply that has other versions."""
     return conv.nodes[node_id].role is Role.USER or len(versions(conv, node_id)) > 1
 
 
@@ -50,7 +50,7 @@ def restore_message(conv: Conversation, node_id: NodeId) -> Conversation:
 
 
 def num_below(conv: Conversation, node_id: NodeId) -> int:
-    """Return the number of messages below this one in all branches, plus one for itself."""
+    """Return the number of messages in the subtree below a message, including the message."""
     number, waiting = 0, [node_id]
     while waiting:
         waiting += conv.children.get(waiting.pop(), ())

@@ -138,7 +138,8 @@ class Conversation:
     deleted_at: float | None = None
     # All messages, deleted ones too, in order of creation: a parent comes before its children.
     nodes: Mapping[NodeId, MessageNode] = field(default_factory=dict[NodeId, MessageNode])
-    # The versions below each message, oldest first, without deleted ones. None: the first message.
+    # The versions below each message, oldest first, without deleted ones; the versions of the first
+    # message are under None.
     children: Mapping[NodeId | None, tuple[NodeId, ...]] = field(
         default_factory=dict[NodeId | None, tuple[NodeId, ...]]
     )
@@ -190,7 +191,7 @@ def has_messages(conv: Conversation) -> bool:
 
 
 def path_to(conv: Conversation, node_id: NodeId) -> tuple[MessageNode, ...]:
-    """Return the messages from the first one down to this one, on show or not."""
+    """Return the messages from the root down to the given one, even if they are not on show."""
     path: list[MessageNode] = []
     at: NodeId | None = node_id
     while at is not None:
@@ -244,7 +245,7 @@ def set_draft(conv: Conversation, text: str) -> Conversation:
 
 
 def set_generation(conv: Conversation, reply_id: NodeId, generation: Generation) -> Conversation:
-    """Set the model and options of a reply, which are known only when the model is ready."""
+    """Set the model and options of a reply, which may be unknown until a model is ready."""
     return replace_node(conv, replace(conv.nodes[reply_id], generation=generation))
 
 

@@ -39,7 +39,7 @@ def from_json(kind: type[_Value], text: str) -> _Value:
 
 
 def from_json_or_none(kind: type[_Value], text: str) -> _Value | None:
-    """Return the value as from_json does, but None (and a warning in the log) if it is damaged.
+    """Return the value as from_json does; if it is damaged, log a warning and return None.
 
     Use it for data that a conversation can be opened without.
     """

@@ -49,7 +49,7 @@ class OpenedStore:
 
 
 def open_store(path: Path, *, now: float, busy_timeout_s: float = BUSY_TIMEOUT_S) -> OpenedStore:
-    """Open the database, mark interrupted replies as stopped, and remove what was deleted long ago.
+    """Open the database, mark interrupted replies as stopped, and purge old deletions.
 
     The caller holds the InstanceLock: only one process may open the store.
 
@@ -126,7 +126,10 @@ class ConversationStore:
         self._database.run(statements.SET_DELETED_AT, (None, conversation_id))
 
     def purge(self, *, now: float) -> int:
-        """Remove what was deleted 30 days ago; return the number of removed conversations."""
+        """Remove for good the conversations and messages that were deleted at least 30 days ago.
+
+        Return the number of removed conversations.
+        """
         long_ago = (now - DELETED_KEPT_S,)
         with self._database.transaction():
             if self._database.run(statements.PURGE_MESSAGES, long_ago):
@@ -134,7 +137,10 @@ class ConversationStore:
             return self._database.run(statements.PURGE, long_ago)
 
     def stop_interrupted(self) -> int:
-        """Mark replies that a crash interrupted as stopped, with their text; return the number."""
+        """Mark the replies that a crash interrupted as stopped, and return their number.
+
+        The part of their text that was saved stays.
+        """
         return self._database.run(statements.STOP_INTERRUPTED)
 
     def summaries(self) -> tuple[ConversationSummary, ...]:

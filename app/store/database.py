@@ -169,12 +169,12 @@ def _set_up(database: Database) -> None:
 
 
 def migrate(database: Database, migrations: Sequence[Migration], *, since: int) -> None:
-    """Apply migrations, numbered from since + 1, each with its number in one transaction."""
+    """Apply each migration and store its number, counted from since + 1, in one transaction."""
     for number, statements in enumerate(migrations, start=since + 1):
         with database.transaction():
             for statement in statements:
                 database.run(statement)
-            # Formatted into the text, because a PRAGMA takes no parameters.
+            # The number is part of the SQL text, because a PRAGMA takes no parameters.
             database.run(f"PRAGMA user_version = {number}")
 
 

@@ -2,13 +2,13 @@
 
 EngineError (engine)
 └── StoreError
-├── DatabaseNewerError          written by a newer Rejoinder
-├── DatabaseLockedError         another program holds the file
-├── DatabaseFullError           no space left
-├── DatabaseDamagedError        the file's content makes no sense
-├── DatabaseFileError           the file cannot be opened, read or written
-├── ConversationMissingError    deleted for good
-└── AlreadyRunningError         another Rejoinder uses the data folder
+    ├── DatabaseNewerError          written by a newer Rejoinder
+    ├── DatabaseLockedError         another program holds the file
+    ├── DatabaseFullError           no space left
+    ├── DatabaseDamagedError        the file's content makes no sense
+    ├── DatabaseFileError           the file cannot be opened, read or written
+    ├── ConversationMissingError    deleted for good
+    └── AlreadyRunningError         another Rejoinder uses the data folder
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class MessageRow(NamedTuple):
 
 
 class TokensRow(NamedTuple):
-    """The next columns: the token ids of a reply, or NULL in all of them."""
+    """The next columns: the token ids of a reply. All are NULL if the reply has none."""
 
     token_ids: bytes
     answer_start: int
@@ -58,7 +58,7 @@ class TokensRow(NamedTuple):
 
 
 class UsageRow(NamedTuple):
-    """The last columns: the cost of a reply, or NULL in all of them if it is not known."""
+    """The last columns: the cost of a reply. All are NULL if the cost is not known."""
 
     prompt_tokens: int
     restored: int
