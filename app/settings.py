@@ -53,8 +53,8 @@ class Settings:
     sidebar_width: int = 0  # pixels; 0: the default width
     inspector_visible: bool = False
     selected_conversation: ConversationId | None = None  # on show when the app ended
-    read_message: str = ""  # key of the message at the top of the view, in that conversation
-    read_offset: int = 0  # pixels from the top of that message to the top of the view
+    read_message: str = ""  # key of the message at the top of the view when the app ended
+    read_offset: int = 0  # pixels from the top of read_message to the top of the view
     text_zoom: int = 100  # per cent
     read_ahead: bool = True  # let the engine read ahead while it is idle
     return_sends: bool = True  # False: only Ctrl+Return (⌘+Return) sends

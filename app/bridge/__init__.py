@@ -1,1 +1,1 @@
-"""Adapters that turn engine events, worker results and requests of other processes into Qt signals."""
+"""Adapters that turn engine events, worker results and requests of other processes into signals."""

@@ -89,6 +89,6 @@ def log_qt_messages() -> None:
         if kind == QtMsgType.QtFatalMsg:
             sys.stderr.write(words.no_window((causes or text.splitlines())[0]) + "\n")
             sys.stderr.flush()
-            os._exit(1)  # before Qt aborts the process
+            os._exit(1)  # exit here: after this handler Qt would abort the process
 
     qInstallMessageHandler(on_message)

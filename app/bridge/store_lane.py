@@ -81,7 +81,7 @@ class StoreLane(QObject):
         report = on_error or self.failed.emit
 
         def unless_lost(problem: Problem) -> None:
-            if not self._is_lost:  # else `unavailable` has reported it, once for all calls
+            if not self._is_lost:  # a lost store was reported once, for all calls, by `unavailable`
                 report(problem)
 
         self._lane.run(call, on_result, unless_lost)

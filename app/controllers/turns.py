@@ -97,7 +97,7 @@ class Turns(QObject):
     activity_changed = Signal(object)  # ConversationId: its turn began, changed state or ended
     rate_changed = Signal(object)  # ConversationId: its decoding speed may have changed
     answered = Signal(object)  # ConversationId: its reply finished or failed; not if it was stopped
-    refused = Signal(object)  # argument: a Refusal
+    refused = Signal(object)  # argument: a Refusal, whose text goes back to the composer
 
     def __init__(
         self,
