@@ -1,4 +1,9 @@
-"""The command `rejoinder`: the window, or one of the commands that need no window."""
+"""The command `rejoinder`: opens the window, or runs one of the commands that need no window.
+
+`chat`, `models` and `bench` run in the terminal (app.cli). Any other arguments are options of the
+window (app.launch). If no window can be shown, the reason is printed to standard error and the exit
+status is 1.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +19,15 @@ from app.options import Options, SelfTestOptions
 from app.words import problems as words
 
 COMMANDS = ("chat", "models", "bench")
+# Window options that take the next argument as their value.
 _WITH_VALUE = ("--data-dir", "--model", "--selftest-file", "--selftest-device")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return the exit status."""
+    """Run the command line and return the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if first_word(arguments) in COMMANDS:
-        # Each half imports what only it needs: the commands no Qt, the window no command.
+        # Imported here: the commands must not import Qt, nor the window the code of the commands.
         from app.cli.main import run  # noqa: PLC0415
 
         return run(arguments)
@@ -48,7 +54,7 @@ def _open(arguments: argparse.Namespace) -> int:
 
 
 def _test_itself(arguments: argparse.Namespace) -> int:
-    """In a folder of its own, unless one is given: nobody's conversations are touched."""
+    """Run the self-test, in a temporary data folder unless --data-dir names one."""
     from app.launch import launch  # noqa: PLC0415
 
     report: Path | None = arguments.selftest_file
@@ -66,7 +72,7 @@ def _refuse(sentence: str) -> int:
 
 
 def first_word(arguments: Sequence[str]) -> str | None:
-    """The first argument that is neither an option nor an option's value."""
+    """Return the first argument that is neither an option nor the value of an option."""
     skipped = False
     for word in arguments:
         if skipped:

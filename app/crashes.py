@@ -1,7 +1,9 @@
-"""What is left of a run that was ended by a fault of the code: Python's own account of it, in a private file.
+"""The crash log: the stack traces of a run that ended by a fault, written by Python's faulthandler.
 
-No Qt. The file is opened at the start, before anything that may fault is imported, and is there and empty until
-a fault is written to it. A clean end removes it.
+The file is opened before Qt and other native libraries are imported, so that it records their
+faults too. It stays empty until a fault is written to it, and a clean exit removes it. A crash log
+with content is therefore the last run's: the next start renames it and shows it to the user once.
+This module imports no Qt.
 """
 
 from __future__ import annotations
@@ -21,18 +23,21 @@ FILE_NAME = "crash.log"
 
 
 class CrashLog:
-    """Holds the file open while the app runs. One a folder: the caller holds the InstanceLock."""
+    """The crash log of this run: a context manager that keeps the file open while the app runs.
+
+    A folder has one crash log at a time, because the caller holds the InstanceLock.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE_NAME
         self._descriptor = -1
-        self.last: Path | None = None  # the account of the last run, put aside, if that was killed
+        self.last: Path | None = None  # the last run's crash log, renamed; None after a clean exit
 
     def __enter__(self) -> CrashLog:
-        """Put the last account aside and begin.
+        """Rename the last run's crash log, open a new one and enable faulthandler.
 
         Raises:
-            DiskError: the file can't be made.
+            DiskError: the crash log cannot be renamed or created.
         """
         try:
             self.last = _put_aside(self._path)
@@ -51,7 +56,9 @@ class CrashLog:
     ) -> None:
         faulthandler.disable()
         is_unexpected = isinstance(error, Exception) and not isinstance(error, EngineError)
-        if is_unexpected:  # a library that the system does not load, for one: no window said so
+        # An exception can end the app before there is a window that would show the error: a
+        # shared library cannot be loaded, for example. The next start shows the traceback.
+        if is_unexpected:
             account = "".join(format_exception(error))
             os.write(self._descriptor, account.encode("utf-8", "backslashreplace"))
         os.close(self._descriptor)
@@ -60,7 +67,7 @@ class CrashLog:
 
 
 def crash_problem(account: Path) -> Problem:
-    """What to say of a run that was killed."""
+    """Return the problem to show for a crash log, with the log's text as its details."""
     try:
         details = account.read_text(encoding="utf-8", errors="replace").strip()
     except OSError as error:
@@ -71,7 +78,10 @@ def crash_problem(account: Path) -> Problem:
 
 
 def _put_aside(path: Path) -> Path | None:
-    """Said once: the next start finds it under another name."""
+    """Rename the crash log if it has content, and return its new path, else None.
+
+    The new name keeps the next start from reporting the same crash again.
+    """
     if not path.exists() or path.stat().st_size == 0:
         return None
     return path.replace(free_name(path, "kept"))

@@ -1,8 +1,10 @@
-"""A second Rejoinder hands over to the first one on the same data folder, through a socket that lies there.
+"""The hand-over between two Rejoinder processes on one data folder, through a Unix socket there.
 
-No Qt, so that the second one is gone at once. The socket is private, and named by a short path from inside the
-folder: a socket's whole path may have 104 bytes on macOS. One that a killed process left behind answers nobody,
-and is replaced by whoever holds the InstanceLock next.
+The first process listens. A second one sends it the files to open, waits for the answer and exits;
+it imports no Qt, so that it exits at once. The socket can be used by its owner only. It is bound
+and connected by its bare name from inside the folder, because the path of a socket may have at most
+104 bytes on macOS. A killed process leaves a dead socket file behind: the next process that holds
+the InstanceLock replaces it.
 """
 
 from __future__ import annotations
@@ -18,19 +20,22 @@ from typing import Final, cast
 log = logging.getLogger(__name__)
 
 SOCKET_NAME: Final = "socket"
-ANSWER_S: Final = 15.0  # one that is only starting answers when its window is there
-WILL_DO: Final = b"1"  # the answer; none comes from an app that hangs
-END: Final = b"\n"  # of a request
+ANSWER_S: Final = 15.0  # a first process that is still starting answers once its window is open
+WILL_DO: Final = b"1"  # the answer of the first process; a process that hangs sends none
+END: Final = b"\n"  # the last byte of a request
 
 
 @contextlib.contextmanager
 def listening(data_dir: Path) -> Generator[socket.socket | None]:
-    """What later ones call. The caller holds the InstanceLock. None where the disk has no sockets."""
+    """Yield the socket that later processes connect to, or None if it cannot be created.
+
+    The caller holds the InstanceLock. Some file systems have no sockets: the app runs without one.
+    """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         try:
             _listen(listener, data_dir)
         except OSError as error:
-            log.warning("no socket in %s: %s", data_dir, error)
+            log.warning("cannot create the hand-over socket in %s: %s", data_dir, error)
             yield None
             return
         try:
@@ -40,7 +45,11 @@ def listening(data_dir: Path) -> Generator[socket.socket | None]:
 
 
 def hand_over(data_dir: Path, files: Sequence[Path], timeout_s: float = ANSWER_S) -> bool:
-    """Ask the one that runs to come to the front and to open files; whether it said that it does."""
+    """Ask the running process to bring its window to the front and to open files.
+
+    Return True if the process confirmed the request, False if it cannot be reached or did not
+    answer within the timeout.
+    """
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
             caller.settimeout(timeout_s)
@@ -53,10 +62,10 @@ def hand_over(data_dir: Path, files: Sequence[Path], timeout_s: float = ANSWER_S
 
 
 def read_request(request: bytes) -> tuple[Path, ...]:
-    """The files to open.
+    """Return the files that a hand-over request names.
 
     Raises:
-        ValueError: it is no request.
+        ValueError: the request is not JSON, or names something other than files.
     """
     parsed = cast("object", json.loads(request))
     names = cast("list[object]", parsed) if isinstance(parsed, list) else [parsed]
@@ -70,6 +79,6 @@ def _listen(listener: socket.socket, data_dir: Path) -> None:
     place.unlink(missing_ok=True)
     with contextlib.chdir(data_dir):
         listener.bind(SOCKET_NAME)
-    place.chmod(0o600)  # nobody can connect before listen
+    place.chmod(0o600)  # safe after bind(): no process can connect before listen()
     listener.listen()
     listener.setblocking(False)

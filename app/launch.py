@@ -1,4 +1,10 @@
-"""From the command to the window: the data folder's one user, and what must be there before Qt is imported."""
+"""The steps of a start that need no Qt: create folders, lock the data folder, open the crash log.
+
+Only one process may use a data folder, and the InstanceLock decides which. A second process hands
+its files over to the first one and exits. The first one opens the socket for hand-overs and the
+crash log, then imports Qt and runs `app.main.open_window` until the app ends. An error before that
+is printed to standard error.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +22,7 @@ from engine.errors import EngineError
 
 
 def launch(data_dir: Path | None, options: Options) -> int:
-    """Run the app until it is closed, or let the one that runs do what is asked; the exit status."""
+    """Run the app, or hand over to the one that already runs; return the exit status."""
     model = options.model and _absolute(options.model)
     files = tuple(_absolute(file) for file in options.files)
     try:
@@ -37,7 +43,8 @@ def _run(paths: Paths, options: Options) -> int:
             listening(paths.data_dir) as listener,
             CrashLog(paths.logs_dir) as crashes,
         ):
-            # A fault while Qt is imported is written down, too; and who hands over needs none of it.
+            # Imported here: the crash log then records a fault during the import of Qt, and a
+            # process that only hands over does not wait for this import.
             from app.main import open_window  # noqa: PLC0415
 
             return open_window(paths, options, listener=listener, last_crash=crashes.last)
@@ -49,10 +56,10 @@ def _run(paths: Paths, options: Options) -> int:
 
 
 def _nobody_reads() -> bool:
-    """The Finder started the app: there is no terminal."""
+    """Return True if the app bundle was started without a terminal, for example by the Finder."""
     return bundle_resources(Path(sys.prefix)) is not None and not sys.stderr.isatty()
 
 
 def _absolute(path: Path) -> Path:
-    """As the one that runs will read it, from another working folder."""
+    """Return the absolute path: the process that opens the file may have another working folder."""
     return path.expanduser().absolute()

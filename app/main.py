@@ -1,4 +1,10 @@
-"""The window's composition root: makes every object once and hands it down."""
+"""The window's composition root: creates every object once and passes it to its users.
+
+app.launch calls `open_window` once it holds the lock on the data folder. `open_window` starts the
+log, loads the settings, builds the Core (controllers, engine, store) and the MainWindow, runs Qt's
+event loop and closes everything. The engine starts after the first paint, because importing its
+libraries takes seconds. Main thread.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +41,10 @@ from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
-# Seconds after which a busy thread lets another one run. A frame asks for the interpreter at every call into
-# Qt, and with Python's own 5 ms each could wait as long for the thread that sets formulas or writes tokens:
-# the longest gap of the main thread in an answer with formulas was 127 ms, with this it is 39.
+# Seconds after which a busy Python thread lets another one run. Painting a frame takes the
+# interpreter lock again after every call into Qt; with Python's default of 5 ms each of these calls
+# may wait that long for the thread that typesets formulas or decodes tokens. Longest gap of the
+# main thread in an answer with formulas: 127 ms with the default, 39 ms with this value.
 SWITCH_S = 0.0002
 
 
@@ -46,8 +53,10 @@ def open_window(
 ) -> int:
     """Run the app until it is closed; return the exit status.
 
+    `listener` accepts hand-overs of later processes, `last_crash` is the crash log of the last run.
+
     Raises:
-        DiskError: the log or the settings can't be used.
+        DiskError: the log cannot be written, or the settings cannot be read.
     """
     start_log(paths.logs_dir, debug=options.debug)
     loaded = load_settings(paths.settings)
@@ -65,7 +74,7 @@ def open_window(
     window.painted.connect(core.start)
     window.painted.connect(lambda: log.info("the window is open"))
     if options.selftest is not None:
-        # No other start waits for it.
+        # Imported here: a start without a self-test need not wait for it.
         from app.selftest import SelfTest  # noqa: PLC0415
 
         SelfTest(window, core, options.selftest)
@@ -76,7 +85,7 @@ def open_window(
     if last_crash is not None:
         window.pane.app_notice.show_crash(last_crash)
     signals = QuitSignals()
-    signals.received.connect(lambda: app.exit(0))  # asks nobody
+    signals.received.connect(lambda: app.exit(0))  # without the quit confirmation
     callers = listener and Callers(listener)
     listen_to_others(app, callers, window, core)
     status = app.exec()
@@ -89,7 +98,7 @@ def open_window(
 
 
 def make_seams(paths: Paths, options: Options, settings: Settings, origin: SystemOrigin) -> Seams:
-    """Return the real engine, store, catalog and clocks."""
+    """Return the real engine factory, store, model catalog and clocks, which tests replace."""
     config = EngineConfig(on_cpu=options.selftest is not None and options.selftest.on_cpu)
     return Seams(
         make_engine=lambda on_event: Engine(config, on_event),
@@ -104,14 +113,16 @@ def make_seams(paths: Paths, options: Options, settings: Settings, origin: Syste
 
 
 def tell(problem: Problem) -> None:
-    """Why there will be no window."""
-    _application = make_application()  # as long as the box is shown
+    """Show an error that keeps the window from opening, in a message box."""
+    _application = make_application()  # must exist as long as the message box is shown
     show_problem(problem)
 
 
 def make_application() -> Application:
-    """With what is true of the app before it has a window."""
-    app = Application(sys.argv)  # Qt looks there which files the system names a second time
+    """Create the Qt application, set its name and icon, and install accessibility support."""
+    # macOS also sends an event for each file on the command line. Qt finds them in argv and drops
+    # these events, so that a file is not opened twice.
+    app = Application(sys.argv)
     app.setApplicationName(words.APP_NAME)
     app.setApplicationDisplayName(words.APP_NAME)
     app.setQuitOnLastWindowClosed(sys.platform != "darwin")
@@ -121,13 +132,13 @@ def make_application() -> Application:
 
 
 def switch_threads_often() -> None:
-    """The main thread need not wait long for the others."""
+    """Apply SWITCH_S to the interpreter, so that busy threads delay the main thread less."""
     sys.setswitchinterval(SWITCH_S)
 
 
 def end(window: MainWindow, core: Core) -> None:
-    """Keep what is written, stop what runs."""
-    core.read_ahead.stop()  # what the window hands over now is for the next start
+    """Save the window's drafts and settings, then stop the engine and every thread."""
+    core.read_ahead.stop()  # the drafts that flush() saves next need not be read ahead
     window.flush()
     window.hide()
     core.close()
@@ -136,7 +147,7 @@ def end(window: MainWindow, core: Core) -> None:
 def listen_to_others(
     app: Application, callers: Callers | None, window: MainWindow, core: Core
 ) -> None:
-    """The system and a second Rejoinder bring the window to the front, and files to open."""
+    """Open files named by the system or a second process, and bring the window to the front."""
 
     def on_called(files: tuple[Path, ...]) -> None:
         bring_to_front(window)
@@ -149,5 +160,5 @@ def listen_to_others(
     app.files_opened.connect(on_called)
     if callers is not None:
         callers.called.connect(on_called)
-    if sys.platform == "darwin":  # a closed window comes back with a click in the Dock
+    if sys.platform == "darwin":  # a click on the Dock icon shows a closed window again
         app.applicationStateChanged.connect(on_state_changed)

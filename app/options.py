@@ -1,4 +1,4 @@
-"""What the command line asks of the window."""
+"""The command-line options of the window, as frozen values."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfTestOptions:
-    """report is a file for the findings, as JSON; None: standard output, as lines."""
+    """The options of `--selftest`."""
 
-    report: Path | None = None
-    on_cpu: bool = False
+    report: Path | None = None  # JSON file for the findings; None: print them as lines
+    on_cpu: bool = False  # run the engine on the CPU, also where there is a GPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Nothing, as a rule."""
+    """The options of the window; a normal start sets none of them."""
 
-    model: Path | None = None  # load this one, whatever was chosen last
-    files: tuple[Path, ...] = ()  # open these
-    selftest: SelfTestOptions | None = None  # try yourself, then end
+    model: Path | None = None  # model folder to load, instead of the model chosen last
+    files: tuple[Path, ...] = ()  # model folders and GGUF files to open
+    selftest: SelfTestOptions | None = None  # run the self-test, then quit
     debug: bool = False  # DEBUG log, checks of the engine's cache, a line of its statistics

@@ -1,4 +1,4 @@
-"""Where Rejoinder keeps its files: in the platform's own places, or all of them in one folder."""
+"""The folders that Rejoinder uses: the platform's usual ones, or subfolders of one given folder."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from engine.errors import DiskError
 
 FOLDER_NAME = "Rejoinder"
 PRIVATE_FOLDER = 0o700
-_HOME_IN_BUNDLE = ("Contents", "Resources", "python")  # where its interpreter lives
+_HOME_IN_BUNDLE = ("Contents", "Resources", "python")  # Python's folder inside the .app bundle
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The folders of one person's Rejoinder, and what the app itself brings."""
+    """The folders of one user's Rejoinder, and the resources of the .app bundle, if any."""
 
-    data_dir: Path  # what cannot be made again
+    data_dir: Path  # files that cannot be recreated
     logs_dir: Path
-    cache_dir: Path  # what can: no backup has it, the system may remove it
-    bundle: Path | None = None  # Contents/Resources of the app; never written to
+    cache_dir: Path  # files that can be recreated: not backed up, the system may remove them
+    bundle: Path | None = None  # Contents/Resources of the .app bundle; never written to
 
     @property
     def models_dir(self) -> Path:
@@ -39,12 +39,13 @@ class Paths:
 
 
 def make_paths(data_dir: Path | None = None) -> Paths:
-    """The platform's own folders, or everything in data_dir; made readable by their owner alone.
+    """Create missing folders and return all: the platform's usual ones, or those inside data_dir.
 
-    A folder that exists keeps its permissions: it may be one that the person shares.
+    Only the owner may read a new folder. An existing folder keeps its permissions, because the user
+    may share it on purpose.
 
     Raises:
-        DiskError: a folder cannot be made.
+        DiskError: a folder cannot be created.
     """
     paths = _own_places() if data_dir is None else _inside(data_dir.expanduser().absolute())
     for folder in (paths.data_dir, paths.logs_dir, paths.cache_dir, paths.models_dir):
@@ -58,7 +59,7 @@ def make_paths(data_dir: Path | None = None) -> Paths:
 
 
 def bundle_resources(prefix: Path) -> Path | None:
-    """Contents/Resources of the bundle that Python runs from; None where there is no bundle."""
+    """Return Contents/Resources of the .app bundle that contains this Python, or None."""
     resources = prefix.parent
     in_bundle = (resources.parent.name, resources.name, prefix.name) == _HOME_IN_BUNDLE
     return resources if in_bundle else None
@@ -83,7 +84,7 @@ def _inside(folder: Path) -> Paths:
 
 
 def free_name(path: Path, word: str) -> Path:
-    """A name beside path that no file has, for a file that is kept aside: settings.broken-1.json."""
+    """Return an unused path beside this one, for example settings.broken-1.json."""
     number = 1
     while (free := path.with_name(f"{path.stem}.{word}-{number}{path.suffix}")).exists():
         number += 1

@@ -1,8 +1,10 @@
-"""`--selftest`: the app tries itself, as it was installed. Main thread.
+"""`--selftest`: a check that the installed app works, run in its own window. Main thread.
 
-Two chats with the model that is there, by the window's own composer: the first one is left, returned to and
-continued. Nothing of it may be read again, and the store must have what the window shows. Says what it found
-as lines, or as JSON in a file, and ends the app: 0 if all went well.
+The test types messages into the composer and waits for the answers of the model that the app found.
+It starts two chats, then returns to the first one and continues it. The engine may not replay any
+token of the first chat, and the store must hold the same messages as the window. The findings are
+printed as lines or written to a JSON file; then the app quits, with exit status 0 if every check
+passed.
 """
 
 from __future__ import annotations
@@ -25,29 +27,31 @@ from app.viewmodels.models import ModelPhase
 from app.widgets.main_window import MainWindow
 from engine.types import ConversationId, Problem
 
-LIMIT_MS = 180_000  # a machine without a GPU that has to import everything for the first time
+# Enough for a machine without a GPU that imports all libraries for the first time.
+LIMIT_MS = 180_000
 MAX_TOKENS = 16
 FIRST, SECOND, THIRD = "What is the capital of France?", "Name a colour.", "And of Italy?"
 
 
 @dataclass(slots=True)
 class Findings:
-    """What a self-test has seen. Times are milliseconds since the process was started."""
+    """The results of a self-test. Times are milliseconds since the start of the process."""
 
     python: str = platform.python_version()
     system: str = f"{platform.system()} {platform.release()} {platform.machine()}"
     home: str = sys.prefix
-    chats_found: int = 0  # of an earlier run, with the same data folder
-    window_ms: float = 0.0
-    model_ms: float = 0.0
-    model: str = ""
+    chats_found: int = 0  # chats that an earlier run left in the same data folder
+    window_ms: float = 0.0  # when the window was first painted
+    model_ms: float = 0.0  # when the model was loaded
+    model: str = ""  # path of the model
     answers: list[str] = field(default_factory=list[str])
+    # Milliseconds from sending each message to the first token of its answer.
     first_token_ms: list[float] = field(default_factory=list[float])
-    restored: int = 0  # tokens, when the first chat went on
-    replayed: int = 0
-    read: int = 0
-    done_ms: float = 0.0
-    problems: list[str] = field(default_factory=list[str])
+    restored: int = 0  # tokens restored for the prompt that continued the first chat
+    replayed: int = 0  # tokens of that prompt that were fed again
+    read: int = 0  # tokens of that prompt that were new
+    done_ms: float = 0.0  # 0 until the test has ended
+    problems: list[str] = field(default_factory=list[str])  # failed checks
 
     def lines(self) -> Iterator[str]:
         for name, value in asdict(self).items():
@@ -55,7 +59,7 @@ class Findings:
 
 
 class SelfTest(QObject):
-    """Goes from step to step as the app reports; ends the app itself."""
+    """The running self-test: a signal from the app starts each step, and the last step quits."""
 
     def __init__(self, window: MainWindow, core: Core, options: SelfTestOptions) -> None:
         super().__init__(window)

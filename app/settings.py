@@ -1,6 +1,8 @@
-"""The person's settings: one frozen value, kept in a small JSON file.
+"""The user's settings: one frozen value, kept in a small JSON file.
 
-Written atomically and flushed to the disk, so save_settings belongs on a worker. Owns no conversation's setup.
+save_settings replaces the file atomically and waits for the disk, so call it on a worker thread.
+The sampling options of a single conversation are not settings; they are stored with the
+conversation.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class Appearance(StrEnum):
-    """Which palette the window uses."""
+    """The palette of the window; SYSTEM follows the system's light or dark mode."""
 
     LIGHT = "light"
     DARK = "dark"
@@ -36,27 +38,28 @@ class Appearance(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that is remembered between starts.
+    """All settings that are kept between starts.
 
-    A field is a bool, an int, a text, an Appearance, a tuple of texts, or a text that may be missing,
-    whose default is None. Its name is its key in the file.
+    The name of a field is its key in the JSON file. A field has one of the types that _read can
+    check: bool, int, str, Appearance, tuple of str, or str | None with None as its default.
     """
 
     appearance: Appearance = Appearance.SYSTEM
-    more_contrast: bool = False  # also where the system does not ask for it
+    more_contrast: bool = False  # high contrast, even if the system's own setting is off
     model_path: str | None = None  # the model chosen last
-    model_folders: tuple[str, ...] = ()  # added by the person
-    window_geometry: str = ""  # the window's own encoding
+    model_folders: tuple[str, ...] = ()  # added by the user
+    window_geometry: str = ""  # size and position, as encoded by window_frame.frame_text
     sidebar_visible: bool = True
-    sidebar_width: int = 0  # 0: the window's own
+    sidebar_width: int = 0  # pixels; 0: the default width
     inspector_visible: bool = False
-    selected_conversation: ConversationId | None = None
-    read_message: str = ""  # where that one was being read: a message,
-    read_offset: int = 0  # and pixels below its top
+    selected_conversation: ConversationId | None = None  # on show when the app ended
+    read_message: str = ""  # key of the message at the top of the view when the app ended
+    read_offset: int = 0  # pixels from the top of read_message to the top of the view
     text_zoom: int = 100  # per cent
-    read_ahead: bool = True  # while the engine is idle
-    return_sends: bool = True  # else Ctrl or ⌘ with it
-    unknown: Mapping[str, object] = field(default_factory=dict[str, object])  # a newer version's
+    read_ahead: bool = True  # let the engine read ahead while it is idle
+    return_sends: bool = True  # False: only Ctrl+Return (⌘+Return) sends
+    # Keys that only a newer version uses; written back unchanged.
+    unknown: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
 _NAMES = tuple(field.name for field in fields(Settings) if field.name != "unknown")
@@ -69,23 +72,25 @@ def zoom_in_range(percent: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedSettings:
-    """Settings, and what to say when their file was broken."""
+    """The settings, and the problem to show to the user if their file was damaged."""
 
     settings: Settings
     problem: Problem | None = None
 
 
 def load_settings(path: Path) -> LoadedSettings:
-    """Read the settings; a value that makes no sense is its default, a broken file is kept aside.
+    """Read the settings; replace each missing or invalid value by its default.
+
+    A damaged file is renamed, never deleted, and the problem in the result names it.
 
     Raises:
-        DiskError: the file cannot be read or moved.
+        DiskError: the file cannot be read or renamed.
     """
     try:
         parsed = cast("object", json.loads(path.read_bytes()))
     except FileNotFoundError:
         return LoadedSettings(settings=Settings())
-    except (ValueError, RecursionError):  # not JSON, not UTF-8, or nested without end
+    except (ValueError, RecursionError):  # not JSON, not UTF-8, or nested too deeply
         return _keep_aside(path)
     except OSError as error:
         raise DiskError(words.cannot_read(path, error.strerror)) from error
@@ -95,7 +100,7 @@ def load_settings(path: Path) -> LoadedSettings:
 
 
 def save_settings(path: Path, settings: Settings) -> None:
-    """Replace the file in one step: a crash leaves the old settings or the new ones.
+    """Replace the settings file atomically: after a crash it holds the old or the new settings.
 
     Raises:
         DiskError: the file cannot be written.
@@ -113,7 +118,7 @@ def _keep_aside(path: Path) -> LoadedSettings:
         path.replace(kept)
     except OSError as error:
         raise DiskError(words.cannot_move_damaged(path, error.strerror)) from error
-    log.warning("settings in %s are broken; kept as %s", path, kept.name)
+    log.warning("settings file %s is damaged; renamed to %s", path, kept.name)
     problem = Problem(
         title=words.SETTINGS,
         cause=words.damaged(path.name),
@@ -136,7 +141,7 @@ def _from_json(parsed: dict[str, object]) -> Settings:
 
 
 def _read(value: object, default: object) -> object:
-    """Return the value if it is of its default's kind, else the default."""
+    """Return the value if it has the type of the default, else the default."""
     match default:
         case None if isinstance(value, str):
             return value
@@ -146,12 +151,12 @@ def _read(value: object, default: object) -> object:
         case Appearance() if isinstance(value, str) and value in set(Appearance):
             return Appearance(value)
         case _:
-            # isinstance would take true for the number 1
+            # not isinstance(): bool is a subclass of int, so it would accept true as a number
             return value if type(value) is type(default) else default
 
 
 def _write_atomically(path: Path, content: bytes) -> None:
-    # mkstemp makes the file readable by its owner alone.
+    # mkstemp creates a file that only its owner can read.
     descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

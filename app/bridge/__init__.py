@@ -1,1 +1,1 @@
-"""Engine and store on one side, Qt signals on the other."""
+"""Adapters that turn engine events, worker results and requests of other processes into signals."""

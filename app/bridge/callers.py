@@ -1,4 +1,7 @@
-"""Other Rejoinders that hand over to this one (`app.hand_over`), as a Qt signal. Main thread; nothing blocks."""
+"""The receiving side of a hand-over (`app.hand_over`): requests of later processes as a Qt signal.
+
+Main thread. The sockets do not block: Qt's event loop reports when one can be read.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,16 @@ from app.hand_over import END, WILL_DO, read_request
 log = logging.getLogger(__name__)
 
 PIECE_BYTES = 1 << 16
-MAX_BYTES = 1 << 20  # a request is a list of files
+MAX_BYTES = 1 << 20  # close a connection whose request, a list of files, is longer
 
 
 class Callers(QObject):
-    """Answers them as long as it is there. The listening socket stays its owner's."""
+    """The open hand-over connections: accepts and answers requests until closed.
 
-    called = Signal(object)  # tuple[Path, ...]: come to the front, and open these
+    Closing does not close the listening socket, which belongs to the caller.
+    """
+
+    called = Signal(object)  # tuple[Path, ...]: files to open; the window comes to the front
 
     def __init__(self, listener: socket.socket, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -35,15 +41,15 @@ class Callers(QObject):
         try:
             connection, _address = self._listener.accept()
         except OSError:
-            return  # gone already
+            return  # the other process has closed the connection already
         caller = _Caller(connection, self)
         caller.asked.connect(self.called)
 
 
 class _Caller(QObject):
-    """One that has connected: its request is read to the end, answered, and it is gone."""
+    """A connection of one other process: reads its request, answers it and closes."""
 
-    asked = Signal(object)  # tuple[Path, ...]
+    asked = Signal(object)  # tuple[Path, ...]: the files in the request
 
     def __init__(self, connection: socket.socket, parent: QObject) -> None:
         super().__init__(parent)
@@ -70,8 +76,8 @@ class _Caller(QObject):
             elif not piece or len(self._request) > MAX_BYTES:
                 self.close()
         except OSError as error:
-            log.warning("a caller was gone before it was answered: %s", error)
+            log.warning("a hand-over connection failed: %s", error)
             self.close()
         except ValueError as error:
-            log.warning("a caller was not understood: %s", error)
+            log.warning("a hand-over request is invalid: %s", error)
             self.close()

@@ -1,4 +1,4 @@
-"""Many small events to few: the pieces of a reply become one piece. Pure."""
+"""A pure function that merges the text deltas of a reply, so that Qt emits fewer signals."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from engine.types import RequestId
 
 
 def merge_deltas(events: Iterable[Event]) -> list[Event]:
-    """Join deltas of the same request and channel, others' in between or not.
+    """Join consecutive text deltas of the same request and channel.
 
-    Everything else keeps its place among all of them.
+    Deltas of other requests may lie between them. No text is moved across an event of another kind.
     """
     merged: list[Event] = []
-    runs: dict[RequestId, list[TextDelta]] = {}  # in the order in which they began
+    # The deltas of each request that are not merged yet, all of one channel; oldest run first.
+    runs: dict[RequestId, list[TextDelta]] = {}
 
     def end_run(run: list[TextDelta]) -> None:
         last = run[-1]

@@ -1,4 +1,4 @@
-"""Whether a window can be opened here, and the sentence when it can't. Imports no Qt: that may be what fails."""
+"""A check for a display, made without importing Qt, which may fail on a machine without one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from app.words import problems as words
 
+# Part of the loader's message when a system library that Qt needs is not installed.
 MISSING_LIBRARY = "cannot open shared object file"
 
 
 def missing_display(platform: str, environment: Mapping[str, str]) -> str | None:
-    """Why no window can appear, before Qt tries; None when it may."""
+    """Return the reason why no window can be shown, or None if there may be a display."""
     if platform != "linux" or environment.get("QT_QPA_PLATFORM"):
         return None
     if environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"):

@@ -1,7 +1,10 @@
-"""The engine on the main thread: its events as Qt signals.
+"""The bridge between the engine thread and the main thread: engine events as Qt signals.
 
-Events arrive on the engine thread and wait in a queue; the main thread is woken once per batch and
-gets them in order, with the pieces of a reply joined.
+The engine calls back on its own thread for every event. The bridge appends the event to a queue
+and, if the queue was empty, posts one wake-up to Qt's event loop. The main thread then takes the
+whole queue, joins the text deltas of each reply (coalesce.py) and emits one signal per remaining
+event, in order. A fast reply therefore costs one wake-up per turn of the event loop, not one per
+token. Commands need no bridge: `EngineBridge.engine` queues them without blocking.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ IdleEvent = IdleWorking | IdleStopped
 
 
 class EnginePort(EngineCommands, Protocol):
-    """An engine that can be started and closed."""
+    """The engine as the app uses it: commands, start and close. Tests pass fakes."""
 
     def start(self) -> None: ...
     def close(self, timeout_s: float = 30.0) -> None: ...
@@ -51,13 +54,13 @@ EngineFactory = Callable[[Callable[[Event], None]], EnginePort]
 
 
 class EngineBridge(QObject):
-    """Owns the engine; lives on the main thread. Commands go to `engine` itself."""
+    """The engine with its events as signals on the main thread; starts and closes the engine."""
 
-    model_changed = Signal(object)  # ModelEvent
-    request_changed = Signal(object)  # RequestEvent
-    idle_changed = Signal(object)  # IdleEvent
-    statistics_reported = Signal(object)  # StatisticsReported
-    _woken = Signal()
+    model_changed = Signal(object)  # argument: a ModelEvent
+    request_changed = Signal(object)  # argument: a RequestEvent
+    idle_changed = Signal(object)  # argument: an IdleEvent
+    statistics_reported = Signal(object)  # argument: a StatisticsReported
+    _woken = Signal()  # emitted on the engine thread, received on the main thread
 
     def __init__(self, make_engine: EngineFactory, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -67,16 +70,16 @@ class EngineBridge(QObject):
         self.engine = make_engine(self._on_engine_event)
 
     def start(self) -> None:
-        """Start the engine thread; call after the window is shown, for it imports for seconds."""
+        """Start the engine thread. Call after the first paint: its imports take seconds."""
         self.engine.start()
 
     def close(self) -> None:
-        """Stop what runs, join the engine thread, and deliver its last words. Idempotent."""
+        """Cancel running requests, join the engine thread and emit its last events. Idempotent."""
         self.engine.close()
         self._drain()
 
     def _on_engine_event(self, event: Event) -> None:
-        """Called on the engine thread."""
+        """Queue an event and wake the main thread. Runs on the engine thread."""
         with self._lock:
             is_first = not self._pending
             self._pending.append(event)
@@ -106,6 +109,6 @@ class EngineBridge(QObject):
                 case StatisticsReported():
                     self.statistics_reported.emit(event)
                 case CommandResult():
-                    pass  # results of commands that only the command line and the benchmarks send
+                    pass  # a result for the command line and the benchmarks, not for the window
                 case _:
                     assert_never(event)

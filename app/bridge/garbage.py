@@ -1,8 +1,10 @@
-"""Looks for garbage on the main thread and on no other.
+"""Garbage collection on the main thread only.
 
-Python searches on whatever thread makes one object too many. If that finds something of Qt, it is destroyed
-there: it may wait for a lock that the main thread holds while that waits for the interpreter. A window was
-seen to hang so for good, with the engine's thread in a search.
+By default Python collects garbage on the thread whose allocation reaches the threshold, and
+destroys the objects that it finds on that thread. Destroying a Qt object on another thread can
+deadlock: the destructor waits for a lock of the main thread, which waits for the interpreter. A
+window hung this way, with a collection on the engine thread. Automatic collection is therefore off,
+and a timer on the main thread collects instead.
 """
 
 from __future__ import annotations
@@ -12,14 +14,18 @@ import gc
 from PySide6.QtCore import QObject, QTimer
 
 EVERY_MS = 1000
-# New objects between two searches. A long conversation is many objects and no garbage: Python's own 700
-# searched fifty times while one was opened.
+# New objects before a collection is worth its time. Opening a long conversation makes many objects
+# and no garbage: with Python's own threshold of 700 it started fifty collections.
 YOUNG = 50_000
-OLDER = 10  # searches after which what they spared is looked at again, as Python has it
+# Collections of one generation before the next older one is collected too; Python's own value.
+OLDER = 10
 
 
 class GarbageSearch(QObject):
-    """One at a time; Python's own searches rest while it is there."""
+    """The timer that collects garbage; Python's automatic collection is off until it is closed.
+
+    A process has one GarbageSearch at a time.
+    """
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -29,7 +35,7 @@ class GarbageSearch(QObject):
         self._timer.start()
 
     def spare_all(self) -> None:
-        """What is there now stays to the end: no search need look at it again."""
+        """Exclude all present objects from collections, because they live until the app ends."""
         gc.freeze()
 
     def close(self) -> None:

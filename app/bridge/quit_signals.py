@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP as a Qt signal, so that Ctrl-C and a log-out end the app as Quit does."""
+"""SIGINT, SIGTERM and SIGHUP as a Qt signal, so that the app saves everything and quits."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class QuitSignals(QObject):
-    """Python handles a signal only between two instructions, of which an idle event loop has none.
+    """The handler of the process's quit signals; emits `received` on the main thread.
 
-    So the interpreter writes a byte to a socket, and the event loop wakes up. Main thread.
+    Python runs signal handlers only between two Python instructions, and an idle event loop
+    executes none. The interpreter therefore writes a byte to a socket, which wakes the event loop.
     """
 
     received = Signal()
@@ -30,7 +31,7 @@ class QuitSignals(QObject):
         signal.set_wakeup_fd(self._sender.fileno(), warn_on_full_buffer=False)
 
     def close(self) -> None:
-        """Signals end the process at once again."""
+        """Restore the default: a signal ends the process at once."""
         signal.set_wakeup_fd(-1)
         for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)

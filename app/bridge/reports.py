@@ -1,4 +1,4 @@
-"""Where unexpected things end up: the log, and one sentence for the person."""
+"""The log file, and the handlers that send uncaught exceptions and Qt's messages to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
-LOG_BYTES = 1_000_000  # a longer log is put aside at the next start
+LOG_BYTES = 1_000_000  # a start renames a longer log and begins a new one
 
 _LEVELS = {
     QtMsgType.QtDebugMsg: logging.DEBUG,
@@ -32,7 +32,7 @@ _LEVELS = {
 
 
 class PrivateFileHandler(logging.FileHandler):
-    """A log that only its owner reads."""
+    """A log file that only its owner can read."""
 
     @override
     def _open(self) -> TextIOWrapper:
@@ -41,12 +41,12 @@ class PrivateFileHandler(logging.FileHandler):
 
 
 def start_log(folder: Path, *, debug: bool = False) -> None:
-    """Write the log of this run to folder, beside the one before if that was long.
+    """Log this process to rejoinder.log in a folder; rename an old log over LOG_BYTES first.
 
-    With debug our own packages log in detail, to standard error as well.
+    With debug, the packages app and engine log at level DEBUG, to standard error too.
 
     Raises:
-        DiskError: the log can't be written.
+        DiskError: the log cannot be written.
     """
     path = folder / "rejoinder.log"
     try:
@@ -66,7 +66,7 @@ def start_log(folder: Path, *, debug: bool = False) -> None:
 
 
 def catch_unexpected(report: Callable[[Problem], None]) -> None:
-    """Log exceptions that nobody caught; report is called for those of the main thread."""
+    """Log all uncaught exceptions, and pass those of the main thread to `report`."""
 
     def on_exception(
         kind: type[BaseException], error: BaseException, trace: TracebackType | None
@@ -83,8 +83,8 @@ def catch_unexpected(report: Callable[[Problem], None]) -> None:
 
 
 def log_qt_messages() -> None:
-    """Send Qt's messages to the log. A fatal one means that no window can be opened: say so and leave."""
-    causes: list[str] = []
+    """Send Qt's messages to the log. On a fatal one, print why no window can be shown and exit."""
+    causes: list[str] = []  # messages of Qt's platform plugins; the first one names the reason
 
     def on_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
         log.log(_LEVELS[kind], "%s: %s", context.category, text)
@@ -93,6 +93,6 @@ def log_qt_messages() -> None:
         if kind == QtMsgType.QtFatalMsg:
             sys.stderr.write(words.no_window((causes or text.splitlines())[0]) + "\n")
             sys.stderr.flush()
-            os._exit(1)  # Qt would abort the process next
+            os._exit(1)  # exit here: after this handler Qt would abort the process
 
     qInstallMessageHandler(on_message)

@@ -1,6 +1,10 @@
-"""The way to the conversation store: every call runs on one worker thread, which owns the connection.
+"""Access to the conversation store from the main thread.
 
-Saving is a diff against what the store has, so a save that failed is made up for by the next one.
+The main thread must not wait for the disk, and only one thread may use the SQLite connection. Each
+call is therefore queued to one worker thread, the store lane, which runs the calls in order;
+results and errors come back as callbacks on the main thread (tasks.py). The lane keeps the value of
+each conversation that was last written. A save writes the difference from that value, so the save
+after a failed one writes the failed changes too.
 """
 
 from __future__ import annotations
@@ -23,20 +27,20 @@ OpenStore = Callable[[], OpenedStore]
 
 
 class StoreLane(QObject):
-    """Lives on the main thread; opens the store on its own."""
+    """The conversation store, called from the main thread and run on the store thread."""
 
     opened = Signal()
-    unavailable = Signal(object)  # Problem: no call will succeed
-    failed = Signal(object)  # Problem: this call did not
+    unavailable = Signal(object)  # Problem: the store cannot be opened, every call will fail
+    failed = Signal(object)  # Problem: one call failed that has no on_error of its own
 
     def __init__(self, open_store: OpenStore, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._lane = TaskLane("store", self)
         self._worker = _StoreWorker(open_store)
-        self._is_lost = False
+        self._is_lost = False  # True once the store could not be opened
 
     def open(self) -> None:
-        """Open the store; what is asked for meanwhile waits."""
+        """Queue the opening of the store; calls that are queued later run after it."""
         self._lane.run(self._worker.open, self._on_opened, self._on_unavailable)
 
     def run(
@@ -48,7 +52,7 @@ class StoreLane(QObject):
         self._queue(lambda: call(self._worker.store), on_result, on_error)
 
     def save(self, conversation: Conversation, on_error: Callable[[Problem], None]) -> None:
-        """Write what differs from the last value of this conversation that the store took."""
+        """Write the difference between a conversation and its value that was written last."""
         self._queue(lambda: self._worker.save(conversation), None, on_error)
 
     def load(
@@ -60,11 +64,11 @@ class StoreLane(QObject):
         self._queue(lambda: self._worker.load(conversation_id), on_result, on_error)
 
     def release(self, conversation_id: ConversationId) -> None:
-        """Drop the copy that later saves are compared with; load it again before saving."""
+        """Forget the last written value of a conversation; load it again before the next save."""
         self._lane.run(lambda: self._worker.release(conversation_id))
 
     def close(self) -> None:
-        """Finish what was asked for, close the store, join the thread. Idempotent."""
+        """Finish the queued calls, close the store and join the thread. Idempotent."""
         self._lane.run(self._worker.close)
         self._lane.stop()
 
@@ -77,7 +81,7 @@ class StoreLane(QObject):
         report = on_error or self.failed.emit
 
         def unless_lost(problem: Problem) -> None:
-            if not self._is_lost:  # that was said once, for all calls
+            if not self._is_lost:  # a lost store was reported once, for all calls, by `unavailable`
                 report(problem)
 
         self._lane.run(call, on_result, unless_lost)
@@ -93,7 +97,7 @@ class StoreLane(QObject):
 
 
 class _StoreWorker:
-    """What the store's thread owns."""
+    """The store and the last written values. Used on the store thread only."""
 
     def __init__(self, open_store: OpenStore) -> None:
         self._open_store = open_store

@@ -1,7 +1,7 @@
-"""One idiom for blocking work: run it on a worker lane, get the result back on the main thread.
+"""Lanes: worker threads that run blocking calls and deliver the results to the main thread.
 
-A lane is one worker thread that runs its calls in the order given. An exception is logged here and
-becomes a problem for the caller.
+A lane is one worker thread that runs its calls in the order in which they were queued. An exception
+in a call is logged and delivered as a Problem.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ T = TypeVar("T")
 
 
 class TaskLane(QObject):
-    """Runs calls one after another on its own thread; lives on the main thread.
+    """A worker thread and its queue of calls. Used from the main thread.
 
-    on_result and on_error are called on the main thread, until stop; without on_error, failed is
-    emitted.
+    Each call may have an on_result and an on_error callback. They run on the main thread, and no
+    longer once the lane is stopped. A failed call without on_error emits `failed`.
     """
 
-    failed = Signal(object)  # Problem
-    _delivered = Signal(object)  # Callable[[], None]
+    failed = Signal(object)  # argument: a Problem
+    _delivered = Signal(object)  # Callable[[], None]: a callback for the main thread
 
     def __init__(self, name: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -42,12 +42,12 @@ class TaskLane(QObject):
         on_result: Callable[[T], None] | None = None,
         on_error: Callable[[Problem], None] | None = None,
     ) -> None:
-        """Queue call; never blocks. After stop it is dropped."""
+        """Queue a call for the worker thread, without blocking. A stopped lane ignores the call."""
         if not self._stopped:
             self._executor.submit(self._work, call, on_result, on_error)
 
     def stop(self) -> None:
-        """Finish everything that was queued, then join the thread. Idempotent."""
+        """Wait until all queued calls have run, then join the thread. Idempotent."""
         self._stopped = True
         self._executor.shutdown(wait=True)
 

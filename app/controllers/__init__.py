@@ -1,1 +1,1 @@
-"""What the person's actions do."""
+"""Controllers: carry out the user's actions and hold the state behind the window. Main thread."""

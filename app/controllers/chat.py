@@ -1,6 +1,11 @@
-"""What the person does in a conversation: send, stop, regenerate, edit, look at another version. Main thread.
+"""The user's actions in a conversation: send, stop, regenerate, edit, delete. Main thread.
 
-Plans the turn and hands it on; what becomes of it is the business of turns.py.
+The window's widgets call `ChatController` for every such action. An action that needs an answer is
+planned by a pure function of conversation/actions.py, which returns the changed conversation and
+the messages for the engine. The plan goes to turns.py, which follows it until the answer has ended.
+The other actions change the conversation at once and save it through desk.py. A conversation has
+one answer at a time: a message that is sent during an answer is queued and sent when that answer
+has ended.
 """
 
 from __future__ import annotations
@@ -44,22 +49,26 @@ Plan = Callable[[Conversation], Turn]
 
 
 class AnswerRunningError(UserFixableError):
-    """What is asked for has to wait for an answer."""
+    """A deleted message cannot be restored while the conversation has a running answer."""
 
     title = words.ANSWER_RUNNING
     advice = words.ANSWER_RUNNING_ADVICE
 
 
 class ChatController(QObject):
-    """Each action says whether it was taken. refused says why not, with the text to give back, if any."""
+    """The user's actions in all conversations, by conversation id and message id.
 
-    refused = Signal(object)  # Refusal
-    next_turn_changed = Signal(object)  # ConversationId: other messages or options come before it
-    draft_saved = Signal(object)  # ConversationId
-    queue_changed = Signal(object)  # ConversationId: what waits to be sent
-    deleted = Signal(int, object)  # how many messages, what undoes it
-    restored = Signal(object)  # ConversationId: a message is back in it
-    failed = Signal(object)  # Problem
+    send, edit, regenerate and resume return True if a turn was started or queued. If they return
+    False, nothing has changed, and `refused` gives the reason unless an answer is running.
+    """
+
+    refused = Signal(object)  # argument: a Refusal
+    next_turn_changed = Signal(object)  # ConversationId: its messages or options have changed
+    draft_saved = Signal(object)  # argument: the ConversationId
+    queue_changed = Signal(object)  # ConversationId: its queued message has changed or is gone
+    deleted = Signal(int, object)  # number of deleted messages, function that undoes the deletion
+    restored = Signal(object)  # ConversationId: a deleted message was restored
+    failed = Signal(object)  # argument: a Problem
 
     def __init__(
         self, desk: Desk, turns: Turns, models: ModelsController, undo: UndoList, origin: Origin
@@ -70,12 +79,13 @@ class ChatController(QObject):
         self._models = models
         self._undo = undo
         self._origin = origin
-        self._awaited: dict[ConversationId, NodeId] = {}  # the replies that messages wait for
+        # The running reply of each conversation that has a queued message.
+        self._awaited: dict[ConversationId, NodeId] = {}
         turns.refused.connect(self.refused)
         turns.activity_changed.connect(self._on_activity_changed)
 
     def send(self, conversation_id: ConversationId, text: str) -> bool:
-        """Add a message and have it answered; while an answer is on its way, once that has ended."""
+        """Add a message and request its answer. While another answer runs, queue the message."""
         reply_id = self._turns.reply_in(conversation_id)
         if reply_id is not None:
             self._awaited[conversation_id] = reply_id
@@ -85,14 +95,14 @@ class ChatController(QObject):
         return self._send(conversation_id, text, draft="")
 
     def withdraw(self, conversation_id: ConversationId) -> None:
-        """Give back what waits to be sent."""
+        """Return the queued message to the composer."""
         text = self._desk.take_queued(conversation_id)
         if text:
             self._give_back(conversation_id, text)
             self.queue_changed.emit(conversation_id)
 
     def queued(self, conversation_id: ConversationId) -> str:
-        """What is sent once the answer that is on its way has ended."""
+        """Return the text that is sent when the running answer has ended, or an empty string."""
         return self._desk.queued(conversation_id)
 
     def _send(self, conversation_id: ConversationId, text: str, *, draft: str) -> bool:
@@ -105,9 +115,10 @@ class ChatController(QObject):
         return self._begin(conversation_id, text, plan)
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
-        """The answer that a message waits for has ended: it follows if that is complete and on show.
+        """Send the queued message if the answer before it is complete and ends the branch on show.
 
-        Otherwise it goes back: the answer was stopped or refused, or another version is being read.
+        Otherwise return the message to the composer: the answer was stopped, failed or refused, or
+        the user has switched to another version.
         """
         text = self._desk.queued(conversation_id)
         if not text or self._turns.live_in(conversation_id) is not None:
@@ -124,13 +135,13 @@ class ChatController(QObject):
         self.queue_changed.emit(conversation_id)
 
     def _give_back(self, conversation_id: ConversationId, text: str) -> None:
-        """What was to be sent comes before what is being typed."""
+        """Put a text that was not sent in front of the draft in the composer."""
         draft = self._desk.get(conversation_id).draft
         self._desk.save_draft(conversation_id, join_texts(text, draft))
         self.refused.emit(Refusal(conversation_id, text, None))
 
     def edit(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> bool:
-        """Add a version of a message and have it answered."""
+        """Add a version of a user message and request its answer."""
         ids, now = self._new_ids(), self._origin.now()
         return self._begin(
             conversation_id,
@@ -139,7 +150,7 @@ class ChatController(QObject):
         )
 
     def regenerate(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
-        """Add a version of a reply; also the way to try again after a failure."""
+        """Request another version of a reply; this also retries a failed reply."""
         new_id, now = NodeId(self._origin.new_id()), self._origin.now()
         return self._begin(
             conversation_id,
@@ -148,14 +159,14 @@ class ChatController(QObject):
         )
 
     def resume(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
-        """Go on with a reply that was cut off."""
+        """Request the rest of a reply that was cut off."""
         now = self._origin.now()
         return self._begin(
             conversation_id, "", lambda current: plan_continue(current, reply_id, now=now)
         )
 
     def delete(self, conversation_id: ConversationId, node_id: NodeId) -> None:
-        """Take out a version of a message and all below it; nothing while an answer is on its way."""
+        """Delete a version of a message and all messages below it, unless an answer is running."""
         conversation = self._desk.get(conversation_id)
         if self._turns.live_in(conversation_id) is None and can_delete(conversation, node_id):
             self._put(delete_message(conversation, node_id, now=self._origin.now()))
@@ -167,7 +178,7 @@ class ChatController(QObject):
         self._turns.stop(conversation_id)
 
     def show_neighbour(self, conversation_id: ConversationId, node_id: NodeId, step: int) -> None:
-        """Show the version that is step away from this one, if there is one."""
+        """Show the version `step` places after this one (before, if negative), if there is one."""
         conversation = self._desk.get(conversation_id)
         siblings = versions(conversation, node_id)
         index = siblings.index(node_id) + step
@@ -178,7 +189,7 @@ class ChatController(QObject):
         self._put(set_system_prompt(self._desk.get(conversation_id), text))
 
     def apply_preset(self, conversation_id: ConversationId, preset: Preset) -> None:
-        """Take over its system prompt and its setup."""
+        """Copy the preset's system prompt and setup into a conversation."""
         self._put(apply_preset(self._desk.get(conversation_id), preset))
 
     def set_setup(self, conversation_id: ConversationId, setup: Setup) -> None:

@@ -1,6 +1,9 @@
-"""Everything behind the window, made and wired once. Main thread.
+"""The object graph behind the window: lanes and controllers, connected once. Main thread.
 
-main.py brings the seams (engine, catalog, store, clocks); tests bring their own.
+main.py creates one `Core` from the `Seams` (engine, model catalog, store, clocks) and passes it to
+MainWindow, whose widgets call the controllers and connect to their signals. Tests create a Core
+from fakes. `open` loads the conversations, `start` starts the engine, `close` saves everything and
+joins every thread.
 """
 
 from __future__ import annotations
@@ -34,22 +37,25 @@ from app.store.conversations import OpenedStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seams:
-    """What the app meets of the world outside."""
+    """The parts of the app that touch the world outside, and that tests replace by fakes."""
 
     make_engine: EngineFactory
     open_store: Callable[[], OpenedStore]
     catalog: Catalog
-    origin: Origin
-    settings: Settings
+    origin: Origin  # clocks, random ids and seeds
+    settings: Settings  # as loaded at the start
     settings_path: Path
-    model: Path | None = None  # load this one, whatever was chosen last
+    model: Path | None = None  # model folder to load, instead of the model chosen last
     debug: bool = False  # check the engine's cache after each answer, and show its statistics
 
 
 class Core(QObject):
-    """Controllers and their lanes. start() after the window is shown, close() after the event loop."""
+    """All controllers and the lanes that they run blocking work on.
 
-    failed = Signal(object)  # Problem
+    Call start() after the window is shown and close() after the event loop has ended.
+    """
+
+    failed = Signal(object)  # argument: a Problem
 
     def __init__(self, seams: Seams) -> None:
         super().__init__()
@@ -88,18 +94,18 @@ class Core(QObject):
             source.failed.connect(self.failed)
 
     def open(self) -> None:
-        """Read the conversations; needs no engine."""
+        """Open the store and load presets and conversations, which needs no engine."""
         self.store.open()
         self.presets.start()
         self.library.start(self.preferences.value.selected_conversation)
 
     def start(self) -> None:
-        """Start the engine and look for models: seconds of work on other threads."""
+        """Start the engine and the search for models: seconds of work on other threads."""
         self.bridge.start()
         self.models.start()
 
     def close(self) -> None:
-        """Stop what runs, keep what is written, join every thread."""
+        """Stop running answers and imports, save everything, and join every thread."""
         self.models.stop()
         self.opening.close()
         self.read_ahead.stop()

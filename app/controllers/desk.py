@@ -1,8 +1,9 @@
-"""The conversations that are in memory, and their way to the store. Main thread.
+"""The conversations in memory, and how they are saved. Main thread.
 
-A value may run ahead of the store: a turn that the engine has not accepted yet is shown, but only
-its text is saved, as a draft; so is a message that waits for an answer to end. A save that failed is
-tried again.
+The desk holds the current value of every open conversation; the controllers change it and the
+transcript shows it. A value may be ahead of the store: a turn that the engine has not accepted yet
+is shown, but of this turn only the user's text is saved, as part of the draft. A queued message is
+saved as part of the draft too. A save that failed is retried after 5 s.
 """
 
 from __future__ import annotations
@@ -17,30 +18,30 @@ from app.bridge.store_lane import StoreLane
 from app.conversation.tree import Conversation, set_draft
 from engine.types import ConversationId, Problem
 
-KEPT = 5  # conversations kept in memory beside those with a running turn
+KEPT = 5  # recently used conversations in memory, besides those that must stay (see _trim)
 RETRY_MS = 5000
 
 
 @dataclass(frozen=True, slots=True)
 class _UnacceptedTurn:
-    """A turn that is not accepted: the value without it, and what the person typed for it."""
+    """A turn that is shown, but that the engine has not accepted yet."""
 
-    before: Conversation
-    text: str
+    before: Conversation  # the conversation without the turn
+    text: str  # the user's message; empty if the turn adds none
 
 
 class _Waiter(NamedTuple):
-    """Somebody for whom a conversation is read."""
+    """The callbacks of one caller of Desk.open, held until the conversation is loaded."""
 
     on_ready: Callable[[Conversation], None]
     on_error: Callable[[Problem], None]
 
 
 class Desk(QObject):
-    """Open conversations by id, least recently used first."""
+    """The open conversations by id, least recently used first; loads, saves and closes them."""
 
-    changed = Signal(object)  # ConversationId: the messages or the title may differ
-    failed = Signal(object)  # Problem
+    changed = Signal(object)  # ConversationId: its messages or its title may have changed
+    failed = Signal(object)  # argument: a Problem
 
     def __init__(self, store: StoreLane, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -49,10 +50,10 @@ class Desk(QObject):
         self._held: dict[ConversationId, _UnacceptedTurn] = {}
         self._queued: dict[ConversationId, str] = {}
         self._reading: dict[ConversationId, list[_Waiter]] = {}
-        self.shown: ConversationId | None = None  # stays in memory, too
-        self._expected: ConversationId | None = None  # and this
-        self._pinned: set[ConversationId] = set()
-        self._unsaved: set[ConversationId] = set()
+        self.shown: ConversationId | None = None  # on show, so it stays in memory
+        self._expected: ConversationId | None = None  # may be opened next, so it stays in memory
+        self._pinned: set[ConversationId] = set()  # conversations with a running turn
+        self._unsaved: set[ConversationId] = set()  # conversations whose last save failed
         self._retry = QTimer(self, singleShot=True, interval=RETRY_MS)
         self._retry.timeout.connect(self.save_again)
 
@@ -63,7 +64,7 @@ class Desk(QObject):
         return self._open[conversation_id]
 
     def add(self, conversation: Conversation) -> None:
-        """Lay a conversation on the desk; the first put saves it."""
+        """Hold a conversation in memory as the most recently used one, without saving it."""
         self._open.pop(conversation.conversation_id, None)
         self._open[conversation.conversation_id] = conversation
         self._trim()
@@ -74,7 +75,7 @@ class Desk(QObject):
         on_ready: Callable[[Conversation], None],
         on_error: Callable[[Problem], None],
     ) -> None:
-        """Call on_ready with the value: at once if it is here, else when the store has read it."""
+        """Call on_ready with the conversation: at once if it is in memory, else after loading."""
         if conversation_id in self._open:
             self.add(self._open[conversation_id])
             on_ready(self._open[conversation_id])
@@ -82,56 +83,59 @@ class Desk(QObject):
             self._read(conversation_id).append(_Waiter(on_ready, on_error))
 
     def expect(self, conversation_id: ConversationId) -> None:
-        """Read a conversation that may be opened next. It takes nobody's place: the next one has its own."""
+        """Load a conversation that may be opened next, and keep it until another one is expected.
+
+        The expected conversation does not count as one of the KEPT, so it closes none of them.
+        """
         self._expected = conversation_id
         if conversation_id not in self._open:
             self._read(conversation_id)
 
     def save(self, conversation: Conversation) -> None:
-        """Replace the value and save it."""
+        """Replace the value of a conversation and save it."""
         self._open[conversation.conversation_id] = conversation
         self._save(conversation.conversation_id)
         self.changed.emit(conversation.conversation_id)
 
     def save_draft(self, conversation_id: ConversationId, draft: str) -> None:
-        """Replace the draft; only its first and last words make a difference to the lists."""
+        """Replace the draft and save it; emit `changed` if the draft becomes empty or non-empty."""
         before = self._open[conversation_id]
         if draft == before.draft:
-            return  # one that is empty would be kept for nothing
+            return  # saving an empty draft would store a new conversation that has no content
         self._open[conversation_id] = set_draft(before, draft)
         self._save(conversation_id)
         if bool(before.draft) != bool(draft):
             self.changed.emit(conversation_id)
 
     def hold(self, conversation: Conversation, text: str) -> None:
-        """Show a value whose newest turn is not accepted; save the text only."""
+        """Show a conversation with a turn that is not accepted yet; save only the turn's text."""
         conversation_id = conversation.conversation_id
         self._held[conversation_id] = _UnacceptedTurn(self._open[conversation_id], text)
         self.save(conversation)
 
     def accept(self, conversation_id: ConversationId) -> None:
-        """The held turn is part of the conversation from now on."""
+        """Save the held turn as part of its conversation: the engine has accepted it."""
         del self._held[conversation_id]
         self._save(conversation_id)
 
     def take_back(self, conversation_id: ConversationId) -> None:
-        """The held turn never was; its text is in the draft."""
+        """Remove the held turn from its conversation, and put its text in front of the draft."""
         value = self._without_turn(self._open[conversation_id])
         del self._held[conversation_id]
         self.save(value)
 
     def queue(self, conversation_id: ConversationId, text: str) -> None:
-        """Keep a message that is to be sent later, behind what waits there already; it is no draft now."""
+        """Append a text to the conversation's queued message, and empty the draft."""
         self._open[conversation_id] = set_draft(self._open[conversation_id], "")
         self._queued[conversation_id] = join_texts(self.queued(conversation_id), text)
         self._save(conversation_id)
 
     def queued(self, conversation_id: ConversationId) -> str:
-        """What waits to be sent; empty if nothing does."""
+        """Return the queued message, or an empty string."""
         return self._queued.get(conversation_id, "")
 
     def take_queued(self, conversation_id: ConversationId) -> str:
-        """What waited is the caller's now; it is saved no longer."""
+        """Remove the queued message and return it; later saves do not contain it."""
         return self._queued.pop(conversation_id, "")
 
     def pin(self, conversation_id: ConversationId) -> None:
@@ -142,14 +146,14 @@ class Desk(QObject):
         self._trim()
 
     def save_again(self) -> None:
-        """Try what could not be saved once more."""
+        """Save again every conversation whose last save failed."""
         self._retry.stop()
         unsaved, self._unsaved = self._unsaved, set()
         for conversation_id in unsaved:
             self._save(conversation_id)
 
     def close(self) -> None:
-        """Try a last time to save what could not be saved."""
+        """Retry the failed saves for the last time."""
         self.save_again()
 
     def _save(self, conversation_id: ConversationId) -> None:
@@ -176,7 +180,7 @@ class Desk(QObject):
         )
 
     def _read(self, conversation_id: ConversationId) -> list[_Waiter]:
-        """Have it read, once, and return who waits for that."""
+        """Load a conversation, unless it is loading already; return the waiting callbacks."""
         if conversation_id not in self._reading:
             self._reading[conversation_id] = []
             self._store.load(
@@ -211,5 +215,5 @@ class Desk(QObject):
 
 
 def join_texts(earlier: str, later: str) -> str:
-    """Two pieces for one composer, with a blank line between them."""
+    """Join two texts with a blank line between them; leave out a blank one."""
     return "\n\n".join(text for text in (earlier, later) if text.strip())

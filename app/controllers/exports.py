@@ -1,4 +1,4 @@
-"""Text that a person saves into a file of their own. Main thread; writing happens on a lane."""
+"""Export of text to a file that the user chose. Main thread; a lane writes the file."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from engine.errors import DiskError
 
 
 class Exports(QObject):
-    """A file that is replaced is whole at any time: the old one or the new one."""
+    """The writer of exported files. A file is replaced atomically: an error leaves the old one."""
 
-    saved = Signal(str)  # the file's name
-    failed = Signal(object)  # Problem
+    saved = Signal(str)  # name of the file
+    failed = Signal(object)  # argument: a Problem
 
     def __init__(self, lane: TaskLane) -> None:
         super().__init__()
@@ -31,10 +31,10 @@ class Exports(QObject):
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8.
+    """Write a text as UTF-8.
 
     Raises:
-        DiskError: the file cannot be written; what was there is there still.
+        DiskError: the file cannot be written; an existing file is unchanged.
     """
     file = QSaveFile(str(path))
     content = text.encode()

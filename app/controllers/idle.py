@@ -1,4 +1,7 @@
-"""What the engine does while nobody waits: whether it may, and a word on it that does not flicker. Main thread."""
+"""Idle work of the engine: sends the on/off setting, keeps a note for the window. Main thread.
+
+The note appears and disappears with a delay, so that short work does not make it flicker.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from app.controllers.preferences import Preferences
 from app.viewmodels.idle_note import idle_note
 from engine.events import IdleWorking
 
-HOLD_MS = 500  # shorter work, and shorter pauses in it, are not shown
+HOLD_MS = 500  # delay before the note appears or disappears; shorter work or pauses do not show
 
 
 class IdleController(QObject):
-    """note is empty while there is nothing to say."""
+    """The switch for idle work, and the note on it; the note is empty while no idle work runs."""
 
     note_changed = Signal()
 
@@ -21,8 +24,8 @@ class IdleController(QObject):
         super().__init__()
         self._engine = bridge.engine
         self._preferences = preferences
-        self._is_enabled: bool | None = None
-        self._working: IdleWorking | None = None
+        self._is_enabled: bool | None = None  # the value sent to the engine last
+        self._working: IdleWorking | None = None  # the newest event; None while no idle work runs
         self.note = ""
         self.hold = QTimer(self, singleShot=True, interval=HOLD_MS)
         self.hold.timeout.connect(self._refresh)

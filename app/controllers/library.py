@@ -1,4 +1,10 @@
-"""The list of conversations and the one on show: open, new, rename, delete with undo. Main thread."""
+"""The list of conversations and the choice of the one on show. Main thread.
+
+The sidebar shows `summaries` and calls the controller to open, create, rename, pin and delete
+conversations. The list holds a ConversationSummary of every stored conversation; the messages are
+loaded when a conversation is opened, and are held by desk.py. A new conversation is listed and
+stored from its first change on. A deleted one can be restored by undo.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +31,14 @@ from engine.types import ConversationId, Problem
 
 
 class LibraryController(QObject):
-    """Knows every conversation by its summary; the values are on the desk."""
+    """The summaries of all conversations, and the id of the one on show."""
 
     list_changed = Signal()
     current_changed = Signal()  # another conversation is on show
-    selected = Signal(object)  # ConversationId or None: what to show at the next start
-    deleted = Signal(object, object)  # ConversationSummary, what undoes it
-    finished_unseen = Signal(object)  # ConversationSummary: an answer ended that is not on show
-    failed = Signal(object)  # Problem
+    selected = Signal(object)  # ConversationId or None: the conversation to show at the next start
+    deleted = Signal(object, object)  # ConversationSummary, function that undoes the deletion
+    finished_unseen = Signal(object)  # ConversationSummary: an answer ended in a chat not on show
+    failed = Signal(object)  # argument: a Problem
 
     def __init__(
         self,
@@ -52,7 +58,9 @@ class LibraryController(QObject):
         self._origin = origin
         self._summaries: dict[ConversationId, ConversationSummary] = {}
         self._unseen: set[ConversationId] = set()
+        # Conversations deleted since the start, for undo.
         self._deleted: dict[ConversationId, ConversationSummary] = {}
+        # The conversation selected last; it is not on show until it is loaded.
         self._wanted: ConversationId | None = None
         self.current = desk.shown = self._lay_out_new()
         desk.changed.connect(self._on_conversation_changed)
@@ -61,25 +69,25 @@ class LibraryController(QObject):
 
     @property
     def summaries(self) -> list[ConversationSummary]:
-        """Newest first."""
+        """The summaries of all listed conversations, newest first."""
         return sorted(self._summaries.values(), key=lambda one: -one.updated_at)
 
     @property
     def unseen(self) -> frozenset[ConversationId]:
-        """Conversations with an answer that nobody has looked at."""
+        """The conversations with an answer that ended while another conversation was on show."""
         return frozenset(self._unseen)
 
     @property
     def kept_ready(self) -> frozenset[ConversationId]:
-        """Conversations whose state is to make room last."""
+        """The pinned conversations: the engine evicts their state last."""
         return frozenset(one.conversation_id for one in self._summaries.values() if one.keep_ready)
 
     def is_listed(self, conversation_id: ConversationId) -> bool:
-        """Whether there is anything of it to delete."""
+        """Return True if the conversation is in the list; one that is still empty is not."""
         return conversation_id in self._summaries
 
     def start(self, last: ConversationId | None) -> None:
-        """Read the list, then open the conversation that was on show last."""
+        """Load the list, then show the conversation that was on show when the app last ended."""
 
         def on_summaries(summaries: tuple[ConversationSummary, ...]) -> None:
             self._on_summaries(summaries)
@@ -90,19 +98,19 @@ class LibraryController(QObject):
         self._store.run(lambda store: store.summaries(), on_summaries, self.failed.emit)
 
     def activity(self, conversation_id: ConversationId) -> str:
-        """What the list says of a conversation that is being answered."""
+        """Return the decoding speed for the list, or an empty string if no answer is running."""
         live = self._turns.live_in(conversation_id)
         if live is None:
             return ""
         return words.NO_RATE if live.tok_s is None else words.tokens_per_second(f"{live.tok_s:.0f}")
 
     def new_chat(self) -> None:
-        """Show an empty conversation; one that is empty already will do."""
+        """Show a new conversation, unless the one on show is new and unchanged."""
         if not self._is_blank(self._desk.get(self.current)):
             self._show(self._lay_out_new())
 
     def select(self, conversation_id: ConversationId) -> None:
-        """Show a conversation, as soon as it is read; one that was deleted is there again."""
+        """Show a conversation as soon as it is loaded; restore it first if it was deleted."""
         if conversation_id in self._deleted:
             self._bring_back(conversation_id)
             return
@@ -111,22 +119,24 @@ class LibraryController(QObject):
             self._desk.open(conversation_id, self._on_opened, self._on_open_failed)
 
     def expect(self, conversation_id: ConversationId) -> None:
-        """Read a conversation that may be selected next."""
+        """Load a conversation that may be selected next, such as the one under the pointer."""
         self._desk.expect(conversation_id)
 
     def rename(self, conversation_id: ConversationId, title: str) -> None:
         self._change(conversation_id, lambda conversation: set_title(conversation, title))
 
     def keep_ready(self, conversation_id: ConversationId, keep: bool) -> None:  # noqa: FBT001 (the value)
-        """Keep a conversation's state when others make room, or no longer."""
+        """Pin or unpin a conversation; the engine evicts the state of a pinned one last."""
         self._change(conversation_id, lambda conversation: replace(conversation, keep_ready=keep))
 
     def delete(self, conversation_id: ConversationId) -> None:
-        """Take a conversation off the list; undoing brings it back."""
+        """Delete a conversation and stop its answer; undo restores the conversation."""
         summary = self._summaries.pop(conversation_id, None)
         if summary is None:
             return
-        self._deleted[conversation_id] = summary  # a turn that has not begun is taken back at once
+        # Before stop(): taking back a turn that has not started changes the conversation at once,
+        # and a change lists every conversation that is not in _deleted.
+        self._deleted[conversation_id] = summary
         self._turns.stop(conversation_id)
         now = self._origin.now()
         self._store.run(
@@ -139,7 +149,7 @@ class LibraryController(QObject):
         self.deleted.emit(summary, self._undo.add(lambda: self._bring_back(conversation_id)))
 
     def _bring_back(self, conversation_id: ConversationId) -> None:
-        """Show what was deleted, unless it is back already."""
+        """Restore and show a deleted conversation, unless it has been restored already."""
         summary = self._deleted.pop(conversation_id, None)
         if summary is None:
             return
@@ -156,14 +166,14 @@ class LibraryController(QObject):
         return conversation_id
 
     def _on_presets_changed(self) -> None:
-        """A conversation that nobody has touched begins as another one would now."""
+        """Apply the model's preset to the conversation on show if that is new and unchanged."""
         if self._is_blank(self._desk.get(self.current)):
             self._blank = self._presets.begin_conversation(self._blank)
             self._desk.add(self._blank)
             self.list_changed.emit()
 
     def _is_blank(self, conversation: Conversation) -> bool:
-        """Nothing in it that a person would miss."""
+        """Return True if a conversation is the new one, unchanged since it was created."""
         return conversation == self._blank
 
     def _show(self, conversation_id: ConversationId) -> None:
@@ -180,7 +190,7 @@ class LibraryController(QObject):
     def _change(
         self, conversation_id: ConversationId, change: Callable[[Conversation], Conversation]
     ) -> None:
-        """Change a conversation, which may have to be read for that."""
+        """Load a conversation if necessary, change it and save it."""
         self._desk.open(
             conversation_id,
             lambda conversation: self._desk.save(change(conversation)),
@@ -188,7 +198,7 @@ class LibraryController(QObject):
         )
 
     def _on_summaries(self, summaries: tuple[ConversationSummary, ...]) -> None:
-        """What changed here while the store was read is newer than what it read."""
+        """Add the stored summaries, except those of conversations opened or deleted meanwhile."""
         for summary in summaries:
             conversation_id = summary.conversation_id
             if conversation_id not in self._desk and conversation_id not in self._deleted:

@@ -1,4 +1,11 @@
-"""Which models there are and which one answers: find, choose, load, watch the folders. Main thread."""
+"""The models on this machine and the one in use: find, choose, load, watch. Main thread.
+
+A scan of the model folders runs on the file lane and yields a ModelCard per model; it is repeated
+when the folders have changed. After the first scan the controller loads, in this order: the model
+of the command line, the model chosen last, the best one found, or a small starter model that it
+makes first. `status` says how far the model in use is, and turns.py starts waiting turns when it
+becomes ready.
+"""
 
 from __future__ import annotations
 
@@ -27,27 +34,27 @@ from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
-WATCH_MS = 5000
+WATCH_MS = 5000  # interval at which the model folders are checked for changes
 
 
 class Catalog(Protocol):
-    """The model folders of this machine. Everything here blocks; called on a lane."""
+    """The model folders of this machine. Every method blocks, so call it on a lane."""
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]: ...
     def fingerprint(self, folders: tuple[str, ...]) -> str:
-        """A value that changes when a scan would find something else."""
+        """Return a value that changes when a scan would find other models."""
         ...
 
     def best(self, cards: tuple[ModelCard, ...]) -> ModelCard | None: ...
     def suggestion(self) -> str:
-        """A command that downloads a model that fits this machine."""
+        """Return a shell command that downloads a model suited to this machine's memory."""
         ...
 
     def make_starter(self, progress: Callable[[float], None]) -> Path: ...
     def open(
         self, path: Path, folders: tuple[str, ...], progress: Callable[[float], None]
     ) -> OpenedModel:
-        """What a person opened, imported if need be."""
+        """Return the model at a path that the user opened; import a GGUF file first."""
         ...
 
 
@@ -59,12 +66,12 @@ class _Scan:
 
 
 class ModelsController(QObject):
-    """Owns the list of models and the state of the one in use."""
+    """The list of models, and the status of the model in use."""
 
     cards_changed = Signal()
     status_changed = Signal()
-    will_replace = Signal()  # another model is about to be loaded
-    failed = Signal(object)  # Problem
+    will_replace = Signal()  # a model is about to be loaded, in place of the one in use
+    failed = Signal(object)  # argument: a Problem
     _starter_progressed = Signal(float)
 
     def __init__(
@@ -80,11 +87,11 @@ class ModelsController(QObject):
         self._lane = lane
         self._catalog = catalog
         self._preferences = preferences
-        self._wanted = wanted
-        self._fingerprint = ""
-        self._checking = False
+        self._wanted = wanted  # model folder named on the command line
+        self._fingerprint = ""  # Catalog.fingerprint at the last scan; "" forces a scan
+        self._checking = False  # True while a check of the folders is queued or running
         self.cards: tuple[ModelCard, ...] = ()
-        self.suggestion = ""
+        self.suggestion = ""  # shell command that downloads a suitable model
         self.status = ModelStatus(phase=ModelPhase.SEARCHING)
         self._watch = QTimer(self, interval=WATCH_MS)
         self._watch.timeout.connect(self.refresh)
@@ -94,7 +101,7 @@ class ModelsController(QObject):
         bridge.model_changed.connect(self._on_model_changed)
 
     def start(self) -> None:
-        """Look for models, load the best one, and keep watching the folders."""
+        """Search for models, load one, and watch the model folders from now on."""
         self._lane.run(self._catalog.suggestion, self._on_suggestion, self.failed.emit)
         self.refresh()
         self._watch.start()
@@ -103,7 +110,7 @@ class ModelsController(QObject):
         self._watch.stop()
 
     def refresh(self) -> None:
-        """Scan again if the folders have changed."""
+        """Scan the model folders on the lane if they have changed since the last scan."""
         if self._checking:
             return
         self._checking = True
@@ -111,7 +118,7 @@ class ModelsController(QObject):
         self._lane.run(lambda: self._scan(folders, known), self._on_scanned, self._on_scan_failed)
 
     def choose(self, path: Path) -> None:
-        """Load this model and remember it."""
+        """Load the model in a folder, and remember it for the next start."""
         self._preferences.change(model_path=str(path))
         self._load(path)
 
@@ -122,12 +129,12 @@ class ModelsController(QObject):
         self._look_in(folders)
 
     def remove_folder(self, folder: str) -> None:
-        """Look there no longer; a model in use stays in use."""
+        """Stop searching a folder for models; the model in use stays loaded."""
         folders = self._preferences.value.model_folders
         self._look_in(tuple(one for one in folders if one != folder))
 
     def _look_in(self, folders: tuple[str, ...]) -> None:
-        """From now on, and at once."""
+        """Save the list of model folders and scan them at once."""
         self._preferences.change(model_folders=folders)
         self._fingerprint = ""
         self.refresh()
@@ -139,7 +146,10 @@ class ModelsController(QObject):
         self._engine.load_model(str(path))
 
     def _scan(self, folders: tuple[str, ...], known: str) -> _Scan | None:
-        """On the lane; None when nothing has changed."""
+        """Scan the folders and return the result, or None if the fingerprint is still `known`.
+
+        Runs on the lane.
+        """
         fingerprint = self._catalog.fingerprint(folders)
         if fingerprint == known:
             return None
@@ -205,12 +215,12 @@ class ModelsController(QObject):
             return
         path = event.facts.path if isinstance(event, ModelLoaded) else event.path
         if not path or path != self.status.path:
-            return  # no model yet, or the last words of one that was replaced
+            return  # the event is from before any model, or from a model that was replaced
         match event:
             case ModelLoading():
                 self._set_status(_loading(self.status, event))
             case ModelLoaded(facts=facts):
-                log.info("loaded %s", facts.name)
+                log.info("loaded model %s", facts.name)
                 ready = replace(self.status, phase=ModelPhase.READY, fraction=1.0, facts=facts)
                 self._set_status(ready)
             case ModelFailed(problem=problem):

@@ -1,4 +1,7 @@
-"""What a person asks the app to open: a model folder, or a file that is imported first. Main thread."""
+"""Model folders and GGUF files that the user opens: import and load them. Main thread.
+
+Paths come from the command line, a double-click, a drop, or a second process that handed over.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,17 @@ from engine.types import Problem
 
 
 class OpeningEndedError(EngineError):
-    """The app ends while a file is imported. This stops the import and is never shown."""
+    """The app closes during an import. Raised inside the import to stop it; never shown."""
 
 
 class Opening(QObject):
-    """One after another, on a lane of its own: an import may take minutes. note says how far it is."""
+    """The queue of paths to open, with a lane of its own, because an import may take minutes.
+
+    `note` describes the progress of the import, and is empty while none runs.
+    """
 
     note_changed = Signal()
-    refused = Signal(object)  # Problem
+    refused = Signal(object)  # argument: a Problem
     _progressed = Signal(str, float)
 
     def __init__(
@@ -44,7 +50,7 @@ class Opening(QObject):
         self._progressed.connect(self._on_progressed, Qt.ConnectionType.QueuedConnection)
 
     def open(self, paths: Iterable[Path]) -> None:
-        """Answer with the model that is there, the last one if there are several."""
+        """Open each path in order and load its model; the model of the last path stays in use."""
         for path in paths:
             folders = self._preferences.value.model_folders
             report = partial(self._report, path.stem)
@@ -52,12 +58,18 @@ class Opening(QObject):
             self._lane.run(call, self._on_opened, self._on_failed)
 
     def close(self) -> None:
-        """Abandon a running import; it leaves nothing behind."""
+        """Cancel a running import, which then removes its files, and join the lane's thread."""
         self._ended.set()
         self._lane.stop()
 
     def _report(self, name: str, fraction: float) -> None:
-        """On the lane, as often as a piece is imported."""
+        """Report the progress of an import, or cancel the import if the app is closing.
+
+        Runs on the lane, after each piece of the file.
+
+        Raises:
+            OpeningEndedError: the app is closing.
+        """
         if self._ended.is_set():
             raise OpeningEndedError(name)
         self._progressed.emit(name, fraction)

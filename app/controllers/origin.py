@@ -1,4 +1,4 @@
-"""Where ids, seeds and times come from; tests bring their own."""
+"""The source of random ids, seeds and times; tests replace it to get the same values each time."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Protocol
 
 
 class Origin(Protocol):
-    """Everything that differs from run to run."""
+    """The values that differ from run to run: ids, seeds and clock times."""
 
     def new_id(self) -> str: ...
     def new_seed(self) -> int: ...
     def now(self) -> float:
-        """Unix seconds."""
+        """Return the time of day in Unix seconds."""
         ...
 
     def tick(self) -> float:
-        """Seconds that never go back."""
+        """Return the seconds of a clock that never goes back, for durations."""
         ...
 
 
 class SystemOrigin:
-    """Random ids and seeds, the machine's clocks."""
+    """The real source: random ids and seeds, and the machine's clocks."""
 
     def new_id(self) -> str:
         return uuid.uuid4().hex

@@ -1,4 +1,4 @@
-"""The settings in force and their way to the disk. Main thread; writing happens on a lane."""
+"""The current settings, and how changes are saved. Main thread; a lane writes the file."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from app.settings import Settings, save_settings, zoom_in_range
 from engine.types import ConversationId
 
 ZOOM_STEP = 10  # per cent
-SAVE_MS = 300  # several changes in a row are one write
+SAVE_MS = 300  # delay before a write, so that several changes in a row cost one write
 
 
 class Preferences(QObject):
-    """One value that widgets and controllers read."""
+    """The current settings: widgets and controllers read and change them here."""
 
     changed = Signal()
-    failed = Signal(object)  # Problem
+    failed = Signal(object)  # argument: a Problem
 
     def __init__(
         self, settings: Settings, path: Path, lane: TaskLane, parent: QObject | None = None
@@ -42,11 +42,11 @@ class Preferences(QObject):
             self.changed.emit()
 
     def change(self, **values: object) -> None:
-        """Replace the settings of these names."""
+        """Replace the settings with the given names and save them."""
         self.set(replace(self._value, **values))
 
     def set_selected(self, conversation_id: ConversationId | None) -> None:
-        """Remember the conversation on show."""
+        """Remember which conversation to show at the next start."""
         self.change(selected_conversation=conversation_id)
 
     def toggle_contrast(self) -> None:
@@ -68,7 +68,7 @@ class Preferences(QObject):
         self.set_zoom(100)
 
     def flush(self) -> None:
-        """Queue the write that is waiting, if any."""
+        """Queue the write of unsaved changes at once, instead of after SAVE_MS."""
         if self._timer.isActive():
             self._timer.stop()
             self._save()

@@ -1,4 +1,7 @@
-"""The presets there are: kept, used, chosen for a model's new conversations, deleted with undo. Main thread."""
+"""Presets: saving, applying, deleting with undo, and the default preset of each model. Main thread.
+
+A model's new conversations begin with the preset chosen for that model.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ from app.store.presets import PresetStore
 
 
 class PresetsController(QObject):
-    """One value that widgets read; every change is written at once."""
+    """All presets in one value, which widgets read. Every change is saved at once."""
 
-    changed = Signal()  # they have, or the model
-    deleted = Signal(str, object)  # the name, what undoes it
-    replaced = Signal(str, object)  # the name, what undoes it
+    changed = Signal()  # the presets or the model in use have changed
+    deleted = Signal(str, object)  # name, function that undoes the deletion
+    replaced = Signal(str, object)  # name, function that brings the earlier preset back
 
     def __init__(self, store: StoreLane, models: ModelsController, undo: UndoList) -> None:
         super().__init__()
@@ -32,16 +35,16 @@ class PresetsController(QObject):
         models.status_changed.connect(self._on_status_changed)
 
     def start(self) -> None:
-        """Read them; there are none until then."""
+        """Load the presets from the store; the list is empty until they arrive."""
         self._store.run(lambda store: store.presets.load(), self._on_loaded)
 
     def begin_conversation(self, conversation: Conversation) -> Conversation:
-        """An empty conversation as one begins with the model in use."""
+        """Return an empty conversation with the preset of the model in use applied."""
         name = self.value.by_model.get(self._model_path, "")
         return apply_preset(conversation, self.value.by_name.get(name, Preset(name="")))
 
     def save_preset(self, preset: Preset) -> None:
-        """Keep a preset, in place of one of that name."""
+        """Save a preset, replacing an earlier one with the same name."""
         earlier = self.value.by_name.get(preset.name, preset)
         self._put(preset)
         if earlier != preset:
@@ -52,7 +55,7 @@ class PresetsController(QObject):
         self._write(lambda store: store.save_preset(preset))
 
     def _on_loaded(self, stored: Presets) -> None:
-        """What was kept here meanwhile is newer."""
+        """Add the stored presets, except where a newer one was saved while they were loading."""
         self._take(
             Presets(
                 by_name={**stored.by_name, **self.value.by_name},
@@ -70,7 +73,7 @@ class PresetsController(QObject):
         self.deleted.emit(name, self._undo.add(lambda: self._bring_back(preset, models)))
 
     def choose(self, model_path: str, name: str) -> None:
-        """New conversations with a model begin with this preset; with none if the name is empty."""
+        """Set the preset for new conversations with a model; an empty name removes it."""
         by_model = {path: one for path, one in self.value.by_model.items() if path != model_path}
         if name:
             by_model[model_path] = name
@@ -78,7 +81,7 @@ class PresetsController(QObject):
         self._write(lambda store: store.choose(model_path, name))
 
     def _bring_back(self, preset: Preset, models: list[str]) -> None:
-        """Under another name, if there is a new one of its own."""
+        """Restore a deleted preset, under a numbered name if its name has been used again."""
         name, number = preset.name, 1
         while name in self.value.by_name:
             number += 1
@@ -94,7 +97,7 @@ class PresetsController(QObject):
             self.changed.emit()
 
     def _take(self, value: Presets) -> None:
-        """The newest value, its names in the order of the alphabet."""
+        """Set the presets, in alphabetical order of their names, and emit `changed`."""
         names = sorted(value.by_name, key=str.casefold)
         self.value = replace(value, by_name={name: value.by_name[name] for name in names})
         self.changed.emit()

@@ -1,4 +1,11 @@
-"""Tells the engine what comes next: the chat on show, how its next turn begins, which chats to keep ready. Main thread."""
+"""Read-ahead commands: which conversation is on show, and how its next prompt begins. Main thread.
+
+Reading a prompt ahead makes the answer start sooner. When the user opens a conversation, changes
+its messages or options, or types a long draft, the controller sends the known beginning of the next
+prompt to the engine, which feeds it while idle. After a turn the engine reads ahead by itself. The
+controller also sends which conversations are pinned, so that the engine evicts their state last. It
+has no public methods but stop(): it listens to the signals of the other controllers.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +21,11 @@ from app.controllers.turns import Turns
 from app.conversation.tree import ConversationSummary
 from engine.types import ConversationId, ModelFacts
 
-STAY_MS = 400  # who leafs through chats does not stay this long
+STAY_MS = 400  # delay before reading ahead, so that a conversation shown in passing is not read
 
 
 class ReadAheadController(QObject):
-    """Says how things are, then what changes. After a turn the engine reads ahead by itself."""
+    """The sender of Show, ReadAhead and Pin commands to the engine."""
 
     def __init__(
         self,
@@ -35,11 +42,11 @@ class ReadAheadController(QObject):
         self._turns = turns
         self._models = models
         self._library = library
-        self._facts: ModelFacts | None = None
-        self._sent: NextTurn | None = None
-        self._is_put_off = False  # until the turn on show has ended
-        self._is_over = False
-        self._kept_ready: frozenset[ConversationId] = frozenset()
+        self._facts: ModelFacts | None = None  # facts of the loaded model
+        self._sent: NextTurn | None = None  # the ReadAhead command sent last, if it is still valid
+        self._is_put_off = False  # True: send when the running turn of the chat on show has ended
+        self._is_over = False  # True once the app is closing
+        self._kept_ready: frozenset[ConversationId] = frozenset()  # pinned in the engine
         self._stay = QTimer(self, singleShot=True, interval=STAY_MS)
         self._stay.timeout.connect(self._send_next_turn)
         library.current_changed.connect(self._on_shown)
@@ -52,7 +59,7 @@ class ReadAheadController(QObject):
         self._on_shown()
 
     def stop(self) -> None:
-        """Nothing comes next: the app ends. Idempotent."""
+        """Send no more ReadAhead commands, because the app is closing. Idempotent."""
         self._is_over = True
         self._stay.stop()
 
@@ -65,7 +72,7 @@ class ReadAheadController(QObject):
         if facts is self._facts:
             return
         self._facts = facts
-        if facts is not None:  # a model that has read nothing yet
+        if facts is not None:  # a newly loaded model has not read anything ahead
             self._sent = None
             self._wait()
 
@@ -74,21 +81,25 @@ class ReadAheadController(QObject):
             return
         self._engine.read_ahead(summary.conversation_id, ())
         if self._has_sent_for(summary.conversation_id):
-            self._sent = None  # it may come back
+            self._sent = None  # if undo restores the conversation, the command is sent again
 
     def _on_next_turn_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._library.current:
             self._wait()
 
     def _on_draft_saved(self, conversation_id: ConversationId) -> None:
-        """The person has paused already."""
+        """Send a long draft at once: a draft is saved only after the user has paused typing."""
         if conversation_id == self._library.current:
             was_draft = self._sent is not None and self._sent.is_draft
             if was_draft or has_long_draft(self._desk.get(conversation_id)):
                 self._send_next_turn()
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
-        """At a turn's end the engine has its reply in mind, no longer the draft beside it."""
+        """Send the next prompt again when a turn has ended, if it was put off or has a long draft.
+
+        The engine reads ahead by itself after a turn, but it does not know the draft, and its own
+        command has replaced the one sent before the turn.
+        """
         is_on_show = conversation_id == self._library.current
         if not is_on_show or self._turns.live_in(conversation_id) is not None:
             return

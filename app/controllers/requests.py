@@ -1,4 +1,4 @@
-"""What the engine is asked for, and what is remembered of it. Pure."""
+"""Values for the engine made from a conversation: requests and prompts to read ahead. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from app.words import problems as words
 from engine.errors import UserFixableError
 from engine.types import ConversationId, Message, ModelFacts, Problem, Request, RequestId, Role
 
-MAX_TOKENS = 4096
-LONG_DRAFT = 400  # characters; a shorter one is read before anyone could see that it is
+MAX_TOKENS = 4096  # limit of a reply whose conversation sets none
+LONG_DRAFT = 400  # characters; a shorter draft is read so fast that reading ahead saves nothing
 
 
 class OtherModelError(UserFixableError):
-    """Another model would take what is there for something else."""
+    """Another model began the reply; the model in use would read its token ids differently."""
 
     title = words.OTHER_MODEL
     advice = words.OTHER_MODEL_ADVICE
@@ -24,13 +24,13 @@ class OtherModelError(UserFixableError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextTurn:
-    """The part of a conversation's next prompt that is known; without messages, none of it is."""
+    """The known beginning of a conversation's next prompt, as sent to the engine to read ahead."""
 
     conversation_id: ConversationId
-    messages: tuple[Message, ...] = ()
-    is_draft: bool = False
-    thinking: bool | None = None
-    keep_thinking: bool = False
+    messages: tuple[Message, ...] = ()  # empty: there is nothing to read ahead
+    is_draft: bool = False  # the last message is the draft, which the user is still typing
+    thinking: bool | None = None  # None: the chat template's default
+    keep_thinking: bool = False  # earlier thoughts stay in the prompt
 
 
 def make_request(
@@ -42,10 +42,10 @@ def make_request(
     begun: Generation | None,
     new_seed: int,
 ) -> Request:
-    """What a turn asks for.
+    """Return the engine request for a turn.
 
-    A reply that goes on draws with the seed that it was begun with, and is inside its thoughts or not as
-    it was then. new_seed is for any other, unless the conversation has its own.
+    A continued reply keeps the seed and the thinking option of `begun`, the generation that began
+    it. Any other reply gets the seed of the conversation's setup, or else new_seed.
     """
     sampling = setup.sampling(replace(facts.default_sampling, seed=new_seed))
     if begun:
@@ -67,7 +67,7 @@ def has_long_draft(conversation: Conversation) -> bool:
 
 
 def next_turn(conversation: Conversation, facts: ModelFacts) -> NextTurn:
-    """Return the beginning of the next prompt, a long draft included."""
+    """Return the known beginning of the next prompt: the messages on show, and a long draft."""
     draft = conversation.draft if has_long_draft(conversation) else ""
     messages = messages_ahead(conversation, draft)
     if not messages or messages[-1].role is Role.SYSTEM:
@@ -90,7 +90,10 @@ def _keep_thinking(setup: Setup, facts: ModelFacts) -> bool:
 
 
 def problem_of_begun(turn: Turn, facts: ModelFacts) -> Problem | None:
-    """Why a reply can't go on with this model; None for what is written anew."""
+    """Return the reason why this model cannot continue the turn's reply, or None if it can.
+
+    Return None also for a turn that generates a new reply.
+    """
     begun = turn.conversation.nodes[turn.reply_id].generation
     if not turn.continues_reply or begun is None or begun.template_hash == facts.template_hash:
         return None
@@ -109,6 +112,6 @@ def generation_of(request: Request, facts: ModelFacts) -> Generation:
 
 
 def problem_with(status: ModelStatus) -> Problem:
-    """Return why nothing answers: a model that is neither ready nor on its way has failed."""
+    """Return the reason why no model can answer. The model must be neither ready nor loading."""
     assert status.problem is not None
     return status.problem

@@ -1,12 +1,14 @@
-"""Turns on their way to an answer, from the person's action to the tree. Main thread.
+"""Running turns: from the user's action until the reply is complete in the tree. Main thread.
 
-A turn is bound to the node of its reply, never to a view: switching conversations loses nothing.
+chat.py starts a turn. Turns submits it to the engine, handles the engine's events for it and saves
+the streamed text every 500 ms. A turn is bound to the tree node of its reply, never to a view, so
+switching conversations loses nothing. A turn has one of three states:
 
-    waiting    no model yet                    -> submitted when it is ready
-    submitted  in the engine's queue           -> started, or refused: the text goes back
-    started    the engine reads and writes     -> finished, stopped or failed: kept in the tree
+    waiting    no model is ready yet            -> submitted when the model is ready
+    submitted  in the engine's queue            -> started, or refused: the text goes back
+    started    the engine prefills and decodes  -> finished, stopped or failed: the reply is kept
 
-Until a turn has started nothing of it is stored but the text, as the conversation's draft.
+Until a turn has started, only its text is stored, as part of the conversation's draft.
 """
 
 from __future__ import annotations
@@ -44,31 +46,31 @@ from engine.events import (
 )
 from engine.types import ConversationId, FinishReason, ModelFacts, Problem, RequestId
 
-SAVE_MS = 500  # with the store's own time, streamed text is on disk within a second
-SHORT_PROMPT = 256  # fed tokens that are read before anyone could see that they are
+SAVE_MS = 500  # streamed text is on disk within a second: this interval and the write
+SHORT_PROMPT = 256  # tokens; feeding this many or fewer is too fast to show progress
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A turn that was not accepted. text is to be given back; no problem: the person stopped it."""
+    """A message or turn that the engine did not accept."""
 
     conversation_id: ConversationId
-    text: str
-    problem: Problem | None
+    text: str  # the user's text, to put back into the composer
+    problem: Problem | None  # None: the user stopped the turn, or the answer that it waited for
 
 
 @dataclass(slots=True, eq=False)
 class _Running:
-    """facts is set once the turn is submitted, planned once the engine has started it."""
+    """A turn that has not ended yet."""
 
     request_id: RequestId
     turn: Turn
-    text: str
-    live: LiveReply
-    facts: ModelFacts | None = None
-    planned: Planned | None = None
-    stopped: bool = False
-    saved_tokens: int = 0
+    text: str  # the user's text, to put back into the composer if the turn is refused
+    live: LiveReply  # the text that has arrived so far
+    facts: ModelFacts | None = None  # the model; None until the turn is submitted
+    planned: Planned | None = None  # None until the engine has started the turn
+    stopped: bool = False  # True once the user has stopped a submitted turn
+    saved_tokens: int = 0  # live.num_tokens when the text was last saved
 
     @property
     def accepted(self) -> bool:
@@ -88,14 +90,14 @@ class _Running:
 
 
 class Turns(QObject):
-    """Owns the turns that are on their way, oldest first; at most one a conversation."""
+    """The running turns, oldest first; a conversation has at most one."""
 
-    text_arrived = Signal(object, object, str)  # NodeId, Channel, text
-    line_changed = Signal(object)  # NodeId: the reply's state line
-    activity_changed = Signal(object)  # ConversationId: a turn began, moved on or ended
-    rate_changed = Signal(object)  # ConversationId: more text came
-    answered = Signal(object)  # ConversationId: a reply ended by itself
-    refused = Signal(object)  # Refusal
+    text_arrived = Signal(object, object, str)  # NodeId of the reply, Channel, new text
+    line_changed = Signal(object)  # NodeId of the reply whose state line has changed
+    activity_changed = Signal(object)  # ConversationId: its turn began, changed state or ended
+    rate_changed = Signal(object)  # ConversationId: its decoding speed may have changed
+    answered = Signal(object)  # ConversationId: its reply finished or failed; not if it was stopped
+    refused = Signal(object)  # argument: a Refusal, whose text goes back to the composer
 
     def __init__(
         self,
@@ -120,12 +122,12 @@ class Turns(QObject):
 
     @property
     def live(self) -> dict[NodeId, LiveReply]:
-        """The replies that are on their way."""
+        """The streamed text of each running turn, by the node of its reply."""
         return {running.reply_id: running.live for running in self._running.values()}
 
     @property
     def num_writing(self) -> int:
-        """How many replies the engine is at work on; who still waits loses nothing."""
+        """Number of turns that the engine has started: quitting now would cut these replies off."""
         return sum(running.accepted for running in self._running.values())
 
     def live_in(self, conversation_id: ConversationId) -> LiveReply | None:
@@ -133,12 +135,12 @@ class Turns(QObject):
         return None if running is None else running.live
 
     def reply_in(self, conversation_id: ConversationId) -> NodeId | None:
-        """The reply that is on its way in a conversation."""
+        """Return the node of the conversation's running reply, or None."""
         running = self._find(conversation_id)
         return None if running is None else running.reply_id
 
     def start_turn(self, turn: Turn, text: str) -> None:
-        """Show the turn and hand it to the engine, at once or when the model is ready."""
+        """Show the turn, and submit it to the engine at once or when the model is ready."""
         status = self._models.status
         running = _Running(
             request_id=RequestId(self._origin.new_id()),
@@ -155,7 +157,7 @@ class Turns(QObject):
         self.activity_changed.emit(running.conversation_id)
 
     def stop(self, conversation_id: ConversationId) -> None:
-        """Stop what is on its way; what is written stays, what has not started goes back."""
+        """Stop the conversation's turn: keep the reply if it has started, else refuse the turn."""
         running = self._find(conversation_id)
         if running is None:
             return
@@ -166,7 +168,7 @@ class Turns(QObject):
             self._engine.cancel(running.request_id)
 
     def close(self) -> None:
-        """End every turn with what has arrived. Call after the engine is closed."""
+        """End every turn with the text that has arrived. Call after the engine is closed."""
         self._saver.stop()
         for running in list(self._running.values()):
             if running.accepted:
@@ -265,7 +267,7 @@ class Turns(QObject):
         self.answered.emit(running.conversation_id)
 
     def _on_will_replace(self) -> None:
-        """Another model comes: what is written is kept, what has not started waits for it."""
+        """Cancel submitted turns before another model is loaded; those not started wait for it."""
         for running in list(self._running.values()):
             if running.facts is None:
                 continue

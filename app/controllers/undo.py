@@ -1,4 +1,4 @@
-"""What the person can take back, the newest first. Main thread."""
+"""The actions that the user can undo, newest first. Main thread."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from PySide6.QtCore import QObject, Signal
 
 
 class UndoList(QObject):
-    """Actions that are undone by calling what they left here. Each is undone once."""
+    """A stack of functions, each of which undoes one action, at most once."""
 
-    undone = Signal(object)  # what add() returned
+    undone = Signal(object)  # the function that add() returned for the action
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._entries: list[Callable[[], object]] = []
 
     def add(self, undo: Callable[[], object]) -> Callable[[], object]:
-        """Take note of how to undo what was just done.
+        """Add the function that undoes the newest action.
 
         Returns:
-            What undoes this very action, whatever was done since.
+            A function that undoes this action, even if other actions followed it.
         """
 
         def undo_this() -> None:

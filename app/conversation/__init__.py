@@ -1,1 +1,1 @@
-"""The message tree and which messages an action sends; pure values."""
+"""The message tree of a conversation, and the messages that each user action sends. Pure values."""

@@ -1,6 +1,9 @@
-"""What the person's actions send: the tree after the action and the messages for the engine.
+"""Plans for the user's actions: send, edit, regenerate, continue.
 
-Pure functions that plan; the caller saves the conversation and submits the messages, or drops the plan.
+Each plan_... function takes a conversation and returns a `Turn`: the conversation with the new,
+still empty reply, and the messages of its branch for the engine. The functions are pure and store
+nothing. The caller (the window, the command line, the tests) saves the conversation and submits the
+messages, or discards the turn.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from engine.types import FinishReason, Message, Role
 
 
 class EmptyMessageError(UserFixableError):
-    """There is nothing to send."""
+    """The message to send contains only white space."""
 
     title = words.EMPTY_MESSAGE
     advice = words.EMPTY_MESSAGE_ADVICE
@@ -34,7 +37,7 @@ class EmptyMessageError(UserFixableError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnIds:
-    """Ids for the two messages that a turn adds."""
+    """The ids of the two messages that a turn adds."""
 
     user: NodeId
     reply: NodeId
@@ -42,21 +45,19 @@ class TurnIds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A planned step: conversation holds the streaming reply.
+    """A planned turn: the conversation after the action, and the messages for the engine."""
 
-    messages end with the user's, or with the reply as it is if that goes on.
-    new_messages are the indices of the messages that this step adds or changes (engine.types.Request).
-    """
-
-    conversation: Conversation
-    user_id: NodeId
+    conversation: Conversation  # contains the reply, with status STREAMING
+    user_id: NodeId  # the message that is answered
     reply_id: NodeId
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...]  # end with the user's message, or with the reply to continue
+    # Indices of the messages that the turn adds or changes: their tokens count as read, others as
+    # replayed if they are fed again (engine.types.Request).
     new_messages: frozenset[int]
 
     @property
     def continues_reply(self) -> bool:
-        """Whether the reply had been begun before."""
+        """True if the turn continues an existing reply."""
         return self.messages[-1].role is Role.ASSISTANT
 
 
@@ -68,7 +69,7 @@ def plan_send(
     now: float,
     generation: Generation | None = None,
 ) -> Turn:
-    """Add a message below those on show; the draft is used up."""
+    """Add a user message at the end of the branch on show, and clear the draft."""
     path = shown_path(conv)
     user = _user_node(text, ids.user, path[-1].node_id if path else None, now=now)
     return _plan(replace(conv, draft=""), user, _reply_node(ids.reply, user, now, generation))
@@ -83,7 +84,7 @@ def plan_edit(
     now: float,
     generation: Generation | None = None,
 ) -> Turn:
-    """Add a version of a user's message; the conversation goes on from there."""
+    """Add a version of a user message, which starts a new branch."""
     edited = conv.nodes[node_id]
     assert edited.role is Role.USER
     user = _user_node(text, ids.user, edited.parent, now=now)
@@ -98,7 +99,7 @@ def plan_regenerate(
     now: float,
     generation: Generation | None = None,
 ) -> Turn:
-    """Add a version of a reply: the same messages are answered again."""
+    """Add a version of a reply, generated from the same messages."""
     parent = conv.nodes[reply_id].parent
     assert parent is not None
     user = conv.nodes[parent]
@@ -106,14 +107,14 @@ def plan_regenerate(
 
 
 def can_continue(conv: Conversation, reply_id: NodeId) -> bool:
-    """Whether a reply was cut off in the middle, with nothing below it."""
+    """Return True if a reply has text, was cut off, and has no message below it."""
     reply = conv.nodes[reply_id]
     is_cut = reply.status in (MessageStatus.STOPPED, MessageStatus.FAILED) or is_at_limit(reply)
     return is_cut and _has_text(reply) and reply_id not in conv.children
 
 
 def is_at_limit(reply: MessageNode) -> bool:
-    """Whether a reply ended because it was as long as it might be; a full context is another limit."""
+    """Return True if a reply ended at its own max_tokens, False if the context was full."""
     generation = reply.generation
     if generation is None or generation.finish_reason is not FinishReason.LENGTH:
         return False
@@ -121,7 +122,7 @@ def is_at_limit(reply: MessageNode) -> bool:
 
 
 def plan_continue(conv: Conversation, reply_id: NodeId, *, now: float) -> Turn:
-    """Go on with a reply that was cut off: what it says stays, and more follows."""
+    """Continue a reply that was cut off: its text stays, and new text is appended."""
     assert can_continue(conv, reply_id)
     user_id = conv.nodes[reply_id].parent
     assert user_id is not None
@@ -130,7 +131,7 @@ def plan_continue(conv: Conversation, reply_id: NodeId, *, now: float) -> Turn:
 
 
 def messages_ahead(conv: Conversation, draft: str = "") -> tuple[Message, ...]:
-    """What the next send will begin with: the messages on show, and its own as far as it is typed."""
+    """Return the messages that the next prompt begins with: those on show, and the draft if any."""
     messages = _messages(conv.system_prompt, shown_path(conv))
     if draft.strip():
         _add_user(messages, message_text(draft))
@@ -179,7 +180,7 @@ def _turn(
     *,
     now: float,
 ) -> Turn:
-    """A turn is the time to read a system prompt that was changed."""
+    """Return a Turn; count the system prompt as new if it has changed since the last turn."""
     if messages[0].role is Role.SYSTEM and conv.system_prompt != conv.read_system_prompt:
         new_messages.add(0)
     return Turn(
@@ -192,11 +193,11 @@ def _turn(
 
 
 def _messages(system_prompt: str, path: Iterable[MessageNode]) -> list[Message]:
-    """The messages of a branch as the model gets them.
+    """Return the messages of a branch in the form that the model gets.
 
-    A reply that holds nothing (it failed, or was stopped before its first token) is left out. Many chat
-    templates refuse two user messages in a row, so those around it are joined: nothing that the
-    person wrote and still sees is kept from the model.
+    A reply without content (it failed, or was stopped before its first token) is left out. The user
+    messages before and after it are joined into one, because many chat templates refuse two user
+    messages in a row and the model must get everything that the user wrote and still sees.
     """
     messages: list[Message] = []
     if system_prompt.strip():
@@ -227,11 +228,12 @@ def _reply_message(node: MessageNode) -> Message:
 
 
 def _holds_something(reply: MessageNode) -> bool:
-    # An answer that the model itself left empty counts: the engine holds the state after it.
+    # A complete reply counts even if it is empty: the model chose to end it, and the engine's cache
+    # holds the state after it.
     return reply.status is MessageStatus.COMPLETE or _has_text(reply)
 
 
 def _has_text(reply: MessageNode) -> bool:
-    # Tokens without text count: half a character was generated.
+    # Tokens without text count: the reply may have been cut off inside a character.
     has_tokens = reply.reply is not None and bool(reply.reply.token_bytes)
     return has_tokens or bool(reply.content or reply.reasoning)

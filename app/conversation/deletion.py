@@ -1,6 +1,7 @@
-"""Messages that are taken out of a conversation, and brought back. Pure.
+"""Functions that delete and restore messages of a conversation. Pure.
 
-A deleted message stays in the tree, so that it can come back; no path leads to it, nor to what is below it.
+A deleted message stays in the tree with a time in `deleted_at`, so that it can be restored. It is
+no longer among its parent's children, so no branch contains it or the messages below it.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from engine.types import Role
 
 
 def can_delete(conv: Conversation, node_id: NodeId) -> bool:
-    """Whether a message can go: a question must keep an answer."""
+    """Return True for a user message, and for a reply that has other versions."""
     return conv.nodes[node_id].role is Role.USER or len(versions(conv, node_id)) > 1
 
 
 def delete_message(conv: Conversation, node_id: NodeId, *, now: float) -> Conversation:
-    """Take out a version of a message and all below it; the version next to it is shown."""
+    """Delete a version of a message and all messages below it, and show the version next to it."""
     assert can_delete(conv, node_id)
     node, siblings = conv.nodes[node_id], versions(conv, node_id)
     index = siblings.index(node_id)
@@ -35,7 +36,10 @@ def delete_message(conv: Conversation, node_id: NodeId, *, now: float) -> Conver
 
 
 def restore_message(conv: Conversation, node_id: NodeId) -> Conversation:
-    """Bring a deleted message back and show it, with all below it; nothing if it is there."""
+    """Restore a deleted message and all messages below it, and show it.
+
+    Return the conversation unchanged if the message is not deleted.
+    """
     node = conv.nodes[node_id]
     if node.deleted_at is None:
         return conv
@@ -46,7 +50,7 @@ def restore_message(conv: Conversation, node_id: NodeId) -> Conversation:
 
 
 def num_below(conv: Conversation, node_id: NodeId) -> int:
-    """How many messages go with this one, itself included, in all branches."""
+    """Return the number of messages in the subtree below a message, including the message."""
     number, waiting = 0, [node_id]
     while waiting:
         waiting += conv.children.get(waiting.pop(), ())

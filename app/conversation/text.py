@@ -1,7 +1,4 @@
-"""Text that comes from a person: made storable, and shortened to a title.
-
-Pure functions.
-"""
+"""Clean-up of text that the user enters, and titles made from it. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,31 +11,32 @@ _LINE_START = re.compile(r"^\s*(?:(?:#{1,6}|[>*+-]|\d{1,3}[.)])\s+|>)*")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _BOLD = re.compile(r"\*\*(\S|\S.*?\S)\*\*")
 _EMPHASIS = re.compile(r"(?<!\w)\*(\S|\S.*?\S)\*(?!\w)")
-# A first line is cut here before it is searched, so that a pasted megabyte costs nothing.
+# Number of characters searched for a title. More would take long if the user pasted a megabyte as
+# one line.
 _SEARCHED_LEN = 400
 
 
 def clean_text(text: str) -> str:
-    """The text with halves of surrogate pairs joined or replaced: neither UTF-8 nor SQLite takes them."""
+    """Join surrogate pairs and replace single surrogates, which UTF-8 and SQLite cannot store."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def one_line(text: str, max_len: int) -> str:
-    """A name that a person gave, as it is kept; empty if there is none in it."""
+    """Return a name on one line, cut to max_len; white space is collapsed to single spaces."""
     return " ".join(clean_text(text).split())[:max_len]
 
 
 def message_text(text: str) -> str:
-    """What a person typed as it is kept: without blank lines in front.
+    """Return a user's message in the form that is stored: without blank lines at the start.
 
-    They say nothing, but some tokenizers join them with what stands before the
-    message, and then nothing that was read for it in advance would fit.
+    Some tokenizers merge leading line breaks with the template's text before the message. The token
+    ids there would then differ from those that were read ahead, and would have to be fed again.
     """
     return _BLANK_LINES.sub("", clean_text(text))
 
 
 def title_from(text: str) -> str:
-    """The first line that says something, without Markdown, at most TITLE_LEN characters."""
+    """Return the first line with words in it, without Markdown, cut to TITLE_LEN characters."""
     lines = text.strip()[:_SEARCHED_LEN].splitlines()
     titles = (_without_markdown(line) for line in lines if not line.lstrip().startswith("```"))
     return _shorten(next(filter(None, titles), " ".join(lines)))

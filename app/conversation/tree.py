@@ -1,7 +1,10 @@
-"""The message tree of a conversation, as frozen values; every change is a function that returns a new one.
+"""The message tree of a conversation: frozen values, and functions that return changed copies.
 
-A fork is a parent with several children: the versions of one message. Streamed text lives outside the tree
-until the reply ends, so no delta copies anything. Ids and times are passed in: no clock, no I/O, no Qt.
+Each message is a node below the message that it follows. Editing a message or regenerating a reply
+adds a sibling: the children of one parent are the versions of one message, and one of them is on
+show. The branch on show is found by following these choices from the root (`shown_path`). Streamed
+text is held outside the tree (LiveReply) until its reply ends, so that a text delta copies no tree.
+The caller passes ids and times in. No I/O, no Qt.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ MANUAL_TITLE_LEN = 200
 
 
 class MessageStatus(StrEnum):
-    """How far a message is. A user's message is always complete."""
+    """The state of a message. A user message is always COMPLETE."""
 
     COMPLETE = "complete"
     STREAMING = "streaming"
@@ -40,21 +43,21 @@ class MessageStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """How a reply was generated."""
+    """The model and options that a reply was generated with, and its cost once it has ended."""
 
     model_path: str
     model_name: str
-    template_hash: str
-    thinking: bool | None
+    template_hash: str  # of the chat template; a reply is continued only with the same template
+    thinking: bool | None  # None: the chat template's default
     sampling: SamplingParams
     max_tokens: int
-    usage: Usage | None = None
-    finish_reason: FinishReason | None = None
+    usage: Usage | None = None  # None until the reply has ended
+    finish_reason: FinishReason | None = None  # None until the reply has ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a conversation overrides; None is the model's own default."""
+    """The generation options of a conversation. None stands for the model's own default."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -90,24 +93,24 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageNode:
-    """One version of one message. The content of a streaming reply is empty until it ends."""
+    """One version of one message. The content of a new reply stays empty until the reply ends."""
 
     node_id: NodeId
-    parent: NodeId | None
+    parent: NodeId | None  # None: the first message of a conversation
     role: Role
     content: str
-    created_at: float
-    reasoning: str = ""
-    reply: ReplyTokens | None = None
+    created_at: float  # Unix seconds
+    reasoning: str = ""  # a reply's thoughts
+    reply: ReplyTokens | None = None  # token ids of a reply that the engine has ended
     status: MessageStatus = MessageStatus.COMPLETE
-    generation: Generation | None = None
-    problem: Problem | None = None
-    deleted_at: float | None = None  # see deletion.py
+    generation: Generation | None = None  # None for a user message
+    problem: Problem | None = None  # the reason why a reply failed
+    deleted_at: float | None = None  # Unix seconds; None: not deleted (deletion.py)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationSummary:
-    """What a list of conversations shows."""
+    """The part of a conversation that the list of conversations shows."""
 
     conversation_id: ConversationId
     title: str
@@ -117,12 +120,9 @@ class ConversationSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """A conversation and its tree. Times are Unix seconds.
+    """A conversation with its tree of messages. Times are Unix seconds.
 
-    nodes and children are in order of creation, parents first; children has the root messages under None
-    and no deleted ones.
-    shown names the version on show only where that is not the newest. The mappings are never changed in
-    place: values share them.
+    The mappings are never changed in place, because several values of a conversation share them.
     """
 
     conversation_id: ConversationId
@@ -131,15 +131,19 @@ class Conversation:
     title: str = words.NEW_TITLE
     title_is_manual: bool = False
     system_prompt: str = ""
-    read_system_prompt: str | None = None  # what the last turn sent; None before the first
-    keep_ready: bool = False  # its state makes room last
+    read_system_prompt: str | None = None  # sent with the last turn; None before the first turn
+    keep_ready: bool = False  # pinned by the user: the engine evicts its state last
     setup: Setup = field(default_factory=Setup)
-    draft: str = ""
+    draft: str = ""  # text in the composer that is not sent yet
     deleted_at: float | None = None
+    # All messages, deleted ones too, in order of creation: a parent comes before its children.
     nodes: Mapping[NodeId, MessageNode] = field(default_factory=dict[NodeId, MessageNode])
+    # The versions below each message, oldest first, without deleted ones; the versions of the first
+    # message are under None.
     children: Mapping[NodeId | None, tuple[NodeId, ...]] = field(
         default_factory=dict[NodeId | None, tuple[NodeId, ...]]
     )
+    # The version on show below a message, with an entry only if that is not the newest version.
     shown: Mapping[NodeId | None, NodeId] = field(default_factory=dict[NodeId | None, NodeId])
 
     def check_invariants(self) -> None:
@@ -172,7 +176,7 @@ def summary_of(conv: Conversation) -> ConversationSummary:
 
 
 def shown_path(conv: Conversation) -> tuple[MessageNode, ...]:
-    """The messages on show, first message first."""
+    """Return the messages of the branch on show, from the first to the last."""
     nodes, children, shown = conv.nodes, conv.children, conv.shown
     path: list[MessageNode] = []
     parent: NodeId | None = None
@@ -187,7 +191,7 @@ def has_messages(conv: Conversation) -> bool:
 
 
 def path_to(conv: Conversation, node_id: NodeId) -> tuple[MessageNode, ...]:
-    """The messages from the first one to this one, whichever are on show."""
+    """Return the messages from the root down to the given one, even if they are not on show."""
     path: list[MessageNode] = []
     at: NodeId | None = node_id
     while at is not None:
@@ -197,12 +201,12 @@ def path_to(conv: Conversation, node_id: NodeId) -> tuple[MessageNode, ...]:
 
 
 def versions(conv: Conversation, node_id: NodeId) -> tuple[NodeId, ...]:
-    """All versions of a message, oldest first, itself included."""
+    """Return the ids of all versions of a message, oldest first, including its own."""
     return conv.children[conv.nodes[node_id].parent]
 
 
 def show_version(conv: Conversation, node_id: NodeId) -> Conversation:
-    """Show this version of its message; below it, what was on show there last."""
+    """Show a version of a message, and below it the branch that was on show there last."""
     shown = dict(conv.shown)
     shown.pop(conv.nodes[node_id].parent, None)
     if node_id != versions(conv, node_id)[-1]:
@@ -211,7 +215,7 @@ def show_version(conv: Conversation, node_id: NodeId) -> Conversation:
 
 
 def add_nodes(conv: Conversation, *added: MessageNode) -> Conversation:
-    """Put messages into the tree, parents first, and show them."""
+    """Add messages to the tree, parents first, and show those that are not deleted."""
     nodes, children, shown = dict(conv.nodes), dict(conv.children), dict(conv.shown)
     for node in added:
         assert node.node_id not in nodes
@@ -223,7 +227,7 @@ def add_nodes(conv: Conversation, *added: MessageNode) -> Conversation:
 
 
 def set_title(conv: Conversation, title: str) -> Conversation:
-    """Name a conversation by hand; an empty title goes back to the automatic one."""
+    """Set the title that the user typed; an empty one restores the automatic title."""
     title = one_line(title, MANUAL_TITLE_LEN)
     if title:
         return replace(conv, title=title, title_is_manual=True)
@@ -241,12 +245,15 @@ def set_draft(conv: Conversation, text: str) -> Conversation:
 
 
 def set_generation(conv: Conversation, reply_id: NodeId, generation: Generation) -> Conversation:
-    """Say how a reply is generated, when the model was not known at sending."""
+    """Set the model and options of a reply, which may be unknown until a model is ready."""
     return replace_node(conv, replace(conv.nodes[reply_id], generation=generation))
 
 
 def resume_reply(conv: Conversation, reply_id: NodeId) -> Conversation:
-    """A reply that had ended goes on. Its ids are those of what it said, so they are not kept with more."""
+    """Set an ended reply to STREAMING again, so that it is continued.
+
+    The token ids are dropped: they cover only the text so far, which is about to grow.
+    """
     node = conv.nodes[reply_id]
     assert node.status is not MessageStatus.STREAMING
     status = MessageStatus.STREAMING
@@ -254,7 +261,7 @@ def resume_reply(conv: Conversation, reply_id: NodeId) -> Conversation:
 
 
 def finish_reply(conv: Conversation, reply_id: NodeId, finished: RequestFinished) -> Conversation:
-    """The engine ended the reply: complete, or stopped and kept."""
+    """End a streaming reply with the text, token ids and usage that the engine reported."""
     node = conv.nodes[reply_id]
     generation = node.generation and replace(
         node.generation, usage=finished.usage, finish_reason=finished.reason
@@ -273,7 +280,7 @@ def finish_reply(conv: Conversation, reply_id: NodeId, finished: RequestFinished
 def stop_reply(
     conv: Conversation, reply_id: NodeId, *, content: str, reasoning: str
 ) -> Conversation:
-    """The reply ends with what was streamed, without a word from the engine."""
+    """Mark a streaming reply as stopped with the text received so far, without an engine event."""
     node = conv.nodes[reply_id]
     status = MessageStatus.STOPPED
     return _end_reply(conv, replace(node, content=content, reasoning=reasoning, status=status))
@@ -282,7 +289,7 @@ def stop_reply(
 def fail_reply(
     conv: Conversation, reply_id: NodeId, problem: Problem, *, content: str, reasoning: str
 ) -> Conversation:
-    """The engine could not finish the reply; what was streamed is kept."""
+    """Mark a streaming reply as failed with the text received so far."""
     node = replace(conv.nodes[reply_id], status=MessageStatus.FAILED, problem=problem)
     return _end_reply(conv, replace(node, content=content, reasoning=reasoning))
 
@@ -293,7 +300,7 @@ def _end_reply(conv: Conversation, ended: MessageNode) -> Conversation:
 
 
 def replace_node(conv: Conversation, node: MessageNode) -> Conversation:
-    """Take another value for a message that is there."""
+    """Replace the value of a message that is already in the tree."""
     return replace(conv, nodes={**conv.nodes, node.node_id: node})
 
 

@@ -1,1 +1,1 @@
-"""Conversations on disk (SQLite)."""
+"""The store of conversations and presets: an SQLite database in the data folder."""

@@ -1,7 +1,8 @@
-"""Frozen dataclasses as JSON text and back, checked against their annotations.
+"""JSON encoding and decoding of frozen dataclasses, checked against their annotations.
 
-Keys that the class no longer has are ignored and missing ones take their default, so fields can come and go
-without a migration. Knows plain values, StrEnums, optional values, tuples of one type and nested dataclasses.
+Decoding ignores keys that the class does not have, and gives missing ones their default: a field
+can be added or removed without a migration. Supported types: plain values, StrEnums, optional
+values, tuples of one type and nested dataclasses.
 """
 
 from __future__ import annotations
@@ -29,26 +30,29 @@ def to_json(value: DataclassInstance) -> str:
 
 
 def from_json(kind: type[_Value], text: str) -> _Value:
-    """The dataclass that to_json wrote.
+    """Return the dataclass value that to_json has written.
 
     Raises:
-        ValueError: the text is no such value.
+        ValueError: the text is not JSON, or does not fit the class.
     """
     return cast("_Value", _reader(kind)(json.loads(text)))
 
 
 def from_json_or_none(kind: type[_Value], text: str) -> _Value | None:
-    """For what stands beside the messages: a conversation opens without it rather than not at all."""
+    """Return the value as from_json does; if it is damaged, log a warning and return None.
+
+    Use it for data that a conversation can be opened without.
+    """
     try:
         return from_json(kind, text)
     except ValueError as error:
-        log.warning("a stored %s can't be read and is left out: %s", kind.__name__, error)
+        log.warning("ignoring a damaged %s in the database: %s", kind.__name__, error)
         return None
 
 
 @cache
 def _reader(hint: object) -> _Read:
-    """How a value of this annotation is made from parsed JSON; worked out once for each."""
+    """Return the function that turns parsed JSON into a value of the annotated type."""
     origin = get_origin(hint)
     if origin is UnionType:
         return _optional_reader(hint)
@@ -64,7 +68,7 @@ def _reader(hint: object) -> _Read:
 
 def _plain_reader(kind: type[object]) -> _Read:
     def read(value: object) -> object:
-        if type(value) is kind:  # isinstance would take true for the number 1
+        if type(value) is kind:  # isinstance() would accept true as an int
             return value
         if kind is float and type(value) is int:
             return float(value)

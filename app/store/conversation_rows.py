@@ -1,4 +1,4 @@
-"""Rows of conversations and shown_versions as values of app.conversation, and back. Pure."""
+"""Conversion between app.conversation values and rows of conversations and shown_versions. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from app.conversation.tree import Conversation, ConversationSummary, NodeId, Set
 from app.store.codec import from_json_or_none, to_json
 from engine.types import ConversationId
 
-_ROOT = ""  # the parent of first messages: a primary key holds no NULL
+_ROOT = ""  # stands for the parent None of first messages: a primary key cannot hold NULL
 
 
 class ConversationRecord(NamedTuple):
-    """One row of conversations; the fields are the columns."""
+    """A row of the table conversations; the fields are its columns."""
 
     conversation_id: str
     title: str
@@ -28,7 +28,7 @@ class ConversationRecord(NamedTuple):
 
 
 class SummaryRow(NamedTuple):
-    """The columns of conversations that a list shows."""
+    """The columns of the table conversations that the list of conversations shows."""
 
     conversation_id: str
     title: str
@@ -37,7 +37,7 @@ class SummaryRow(NamedTuple):
 
 
 class ShownRow(NamedTuple):
-    """One row of shown_versions."""
+    """A row of the table shown_versions: the version of a message that is on show."""
 
     conversation_id: str
     parent: str
@@ -61,7 +61,7 @@ def conversation_row(conv: Conversation) -> ConversationRecord:
 
 
 def conversation_from(row: ConversationRecord) -> Conversation:
-    """The conversation without its messages."""
+    """Return the conversation of a row, without its messages."""
     return Conversation(
         conversation_id=ConversationId(row.conversation_id),
         title=row.title,

@@ -1,6 +1,9 @@
-"""Conversations on disk: whole values in, whole values out, and the streamed text of a reply in between.
+"""The store of conversations: saves and loads whole Conversation values in the SQLite database.
 
-Runs on the store lane: one thread opens, uses and closes it. Keeps nothing in memory.
+The store lane (bridge/store_lane.py) opens the store, calls it and closes it, all on one thread. A
+save compares the new value with the one that was saved last and writes only the differing rows.
+While a reply streams, save_text writes its text so far. Deleted conversations and messages stay in
+the database for 30 days. The store caches nothing.
 """
 
 from __future__ import annotations
@@ -34,22 +37,24 @@ from app.store.presets import PresetStore
 from app.words import problems as words
 from engine.types import ConversationId, Problem
 
-DELETED_KEPT_S = 30 * 24 * 3600
+DELETED_KEPT_S = 30 * 24 * 3600  # age at which deleted conversations and messages are removed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedStore:
-    """The store, and what to say when a damaged database was put aside for a new one."""
+    """An open store, and the problem to show if a damaged database was replaced by a new one."""
 
     store: ConversationStore
     problem: Problem | None = None
 
 
 def open_store(path: Path, *, now: float, busy_timeout_s: float = BUSY_TIMEOUT_S) -> OpenedStore:
-    """Open the database and tidy up after the last run. Only one process may: hold the InstanceLock.
+    """Open the database, mark interrupted replies as stopped, and purge old deletions.
+
+    The caller holds the InstanceLock: only one process may open the store.
 
     Raises:
-        StoreError: the database can't be used.
+        StoreError: the database cannot be used.
     """
     opened = open_database(path, busy_timeout_s=busy_timeout_s)
     store = ConversationStore(opened.database)
@@ -72,9 +77,10 @@ def _kept_aside(kept: Path) -> Problem:
 
 
 class ConversationStore:
-    """All conversations of a data folder. Every call is one transaction; thread: the store lane.
+    """All conversations of a data folder. Use on the store thread only.
 
-    Raises StoreError, with nothing changed, when the disk is full or the database can't be used.
+    Each method is one transaction. It raises StoreError and changes nothing if the disk is full or
+    the database cannot be used.
     """
 
     def __init__(self, database: Database) -> None:
@@ -92,10 +98,10 @@ class ConversationStore:
             self._write_shown(conv)
 
     def save(self, conv: Conversation, *, since: Conversation) -> None:
-        """Write what differs from the value that was saved last.
+        """Write the difference between a conversation and `since`, its value that was saved last.
 
-        When that fails, keep the old value for the next save: nothing is missed then. A streaming reply
-        that differs in nothing is not touched, so save_text goes on beside it.
+        After a failed save, pass the same `since` again, so that the next save writes everything. A
+        streaming reply that is unchanged is not written, so its text from save_text stays.
         """
         assert conv.conversation_id == since.conversation_id
         assert since.nodes.keys() <= conv.nodes.keys(), "messages are never removed"
@@ -109,18 +115,21 @@ class ConversationStore:
                 self._write_shown(conv)
 
     def save_text(self, reply_id: NodeId, *, content: str, reasoning: str) -> None:
-        """Write all that a streaming reply says so far; a reply that has ended stays as it is."""
+        """Write the text of a streaming reply so far; change nothing if the reply has ended."""
         self._database.run(statements.SAVE_TEXT, (content, reasoning, reply_id))
 
     def delete(self, conversation_id: ConversationId, *, now: float) -> None:
-        """Take a conversation out of the list; for 30 days restore brings it back."""
+        """Mark a conversation as deleted; restore() can undo that for 30 days."""
         self._database.run(statements.SET_DELETED_AT, (now, conversation_id))
 
     def restore(self, conversation_id: ConversationId) -> None:
         self._database.run(statements.SET_DELETED_AT, (None, conversation_id))
 
     def purge(self, *, now: float) -> int:
-        """Remove for good what was deleted 30 days ago, and return how many conversations that were."""
+        """Remove for good the conversations and messages that were deleted at least 30 days ago.
+
+        Return the number of removed conversations.
+        """
         long_ago = (now - DELETED_KEPT_S,)
         with self._database.transaction():
             if self._database.run(statements.PURGE_MESSAGES, long_ago):
@@ -128,19 +137,22 @@ class ConversationStore:
             return self._database.run(statements.PURGE, long_ago)
 
     def stop_interrupted(self) -> int:
-        """Mark the replies that a crash cut off as stopped, text kept, and return how many there were."""
+        """Mark the replies that a crash interrupted as stopped, and return their number.
+
+        The part of their text that was saved stays.
+        """
         return self._database.run(statements.STOP_INTERRUPTED)
 
     def summaries(self) -> tuple[ConversationSummary, ...]:
-        """All conversations that are not deleted, newest first."""
+        """Return the summaries of all conversations that are not deleted, newest first."""
         rows = self._database.rows(statements.SELECT_SUMMARIES)
         return tuple(summary_from(SummaryRow._make(row)) for row in rows)
 
     def load(self, conversation_id: ConversationId) -> Conversation:
-        """The whole conversation, deleted or not.
+        """Return a conversation with all its messages, even if it is marked as deleted.
 
         Raises:
-            ConversationMissingError: it was removed for good.
+            ConversationMissingError: the conversation was removed for good, or never stored.
         """
         rows = self._database.rows(statements.SELECT_CONVERSATION, (conversation_id,))
         if not rows:

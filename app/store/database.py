@@ -1,6 +1,9 @@
-"""The SQLite connection: opening, transactions, errors in words.
+"""The SQLite connection: opens, checks and migrates the database, runs SQL, translates errors.
 
-Used by the thread that opened it, the store lane, and by no other. Knows no conversation.
+Only the thread that opened the connection may use it: that of the store lane. conversations.py and
+presets.py run their SQL through `Database`; the tables are defined in schema.py. The database keeps
+a write-ahead log (WAL), so a killed process loses no committed change. A damaged file is renamed
+and replaced by an empty database.
 """
 
 from __future__ import annotations
@@ -25,13 +28,13 @@ from app.words import problems as words
 
 log = logging.getLogger(__name__)
 
-BUSY_TIMEOUT_S = 2.0
+BUSY_TIMEOUT_S = 2.0  # longest wait for a lock that another program holds on the database
 
 Value = str | bytes | int | float | None
 
 
 class Database:
-    """One connection to an existing database. Thread: the one that makes it."""
+    """A connection to an existing database file. Use it only on the thread that created it."""
 
     def __init__(self, path: Path, *, busy_timeout_s: float) -> None:
         self._path = path
@@ -42,7 +45,7 @@ class Database:
         self._connection.close()
 
     def rows(self, sql: str, parameters: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
-        """All rows of a query."""
+        """Return all rows of a query."""
         with self._errors_in_words():
             return self._connection.execute(sql, parameters).fetchall()
 
@@ -52,19 +55,19 @@ class Database:
             return self._connection.execute(sql, parameters).rowcount
 
     def run_many(self, sql: str, parameters: Iterator[Sequence[Value]]) -> None:
-        """Run a statement for each of the parameters."""
+        """Run a statement once for each sequence of parameters."""
         with self._errors_in_words():
             self._connection.executemany(sql, parameters)
 
     @contextmanager
     def transaction(self) -> Generator[None]:
-        """Everything inside is written, or nothing."""
+        """Run the statements of a `with` block as one transaction; roll back on an exception."""
         self.run("BEGIN IMMEDIATE")
         try:
             yield
             self.run("COMMIT")
         except BaseException:
-            # SQLite has already rolled back after some errors, a full disk among them.
+            # After some errors, such as a full disk, SQLite has rolled back already.
             if self._connection.in_transaction:
                 self.run("ROLLBACK")
             raise
@@ -82,23 +85,25 @@ class Database:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedDatabase:
-    """A database that is ready, and where a damaged one was put."""
+    """A database that is ready for use, and the new path of a damaged one that it replaces."""
 
     database: Database
     kept_aside: Path | None = None
 
 
 def open_database(path: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> OpenedDatabase:
-    """Open the database, make or migrate it where necessary; a damaged one is moved aside, never deleted.
+    """Open the database; create or migrate it if necessary.
+
+    A damaged database is renamed, never deleted, and a new one is created.
 
     Raises:
-        StoreError: it is locked, from a newer version, or its file cannot be used.
+        StoreError: the database is locked or from a newer version, or its file cannot be used.
     """
     try:
         return OpenedDatabase(database=_open(path, busy_timeout_s=busy_timeout_s))
     except DatabaseDamagedError as error:
         kept = _keep_aside(path)
-        log.warning("database %s is damaged (%s); kept as %s", path, error, kept.name)
+        log.warning("database %s is damaged (%s); renamed to %s", path, error, kept.name)
         database = _open(path, busy_timeout_s=busy_timeout_s)
         return OpenedDatabase(database=database, kept_aside=kept)
 
@@ -118,7 +123,10 @@ def _open(path: Path, *, busy_timeout_s: float) -> Database:
 
 
 def _make_private(path: Path) -> None:
-    """Only the owner may read it; SQLite gives the files beside it the same permissions."""
+    """Create the file if missing, and let only its owner read it.
+
+    SQLite gives its -wal and -shm files the same permissions.
+    """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -130,7 +138,11 @@ def _make_private(path: Path) -> None:
 
 
 def _stored_version(database: Database, path: Path) -> int:
-    """Comes before anything that writes: a newer version's file stays as it is."""
+    """Return the number of migrations that the database has had. Call before anything is written.
+
+    Raises:
+        DatabaseNewerError: a newer version of the app wrote the file, which stays unchanged.
+    """
     (version,) = database.rows("PRAGMA user_version")[0]
     assert isinstance(version, int)
     if version > len(MIGRATIONS):
@@ -140,7 +152,8 @@ def _stored_version(database: Database, path: Path) -> int:
 
 
 def _check_integrity(database: Database, path: Path) -> None:
-    # Reads the whole file, about 1 ms per MB: damage is found before anything is written on top of it.
+    # This reads the whole file, about 1 ms per MB, so that damage is found before anything is
+    # written.
     findings = database.rows("PRAGMA quick_check(1)")
     if findings != [("ok",)]:
         raise DatabaseDamagedError(words.inconsistent(path), details=str(findings))
@@ -148,25 +161,27 @@ def _check_integrity(database: Database, path: Path) -> None:
 
 def _set_up(database: Database) -> None:
     database.rows("PRAGMA journal_mode = WAL")
-    # NORMAL does not wait for the disk at each commit. A commit has reached the system by then, so a killed
-    # process loses nothing; only a power cut can lose the last commits, and none leaves them half done.
+    # NORMAL does not wait for the disk at each commit. The operating system has the data by then,
+    # so a killed process loses nothing. A power cut can lose the last commits, but never leaves
+    # half of one.
     database.run("PRAGMA synchronous = NORMAL")
     database.run("PRAGMA foreign_keys = ON")
 
 
 def migrate(database: Database, migrations: Sequence[Migration], *, since: int) -> None:
-    """Apply what is missing; each migration is one transaction, its number included."""
+    """Apply each migration and store its number, counted from since + 1, in one transaction."""
     for number, statements in enumerate(migrations, start=since + 1):
         with database.transaction():
             for statement in statements:
                 database.run(statement)
-            database.run(f"PRAGMA user_version = {number}")  # a PRAGMA takes no parameters
+            # The number is part of the SQL text, because a PRAGMA takes no parameters.
+            database.run(f"PRAGMA user_version = {number}")
 
 
 def _keep_aside(path: Path) -> Path:
     kept = free_name(path, "damaged")
     try:
-        # The write-ahead log belongs to the file: the newest messages may be there alone.
+        # The write-ahead log is renamed too: it may hold messages that the main file does not.
         for suffix in ("-wal", "-shm", ""):
             part = Path(f"{path}{suffix}")
             if part.exists():

@@ -1,14 +1,14 @@
-"""What can go wrong with the database, in words for a person.
+"""The errors of the store, with the words that the user reads.
 
 EngineError (engine)
 └── StoreError
-├── DatabaseNewerError          written by a newer Rejoinder
-├── DatabaseLockedError         another program holds the file
-├── DatabaseFullError           no space left
-├── DatabaseDamagedError        the file's content makes no sense
-├── DatabaseFileError           the file cannot be opened, read or written
-├── ConversationMissingError    deleted for good
-└── AlreadyRunningError         another Rejoinder uses the data folder
+    ├── DatabaseNewerError          written by a newer Rejoinder
+    ├── DatabaseLockedError         another program holds the file
+    ├── DatabaseFullError           no space left
+    ├── DatabaseDamagedError        the file's content makes no sense
+    ├── DatabaseFileError           the file cannot be opened, read or written
+    ├── ConversationMissingError    deleted for good
+    └── AlreadyRunningError         another Rejoinder uses the data folder
 """
 
 from __future__ import annotations
@@ -21,54 +21,54 @@ from engine.errors import UserFixableError
 
 
 class StoreError(UserFixableError):
-    """The conversations on disk could not be used."""
+    """Base class: the stored conversations cannot be used."""
 
     title = words.STORE
 
 
 class DatabaseNewerError(StoreError):
-    """The database is from a newer version; it is left as it is."""
+    """A newer version of the app wrote the database; the file is left unchanged."""
 
     title = words.STORE_NEWER
     advice = words.STORE_NEWER_ADVICE
 
 
 class DatabaseLockedError(StoreError):
-    """Another program holds the database."""
+    """Another program has locked the database file."""
 
     title = words.STORE_LOCKED
     advice = words.STORE_LOCKED_ADVICE
 
 
 class DatabaseFullError(StoreError):
-    """The disk is full; nothing of the failed change was written."""
+    """The disk is full; no part of the failed change was written."""
 
     title = words.STORE_FULL
     advice = words.STORE_FULL_ADVICE
 
 
 class DatabaseDamagedError(StoreError):
-    """The database's content makes no sense."""
+    """The content of the database file is damaged, or the file is no database."""
 
     title = words.STORE_DAMAGED
     advice = words.STORE_DAMAGED_ADVICE
 
 
 class DatabaseFileError(StoreError):
-    """The database cannot be opened, read or written."""
+    """The database file cannot be opened, read or written."""
 
     title = words.STORE_FILE
     advice = words.STORE_FILE_ADVICE
 
 
 class ConversationMissingError(StoreError):
-    """The conversation is gone."""
+    """The conversation was deleted for good."""
 
     title = words.CONVERSATION_MISSING
 
 
 class AlreadyRunningError(StoreError):
-    """Another Rejoinder uses the data folder."""
+    """Another Rejoinder process uses the data folder."""
 
     title = words.ALREADY_RUNNING
     advice = words.ALREADY_RUNNING_ADVICE
@@ -78,8 +78,8 @@ _PRIMARY_CODE = 0xFF  # extended result codes carry the primary one in their low
 
 
 def store_error(error: sqlite3.Error, path: Path) -> StoreError | None:
-    """The error in words for a person; None for a mistake of ours, such as wrong SQL."""
-    # sqlite3's own complaints, raised without asking SQLite, carry no code.
+    """Return the StoreError for an SQLite error, or None for a programming error like bad SQL."""
+    # Errors raised by Python's sqlite3 module itself, not by SQLite, have no error code.
     code: int | None = getattr(error, "sqlite_errorcode", None)
     if code is None:
         return None

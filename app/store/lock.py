@@ -1,4 +1,7 @@
-"""One Rejoinder per data folder: a lock that the system gives back when the process ends, however it ends."""
+"""A lock that lets only one process use a data folder.
+
+The system releases the lock when the process ends, even if it is killed.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,18 @@ from app.words import problems as words
 
 
 class InstanceLock:
-    """The right to use a data folder. Any thread."""
+    """An exclusive lock on a data folder, used as a context manager. Any thread may use it."""
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / "lock"
         self._descriptor: int | None = None
 
     def acquire(self) -> None:
-        """Take the lock without waiting.
+        """Acquire the lock without waiting.
 
         Raises:
-            AlreadyRunningError: another process, or another lock of this one, holds it.
-            DatabaseFileError: the lock file cannot be made.
+            AlreadyRunningError: another process, or another InstanceLock of this process, holds it.
+            DatabaseFileError: the lock file cannot be created or locked.
         """
         assert self._descriptor is None
         try:
@@ -42,7 +45,11 @@ class InstanceLock:
         self._descriptor = descriptor
 
     def release(self) -> None:
-        """Give the lock back. The file stays: removing it would let two processes lock two files."""
+        """Release the lock, but keep its file.
+
+        If the file were removed, one process could hold the lock on the removed file while another
+        locks a new file of the same name.
+        """
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -1,7 +1,8 @@
-"""Rows of messages as nodes of app.conversation, and back. Pure.
+"""Conversion between message nodes of app.conversation and rows of the table messages. Pure.
 
-What each reply has of its own stands in columns: as JSON it took half of the time to open a long conversation.
-What most replies share (model, sampling) is JSON, parsed once.
+Values that differ from reply to reply have columns of their own: as JSON, parsing them took half of
+the time to open a long conversation. Values that most replies share (model, sampling options) are
+one JSON text, which is parsed once and cached.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class MessageRow(NamedTuple):
-    """What every message has; the fields are the first columns."""
+    """The first columns of a row, which every message uses; the fields are the columns."""
 
     conversation_id: str
     node_id: str
@@ -39,17 +40,17 @@ class MessageRow(NamedTuple):
     role: str
     status: str
     created_at: float
-    generation: str | None  # without seed, usage and finish reason
+    generation: str | None  # JSON of a Generation without seed, usage and finish reason
     seed: int | None
     finish_reason: str | None
-    problem: str | None
+    problem: str | None  # JSON of a Problem
     deleted_at: float | None
     content: str
     reasoning: str
 
 
 class TokensRow(NamedTuple):
-    """The columns that follow: the ids of a reply, all NULL without."""
+    """The next columns: the token ids of a reply. All are NULL if the reply has none."""
 
     token_ids: bytes
     answer_start: int
@@ -57,13 +58,13 @@ class TokensRow(NamedTuple):
 
 
 class UsageRow(NamedTuple):
-    """The last columns: what a reply cost, all NULL when that is not known."""
+    """The last columns: the cost of a reply. All are NULL if the cost is not known."""
 
     prompt_tokens: int
     restored: int
     replayed: int
     read: int
-    reasons: str  # a JSON list of objects
+    reasons: str  # JSON list of Reason objects
     output_tokens: int
     queue_ms: float
     render_ms: float
@@ -79,7 +80,8 @@ COLUMNS = (*MessageRow._fields, *TokensRow._fields, *UsageRow._fields)
 
 _TOKENS_AT = len(MessageRow._fields)
 _USAGE_AT = _TOKENS_AT + len(TokensRow._fields)
-# Thousands are looked up when a long conversation is opened, and calling an enum takes five times as long.
+# Opening a long conversation looks up thousands of these values; calling the enum class takes five
+# times as long.
 _ROLES = {role.value: role for role in Role}
 _STATUSES = {status.value: status for status in MessageStatus}
 _FINISH_REASONS = {reason.value: reason for reason in FinishReason}
@@ -88,7 +90,7 @@ _NO_USAGE = (None,) * len(UsageRow._fields)
 
 
 def message_values(conversation_id: ConversationId, node: MessageNode) -> tuple[Value, ...]:
-    """One value for each of COLUMNS."""
+    """Return the values of a message for COLUMNS, in that order."""
     how, reply = node.generation, node.reply
     usage = how and how.usage
     row = MessageRow(
@@ -111,7 +113,7 @@ def message_values(conversation_id: ConversationId, node: MessageNode) -> tuple[
 
 
 def node_from(values: tuple[Value, ...]) -> MessageNode:
-    """The node of a row with COLUMNS."""
+    """Return the message node of a row with the values of COLUMNS."""
     row = MessageRow._make(values[:_TOKENS_AT])
     has_tokens = values[_TOKENS_AT] is not None
     return MessageNode(
@@ -130,7 +132,7 @@ def node_from(values: tuple[Value, ...]) -> MessageNode:
 
 
 def _shared(how: Generation) -> Generation:
-    """What most replies have in common."""
+    """Return a Generation without the values that differ from reply to reply."""
     sampling = replace(how.sampling, seed=0)
     return replace(how, sampling=sampling, usage=None, finish_reason=None)
 
@@ -139,10 +141,10 @@ def _generation(row: MessageRow, usage: tuple[Value, ...]) -> Generation | None:
     shared = None if row.generation is None else _read_shared(row.generation)
     if shared is None:
         return None
-    # SQLite makes NULL of a figure that is no number: such a cost is not known either.
+    # SQLite stores NaN as NULL. A usage with a NULL in it counts as unknown.
     known = None if None in usage else _usage(UsageRow._make(usage))
     finish_reason = None if row.finish_reason is None else _FINISH_REASONS[row.finish_reason]
-    # Given what it takes, a class is made in half the time of replace().
+    # Calling the class with keyword arguments takes half as long as dataclasses.replace().
     sampling = SamplingParams(**shared.sampling, seed=row.seed or 0)
     return Generation(
         **shared.generation, sampling=sampling, usage=known, finish_reason=finish_reason
@@ -150,7 +152,7 @@ def _generation(row: MessageRow, usage: tuple[Value, ...]) -> Generation | None:
 
 
 class _Shared(NamedTuple):
-    """The arguments that the generations of many replies have in common."""
+    """Keyword arguments for Generation and SamplingParams that many replies share."""
 
     generation: dict[str, Any]
     sampling: dict[str, Any]
@@ -173,8 +175,9 @@ def _arguments(value: Generation | SamplingParams, *, without: set[str]) -> dict
 
 
 def _reasons(text: str) -> tuple[Reason, ...]:
-    # Read by hand: every reply has reasons, and what checks any dataclass would take longer than all the rest.
-    # The first versions wrote sentences: those are not worth a form of their own.
+    # Decoded without from_json: every reply has reasons, and the generic check would take longer
+    # than reading the rest of the row. The first versions of the app stored sentences here, which
+    # are dropped.
     if not text.startswith("[{"):
         return ()
     try:
@@ -185,7 +188,7 @@ def _reasons(text: str) -> tuple[Reason, ...]:
             ]
         )
     except (KeyError, ValueError) as error:
-        log.warning("stored reasons can't be read and are left out: %r", error)
+        log.warning("ignoring damaged reasons in the database: %r", error)
         return ()
 
 
@@ -211,7 +214,7 @@ def _usage(row: UsageRow) -> Usage:
         restored=row.restored,
         replayed=row.replayed,
         read=row.read,
-        matched=row.restored,  # at least; what more was known only the reasons say
+        matched=row.restored,  # a lower bound: the exact number is not stored
         reasons=_reasons(row.reasons),
     )
     return Usage(

@@ -1,4 +1,4 @@
-"""Presets on disk. Runs on the store lane, in the conversations' database."""
+"""The store of presets, in the same database as the conversations. Use on the store thread only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ _DELETE_MODEL = "DELETE FROM model_presets WHERE model_path = ?"
 
 
 class PresetStore:
-    """Every call is one transaction. Raises StoreError, with nothing changed."""
+    """All presets of a data folder, and the preset chosen for each model.
+
+    Each method is one transaction. It raises StoreError and changes nothing if the database cannot
+    be used.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -39,15 +43,15 @@ class PresetStore:
         return Presets(by_name=by_name, by_model=by_model)
 
     def save_preset(self, preset: Preset) -> None:
-        """Keep a preset, in place of one of that name."""
+        """Write a preset, replacing an earlier one with the same name."""
         self._database.run(_PUT, (preset.name, preset.system_prompt, to_json(preset.setup)))
 
     def delete(self, name: str) -> None:
-        """No model's conversations begin with it any more."""
+        """Remove a preset, also as the choice for any model."""
         self._database.run(_DELETE, (name,))
 
     def choose(self, model_path: str, name: str) -> None:
-        """New conversations with a model begin with this preset; with none if the name is empty."""
+        """Store the preset for new conversations with a model; an empty name removes the choice."""
         if name:
             self._database.run(_PUT_MODEL, (model_path, name))
         else:

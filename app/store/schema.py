@@ -1,15 +1,18 @@
-"""The tables, as numbered migrations: PRAGMA user_version counts those that were applied.
+"""The tables of the database, as a list of migrations.
 
-Append only: a migration that was released is never edited. Each is a tuple of single statements.
+PRAGMA user_version in the database is the number of migrations that were applied to it. A released
+migration is never edited: a change of the tables is a new migration at the end. A migration is a
+tuple of single SQL statements.
 """
 
 from __future__ import annotations
 
 Migration = tuple[str, ...]
 
-# Full-text search will index messages by message_number, an explicit INTEGER PRIMARY KEY: VACUUM keeps
-# it, as it would not keep a bare rowid. It also is the order of creation within a conversation.
-# Small columns stand first: a row's long text and tokens lie on overflow pages, which lists never read.
+# message_number is an explicit INTEGER PRIMARY KEY because VACUUM may renumber an implicit rowid,
+# and full-text search will index messages by it. It is also the order of creation within a
+# conversation. Small columns come first: long text and token ids lie on overflow pages, which a
+# query of small columns never reads.
 _M001: Migration = (
     """
     CREATE TABLE conversations (
@@ -59,7 +62,8 @@ _M001: Migration = (
     ) STRICT
     """,
     "CREATE INDEX messages_by_conversation ON messages (conversation_id)",
-    # Holds only what is being written: finding the replies that a crash interrupted reads no message.
+    # A partial index of the streaming replies only, so that a start finds interrupted replies
+    # without reading all messages.
     "CREATE INDEX messages_streaming ON messages (status) WHERE status = 'streaming'",
     """
     CREATE TABLE shown_versions (
@@ -71,7 +75,8 @@ _M001: Migration = (
     """,
 )
 
-# Every answer draws with its own seed: with the seed among what replies share, nothing was shared.
+# Moves the seed out of the generation JSON: every reply has a seed of its own, so no two replies
+# had the same JSON and the cache of parsed JSON (message_rows.py) was useless.
 _M002: Migration = (
     "ALTER TABLE conversations ADD COLUMN keep_ready INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE messages ADD COLUMN seed INTEGER",
