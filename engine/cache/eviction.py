@@ -87,8 +87,8 @@ class Eviction:
         return freed
 
     def _evict_next(self, order: EvictionOrder, victim: Victim) -> int:
-        # Do not inline into the caller's loop: `evicted` would keep the evicted arrays in memory there
-        # while the next victim is copied.
+        # Do not inline this into the caller's loop: there, `evicted` would keep the evicted arrays
+        # in memory while the next victim is copied.
         evicted = self.evict(victim)
         order.update(evicted)
         self._holdings.counters.evictions += 1

@@ -116,7 +116,7 @@ class Lending:
         return nodes
 
     def _other_holder(self, hot: HotCache) -> tuple[HotCache | None, int]:
-        """Return another parked cache that agrees longest with a hot cache, and the number of tokens.
+        """Return another parked cache that agrees longest with a hot cache, and the shared length.
 
         Two caches agree on a token if its id and the pass that computed it are the same.
         """

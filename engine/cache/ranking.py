@@ -71,8 +71,8 @@ class _Offers:
     """A priority queue of victims, with at most one offer for each node and parked cache."""
 
     def __init__(self) -> None:
-        # (tier, tokens per byte, offer number). Of an outdated offer the heap keeps only the number,
-        # so that the heap references no evicted arrays.
+        # (tier, tokens per byte, offer number). An outdated offer stays in the heap as a number
+        # without a victim, so that the heap references no evicted arrays.
         self._heap: list[tuple[int, float, int]] = []
         self._victims: dict[int, Victim] = {}  # by offer number, without outdated offers
         self._numbers: dict[KvNode | HotCache, int] = {}  # number of the current offer of each item
