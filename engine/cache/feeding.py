@@ -1,4 +1,4 @@
-"""Records of the forward passes that computed stored tokens. No mlx.
+"""Records of the forward passes that computed stored tokens. Pure Python, without mlx.
 
 Rounding depends on how a prompt is divided into passes: a token fed in a pass of 512 tokens and the
 same token fed alone may differ in the last bits of their K/V. Therefore the prefix cache identifies

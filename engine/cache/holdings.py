@@ -40,7 +40,7 @@ class Lease:
     side: bool  # True for a side request: nothing is published or evicted for it
     locked: KvNode | None  # the deepest node restored from, locked until the lease ends
     faulted: int  # leading tokens up to the deepest stored state that was found wrong, else 0
-    snapshots: list[Snapshot] = field(default_factory=list[Snapshot])  # not published yet
+    snapshots: list[Snapshot] = field(default_factory=list[Snapshot])  # captured, not published yet
     reserved: int = 0  # number of tokens that the K/V buffers can hold without growing
 
 

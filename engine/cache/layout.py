@@ -90,7 +90,7 @@ def is_kv(leaf: object) -> TypeGuard[KvLeaf]:
 
 
 def leaves_of(caches: Sequence[object]) -> Iterator[object]:
-    """Yield the leaf caches in order: those inside each CacheList too, but no None."""
+    """Yield the leaf caches in order. Open each CacheList, and skip layers without a cache."""
     for cache in caches:
         if isinstance(cache, CacheList):
             yield from leaves_of(cache.caches)
@@ -127,18 +127,18 @@ class Leaves:
 
     @property
     def buffers(self) -> list[object]:
-        """The K/V buffers, (keys, values) a leaf."""
+        """The K/V buffers: one (keys, values) pair per leaf."""
         return [(leaf.keys, leaf.values) for leaf in self.kv]
 
     @property
     def states(self) -> list[object]:
-        """The auxiliary states, one a leaf."""
+        """The auxiliary states, one per leaf."""
         return [leaf.state for leaf in self.aux]
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Kinds of the model's leaf caches, and the bytes that a token and a snapshot need.
+    """Numbers of the model's leaf caches by kind, and the bytes that a token and a snapshot need.
 
     snapshot_bytes counts a rotating window as full.
     """

@@ -16,7 +16,7 @@ from engine.cache.snapshot import Snapshot
 
 
 class Lending:
-    """The operations on lent spans, which keep each span equal to its node's tokens."""
+    """The operations on lent spans. Every lent span holds the tokens of its node."""
 
     def __init__(self, holdings: Holdings) -> None:
         self._holdings = holdings

@@ -12,28 +12,31 @@ from engine.cache.hot import HotCache, KvNode
 
 @dataclass(frozen=True, slots=True)
 class EvictLogits:
-    """A victim: the logits kept at the end of a prompt. The auxiliary state is kept."""
+    """A victim of eviction: the logits kept at the end of a prompt. The snapshot's state is kept."""
 
     node: KvNode
 
 
 @dataclass(frozen=True, slots=True)
 class EvictSnapshot:
-    """A victim: the snapshot of a node. The K/V is kept while a node below needs it."""
+    """A victim of eviction: a node's snapshot. The K/V is kept while a node below needs it."""
 
     node: KvNode
 
 
 @dataclass(frozen=True, slots=True)
 class EvictNode:
-    """A victim: a leaf that owns its K/V, with its snapshot."""
+    """A victim of eviction: a leaf of the radix tree that owns its K/V, with its snapshot."""
 
     node: KvNode
 
 
 @dataclass(frozen=True, slots=True)
 class EvictHot:
-    """A victim: a parked cache. Its useful nodes get arrays of their own."""
+    """A victim of eviction: the live caches of a conversation that no request uses.
+
+    Nodes whose K/V lies in these caches get a copy of it if they are still useful.
+    """
 
     hot: HotCache
 
@@ -62,7 +65,7 @@ class EvictionOrder(Protocol):
         ...
 
     def update(self, evicted: Evicted) -> None:
-        """Process the report on the victim that next_victim returned last."""
+        """Update the order after the last victim was evicted."""
         ...
 
 

@@ -157,7 +157,7 @@ class PrefixCache:
         evaluate(lease.hot.leaves.buffers)
 
     def publish(self, lease: Lease, *, is_turn: bool = True) -> None:
-        """Add the tokens and snapshots of a lease to the tree, park its caches, keep to the limits.
+        """Add the tokens and snapshots of a lease to the tree, park its caches, and evict if needed.
 
         is_turn: True advances the clock that measures recency. False is for reading ahead.
         """
@@ -347,8 +347,8 @@ class PrefixCache:
     ) -> bool:
         """Return True if token_ids, with num_points snapshots on the way, fit into the budget.
 
-        With displaces, only the conversation's own live caches count as held, since all other state
-        may be evicted. Without displaces, everything that the cache holds counts.
+        If displaces is True, only the conversation's own live caches count as held, since all other
+        state may be evicted. Otherwise everything that the cache holds counts.
         """
         hot = self._holdings.parked.get(conversation_id)
         capacity = abandoned = 0

@@ -85,7 +85,7 @@ class RadixNode(Generic[S, P]):
         self.span = span
         self.parent = parent  # None at the root
         self.children: dict[_Symbol, RadixNode[S, P]] = {}
-        self.snapshot: P | None = None  # state after the token at end - 1
+        self.snapshot: P | None = None  # auxiliary state after the last token
         self.lock_count = 0  # running requests that were restored from this node or a node below
         self.is_removed = False  # True once the node, or a node above, is removed from the tree
         self.last_used = 0  # clock of the prefix cache (turns published) at the last use
@@ -173,7 +173,7 @@ class RadixTree(Generic[S, P]):
         return node
 
     def split(self, node: RadixNode[S, P], at: int) -> RadixNode[S, P]:
-        """Split a node after `at` tokens. Return the new parent, which holds these tokens."""
+        """Split a node after `at` tokens. Return the new parent, which has the first `at` tokens."""
         assert 0 < at < len(node.token_ids)
         middle = node.start + at
         tail_run = node.run.part(middle, node.end)
@@ -245,7 +245,7 @@ class RadixTree(Generic[S, P]):
     def _next_steps(
         self, path: Sequence[PathStep[S, P]], token_ids: Sequence[int]
     ) -> list[PathStep[S, P]]:
-        """Return one step for each child of the path's last node that continues token_ids.
+        """Return a step for each child of the path's last node whose first token matches token_ids.
 
         An empty path stands for the root. A path whose last node matches in part has no next steps.
         """

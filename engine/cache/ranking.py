@@ -1,7 +1,7 @@
 """The default eviction order: evict first the state that saves the fewest tokens per byte.
 
-A resume point saves the tokens between the next resume point above it and itself (its gap), times
-the likelihood that a request resumes there (its chance). When a resume point is evicted, its
+A resume point saves the tokens between the nearest resume point above it and itself (its gap),
+times the likelihood that a request resumes there (its chance). When a resume point is evicted, its
 requests resume at the point above instead: the chance of the point above and the gaps of the points
 below grow, so these points are scored again. State of pinned conversations is evicted after all
 other state, and system prompts that several conversations share are evicted last.
@@ -35,7 +35,7 @@ _BEFORE_LATER = 0.5
 # Weight of a node without a resume point: a request may still reuse its K/V.
 _NO_POINT = 0.05
 # Weight of a regeneration. The logits kept at a prompt's end save one forward pass then. A user
-# regenerates soon or never, so the weight falls with the square of the recency.
+# regenerates soon or never, so this weight is multiplied by the square of the recency.
 _REDRAW = 0.1
 # Number of turns after which a node is half as likely to be used again.
 _HALF_LIFE = 8
@@ -45,6 +45,7 @@ _MOVE_COST = 1e-3
 # costs less than keeping its snapshot.
 _SYSTEM_LEN = 64
 
+# Kinds of resume points that lie between two messages.
 _MESSAGES = (PointKind.TURN, PointKind.TAIL)
 # Tiers of eviction. Tier 0, all other state, is evicted first.
 _PINNED, _SYSTEM = 1, 2
@@ -60,7 +61,7 @@ class _Offer(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Reuse:
-    """Figures of a resume point that its node does not store."""
+    """Ranking data of a resume point, in addition to the data in its node."""
 
     above: KvNode | None  # the nearest resume point above
     gap: int  # tokens between the two points: fed again if this point is evicted
@@ -211,7 +212,10 @@ class CoverageRanking:
     # Scores of nodes and parked caches
 
     def _score_node(self, node: KvNode) -> _Offer | None:
-        """Return the cheapest offer of a node: its logits, its snapshot, or the whole node."""
+        """Return the cheapest offer to evict the logits of a node, its snapshot, or the whole node.
+
+        None if nothing of the node can be evicted now.
+        """
         if node.lock_count:
             return None
         offer, redraw = None, 0.0
@@ -239,7 +243,7 @@ class CoverageRanking:
         return offer
 
     def _score_hot(self, hot: HotCache) -> _Offer:
-        """Return an offer for a parked cache, for its unused capacity and its dead ends."""
+        """Return an offer to evict a parked cache, which frees its unused capacity and dead ends."""
         holdings = self._holdings
         tier = _PINNED if hot.conversation_id in holdings.pinned else 0
         kept = holdings.useful_nodes(self._lent[hot])
@@ -248,8 +252,8 @@ class CoverageRanking:
         tokens_per_byte = num_moved * _MOVE_COST / num_bytes
         leaf = kept[-1] if kept and not holdings.needs_snapshot else None
         if leaf is not None and not leaf.children and self._tier(leaf) == tier:
-            # Models without snapshots: a leaf in a parked cache can only be evicted after it.
-            # Offer the cache at the score of the leaf if that score is lower.
+            # Models without snapshots: a leaf in a parked cache can only be evicted after that
+            # cache. Offer the cache at the score of the leaf if that score is lower.
             point, num_bytes = self._points[leaf], len(leaf.token_ids) * holdings.kv_bytes_per_token
             tokens_per_byte = min(tokens_per_byte, point.chance * point.gap / num_bytes)
         return _Offer(tier, tokens_per_byte, EvictHot(hot))

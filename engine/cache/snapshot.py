@@ -24,8 +24,8 @@ class Snapshot:
 
     num_tokens: int
     kind: PointKind
-    states: tuple[object, ...]  # one per auxiliary leaf
-    # (V,) for the next token, before any filter. With them a reply begins without a forward pass.
+    states: tuple[object, ...]  # one per auxiliary leaf, in the order of Leaves.aux
+    # (V,) for the next token, before any filter. They let a reply begin without a forward pass.
     logits: mx.array | None = None
     nbytes: int = field(init=False)
 
@@ -36,9 +36,9 @@ class Snapshot:
 def capture(
     leaves: Sequence[AuxLeaf], num_tokens: int, kind: PointKind, logits: mx.array | None = None
 ) -> Snapshot:
-    """Return a snapshot of the leaves.
+    """Return a snapshot of the auxiliary state of the leaves.
 
-    Its arrays are lazy. The caller evaluates them together with the arrays of the live caches.
+    The arrays of the snapshot are lazy. The caller evaluates them together with the live caches.
     """
     states = tuple(_detached(leaf) for leaf in leaves)
     return Snapshot(num_tokens, kind, states, None if logits is None else owned(logits))

@@ -1,4 +1,4 @@
-"""Division of a prompt into chunks for prefill. No mlx."""
+"""Division of a prompt into chunks for prefill. Pure Python, without mlx."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class Decoder:
     def _each(
         self, sequences: Iterable[Sequence], work: Callable[[Sequence], T]
     ) -> dict[Sequence, T]:
-        """Return the result of work for each sequence. If work raises, only that sequence fails."""
+        """Call work for each sequence and return the results. If a call raises, its sequence fails."""
         done: dict[Sequence, T] = {}
         for sequence in list(sequences):
             result = attempt("a row of a decode step", partial(work, sequence))

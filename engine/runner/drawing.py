@@ -3,7 +3,7 @@
 A draw depends on its arguments alone: the logits, the token ids before the drawn token, and its
 index in the reply, from which the random key is made. Therefore a token can be drawn again, or
 tokens can be drawn at several positions of one pass, and the reply is the same. Decoder calls
-`draw` once for each token, on the engine thread.
+`draw` on the engine thread.
 """
 
 from __future__ import annotations

@@ -246,7 +246,10 @@ class _Case:
         return self._message_at(self.known.num_tokens)
 
     def _message_at(self, place: int) -> int:
-        """Return the index of a token's message; the number of messages for the generation tail."""
+        """Return the index of the message that a token belongs to.
+
+        The generation tail has the index after the last message.
+        """
         return max(0, bisect_right(self.prompt.message_starts, place) - 1)
 
     def _number(self, index: int) -> int:

@@ -18,8 +18,8 @@ from engine.events import ReadAhead
 from engine.sequences import common_prefix_len
 from engine.types import ConversationId, Message, Request, Role
 
-_MAX_CONVERSATIONS = 256  # the least recently used are dropped
-_MAX_PATHS = 8  # branches of one conversation
+_MAX_CONVERSATIONS = 256  # beyond this number the least recently used is dropped
+_MAX_PATHS = 8  # branches kept for one conversation
 _MAX_TOKENS = 1 << 20  # in all paths together: 4 MiB of ids
 
 _NO_IDS = array("I")

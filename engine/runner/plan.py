@@ -1,4 +1,4 @@
-"""Division of a prompt's tokens into restored, replayed and read tokens. No mlx."""
+"""Division of a prompt's tokens into restored, replayed and read. Pure Python, without mlx."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class RequestMemory:
 
     layout: Layout
     config: EngineConfig
-    spare_bytes: int  # memory of the device beside the weights
+    spare_bytes: int  # memory that the device has left beside the weights
 
     def check_fits(self, prompt_len: int, room: int) -> None:
         """Raise an error if a prompt could not be read even with an empty prefix cache.

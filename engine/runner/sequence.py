@@ -41,8 +41,8 @@ class Sequence:
     """A request that is being answered.
 
     Its caches hold the prompt as far as it is fed, then all output tokens but the newest, which
-    is fed in the pass that gives the next token. With look-ahead, the caches can hold one token more
-    while the sequence is decoded. The earlier part of a continued reply belongs to the prompt.
+    is fed in the pass that gives the next token. With look-ahead, the caches can hold one token
+    more while the sequence is decoded. The earlier part of a continued reply belongs to the prompt.
     """
 
     request: Request
