@@ -12,7 +12,7 @@ from engine.cache.hot import HotCache, KvNode
 
 @dataclass(frozen=True, slots=True)
 class EvictLogits:
-    """A victim of eviction: the logits kept at the end of a prompt. The snapshot's state is kept."""
+    """A victim of eviction: the logits kept at the end of a prompt. Other state is kept."""
 
     node: KvNode
 

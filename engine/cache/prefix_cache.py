@@ -157,7 +157,7 @@ class PrefixCache:
         evaluate(lease.hot.leaves.buffers)
 
     def publish(self, lease: Lease, *, is_turn: bool = True) -> None:
-        """Add the tokens and snapshots of a lease to the tree, park its caches, and evict if needed.
+        """Add the tokens and snapshots of a lease to the tree, park its caches, evict if needed.
 
         is_turn: True advances the clock that measures recency. False is for reading ahead.
         """

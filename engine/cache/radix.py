@@ -173,7 +173,7 @@ class RadixTree(Generic[S, P]):
         return node
 
     def split(self, node: RadixNode[S, P], at: int) -> RadixNode[S, P]:
-        """Split a node after `at` tokens. Return the new parent, which has the first `at` tokens."""
+        """Split a node after `at` tokens. Return the new parent, which has these `at` tokens."""
         assert 0 < at < len(node.token_ids)
         middle = node.start + at
         tail_run = node.run.part(middle, node.end)

@@ -47,7 +47,8 @@ _SYSTEM_LEN = 64
 
 # Kinds of resume points that lie between two messages.
 _MESSAGES = (PointKind.TURN, PointKind.TAIL)
-# Tiers of eviction. Tier 0, all other state, is evicted first.
+# Tiers of eviction for pinned conversations and shared system prompts. Tier 0 (all other state) is
+# evicted first.
 _PINNED, _SYSTEM = 1, 2
 
 
@@ -200,7 +201,7 @@ class CoverageRanking:
         return changed
 
     def _points_below(self, node: KvNode) -> Iterator[KvNode]:
-        """Yield the nearest resume points below a node, one for each branch."""
+        """Yield the nearest resume point on each path below a node."""
         pending = [node]
         while pending:
             for child in pending.pop().children.values():
@@ -243,7 +244,7 @@ class CoverageRanking:
         return offer
 
     def _score_hot(self, hot: HotCache) -> _Offer:
-        """Return an offer to evict a parked cache, which frees its unused capacity and dead ends."""
+        """Return an offer to evict a parked cache: this frees unused capacity and dead ends."""
         holdings = self._holdings
         tier = _PINNED if hot.conversation_id in holdings.pinned else 0
         kept = holdings.useful_nodes(self._lent[hot])

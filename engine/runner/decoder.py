@@ -194,7 +194,7 @@ class Decoder:
     def _each(
         self, sequences: Iterable[Sequence], work: Callable[[Sequence], T]
     ) -> dict[Sequence, T]:
-        """Call work for each sequence and return the results. If a call raises, its sequence fails."""
+        """Call work for each sequence and return the results. A sequence fails if its call raises."""
         done: dict[Sequence, T] = {}
         for sequence in list(sequences):
             result = attempt("a row of a decode step", partial(work, sequence))
