@@ -51,7 +51,6 @@ class Eviction:
         self._room = 0  # bytes that may be added before all held bytes are counted again
 
     def keep_to_limits(self) -> None:
-        """Evict until the number of parked caches and the held bytes are within the limits."""
         parked = self._holdings.parked
         while len(parked) > self._max_hot:
             self.evict_parked(min(parked.values(), key=lambda hot: hot.last_used))
@@ -95,7 +94,6 @@ class Eviction:
         return evicted.num_bytes
 
     def is_exhausted(self) -> bool:
-        """Return True if nothing is left to evict."""
         return self._policy(self._holdings).next_victim() is None
 
     def evict(self, victim: Victim) -> Evicted:
@@ -130,12 +128,10 @@ class Eviction:
         return moved
 
     def evict_hot(self) -> None:
-        """Evict all parked caches. Their useful tokens are copied and stay in the tree."""
         for hot in list(self._holdings.parked.values()):
             self.evict_parked(hot)
 
     def evict_snapshots(self) -> None:
-        """Evict all unlocked snapshots, and the nodes that are useless without them."""
         for node in self._holdings.tree.nodes():
             if node.lock_count == 0:
                 node.snapshot = None
@@ -144,7 +140,6 @@ class Eviction:
                 self._holdings.tree.remove(node)
 
     def evict_all(self) -> None:
-        """Evict all state that no running request uses."""
         for hot in list(self._holdings.parked.values()):
             if self._lending.is_in_use(hot):
                 self.evict_parked(hot)

@@ -97,7 +97,6 @@ class Holdings:
         )
 
     def statistics(self, budget_bytes: int) -> CacheStatistics:
-        """Return the cache statistics that the app shows."""
         ledger = self.ledger()
         nodes = list(self.tree.nodes())
         return CacheStatistics(

@@ -250,7 +250,6 @@ class PrefixCache:
         self._eviction.evict_all()
 
     def ledger(self) -> Ledger:
-        """Return the number of bytes held, by kind."""
         return self._holdings.ledger()
 
     def holdings(self) -> Holdings:

@@ -205,7 +205,6 @@ class RadixTree(Generic[S, P]):
         return None
 
     def remove(self, node: RadixNode[S, P]) -> None:
-        """Remove an unlocked leaf from the tree."""
         assert not node.children
         assert node.lock_count == 0
         node.is_removed = True

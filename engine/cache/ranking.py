@@ -93,7 +93,6 @@ class _Offers:
             heappush(self._heap, (tier, tokens_per_byte, number))
 
     def pop_cheapest(self) -> Victim | None:
-        """Return the victim of the cheapest offer, or None if no offer is left."""
         while self._heap:
             *_, number = heappop(self._heap)
             if number in self._victims:
@@ -118,7 +117,6 @@ class CoverageRanking:
             self._offers.replace(hot, self._score_hot(hot))
 
     def next_victim(self) -> Victim | None:
-        """Return the victim that saves the fewest tokens per byte, or None if none is left."""
         return self._offers.pop_cheapest()
 
     def update(self, evicted: Evicted) -> None:

@@ -24,7 +24,6 @@ class Restorer:
         self._lending = lending
 
     def match(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> Match:
-        """Return the deepest resume point of a prompt."""
         hot = self._holdings.parked.get(conversation_id)
         held = hot.run if hot else TokenRun((), ())
         needs_snapshot = self._holdings.needs_snapshot

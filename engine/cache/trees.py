@@ -42,7 +42,6 @@ def map_arrays(function: Callable[[mx.array], mx.array], tree: object) -> object
 
 
 def tree_bytes(tree: object) -> int:
-    """Return the number of bytes of all arrays in a tree."""
     return sum(array.nbytes for array in arrays_in(tree))
 
 

@@ -126,7 +126,6 @@ class Decoder:
         self._cache.reserve_tokens(sequence.lease, sequence.room)
 
     def _read(self) -> dict[Sequence, int]:
-        """Wait for the drawn tokens and return their ids."""
         drawn = {s: s.drawn for s in self._sequences if s.drawn is not None}
         # Read the tokens one by one. An array made of them would be computed after the pass that
         # was just launched, and the read would wait for that pass.
@@ -194,7 +193,7 @@ class Decoder:
     def _each(
         self, sequences: Iterable[Sequence], work: Callable[[Sequence], T]
     ) -> dict[Sequence, T]:
-        """Call work for each sequence and return the results. A sequence fails if its call raises."""
+        """Return the results of work. A sequence for which work raises an error fails alone."""
         done: dict[Sequence, T] = {}
         for sequence in list(sequences):
             result = attempt("a row of a decode step", partial(work, sequence))
