@@ -63,7 +63,7 @@ class Eviction:
             self.keep_to_budget(to_come)
 
     def keep_to_budget(self, to_come: int = 0) -> None:
-        """Evict until the held bytes and the bytes to come fit into the budget."""
+        """Evict until the held bytes, and to_come bytes more, fit into the budget."""
         held = self._holdings.ledger().total_bytes - self._held_twice()
         room = self.budget_bytes - held - to_come
         if room < 0:

@@ -65,7 +65,7 @@ class TokenRun:
 
 
 class RadixNode(Generic[S, P]):
-    """Tokens [start, end), shared by every conversation whose sequence contains this path."""
+    """Tokens [start, end) of a path, shared by all conversations whose tokens contain the path."""
 
     __slots__ = (
         "checked",

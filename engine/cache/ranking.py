@@ -120,7 +120,7 @@ class CoverageRanking:
         return self._offers.pop_cheapest()
 
     def update(self, evicted: Evicted) -> None:
-        """Score the nodes and parked caches again that an eviction affected."""
+        """Rescore the nodes and parked caches that an eviction affected."""
         rescored: list[KvNode] = []
         for node in evicted.removed:
             rescored += self._retire(node)
