@@ -1,1 +1,1 @@
-"""The prefix cache: what is kept of processed tokens, where, and for how long."""
+"""K/V and recurrent state of processed tokens, kept in memory for later prompts."""

@@ -1,4 +1,10 @@
-"""Evict what a policy names until the budget holds, or everything of one kind. Engine thread only."""
+"""Eviction: free memory until the prefix cache fits into its byte budget. Engine thread only.
+
+PrefixCache calls this module when a request has added state or is about to add state. A policy
+(ranking.py by default) names the victims; this module removes them from the tree and the parked
+caches, and reports to the policy what changed. All held bytes are counted again only when the room
+left by the last count is used up.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +27,12 @@ from engine.cache.policy import (
 from engine.cache.radix import ancestry
 from engine.types import ConversationId
 
-# Share of the budget that is freed beyond what is needed: a 64th.
+# An eviction frees a 64th of the budget more than is needed.
 _SLACK_SHARE = 64
 
 
 class Eviction:
-    """Keeps the holdings within a budget."""
+    """The limits of a prefix cache (bytes, parked caches) and the operations that keep to them."""
 
     def __init__(
         self,
@@ -42,38 +48,37 @@ class Eviction:
         self._max_hot = max_hot
         self._policy = policy
         self.budget_bytes = budget_bytes
-        self._room = 0  # bytes that may be added before all are counted again
+        self._room = 0  # bytes that may be added before all held bytes are counted again
 
     def keep_to_limits(self) -> None:
-        """Keep to the number of parked caches and to the budget."""
         parked = self._holdings.parked
         while len(parked) > self._max_hot:
             self.evict_parked(min(parked.values(), key=lambda hot: hot.last_used))
         self.make_room(0)
 
     def make_room(self, num_bytes: int, *, to_come: int = 0) -> None:
-        """Account for bytes that a request has added, and for those that it will add next."""
+        """Count num_bytes that a request has added and to_come that follow. Evict if needed."""
         self._room -= num_bytes + to_come
         if self._room < 0:
             self.keep_to_budget(to_come)
 
     def keep_to_budget(self, to_come: int = 0) -> None:
-        """Evict until the budget holds what is held and the bytes to come."""
+        """Evict until the held bytes, and to_come bytes more, fit into the budget."""
         held = self._holdings.ledger().total_bytes - self._held_twice()
         room = self.budget_bytes - held - to_come
         if room < 0:
-            # Free some slack: to rank a large tree takes longer than to evict a part of it.
+            # Free more than is needed: ranking a large tree takes longer than evicting part of it.
             room += self._free(self.budget_bytes // _SLACK_SHARE - room)
         self._room = room
 
     def _free(self, num_bytes: int) -> int:
-        """Evict until num_bytes are freed or nothing is left. Returns the bytes freed."""
+        """Evict until num_bytes are freed or nothing is left. Return the number of bytes freed."""
         freed = 0
         order = self._policy(self._holdings)
         while freed < num_bytes and (victim := order.next_victim()) is not None:
             freed += self._evict_next(order, victim)
         for lease in self._holdings.leases:
-            # Only the snapshots of the running requests themselves are left.
+            # Nothing else is left: drop unpublished snapshots of the running requests.
             while freed < num_bytes and (point := least_valuable(lease.snapshots)) is not None:
                 lease.snapshots.remove(point)
                 self._holdings.counters.evictions += 1
@@ -81,18 +86,18 @@ class Eviction:
         return freed
 
     def _evict_next(self, order: EvictionOrder, victim: Victim) -> int:
-        # Keep this a function: in a loop the last report would hold the evicted arrays during the next copy.
+        # Do not inline this into the caller's loop: there, `evicted` would keep the evicted arrays
+        # in memory while the next victim is copied.
         evicted = self.evict(victim)
         order.update(evicted)
         self._holdings.counters.evictions += 1
         return evicted.num_bytes
 
     def is_exhausted(self) -> bool:
-        """Return whether nothing is left to evict."""
         return self._policy(self._holdings).next_victim() is None
 
     def evict(self, victim: Victim) -> Evicted:
-        """Evict a victim and report what this freed and changed."""
+        """Evict a victim. Report the bytes freed and the nodes removed or changed."""
         match victim:
             case EvictHot(hot):
                 removed, kept = self.evict_parked(hot)
@@ -112,23 +117,21 @@ class Eviction:
         return Evicted(victim, freed, removed, [top] if top else [])
 
     def evict_parked(self, hot: HotCache) -> tuple[list[KvNode], list[KvNode]]:
-        """Evict a parked cache; its useful tokens stay in the tree.
+        """Evict a parked cache. Its useful tokens are copied and stay in the tree.
 
         Returns:
-            The removed and the kept nodes, as Lending.copy_out does.
+            The removed nodes, leaves first, and the kept nodes, parents first.
         """
-        # Copy first: if it fails, the cache is still parked.
+        # Copy first: if the copy fails, the cache is still parked and valid.
         moved = self._lending.copy_out(hot, 0)
         del self._holdings.parked[hot.conversation_id]
         return moved
 
     def evict_hot(self) -> None:
-        """Evict all parked caches; their tokens stay in the tree."""
         for hot in list(self._holdings.parked.values()):
             self.evict_parked(hot)
 
     def evict_snapshots(self) -> None:
-        """Evict all snapshots that no request is using, and the nodes that are useless without them."""
         for node in self._holdings.tree.nodes():
             if node.lock_count == 0:
                 node.snapshot = None
@@ -137,7 +140,6 @@ class Eviction:
                 self._holdings.tree.remove(node)
 
     def evict_all(self) -> None:
-        """Evict everything that no request is using."""
         for hot in list(self._holdings.parked.values()):
             if self._lending.is_in_use(hot):
                 self.evict_parked(hot)
@@ -149,20 +151,27 @@ class Eviction:
                 self._holdings.tree.remove(node)
 
     def forget(self, conversation_id: ConversationId) -> None:
-        """Remove the nodes that only this conversation uses, except those that a request is using."""
+        """Remove the nodes that only this conversation uses, except nodes of a running request."""
         for node in reversed(list(self._holdings.tree.nodes())):
             node.users.discard(conversation_id)
             self._remove_if_unused(node)
 
     def remove_unused(self, unlocked: KvNode | None) -> None:
-        """Remove what only forgotten conversations used, after a request has unlocked it."""
+        """Remove a node and its ancestors as far as no conversation and no request uses them.
+
+        Called after a request has unlocked the node: its conversation may be forgotten by then.
+        """
         for node in ancestry(unlocked):
-            # The users of a node use those above it: the first node in use ends the search.
+            # A user of a node also uses its ancestors, so the first node in use ends the search.
             if not (node.is_removed or self._remove_if_unused(node)):
                 return
 
     def _held_twice(self) -> int:
-        """Count the K/V that running requests copied out of the tree: lent to it when they end."""
+        """Return the number of bytes of K/V that running requests copied out of the tree.
+
+        This K/V is in memory twice until the request ends. The nodes then reference the copy in the
+        request's caches.
+        """
         return sum(
             node.span.nbytes
             for lease in self._holdings.leases
@@ -182,7 +191,7 @@ class Eviction:
         return freed
 
     def _remove(self, leaf: KvNode) -> list[KvNode]:
-        """Remove an owned leaf, and the nodes above that become useless with it."""
+        """Remove a leaf that owns its K/V, and the ancestors that become useless with it."""
         removed = self._holdings.removed_with(leaf)
         for node in removed:
             self._holdings.tree.remove(node)

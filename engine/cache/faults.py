@@ -1,4 +1,8 @@
-"""Remove stored state that is not what it should be, count it and report it. Engine thread only."""
+"""Removal of faulty stored state: caches and nodes that do not hold the tokens they should.
+
+Each fault is counted and reported; the tokens are then fed again, so the answer stays right.
+Engine thread only.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,13 @@ from engine.cache.radix import path_run
 from engine.sequences import common_prefix_len
 from engine.types import ConversationId
 
-# Called with stored tokens that were wrong, and how many of them are still in the tree.
+# Called for each fault with the token ids of the faulty path, and the number of these tokens that
+# are still in the tree.
 OnFault = Callable[[Sequence[int], int], None]
 
 
 class Quarantine:
-    """Takes faulty caches and nodes out of the holdings."""
+    """The operations that remove faulty caches and nodes, count the faults and report them."""
 
     def __init__(self, holdings: Holdings, lending: Lending, on_fault: OnFault | None) -> None:
         self._holdings = holdings
@@ -27,7 +32,7 @@ class Quarantine:
         """Remove a conversation's parked cache if its layers do not hold its tokens.
 
         Returns:
-            The tokens of the prompt that a removed cache should have held.
+            Number of leading tokens of the prompt that a removed cache should have held, else 0.
         """
         hot = self._holdings.parked.get(conversation_id)
         if hot is None or hot.is_consistent():
@@ -37,12 +42,12 @@ class Quarantine:
         return common_prefix_len(hot.token_ids, prompt_ids)
 
     def remove_cache(self, hot: HotCache) -> None:
-        """Remove the nodes that reference a faulty cache."""
+        """Remove the nodes whose K/V lies in a faulty cache."""
         self._holdings.counters.restore_faults += 1
         self._report(hot.token_ids, self._lending.withdraw(hot))
 
     def remove_restored(self, lease: Lease) -> None:
-        """End a lease; remove its caches and the resume point that it was restored from."""
+        """End a lease whose restored state is faulty. Remove its caches and its resume point."""
         self._holdings.counters.restore_faults += 1
         self._holdings.remove_lease(lease)
         self._lending.withdraw(lease.hot)
@@ -50,7 +55,7 @@ class Quarantine:
         self.remove_node(lease.locked)
 
     def remove_node(self, node: KvNode) -> None:
-        """Remove a faulty node with all below it."""
+        """Remove a faulty node and all nodes below it."""
         self._holdings.tree.remove_subtree(node)
         self._report(path_run(node).token_ids, node.start)
 

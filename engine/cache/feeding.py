@@ -1,8 +1,9 @@
-"""How stored tokens were fed: by which forward passes, over which ranges. Pure.
+"""Records of the forward passes that computed stored tokens. Pure Python, without mlx.
 
-Rounding depends on how a prompt is cut: a token fed in a pass of 512 tokens and the same token fed
-alone may differ in the last bits of their K/V. So a stored token is known by its id and by the pass
-that computed it, and whoever repeats the passes of a path on empty caches gets the same bits.
+Rounding depends on how a prompt is divided into passes: a token fed in a pass of 512 tokens and the
+same token fed alone may differ in the last bits of their K/V. Therefore the prefix cache identifies
+a stored token by its id and by the pass that computed it. Repeating the passes of a path on empty
+caches gives the same bits, which is how stored state is checked (checking/replay.py).
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """Tokens [start, end) fed in one pass, or one by one (a reply while it was written).
+    """Tokens [start, end) computed in one forward pass, or in one pass per token (one_by_one).
 
-    In a sequence of feeds a pass is kept up to where the next feed starts: its end may have been
-    cut off since. A pass over one token counts as one_by_one.
+    A reply is fed one token per pass while it is generated. A pass over a single token always
+    counts as one_by_one. Later cuts do not change a pass: `end` stays the end of the original pass,
+    and the tokens still stored reach to the start of the next feed in the list.
     """
 
     start: int
@@ -25,17 +27,17 @@ class Feed:
     one_by_one: bool
 
     def pass_of(self, position: int) -> tuple[int, int]:
-        """The range of the pass that computed a token."""
+        """Return the token range of the pass that computed the token at a position."""
         return (position, position + 1) if self.one_by_one else (self.start, self.end)
 
 
 def add_pass(feeds: list[Feed], start: int, end: int) -> None:
-    """Say that one more forward pass computed [start, end)."""
+    """Record one more forward pass, which computed the tokens [start, end)."""
     add_feeds(feeds, [Feed(start, end, one_by_one=end == start + 1)])
 
 
 def add_feeds(feeds: list[Feed], more: Iterable[Feed]) -> None:
-    """Append more feeds; the two halves of a divided one become one again."""
+    """Append feeds. Join adjacent one-by-one feeds, and the two halves of a divided pass."""
     for feed in more:
         last = feeds[-1] if feeds else None
         if last is not None and last.one_by_one and feed.one_by_one and last.end == feed.start:
@@ -45,7 +47,7 @@ def add_feeds(feeds: list[Feed], more: Iterable[Feed]) -> None:
 
 
 def kept(feeds: Sequence[Feed], start: int, end: int) -> Iterator[tuple[Feed, int]]:
-    """The feeds that computed tokens [start, end), each with the end of what is kept of it."""
+    """Yield each feed that computed tokens [start, end), with the end of its stored tokens."""
     first = max(0, bisect_right(feeds, start, key=_start_of) - 1)
     for index in range(first, len(feeds)):
         feed = feeds[index]
@@ -56,7 +58,10 @@ def kept(feeds: Sequence[Feed], start: int, end: int) -> Iterator[tuple[Feed, in
 
 
 def clip(feeds: Sequence[Feed], start: int, end: int) -> Iterator[Feed]:
-    """The feeds that computed tokens [start, end). A pass stays whole: its range names it."""
+    """Yield the feeds that computed the tokens [start, end).
+
+    A one-by-one feed is clipped to this range. A pass keeps its whole range, which identifies it.
+    """
     for feed, kept_end in kept(feeds, start, end):
         if max(feed.start, start) < kept_end:
             is_run = feed.one_by_one
@@ -64,7 +69,7 @@ def clip(feeds: Sequence[Feed], start: int, end: int) -> Iterator[Feed]:
 
 
 def common_feeding_end(a: Sequence[Feed], b: Sequence[Feed], start: int, end: int) -> int:
-    """How far from start on, at most to end, the same passes computed the tokens in a and in b."""
+    """Return the position in [start, end] up to which the same passes computed a and b."""
     position = start
     for ours, theirs in _side_by_side(a, b, start, end):
         stop = min(ours[1], theirs[1])
@@ -79,7 +84,7 @@ def common_feeding_end(a: Sequence[Feed], b: Sequence[Feed], start: int, end: in
 def _side_by_side(
     a: Sequence[Feed], b: Sequence[Feed], start: int, end: int
 ) -> Iterator[tuple[tuple[Feed, int], tuple[Feed, int]]]:
-    """The feeds of a and b that overlap, in order."""
+    """Yield the pairs of overlapping feeds of a and b, in the order of their tokens."""
     ours, theirs = kept(a, start, end), kept(b, start, end)
     left, right = next(ours, None), next(theirs, None)
     while left is not None and right is not None:

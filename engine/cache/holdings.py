@@ -1,4 +1,7 @@
-"""State of a prefix cache, shared by its parts, and the rules of what is useful in it. Engine thread only."""
+"""The data of a prefix cache, shared by its modules, and the rules for useful nodes.
+
+Engine thread only.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from engine.types import CacheStatistics, ConversationId
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Bytes held by the prefix cache; lent spans count with the hot cache that they lie in."""
+    """Bytes held by the prefix cache. A lent span counts as a part of its hot cache."""
 
-    kv_bytes: int
-    snapshot_bytes: int
-    hot_bytes: int
+    kv_bytes: int  # K/V arrays that nodes own
+    snapshot_bytes: int  # snapshots of nodes and of leases
+    hot_bytes: int  # K/V buffers of parked and leased caches, including unused capacity
 
     @property
     def total_bytes(self) -> int:
@@ -28,57 +31,58 @@ class Ledger:
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """Live caches in use by one request, holding `restored` tokens of its prompt at first."""
+    """Live caches in use by one request. At first they hold `restored` tokens of its prompt."""
 
     hot: HotCache
     restored: int
-    matched: int  # tokens of the prompt whose K/V was there
-    logits: mx.array | None  # of the prompt's last token, when all of it was restored
-    side: bool  # nothing is published or evicted for the request
-    locked: KvNode | None  # the deepest node restored from
-    faulted: int  # tokens up to the deepest stored point that was found wrong
-    snapshots: list[Snapshot] = field(default_factory=list[Snapshot])  # until published
-    reserved: int = 0  # tokens that its buffers were made large enough for
+    matched: int  # leading tokens of the prompt whose K/V was stored
+    logits: mx.array | None  # (V,) after the prompt, None unless the whole prompt was restored
+    side: bool  # True for a side request: nothing is published or evicted for it
+    locked: KvNode | None  # the deepest node restored from, locked until the lease ends
+    faulted: int  # leading tokens up to the deepest stored state that was found wrong, else 0
+    snapshots: list[Snapshot] = field(default_factory=list[Snapshot])  # captured, not published yet
+    reserved: int = 0  # number of tokens that the K/V buffers can hold without growing
 
 
 @dataclass(slots=True)
 class Counters:
-    """Events since the model was loaded."""
+    """Numbers of events since the prefix cache was created."""
 
-    matches: int = 0
+    matches: int = 0  # requests that restored at least one token
     evictions: int = 0
-    restore_faults: int = 0
-    copied_bytes: int = 0
+    restore_faults: int = 0  # stored caches or nodes that did not hold their tokens
+    copied_bytes: int = 0  # K/V copied into, out of or between buffers
     audits: int = 0
-    audit_faults: int = 0
+    audit_faults: int = 0  # audits that found wrong stored state
 
 
 @dataclass(slots=True, eq=False)
 class Holdings:
-    """The tree, the live caches that its nodes may lie in, and the rules of what is useful."""
+    """The radix tree, the live caches that nodes reference, and the rules for useful nodes."""
 
-    needs_snapshot: bool  # K/V alone cannot restore the model
+    needs_snapshot: bool  # True if K/V alone cannot restore the model's state
     kv_bytes_per_token: int
     tree: KvTree = field(default_factory=RadixTree)
+    # Live caches that no request uses, at most one per conversation.
     parked: dict[ConversationId, HotCache] = field(default_factory=dict[ConversationId, HotCache])
-    leases: list[Lease] = field(default_factory=list[Lease])
+    leases: list[Lease] = field(default_factory=list[Lease])  # of running requests and audits
     pinned: set[ConversationId] = field(default_factory=set[ConversationId])
-    clock: int = 0  # turns published
+    clock: int = 0  # number of turns published, the unit of last_used
     counters: Counters = field(default_factory=Counters)
 
     def add_lease(self, lease: Lease) -> None:
-        """Lock the nodes that a lease was restored from."""
+        """Register a lease, and lock the nodes that it was restored from."""
         self.tree.lock(lease.locked)
         self.leases.append(lease)
 
     def remove_lease(self, lease: Lease) -> None:
-        """Unlock the nodes of a lease. Idempotent."""
+        """Unregister a lease, and unlock its nodes. Idempotent."""
         if lease in self.leases:
             self.leases.remove(lease)
             self.tree.unlock(lease.locked)
 
     def ledger(self) -> Ledger:
-        """Count the bytes held. There is no running total that could drift."""
+        """Count the bytes held, by a sum over all nodes: a running total could drift."""
         kv_bytes = snapshot_bytes = 0
         for node in self.tree.nodes():
             kv_bytes += node.span.nbytes
@@ -93,7 +97,6 @@ class Holdings:
         )
 
     def statistics(self, budget_bytes: int) -> CacheStatistics:
-        """Return the figures that the app shows."""
         ledger = self.ledger()
         nodes = list(self.tree.nodes())
         return CacheStatistics(
@@ -113,30 +116,30 @@ class Holdings:
             audit_faults=self.counters.audit_faults,
         )
 
-    # Rules
+    # Rules for useful nodes
 
     def is_resume_point(self, node: KvNode) -> bool:
-        """Return whether a request could resume at a node's end."""
+        """Return True if a request can resume at the end of a node."""
         return node.snapshot is not None or not self.needs_snapshot
 
     def is_dead_end(self, node: KvNode, *, num_removed: int = 0) -> bool:
-        """Return whether no request uses a node, and none could resume at it or below it.
+        """Return True if a node is unlocked, has no child, and no request can resume at its end.
 
-        num_removed: children of the node that are about to be removed.
+        num_removed: number of children that are about to be removed; they do not count.
         """
         return not (
             self.is_resume_point(node) or len(node.children) > num_removed or node.lock_count
         )
 
     def is_useless_leaf(self, node: KvNode) -> bool:
-        """Return whether a node takes memory for nothing. A lent one takes none of its own."""
+        """Return True if a node is a dead end that owns its K/V. A lent span needs no memory."""
         return lender(node) is None and self.is_dead_end(node)
 
     def removed_with(self, leaf: KvNode) -> list[KvNode]:
-        """Return a leaf and the nodes above it that are dead ends without it, nearest first.
+        """Return a leaf and the ancestors that are dead ends without it, nearest first.
 
-        The chain ends at the first node whose K/V lies elsewhere than the leaf's: in other arrays, or in
-        another hot cache.
+        An ancestor is included only if its K/V lies in the same place as that of the leaf: in the
+        same hot cache, or in owned arrays if the leaf owns its arrays.
         """
         hot, removed, above = lender(leaf), [leaf], leaf.parent
         while above and self.is_dead_end(above, num_removed=1) and lender(above) is hot:
@@ -145,11 +148,11 @@ class Holdings:
         return removed
 
     def useful_nodes(self, lent: Sequence[KvNode]) -> Sequence[KvNode]:
-        """Return the nodes that are kept when their hot cache goes: all but the dead ends.
+        """Return the nodes to keep when their hot cache is cut or evicted: all but the dead ends.
 
         Args:
-            lent: the nodes that lie in one hot cache, from some node on, parents first. They lie on
-                one path: that of the cache's tokens.
+            lent: nodes that reference one hot cache, parents first, up to the last such node. They
+                lie on one path, the path of the tokens in the hot cache.
         """
         if not lent or not self.is_dead_end(lent[-1]):
             return lent

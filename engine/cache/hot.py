@@ -1,7 +1,9 @@
-"""A conversation's live caches: the model's cache objects and the tokens that they hold.
+"""Live caches of one conversation, called a hot cache: the model's cache objects and their tokens.
 
-Owned by one conversation at a time and handed over whole, never copied. Nodes of the radix tree may
-reference a range of its buffers (`LentSpan`) until that range is about to be overwritten.
+A hot cache belongs to one conversation and stays in memory between two requests ("parked"). A
+request takes over the whole object; nothing is copied. A node of the radix tree may reference a
+range of its K/V buffers (LentSpan) until the range is about to be overwritten. lending.py then
+copies the range.
 """
 
 from __future__ import annotations
@@ -22,15 +24,18 @@ from engine.types import ConversationId
 
 @dataclass(slots=True, eq=False)
 class HotCache:
-    """Live caches holding exactly token_ids. Parked, only their K/V is valid."""
+    """The model's cache objects for one conversation, which hold exactly token_ids.
+
+    While a hot cache is parked, only its K/V is valid: the auxiliary state is reset.
+    """
 
     conversation_id: ConversationId
-    caches: list[object]
+    caches: list[object]  # the model's cache objects, one per layer
     token_ids: list[int] = field(default_factory=list[int])
-    feeds: list[Feed] = field(default_factory=list[Feed])
-    last_used: int = 0
-    leaves: Leaves = field(init=False)
-    _empty: Snapshot = field(init=False)
+    feeds: list[Feed] = field(default_factory=list[Feed])  # the passes that computed token_ids
+    last_used: int = 0  # clock of the prefix cache (turns published) when last parked
+    leaves: Leaves = field(init=False)  # the same caches, by kind
+    _empty: Snapshot = field(init=False)  # the auxiliary state before any token
 
     def __post_init__(self) -> None:
         self.leaves = Leaves.of(self.caches)
@@ -42,44 +47,47 @@ class HotCache:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the K/V buffers, spare room included."""
+        """Number of bytes of the K/V buffers, including unused capacity."""
         return sum(tree_bytes((leaf.keys, leaf.values)) for leaf in self.leaves.kv)
 
     @property
     def run(self) -> TokenRun:
-        """What is held: tokens and how they were fed."""
+        """The tokens held, with the forward passes that computed them."""
         return TokenRun(tuple(self.token_ids), tuple(self.feeds))
 
     def commit(self, token_ids: Sequence[int]) -> None:
-        """Say that one pass fed token_ids."""
+        """Record that one forward pass has fed token_ids to the caches."""
         add_pass(self.feeds, self.num_tokens, self.num_tokens + len(token_ids))
         self.token_ids.extend(token_ids)
 
     def adopt(self, run: TokenRun) -> None:
-        """Say that what follows was copied in, fed as the run says."""
+        """Record that the K/V of a run was copied in, after the tokens held before."""
         assert run.start == self.num_tokens
         add_feeds(self.feeds, run.feeds)
         self.token_ids.extend(run.token_ids)
 
     def cut(self, num_tokens: int) -> None:
-        """Forget K/V after num_tokens."""
+        """Remove the tokens after num_tokens and their K/V. The auxiliary state stays as it is."""
         kv.cut(self.leaves.kv, num_tokens)
         del self.token_ids[num_tokens:]
         self.feeds[:] = clip(self.feeds, 0, num_tokens)
 
     def set_state(self, snapshot: Snapshot | None) -> None:
-        """Put auxiliary state back; None is the state before the first token."""
+        """Restore the auxiliary state from a snapshot. None restores the state before any token."""
         restore(self.leaves.aux, (snapshot or self._empty).states)
 
     def is_consistent(self) -> bool:
-        """Whether every K/V leaf holds exactly the committed tokens."""
+        """Return True if every K/V leaf holds exactly the committed tokens."""
         return all(
             leaf.offset == self.num_tokens and kv.capacity(leaf) >= self.num_tokens
             for leaf in self.leaves.kv
         )
 
     def is_restored(self, num_tokens: int, snapshot: Snapshot | None) -> bool:
-        """Return whether tokens, K/V, snapshot and other layers' counts all stand at num_tokens."""
+        """Return True if the caches and a snapshot stand at exactly num_tokens tokens.
+
+        The token ids, the K/V, the snapshot and the token counts of the other layers are compared.
+        """
         counts = {leaf.num_tokens for leaf in self.leaves.aux if num_tokens > 0}
         return (
             self.num_tokens == num_tokens
@@ -91,7 +99,10 @@ class HotCache:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LentSpan:
-    """Tokens [start, end) of a hot cache: bytes that the cache already counts."""
+    """Tokens [start, end) of a hot cache, referenced by a node of the radix tree.
+
+    nbytes is 0, because the hot cache already counts its buffers.
+    """
 
     hot: HotCache
     start: int
@@ -110,11 +121,11 @@ class LentSpan:
         return LentSpan(self.hot, self.start, middle), LentSpan(self.hot, middle, self.end)
 
     def range(self, start: int, end: int) -> tuple[object, ...]:
-        """Lazy slices of tokens [start, end) of this span."""
+        """Return lazy slices of the tokens [start, end), counted from the start of this span."""
         return kv.read_range(self.hot.leaves.kv, self.start + start, self.start + end)
 
     def copied(self) -> KvArrays:
-        """The same tokens in arrays of their own."""
+        """Return a copy of the K/V of this span, in arrays of its own."""
         return kv.copy_range(self.hot.leaves.kv, self.start, self.end)
 
 
@@ -124,8 +135,8 @@ KvTree = RadixTree[KvSpan, Snapshot]
 
 
 def lender(node: KvNode) -> HotCache | None:
-    """Return the hot cache that a node's K/V lies in, None if the node owns its arrays.
+    """Return the hot cache that contains the K/V of a node, or None if the node owns its arrays.
 
-    Such a cache holds all tokens of the path to the node's end.
+    The hot cache holds all tokens of the path from token 0 to the end of the node.
     """
     return node.span.hot if isinstance(node.span, LentSpan) else None

@@ -1,7 +1,8 @@
-"""Attention K/V arrays: cut, read, copy and fill the buffers of K/V leaves. Engine thread only.
+"""Attention K/V buffers of live caches: cut, grow, copy and fill. Engine thread only.
 
-Buffers are written in place. A second handle on one makes the next write copy all of it, so a
-slice is copied (and evaluated) before anything is written again.
+mlx-lm writes K/V buffers in place. While a second reference to a buffer exists, the next write
+copies the whole buffer. Therefore each slice is copied and evaluated before its buffer is written
+again. A leaf is the cache object of one attention layer (layout.py).
 """
 
 from __future__ import annotations
@@ -15,17 +16,18 @@ import mlx.core as mx
 from engine.cache.layout import KvLeaf
 from engine.cache.trees import arrays_in, evaluate, map_arrays, owned, tree_bytes
 
-# Buffers grow in steps of this many tokens, mlx-lm's own step.
+# Buffers grow in steps of this many tokens, as in mlx-lm.
 STEP = 256
-# From here on a layer's buffers grow one layer at a time, so that only one is there twice.
+# Layers with buffers of this size or larger grow one at a time, so that at most one layer's buffers
+# are in memory twice.
 _LARGE_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KvArrays:
-    """The K/V of a range of tokens in arrays of its own, one (keys, values) a leaf.
+    """The K/V of a range of tokens in arrays of their own: one (keys, values) tuple per leaf.
 
-    Each tensor has shape (1, H, num_tokens, D); quantised K/V are tuples of such tensors.
+    Each array has the shape (1, H, num_tokens, D). Quantised keys or values are tuples of arrays.
     """
 
     num_tokens: int
@@ -36,7 +38,7 @@ class KvArrays:
         object.__setattr__(self, "nbytes", tree_bytes(self.leaves))
 
     def split(self, at: int) -> tuple[KvArrays, KvArrays]:
-        """The first `at` tokens and the rest, both in arrays of their own."""
+        """Return the first `at` tokens and the remaining tokens, both in arrays of their own."""
         parts = (
             KvArrays(at, tuple(_slice(leaf, 0, at) for leaf in self.leaves)),
             KvArrays(
@@ -48,26 +50,29 @@ class KvArrays:
         return parts
 
     def range(self, start: int, end: int) -> tuple[object, ...]:
-        """Lazy slices [start, end), one tree a leaf."""
+        """Return lazy slices of the tokens [start, end): one (keys, values) tuple per leaf."""
         return tuple(map_arrays(lambda x: x[..., start:end, :], leaf) for leaf in self.leaves)
 
 
 def read_range(leaves: Sequence[KvLeaf], start: int, end: int) -> tuple[object, ...]:
-    """Lazy slices [start, end) of live buffers; use them before the buffers are written again."""
+    """Return lazy slices of the tokens [start, end) of live buffers.
+
+    The caller must evaluate or copy the slices before the buffers are written again.
+    """
     return tuple(
         map_arrays(lambda x: x[..., start:end, :], (leaf.keys, leaf.values)) for leaf in leaves
     )
 
 
 def copy_range(leaves: Sequence[KvLeaf], start: int, end: int) -> KvArrays:
-    """The K/V of [start, end) copied out of live buffers."""
+    """Return a copy of the K/V of the tokens [start, end) of live buffers."""
     copied = tuple(_slice((leaf.keys, leaf.values), start, end) for leaf in leaves)
     evaluate(copied)
     return KvArrays(end - start, copied)
 
 
 def cut(leaves: Sequence[KvLeaf], num_tokens: int) -> None:
-    """Forget everything after num_tokens; the buffers stay."""
+    """Remove the tokens after num_tokens from the leaves. The buffers keep their size."""
     for leaf in leaves:
         assert leaf.offset >= num_tokens
         leaf.trim(leaf.offset - num_tokens)
@@ -75,20 +80,20 @@ def cut(leaves: Sequence[KvLeaf], num_tokens: int) -> None:
 
 
 def capacity(leaf: KvLeaf) -> int:
-    """Tokens that a leaf's buffer can hold without growing."""
+    """Return the number of tokens that the buffer of a leaf can hold without growing."""
     return next((array.shape[-2] for array in arrays_in(leaf.keys)), 0)
 
 
 def roomy(num_tokens: int) -> int:
-    """The capacity of a buffer that is made for num_tokens: an eighth to spare."""
+    """Return the capacity of a new buffer for num_tokens: an eighth more, a multiple of STEP."""
     return _round_up(num_tokens + num_tokens // 8)
 
 
 def reserve(leaves: Sequence[KvLeaf], num_tokens: int) -> int:
-    """Make room for num_tokens in one go, with an eighth to spare.
+    """Grow the buffers that cannot hold num_tokens, in one step and with an eighth to spare.
 
     Returns:
-        Bytes copied, 0 where there was room or nothing is held yet.
+        Number of bytes copied. 0 if all buffers were large enough, or if no buffer exists yet.
     """
     copied = 0
     for leaf in leaves:
@@ -102,7 +107,7 @@ def reserve(leaves: Sequence[KvLeaf], num_tokens: int) -> int:
 
 
 def growth(leaves: Sequence[KvLeaf], num_tokens: int) -> int:
-    """Bytes that `reserve` would add."""
+    """Return the number of bytes that reserve() would add to the buffers."""
     needed = 0
     for leaf in leaves:
         if leaf.keys is not None and (held := capacity(leaf)) < num_tokens:
@@ -113,12 +118,19 @@ def growth(leaves: Sequence[KvLeaf], num_tokens: int) -> int:
 def append_slices(
     leaves: Sequence[KvLeaf], parts: Sequence[tuple[object, ...]], num_tokens: int, room: int
 ) -> int:
-    """Write slices (from `range` or `read_range`) behind what the leaves hold: num_tokens in all.
+    """Append slices of K/V to the leaves, which then hold num_tokens in all.
 
-    In place where they fit, else by one concatenation a buffer, with room for `room` tokens.
+    A buffer with enough capacity is written in place. Any other buffer is replaced by one
+    concatenation, with capacity for `room` tokens.
+
+    Args:
+        leaves: the K/V leaves of one conversation.
+        parts: results of `range` or `read_range`, in the order of the tokens.
+        num_tokens: number of tokens in a leaf after the call.
+        room: number of tokens that a new buffer should hold.
 
     Returns:
-        Bytes written.
+        Number of bytes appended.
     """
     for index, leaf in enumerate(leaves):
         added = [part[index] for part in parts]
@@ -156,7 +168,10 @@ def _round_up(num_tokens: int) -> int:
 
 
 def _join(trees: Sequence[object], num_tokens: int, room: int) -> tuple[object, object]:
-    """Trees of one shape, num_tokens in all, and zeros up to `room`; each byte is copied once."""
+    """Concatenate arrays along the tokens, and pad the num_tokens tokens with zeros to `room`.
+
+    All trees have the same structure. One concatenation copies each byte once.
+    """
     rows = zip(*(arrays_in(tree) for tree in trees), strict=True)
 
     def join(row: Sequence[mx.array]) -> mx.array:

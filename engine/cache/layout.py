@@ -1,8 +1,9 @@
-"""Which layer of a model holds what, found by looking at its real cache objects.
+"""Classification of a model's cache objects: attention K/V, or auxiliary state.
 
-A leaf cache either holds attention K/V that can be cut at any token, or it is auxiliary: a value
-right after exactly n tokens and useless anywhere else. No model is known by name. No mlx here:
-arrays are only asked for their size.
+A leaf is the cache object of one layer, or one of several in a CacheList. The methods and
+attributes of the object decide its kind; no model name is used. A K/V leaf can be cut at any
+token. An auxiliary leaf, such as a recurrent state or a rotating window, is valid only after
+exactly n tokens. This module imports no mlx: it reads only the shapes and sizes of arrays.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from typing import Protocol, TypeGuard, cast, runtime_checkable
 
 @runtime_checkable
 class CacheList(Protocol):
-    """Several caches of one layer."""
+    """A cache object of one layer that contains several caches."""
 
     caches: Sequence[object]
 
 
 @runtime_checkable
 class KvLeaf(Protocol):
-    """A cache of attention K/V, (B, H, tokens, D) a tensor, valid up to offset."""
+    """A cache of attention K/V. Its tensors are (B, H, tokens, D) and valid up to `offset`."""
 
     keys: object
     values: object
@@ -31,24 +32,25 @@ class KvLeaf(Protocol):
 
 
 class AuxLeaf:
-    """Any other cache object: all that it is, taken out and put back.
+    """A cache object that holds auxiliary state. All attributes of the object are its state.
 
-    Its attributes are its state. What a cache itself calls its state may leave things out, may not
-    be settable, and may raise while the cache is empty.
+    The `state` property of mlx-lm's caches is not used: it can omit attributes, can lack a setter,
+    and can raise an error while the cache is empty.
     """
 
     __slots__ = ("_attributes", "writes_in_place")
 
     def __init__(self, cache: object) -> None:
         self._attributes = vars(cache)
-        # A cache whose entries are assigned replaces its arrays; of any other we can't know.
+        # A cache with item assignment replaces its arrays. Any other cache may write in place, so
+        # its arrays must be copied.
         self.writes_in_place = not hasattr(cache, "__setitem__") or hasattr(
             cache, "update_and_fetch"
         )
 
     @property
     def state(self) -> object:
-        """A tree of arrays and plain values, the cache's own: not to be changed."""
+        """Tree of the cache's own arrays and plain values. The caller must not change it."""
         return self._attributes
 
     @state.setter
@@ -58,12 +60,12 @@ class AuxLeaf:
 
     @property
     def num_tokens(self) -> int | None:
-        """How many tokens the cache says it has seen, None if it doesn't count them."""
+        """Number of tokens that the cache has seen, or None if the cache does not count them."""
         return self._number("offset")
 
     @property
     def growth(self) -> float:
-        """How many times its size a window of K/V will have when it is full, 1 for all else."""
+        """Size of a full window of K/V relative to its present size. 1 for all other caches."""
         window = self._number("max_size") or self._number("chunk_size")
         keys = self._attributes.get("keys")
         return max(1.0, window / _capacity(keys)) if window and keys is not None else 1.0
@@ -73,13 +75,14 @@ class AuxLeaf:
         return value if isinstance(value, int) else None
 
 
-# A cache that forgets its oldest tokens, or starts anywhere but at token 0, can't be cut freely.
+# Attributes of caches that drop their oldest tokens or do not start at token 0. Such caches cannot
+# be cut at any token.
 _WINDOW_NAMES = ("max_size", "chunk_size", "start_position", "left_padding")
 
 
 def is_kv(leaf: object) -> TypeGuard[KvLeaf]:
-    """Whether a leaf can be cut at any token, judged by what it can do."""
-    # A buffer that grows in steps: it has room beyond offset, which is what we write to.
+    """Return True if a cache can be cut at any token, judged by its methods and attributes."""
+    # `step` shows that the buffer grows in steps: the capacity after `offset` is written in place.
     names = ("keys", "values", "offset", "trim", "update_and_fetch", "step")
     return all(hasattr(leaf, name) for name in names) and not any(
         hasattr(leaf, name) for name in _WINDOW_NAMES
@@ -87,7 +90,7 @@ def is_kv(leaf: object) -> TypeGuard[KvLeaf]:
 
 
 def leaves_of(caches: Sequence[object]) -> Iterator[object]:
-    """The leaf caches in order; a layer's list of caches is opened, a layer without one skipped."""
+    """Yield the leaf caches in order. Open each CacheList, and skip layers without a cache."""
     for cache in caches:
         if isinstance(cache, CacheList):
             yield from leaves_of(cache.caches)
@@ -96,7 +99,7 @@ def leaves_of(caches: Sequence[object]) -> Iterator[object]:
 
 
 def map_leaves(function: Callable[[object], object], caches: Sequence[object]) -> list[object]:
-    """The same caches with function(leaf) in place of every leaf; lists of caches are changed."""
+    """Return caches with function(leaf) in place of each leaf. CacheLists are changed in place."""
 
     def mapped(cache: object) -> object:
         if isinstance(cache, CacheList):
@@ -124,44 +127,47 @@ class Leaves:
 
     @property
     def buffers(self) -> list[object]:
-        """The K/V buffers, (keys, values) a leaf."""
+        """The K/V buffers: one (keys, values) pair per leaf."""
         return [(leaf.keys, leaf.values) for leaf in self.kv]
 
     @property
     def states(self) -> list[object]:
-        """The auxiliary states, one a leaf."""
+        """The auxiliary states, one per leaf."""
         return [leaf.state for leaf in self.aux]
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a token and a snapshot cost, in bytes. A snapshot's windows are taken to be full."""
+    """Numbers of the model's leaf caches by kind, and the bytes that a token and a snapshot need.
 
-    num_kv: int
-    num_aux: int
+    snapshot_bytes counts a rotating window as full.
+    """
+
+    num_kv: int  # leaves with attention K/V
+    num_aux: int  # leaves with auxiliary state
     kv_bytes_per_token: int
     snapshot_bytes: int
 
     @property
     def needs_snapshot(self) -> bool:
-        """Whether K/V alone cannot bring a conversation back."""
+        """True if the model has auxiliary state: K/V alone cannot restore a conversation."""
         return self.num_aux > 0
 
 
 def measure_layout(
     caches: Sequence[object], num_tokens: int, nbytes: Callable[[object], int]
 ) -> Layout:
-    """The layout from caches that were just fed num_tokens.
+    """Return the layout of caches that were just fed num_tokens.
 
     Args:
         caches: the model's cache objects.
-        num_tokens: how many tokens they hold.
-        nbytes: bytes of all arrays in a tree.
+        num_tokens: number of tokens that the caches hold.
+        nbytes: returns the bytes of all arrays in a tree.
     """
     leaves = Leaves.of(caches)
     assert all(leaf.offset == num_tokens for leaf in leaves.kv)
     assert all(leaf.num_tokens in (None, num_tokens) for leaf in leaves.aux)
-    # A buffer is longer than what it holds: count by shape, one token's share of it.
+    # A buffer is longer than the tokens in it: divide its bytes by its length, not by num_tokens.
     per_token = sum(nbytes((leaf.keys, leaf.values)) // _capacity(leaf.keys) for leaf in leaves.kv)
     return Layout(
         num_kv=len(leaves.kv),

@@ -1,4 +1,9 @@
-"""Lent spans: nodes of the tree reference K/V in live caches, copied out before a cache overwrites it."""
+"""Lent spans: nodes of the radix tree whose K/V is a range of a conversation's live caches.
+
+Publishing a turn copies no K/V, because its nodes reference the hot cache of the conversation.
+Before a hot cache is overwritten or evicted, the useful nodes are copied out of it and the other
+nodes are removed. Engine thread only.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +16,13 @@ from engine.cache.snapshot import Snapshot
 
 
 class Lending:
-    """Keeps every lent span valid: it holds its node's tokens for as long as the node lives."""
+    """The operations on lent spans. Every lent span holds the tokens of its node."""
 
     def __init__(self, holdings: Holdings) -> None:
         self._holdings = holdings
 
     def add_nodes(self, lease: Lease) -> None:
-        """Add nodes for all tokens in a lease's caches, with the snapshots taken on the way."""
+        """Add nodes for all tokens in the caches of a lease, with the captured snapshots."""
         hot, tree = lease.hot, self._holdings.tree
         run, above = hot.run, self._restored_node(lease)
         path = tree.match(run, above)
@@ -37,22 +42,25 @@ class Lending:
                 node.last_used = self._holdings.clock
         for node in (*ancestry(above), *below):
             node.users.add(hot.conversation_id)
-            # Tokens that this cache holds too need no arrays of their own.
+            # The hot cache holds the tokens of this node too, so the node needs no own arrays.
             if isinstance(node.span, KvArrays):
                 node.span = LentSpan(hot, node.start, node.end)
 
     def _restored_node(self, lease: Lease) -> KvNode | None:
-        """Return the deepest node that a lease was restored from, None if it was removed since."""
+        """Return the deepest node that a lease was restored from, or None if it was removed."""
         if lease.locked is None or lease.locked.is_removed:
             return None
         held = min(lease.restored, lease.hot.num_tokens)
         return next((node for node in ancestry(lease.locked) if node.end <= held), None)
 
     def copy_out(self, hot: HotCache, num_tokens: int) -> tuple[list[KvNode], list[KvNode]]:
-        """Let no node reference a cache beyond num_tokens: copy the useful nodes, remove the dead ends.
+        """Remove all references of the tree to the tokens of a hot cache after num_tokens.
+
+        Useful nodes get a copy of their K/V, or reference another parked cache that holds the same
+        tokens. Dead ends are removed.
 
         Returns:
-            The removed nodes, leaves first, and those that were kept, parents first.
+            The removed nodes, leaves first, and the kept nodes, parents first.
         """
         lent = self._lent_beyond(hot, num_tokens)
         kept = list(self._holdings.useful_nodes(lent))
@@ -69,17 +77,17 @@ class Lending:
         return removed, kept
 
     def drop_beyond(self, hot: HotCache, num_tokens: int) -> None:
-        """Remove the nodes that reference a cache beyond num_tokens, with all below them."""
+        """Remove the nodes that reference a hot cache after num_tokens, and all below them."""
         for node in self._lent_beyond(hot, num_tokens)[:1]:
             self._holdings.tree.remove_subtree(node)
 
     def withdraw(self, hot: HotCache) -> int:
-        """Take a lost cache out: remove the nodes that reference it, with all below them.
+        """Remove the nodes that reference a lost hot cache, and all nodes below them.
 
-        Nodes whose tokens another parked cache holds stay and reference that one.
+        A node whose tokens another parked cache holds is kept, and references that cache instead.
 
         Returns:
-            How many of the cache's tokens are still in the tree.
+            Number of tokens of the lost cache that are still in the tree.
         """
         lent = self._lent_beyond(hot, 0)
         other, agreed = self._other_holder(hot) if lent else (None, 0)
@@ -91,13 +99,13 @@ class Lending:
         return hot.num_tokens
 
     def is_in_use(self, hot: HotCache) -> bool:
-        """Return whether a node that a request is using references a cache."""
+        """Return True if a running request uses a node that references a hot cache."""
         return any(node.lock_count for node in self._lent_beyond(hot, 0))
 
     def _lent_beyond(self, hot: HotCache, num_tokens: int) -> list[KvNode]:
-        """Return the nodes that reference a cache beyond num_tokens, parents first.
+        """Return the nodes that reference a hot cache after num_tokens, parents first.
 
-        One that reaches across num_tokens is split there.
+        A node that begins before num_tokens and ends after it is split there.
         """
         if num_tokens >= hot.num_tokens:
             return []
@@ -108,7 +116,10 @@ class Lending:
         return nodes
 
     def _other_holder(self, hot: HotCache) -> tuple[HotCache | None, int]:
-        """Return the other parked cache that agrees longest with one, in feeding too, and up to where."""
+        """Return another parked cache that agrees longest with a hot cache, and the shared length.
+
+        Two caches agree on a token if its id and the pass that computed it are the same.
+        """
         run = hot.run
         ends = [
             (common_end(run, other.run), other)

@@ -1,4 +1,4 @@
-"""Find the deepest resume point of a prompt in the tree."""
+"""Search for the deepest resume point of a prompt in the radix tree."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ _Path = list[PathStep[KvSpan, Snapshot]]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The deepest resume point of a prompt, and how much of the prompt's K/V is there at all."""
+    """The deepest resume point of a prompt, and the length of the prompt's stored K/V."""
 
-    matched: int = 0  # tokens whose K/V is there
-    restored: int = 0  # of these, tokens that can be used
-    node: KvNode | None = None  # holds the last token that can be used
-    snapshot: Snapshot | None = None  # the state after it, where K/V alone is not enough
+    matched: int = 0  # leading tokens of the prompt whose K/V is stored
+    restored: int = 0  # tokens before the resume point, at most `matched`
+    node: KvNode | None = None  # the node that holds the last restored token
+    snapshot: Snapshot | None = None  # the state after that token, if the model needs one
 
     @property
     def run(self) -> TokenRun:
-        """The tokens that can be used, with the passes that fed them."""
+        """The tokens that can be restored, with the passes that computed them."""
         return path_run(self.node).part(0, self.restored)
 
 
 def deepest_match(
     tree: KvTree, prompt_ids: Sequence[int], held: TokenRun, *, needs_snapshot: bool
 ) -> Match:
-    """Find the resume point that leaves the fewest tokens to feed.
+    """Return the resume point that leaves the fewest tokens of a prompt to feed.
 
     Args:
         tree: all stored nodes.
-        prompt_ids: the prompt.
-        held: the tokens in the conversation's own live caches; decides between equally deep points.
-        needs_snapshot: K/V alone cannot restore the model.
+        prompt_ids: the token ids of the prompt.
+        held: the tokens in the conversation's own live caches. Of two equally deep resume points,
+            the one that has more in common with them is returned.
+        needs_snapshot: True if K/V alone cannot restore the model's state.
     """
     paths = tree.paths(prompt_ids)
     matches = [_match_path(path, prompt_ids, needs_snapshot=needs_snapshot) for path in paths]
@@ -56,7 +57,7 @@ def _match_path(path: _Path, prompt_ids: Sequence[int], *, needs_snapshot: bool)
         snapshot = last.snapshot
         if snapshot is not None and snapshot.logits is not None:
             return Match(matched, matched, last, snapshot)
-    # At least one token is fed: its logits begin the reply.
+    # Leave one token to feed: the first token of the reply is drawn from its logits.
     limit = min(matched, len(prompt_ids) - 1)
     if not needs_snapshot:
         return Match(matched, limit, last, None)

@@ -1,6 +1,6 @@
-"""Resume points: token positions [0, n) whose cached state a later request can start from.
+"""Resume points: positions n at which a later request can start from cached state of tokens [0, n).
 
-No mlx here: prompts are built and cut into chunks without it.
+This module imports no mlx, because prompts are built and divided into chunks without mlx.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from typing import Protocol, TypeVar
 
 
 class PointKind(StrEnum):
-    """Why a snapshot is taken; decides with other figures how soon it may be evicted."""
+    """Reason why a snapshot is kept. It decides, with other figures, how soon it may be evicted."""
 
-    SYSTEM = "system"  # where the first user message's text begins
-    TURN = "turn"  # where a later user or tool text begins, or where the next turn may diverge
+    SYSTEM = "system"  # before the text of the first user message: the end of the system prompt
+    TURN = "turn"  # before a later user or tool text, or where the next turn's prompt may diverge
     PROMPT = "prompt"  # the end of the prompt, with its logits
-    TAIL = "tail"  # after a reply, where the next user message's text will begin
-    BRANCH = "branch"  # where a match continued in K/V but not in snapshots
-    STRIDE = "stride"  # at fixed distances in a long prefill, and where a draft or idle work ended
+    TAIL = "tail"  # after a reply, where the text of the next user message will begin
+    BRANCH = "branch"  # the end of matched K/V without a snapshot, or the end of a stopped prefill
+    STRIDE = "stride"  # at fixed distances in a long prefill, or where a draft or idle work ended
 
 
-# Likelihood that a request resumes at a point, relative to the end of a reply. Found with
-# tests/benchmarks/eviction.py and flat there: half or double of one changes the tokens fed by a few percent.
+# Likelihood that a request resumes at a point, relative to the end of a reply. Chosen with
+# tests/benchmarks/eviction.py. The exact values matter little: half or double of one value changes
+# the number of fed tokens by a few percent.
 LIKELIHOOD = {
     PointKind.STRIDE: 0.2,
     PointKind.PROMPT: 0.2,
@@ -36,7 +37,7 @@ LIKELIHOOD = {
 
 @dataclass(frozen=True, slots=True)
 class ResumePoint:
-    """A token position worth a snapshot."""
+    """A position in a prompt at which to keep a snapshot."""
 
     num_tokens: int
     kind: PointKind
@@ -54,10 +55,15 @@ _P = TypeVar("_P", bound=_AtPoint)
 
 
 def least_valuable(points: Sequence[_P]) -> _P | None:
-    """Return the point of a running request that saves the fewest tokens; never the newest one.
+    """Return the point of a running request whose loss costs the fewest tokens, but not the newest.
+
+    The loss costs the tokens since the point before, weighted by LIKELIHOOD.
 
     Args:
-        points: the request's points or snapshots, in order.
+        points: the request's resume points or snapshots, in the order of their positions.
+
+    Returns:
+        None if there are fewer than two points.
     """
     starts = [0, *(point.num_tokens for point in points)]
     values = [

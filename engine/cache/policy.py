@@ -12,28 +12,31 @@ from engine.cache.hot import HotCache, KvNode
 
 @dataclass(frozen=True, slots=True)
 class EvictLogits:
-    """Evict the logits kept with a prompt's end, keep the state."""
+    """A victim of eviction: the logits kept at the end of a prompt. Other state is kept."""
 
     node: KvNode
 
 
 @dataclass(frozen=True, slots=True)
 class EvictSnapshot:
-    """Evict a node's snapshot; its K/V stays while something below needs it."""
+    """A victim of eviction: a node's snapshot. The K/V is kept while a node below needs it."""
 
     node: KvNode
 
 
 @dataclass(frozen=True, slots=True)
 class EvictNode:
-    """Evict a leaf that owns its K/V."""
+    """A victim of eviction: a leaf of the radix tree that owns its K/V, with its snapshot."""
 
     node: KvNode
 
 
 @dataclass(frozen=True, slots=True)
 class EvictHot:
-    """Evict a parked cache; useful nodes in it get arrays of their own."""
+    """A victim of eviction: the live caches of a conversation that no request uses.
+
+    Nodes whose K/V lies in these caches get a copy of it if they are still useful.
+    """
 
     hot: HotCache
 
@@ -42,28 +45,29 @@ Victim = EvictLogits | EvictSnapshot | EvictNode | EvictHot
 
 
 class Evicted(NamedTuple):
-    """Report of one eviction."""
+    """The report of one eviction."""
 
     victim: Victim
-    num_bytes: int  # freed
-    removed: Sequence[KvNode]  # from the tree, leaves first
+    num_bytes: int  # bytes freed
+    removed: Sequence[KvNode]  # nodes removed from the tree, leaves first
     # Nodes still in the tree that lost a snapshot, logits or children, or whose span changed.
     changed: Sequence[KvNode]
 
 
 class EvictionOrder(Protocol):
-    """The order in which one holdings value is evicted.
+    """An order of eviction for the present contents of a prefix cache.
 
-    The caller evicts each victim, then reports it, before it asks for the next one.
+    The caller evicts each victim and reports the eviction before it calls next_victim again.
     """
 
     def next_victim(self) -> Victim | None:
-        """Return what to evict next, None if nothing is left."""
+        """Return the next victim, or None if nothing is left to evict."""
         ...
 
     def update(self, evicted: Evicted) -> None:
-        """Take in the report of the newest victim's eviction."""
+        """Update the order after the last victim was evicted."""
         ...
 
 
+# Returns the order in which to evict the present holdings.
 Policy = Callable[[Holdings], EvictionOrder]

@@ -1,12 +1,18 @@
-"""State kept of processed tokens: one radix tree of K/V spans and snapshots, and hot caches.
+"""The prefix cache: K/V and recurrent state of processed tokens, kept for later prompts.
 
-The newest spans lie in the hot caches. Owned by the engine thread. holdings.py has the state and its
-rules; lending.py, restoring.py, eviction.py, faults.py and this module change it.
+A request acquires a lease on live caches that hold the longest restorable prefix of its prompt.
+The runner feeds the other tokens and publishes the lease. Published tokens become nodes of a
+radix tree (radix.py). The K/V of a node lies in arrays of its own, or is a range of the live
+caches of a conversation, called a hot cache (hot.py). The state of recurrent layers cannot be cut
+at another token, so it is kept as snapshots at single positions (snapshot.py).
 
-Life of a request's tokens [0, n):
-    [0, restored)   K/V in the hot cache, state from a snapshot    after acquire
-    [restored, m)   fed; the hot cache's alone                     commit by the runner
-    [0, m)          nodes of the tree, lent by the hot cache       after publish
+PrefixCache is the interface, used on the engine thread only. holdings.py has the data and its
+rules; lending.py, restoring.py, eviction.py, faults.py and this module change the data.
+
+Tokens [0, n) of a request:
+    [0, restored)   K/V in the hot cache, recurrent state from a snapshot   after acquire
+    [restored, m)   fed by the runner, held by the hot cache only           while the request runs
+    [0, m)          nodes of the tree, whose K/V lies in the hot cache      after publish
 """
 
 from __future__ import annotations
@@ -38,12 +44,16 @@ from engine.types import CacheStatistics, ConversationId
 
 log = logging.getLogger(__name__)
 
-# An id that no model has: the unknown token after known ones.
+# A token id that no vocabulary contains. It stands for the unknown next token of a prompt.
 _ANOTHER_TOKEN = -1
 
 
 class PrefixCache:
-    """Acquire live caches for a prompt, feed them, publish them. See the module's interval table."""
+    """The stored state of all conversations on one model, within a byte budget.
+
+    Calls for one request: acquire, then capture_snapshot and reserve_tokens while its tokens are
+    fed, then either publish or abandon.
+    """
 
     def __init__(
         self,
@@ -83,16 +93,17 @@ class PrefixCache:
         """Lease live caches that hold as much of prompt_ids as can be restored.
 
         Args:
-            conversation_id: the conversation that owns the caches.
-            prompt_ids: the prompt.
-            new_caches: makes empty ones, for a conversation that has none.
-            room: tokens that the caches should hold without growing.
-            side: leave no trace: caches of its own, nothing published.
+            conversation_id: the conversation of the request.
+            prompt_ids: the token ids of the prompt.
+            new_caches: returns empty caches, for a conversation that has no live caches.
+            room: number of tokens that the caches should hold without growing.
+            side: True for a side request, such as a title: it gets caches of its own, and nothing
+                is published or evicted for it.
         """
         faulted = self._quarantine.check_parked(conversation_id, prompt_ids)
         while True:
             match = self._restorer.match(conversation_id, prompt_ids)
-            # Copy before the lease begins: if it fails, the cache is still parked.
+            # Copy before the lease begins: if the copy fails, the cache is still parked and valid.
             kept = 0 if side else self._restorer.vacate(conversation_id, match)
             lease = self._restorer.make_lease(
                 conversation_id, match, new_caches, side=side, faulted=faulted
@@ -105,14 +116,18 @@ class PrefixCache:
             if lease.hot.is_restored(match.restored, match.snapshot):
                 self._holdings.counters.matches += match.restored > 0
                 return lease
-            # The stored state is not that after these tokens: restore from the resume point above.
+            # The stored state does not belong to these tokens. Remove its resume point, and restore
+            # from the one above.
             faulted = max(faulted, match.restored)
             self._quarantine.remove_restored(lease)
 
     def capture_snapshot(
         self, lease: Lease, kind: PointKind, logits: mx.array | None = None
     ) -> Snapshot:
-        """Take a snapshot after the tokens committed so far; it is published with the lease."""
+        """Capture a snapshot after the tokens committed so far.
+
+        The snapshot belongs to the lease until publish adds it to the tree.
+        """
         snapshot = capture(lease.hot.leaves.aux, lease.hot.num_tokens, kind, logits)
         lease.snapshots.append(snapshot)
         if not lease.side:
@@ -120,7 +135,7 @@ class PrefixCache:
         return snapshot
 
     def reserve_tokens(self, lease: Lease, num_tokens: int) -> None:
-        """Make room for num_tokens, so that no later step copies the buffers."""
+        """Grow the K/V buffers to hold num_tokens, so that no later step copies the buffers."""
         if num_tokens <= lease.reserved:
             return
         leaves = lease.hot.leaves.kv
@@ -132,19 +147,19 @@ class PrefixCache:
             lease.reserved = num_tokens
 
     def cut_back(self, lease: Lease, num_tokens: int) -> None:
-        """Remove the tokens after num_tokens, whose pass failed.
+        """Remove the tokens after num_tokens from a lease, because their forward pass failed.
 
         Raises:
-            RuntimeError: the tokens before are lost too.
+            RuntimeError: the K/V of the earlier tokens cannot be computed either.
         """
         lease.hot.cut(num_tokens)
         lease.snapshots[:] = [point for point in lease.snapshots if point.num_tokens <= num_tokens]
         evaluate(lease.hot.leaves.buffers)
 
     def publish(self, lease: Lease, *, is_turn: bool = True) -> None:
-        """Add nodes for the tokens in the lease's caches, park these, keep to the budget.
+        """Add the tokens and snapshots of a lease to the tree, park its caches, evict if needed.
 
-        is_turn: advance the clock that recency is measured by; False when reading ahead.
+        is_turn: True advances the clock that measures recency. False is for reading ahead.
         """
         hot = lease.hot
         assert not lease.side
@@ -161,9 +176,10 @@ class PrefixCache:
         self._eviction.keep_to_limits()
 
     def abandon(self, lease: Lease) -> None:
-        """Remove what the request added to the lease's caches; park what was restored if possible.
+        """End a lease without publishing: park its caches with the restored tokens only.
 
-        Also cleans up after a publish that failed.
+        Caches that cannot be cut back to these tokens are removed. abandon also cleans up after a
+        publish that raised an error.
         """
         self._holdings.remove_lease(lease)
         if self._holdings.parked.get(lease.hot.conversation_id) is lease.hot:
@@ -173,19 +189,23 @@ class PrefixCache:
         self._eviction.remove_unused(lease.locked)
 
     def _take_back(self, lease: Lease) -> bool:
-        """Park the tokens that a lease's cache held at first, if they are still there."""
+        """Cut the caches of a lease back to the restored tokens, and park the caches.
+
+        Returns:
+            False if no token was restored, or if the restored tokens are lost.
+        """
         hot = lease.hot
         num_tokens = min(lease.restored, hot.num_tokens)
         if not num_tokens or any(leaf.offset < num_tokens for leaf in hot.leaves.kv):
             return False
         if attempt("keeping live caches", partial(self._cut_to, lease, num_tokens)) is not None:
-            log.warning("the live caches of %s are lost", hot.conversation_id)
+            log.warning("the live caches of conversation %s are lost", hot.conversation_id)
             return False
         self._holdings.parked[hot.conversation_id] = hot
         return True
 
     def _cut_to(self, lease: Lease, num_tokens: int) -> None:
-        """Remove the tokens of a lease's cache after num_tokens, and the nodes lent from them."""
+        """Remove the tokens of a lease after num_tokens, and the tree's nodes for these tokens."""
         hot = lease.hot
         self._lending.drop_beyond(hot, num_tokens)
         hot.cut(num_tokens)
@@ -195,57 +215,60 @@ class PrefixCache:
         self._lending.add_nodes(lease)
 
     def forget(self, conversation_id: ConversationId) -> None:
-        """Remove the state that only this conversation uses."""
+        """Remove a conversation's live caches, and the nodes that no other conversation uses."""
         self._eviction.forget(conversation_id)
         hot = self._holdings.parked.get(conversation_id)
         if hot is not None:
             self._eviction.evict_parked(hot)
 
     def pin(self, conversation_id: ConversationId, *, pinned: bool) -> None:
-        """Pin or unpin a conversation. Pinned state is evicted after everything unpinned."""
+        """Pin or unpin a conversation. Pinned state is evicted after all unpinned state."""
         if pinned:
             self._holdings.pinned.add(conversation_id)
         else:
             self._holdings.pinned.discard(conversation_id)
 
     def set_budget(self, budget_bytes: int) -> None:
-        """Hold at most so many bytes from now on."""
+        """Set the number of bytes that the cache may hold, and evict down to it."""
         self._eviction.budget_bytes = budget_bytes
         self._eviction.keep_to_budget()
 
     def evict(self, victim: Victim) -> Evicted:
-        """Evict a policy's victim and report what this freed and changed."""
+        """Evict a policy's victim. Return the number of bytes freed and the nodes changed."""
         return self._eviction.evict(victim)
 
     def evict_hot(self) -> None:
-        """Evict all parked caches; their tokens stay in the tree."""
+        """Evict all parked caches. Their useful tokens stay in the tree, copied."""
         self._eviction.evict_hot()
 
     def evict_snapshots(self) -> None:
-        """Evict all snapshots, and the nodes that are useless without them."""
+        """Evict all unlocked snapshots, and the nodes that are useless without them."""
         self._eviction.evict_snapshots()
 
     def evict_all(self) -> None:
-        """Evict everything that no request is using."""
+        """Evict all state that no running request uses."""
         self._eviction.evict_all()
 
     def ledger(self) -> Ledger:
-        """Count the bytes held."""
         return self._holdings.ledger()
 
     def holdings(self) -> Holdings:
-        """Return the state that a policy ranks; only the cache's own parts change it."""
+        """Return the data that an eviction policy ranks. The caller must not change it."""
         return self._holdings
 
     def statistics(self) -> CacheStatistics:
         return self._holdings.statistics(self._eviction.budget_bytes)
 
     def nodes(self) -> Iterator[KvNode]:
-        """Iterate over all nodes of the tree, parents before children."""
+        """Return an iterator over all nodes of the tree, parents before children."""
         return self._holdings.tree.nodes()
 
     def parked_cache(self, conversation_id: ConversationId) -> HotCache | None:
-        """Return a conversation's live caches, None while a request uses them or without any."""
+        """Return the live caches of a conversation.
+
+        Returns:
+            None if the conversation has no live caches, or while a request uses them.
+        """
         return self._holdings.parked.get(conversation_id)
 
     def check_invariants(self) -> None:
@@ -273,10 +296,11 @@ class PrefixCache:
     def start_audit(
         self, new_caches: Callable[[], list[object]], max_tokens: int
     ) -> tuple[KvNode, Lease] | None:
-        """Pick the resume point to check next: of at most max_tokens, the one checked least recently.
+        """Pick the resume point of at most max_tokens whose last audit is longest ago.
 
         Returns:
-            Its node, and a lease of empty caches to feed it again on; None if no point fits.
+            The node that ends at the resume point, and a lease of empty caches on which the audit
+            feeds the tokens again. None if no unlocked resume point is short enough.
         """
         points = [
             node for node in self._holdings.tree.nodes() if self._holdings.is_resume_point(node)
@@ -290,7 +314,11 @@ class PrefixCache:
         return node, lease
 
     def end_audit(self, node: KvNode, lease: Lease, wrong: KvNode | None) -> None:
-        """Note that a resume point was checked; remove the wrong node on its path, with all below."""
+        """Record that a resume point was audited, and end the lease of the audit.
+
+        wrong: the first node on the path whose stored state differs from the recomputed state. This
+        node is removed with all nodes below it. None if the stored state was right.
+        """
         self.abandon(lease)
         self._holdings.counters.audits += 1
         node.checked = self._holdings.counters.audits
@@ -301,7 +329,11 @@ class PrefixCache:
     # Reading ahead
 
     def match_ahead(self, conversation_id: ConversationId, token_ids: Sequence[int]) -> Match:
-        """Find the resume point of a longer prompt that begins with token_ids."""
+        """Return the deepest resume point of token_ids as the beginning of a longer prompt.
+
+        A match leaves at least one token of a prompt to feed. The unknown token that is appended
+        here is that token, so that all of token_ids can match.
+        """
         return self._restorer.match(conversation_id, (*token_ids, _ANOTHER_TOKEN))
 
     def has_room(
@@ -312,10 +344,10 @@ class PrefixCache:
         *,
         displaces: bool,
     ) -> bool:
-        """Return whether token_ids, with num_points snapshots on the way, fit into the budget.
+        """Return True if token_ids, with num_points snapshots on the way, fit into the budget.
 
-        They must fit beside all that is held; with displaces, only beside the conversation's own live
-        caches, since everything else may be evicted for them.
+        If displaces is True, only the conversation's own live caches count as held, since all other
+        state may be evicted. Otherwise everything that the cache holds counts.
         """
         hot = self._holdings.parked.get(conversation_id)
         capacity = abandoned = 0
@@ -331,8 +363,8 @@ class PrefixCache:
         return needed <= self._eviction.budget_bytes - kept
 
     def _usable_end(self, hot: HotCache) -> int:
-        """Return the end of the tokens that the tree keeps if a parked cache is cut at 0."""
+        """Return the end of the tokens that the tree keeps if a parked cache is cut at token 0."""
         nodes = [step.node for step in self._holdings.tree.match(hot.run)]
-        # Bottom-up, each node's child on this path is already removed.
+        # Nodes are removed bottom-up: each node has lost one child, the next node on this path.
         used = [node for node in nodes if not self._holdings.is_dead_end(node, num_removed=1)]
         return max((node.end for node in used), default=0)

@@ -1,10 +1,13 @@
-"""A radix tree over fed tokens. It decides nothing and knows no arrays: nodes carry opaque spans.
+"""A radix tree over token sequences, in which conversations share their common prefixes.
 
-A node stands for a run of tokens after its parent's, fed in a certain way (feeding.py): the same
-tokens fed otherwise are another branch, so that a path is always what one run of passes gave. Its
-span owns or references their K/V; its snapshot, if it has one, is valid exactly at its end.
-Splitting a node puts a new node above it, so a node keeps its identity, its end and its snapshot
-for as long as it lives.
+A node stands for the tokens [start, end) that follow its parent's tokens, and for the forward
+passes that computed them (feeding.py). The same tokens computed in other passes are another
+branch, so that every path is the result of one series of passes. The span of a node is the K/V of
+its tokens; the snapshot of a node, if present, is valid exactly at `end`. Splitting a node inserts
+a new node above it: a node object keeps its end and its snapshot as long as it exists.
+
+The tree decides nothing about caching and imports no mlx: spans and snapshots are type parameters.
+The modules of the prefix cache search and change it.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from engine.types import ConversationId
 
 
 class NodeSpan(Protocol):
-    """The K/V of a run of tokens."""
+    """The K/V of one node's tokens."""
 
     @property
     def num_tokens(self) -> int: ...
@@ -34,35 +37,35 @@ S = TypeVar("S", bound=NodeSpan)
 P = TypeVar("P")
 
 
-# What tells two children apart: their first token's id and the pass that computed it.
+# Key of a child node: the id of its first token, and the token range of the pass that computed it.
 _Symbol = tuple[int, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRun:
-    """Fed tokens from position start on."""
+    """Consecutive tokens of a sequence, with the forward passes that computed them."""
 
     token_ids: tuple[int, ...]
     feeds: tuple[Feed, ...]
-    start: int = 0
+    start: int = 0  # position of the first token in the sequence
 
     @property
     def end(self) -> int:
         return self.start + len(self.token_ids)
 
     def part(self, start: int, end: int) -> TokenRun:
-        """Tokens [start, end), counted from token 0."""
+        """Return the tokens [start, end). Positions count from token 0 of the sequence."""
         tokens = self.token_ids[start - self.start : end - self.start]
         return TokenRun(tokens, tuple(clip(self.feeds, start, end)), start)
 
     def symbol_at(self, position: int) -> _Symbol:
-        """A token's id and the pass that computed it."""
+        """Return the id of the token at a position, and the range of the pass that computed it."""
         feed = next(clip(self.feeds, position, position + 1))
         return self.token_ids[position - self.start], feed.pass_of(position)
 
 
 class RadixNode(Generic[S, P]):
-    """A run of tokens [start, end) of every conversation that passes here."""
+    """Tokens [start, end) of a path, shared by all conversations whose tokens contain the path."""
 
     __slots__ = (
         "checked",
@@ -80,14 +83,14 @@ class RadixNode(Generic[S, P]):
     def __init__(self, run: TokenRun, span: S, parent: RadixNode[S, P] | None) -> None:
         self.run = run
         self.span = span
-        self.parent = parent
+        self.parent = parent  # None at the root
         self.children: dict[_Symbol, RadixNode[S, P]] = {}
-        self.snapshot: P | None = None
-        self.lock_count = 0
-        self.is_removed = False  # from the tree, by itself or with a node above
-        self.last_used = 0
-        self.checked = 0  # when an audit last looked at it
-        self.users: set[ConversationId] = set()
+        self.snapshot: P | None = None  # auxiliary state after the last token
+        self.lock_count = 0  # running requests that were restored from this node or a node below
+        self.is_removed = False  # True once the node, or a node above, is removed from the tree
+        self.last_used = 0  # clock of the prefix cache (turns published) at the last use
+        self.checked = 0  # number of the last audit of this node, 0 if there was none
+        self.users: set[ConversationId] = set()  # conversations whose sequence contains the node
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -104,14 +107,14 @@ class RadixNode(Generic[S, P]):
 
 @dataclass(frozen=True, slots=True)
 class PathStep(Generic[S, P]):
-    """A node on a matched path and how many of its tokens matched (all but perhaps the last's)."""
+    """A node on a matched path. Only the last node of a path can match in part."""
 
     node: RadixNode[S, P]
-    num_matched: int
+    num_matched: int  # leading tokens of the node that match
 
     @property
     def end(self) -> int:
-        """Tokens matched up to here, from token 0 on."""
+        """Number of tokens, from token 0, that match up to the end of this step."""
         return self.node.start + self.num_matched
 
     @property
@@ -120,13 +123,16 @@ class PathStep(Generic[S, P]):
 
 
 class RadixTree(Generic[S, P]):
-    """Token sequences sharing their common prefixes. Owned by the engine thread."""
+    """Stored token sequences that share their common prefixes. Engine thread only."""
 
     def __init__(self) -> None:
         self._roots: dict[_Symbol, RadixNode[S, P]] = {}
 
     def paths(self, token_ids: Sequence[int]) -> Iterator[list[PathStep[S, P]]]:
-        """The paths that agree with token_ids, however they were fed, none the beginning of another."""
+        """Yield the longest paths that agree with token_ids, in whatever passes they were computed.
+
+        No path is the beginning of another.
+        """
         pending: list[list[PathStep[S, P]]] = [[]]
         while pending:
             path = pending.pop()
@@ -138,9 +144,9 @@ class RadixTree(Generic[S, P]):
                 yield path
 
     def match(self, run: TokenRun, above: RadixNode[S, P] | None = None) -> list[PathStep[S, P]]:
-        """The path that agrees longest with a run from token 0, in tokens and in feeding.
+        """Return the path that agrees longest with a run, both in token ids and in passes.
 
-        above: a node whose path is known to agree; the path below it is returned.
+        above: a node whose whole path agrees with the run. Only the steps below it are returned.
         """
         path: list[PathStep[S, P]] = []
         children = above.children if above else self._roots
@@ -157,7 +163,7 @@ class RadixTree(Generic[S, P]):
     def append_leaf(
         self, parent: RadixNode[S, P] | None, run: TokenRun, span: S
     ) -> RadixNode[S, P]:
-        """A new leaf below parent (None: at the root)."""
+        """Add a leaf below parent, or at the root if parent is None. Return the leaf."""
         siblings = parent.children if parent else self._roots
         symbol = run.symbol_at(run.start)
         assert run.start == (parent.end if parent else 0)
@@ -167,7 +173,7 @@ class RadixTree(Generic[S, P]):
         return node
 
     def split(self, node: RadixNode[S, P], at: int) -> RadixNode[S, P]:
-        """Cut a node before its token number `at`; returns the new node above it."""
+        """Split a node after `at` tokens. Return the new parent, which has these `at` tokens."""
         assert 0 < at < len(node.token_ids)
         middle = node.start + at
         tail_run = node.run.part(middle, node.end)
@@ -186,7 +192,10 @@ class RadixTree(Generic[S, P]):
     def node_ending_at(
         self, path: Sequence[PathStep[S, P]], num_tokens: int
     ) -> RadixNode[S, P] | None:
-        """The node on a whole path that ends at num_tokens, splitting one if need be."""
+        """Return the node on a matched path that ends at num_tokens.
+
+        A node that contains this position is split there. None if the path ends before it.
+        """
         for step in path:
             node = step.node
             if node.start < num_tokens < node.end:
@@ -196,25 +205,26 @@ class RadixTree(Generic[S, P]):
         return None
 
     def remove(self, node: RadixNode[S, P]) -> None:
-        """Take an unlocked leaf out."""
         assert not node.children
         assert node.lock_count == 0
         node.is_removed = True
         del self._siblings(node)[_symbol(node)]
 
     def remove_subtree(self, node: RadixNode[S, P]) -> None:
-        """Take a node out with all below it. Whoever has locked it may still unlock it."""
+        """Remove a node and all nodes below it. Locked nodes can still be unlocked later."""
         if not node.is_removed:
             del self._siblings(node)[_symbol(node)]
         pending = [node]
         while pending:
-            # Else parents and children would keep each other, and their arrays, until a collection.
+            # Break the reference cycles between parents and children. They would keep the arrays in
+            # memory until the next garbage collection.
             lost = pending.pop()
             lost.is_removed = True
             pending.extend(lost.children.values())
             lost.children.clear()
 
     def lock(self, node: RadixNode[S, P] | None) -> None:
+        """Protect a node and its ancestors from eviction until unlock."""
         for ancestor in ancestry(node):
             ancestor.lock_count += 1
 
@@ -224,7 +234,7 @@ class RadixTree(Generic[S, P]):
             ancestor.lock_count -= 1
 
     def nodes(self) -> Iterator[RadixNode[S, P]]:
-        """All nodes, parents before children."""
+        """Yield all nodes, parents before children."""
         pending = list(self._roots.values())
         while pending:
             node = pending.pop()
@@ -234,7 +244,10 @@ class RadixTree(Generic[S, P]):
     def _next_steps(
         self, path: Sequence[PathStep[S, P]], token_ids: Sequence[int]
     ) -> list[PathStep[S, P]]:
-        """Return the steps below a whole path (empty: below the root) that agree with token_ids."""
+        """Return a step for each child of the path's last node whose first token matches token_ids.
+
+        An empty path stands for the root. A path whose last node matches in part has no next steps.
+        """
         end = path[-1].end if path else 0
         if end == len(token_ids) or (path and not path[-1].is_whole):
             return []
@@ -266,14 +279,14 @@ def _symbol(node: RadixNode[S, P]) -> _Symbol:
 
 
 def ancestry(node: RadixNode[S, P] | None) -> Iterator[RadixNode[S, P]]:
-    """A node and the nodes above it."""
+    """Yield a node, its parent, and so on up to the root. Yield nothing for None."""
     while node is not None:
         yield node
         node = node.parent
 
 
 def path_run(node: RadixNode[S, P] | None) -> TokenRun:
-    """Everything from token 0 to a node's end."""
+    """Return all tokens from token 0 to a node's end, with the passes that computed them."""
     token_ids: list[int] = []
     feeds: list[Feed] = []
     for ancestor in reversed(list(ancestry(node))):
@@ -283,6 +296,9 @@ def path_run(node: RadixNode[S, P] | None) -> TokenRun:
 
 
 def common_end(a: TokenRun, b: TokenRun) -> int:
-    """How far b, which starts no later than a, agrees with a from a's start on, fed alike."""
+    """Return the position up to which two runs agree in token ids and in passes.
+
+    The comparison begins at the start of a. b must not start after a.
+    """
     same_tokens = common_prefix_len(a.token_ids, b.token_ids, a.start - b.start)
     return common_feeding_end(a.feeds, b.feeds, a.start, a.start + same_tokens)

@@ -1,9 +1,13 @@
-"""Coverage-aware order of eviction: first what saves the fewest tokens per byte.
+"""The default eviction order: evict first the state that saves the fewest tokens per byte.
 
-A resume point saves the tokens between the next resume point above and itself, times the likelihood
-that a request resumes there. When a point is evicted, its requests resume at the point above, and the
-points below are farther from theirs: those are scored again. Pinned conversations are evicted after
-all others, and system prompts that conversations share after those.
+A resume point saves the tokens between the nearest resume point above it and itself (its gap),
+times the likelihood that a request resumes there (its chance). When a resume point is evicted, its
+requests resume at the point above instead: the chance of the point above and the gaps of the points
+below grow, so these points are scored again. State of pinned conversations is evicted after all
+other state, and system prompts that several conversations share are evicted last.
+
+eviction.py creates a CoverageRanking each time the byte budget is exceeded, evicts its victims one
+by one, and reports the changes of each eviction, until enough bytes are free.
 """
 
 from __future__ import annotations
@@ -25,21 +29,26 @@ from engine.cache.policy import (
     Victim,
 )
 
-# Weight of a point before a later message: an edit resumes there, the next message does not.
+# Factor for a resume point that later messages follow: an edit resumes there, the next message does
+# not.
 _BEFORE_LATER = 0.5
-# Weight of a node without a resume point: a request may still reuse its tokens.
+# Weight of a node without a resume point: a request may still reuse its K/V.
 _NO_POINT = 0.05
-# Weight of a regeneration, which the prompt's logits save one pass. It happens soon or never, hence
-# recency squared.
+# Weight of a regeneration. The logits kept at a prompt's end save one forward pass then. A user
+# regenerates soon or never, so this weight is multiplied by the square of the recency.
 _REDRAW = 0.1
-# Turns after which a node just used is half as likely to be used again.
+# Number of turns after which a node is half as likely to be used again.
 _HALF_LIFE = 8
-# Cost of moving a token's K/V out of a hot cache and back, in tokens fed.
+# Cost of copying the K/V of one token out of a hot cache and back, in units of feeding one token.
 _MOVE_COST = 1e-3
-# A shorter system prompt is cheaper to read than to keep a snapshot for before all others.
+# Minimum length in tokens of a system prompt that is evicted last. Reading a shorter one again
+# costs less than keeping its snapshot.
 _SYSTEM_LEN = 64
 
+# Kinds of resume points that lie between two messages.
 _MESSAGES = (PointKind.TURN, PointKind.TAIL)
+# Tiers of eviction for pinned conversations and shared system prompts. Tier 0 (all other state) is
+# evicted first.
 _PINNED, _SYSTEM = 1, 2
 
 
@@ -47,32 +56,32 @@ class _Offer(NamedTuple):
     """A victim and its cost. The lowest tier is evicted first, then the fewest tokens per byte."""
 
     tier: int
-    tokens_per_byte: float
+    tokens_per_byte: float  # expected tokens to feed again, per byte freed
     victim: Victim
 
 
 @dataclass(slots=True, eq=False)
 class _Reuse:
-    """The figures of a resume point that cannot be read off its node."""
+    """Ranking data of a resume point, in addition to the data in its node."""
 
     above: KvNode | None  # the nearest resume point above
-    gap: int  # tokens from there to here: those to feed again without this point
-    chance: float  # likelihood that a request resumes here
+    gap: int  # tokens between the two points: fed again if this point is evicted
+    chance: float  # relative likelihood that a request resumes at this point
 
 
 class _Offers:
-    """Victims in order of cost, at most one of each node and parked cache."""
+    """A priority queue of victims, with at most one offer for each node and parked cache."""
 
     def __init__(self) -> None:
-        # (tier, tokens per byte, number of the offer). An outdated offer stays here as a bare number,
-        # so that nothing evicted is referenced.
+        # (tier, tokens per byte, offer number). An outdated offer stays in the heap as a number
+        # without a victim, so that the heap references no evicted arrays.
         self._heap: list[tuple[int, float, int]] = []
-        self._victims: dict[int, Victim] = {}  # by number, those of offers that hold
-        self._numbers: dict[KvNode | HotCache, int] = {}
+        self._victims: dict[int, Victim] = {}  # by offer number, without outdated offers
+        self._numbers: dict[KvNode | HotCache, int] = {}  # number of the current offer of each item
         self._num_offers = 0
 
     def replace(self, item: KvNode | HotCache, offer: _Offer | None) -> None:
-        """Put an offer in place of the earlier one of an item."""
+        """Replace the offer for a node or a parked cache. None removes the earlier offer."""
         outdated = self._numbers.pop(item, None)
         if outdated is not None:
             del self._victims[outdated]
@@ -84,7 +93,6 @@ class _Offers:
             heappush(self._heap, (tier, tokens_per_byte, number))
 
     def pop_cheapest(self) -> Victim | None:
-        """Return the victim of the cheapest offer, None if no offer is left."""
         while self._heap:
             *_, number = heappop(self._heap)
             if number in self._victims:
@@ -93,12 +101,12 @@ class _Offers:
 
 
 class CoverageRanking:
-    """The default eviction order: a heap of offers, scored again around each eviction."""
+    """Eviction order by saved tokens per byte: a heap of offers, rescored after each eviction."""
 
     def __init__(self, holdings: Holdings) -> None:
         self._holdings = holdings
         self._points: dict[KvNode, _Reuse] = {}
-        # The nodes that lie in each parked cache, parents first.
+        # Nodes whose K/V lies in each parked cache, parents first.
         self._lent: dict[HotCache, list[KvNode]] = {hot: [] for hot in holdings.parked.values()}
         self._offers = _Offers()
         nodes = list(holdings.tree.nodes())
@@ -109,11 +117,10 @@ class CoverageRanking:
             self._offers.replace(hot, self._score_hot(hot))
 
     def next_victim(self) -> Victim | None:
-        """Return what saves the fewest tokens per byte, None if nothing is left."""
         return self._offers.pop_cheapest()
 
     def update(self, evicted: Evicted) -> None:
-        """Score again what an eviction changed."""
+        """Rescore the nodes and parked caches that an eviction affected."""
         rescored: list[KvNode] = []
         for node in evicted.removed:
             rescored += self._retire(node)
@@ -126,15 +133,19 @@ class CoverageRanking:
         for node in dict.fromkeys((*rescored, *evicted.changed)):
             self._offers.replace(node, self._score_node(node))
         if isinstance(evicted.victim, EvictLogits):
-            return  # logits do not change a parked cache's score
+            return  # the score of a parked cache does not depend on logits
         for hot in dict.fromkeys(map(lender, evicted.changed)):
             if hot in self._lent:
                 self._offers.replace(hot, self._score_hot(hot))
 
-    # Chances
+    # Gaps and chances of resume points
 
     def _find_points(self, nodes: Sequence[KvNode]) -> None:
-        """Find the resume point above each node, top-down; add up chances, bottom-up."""
+        """Find all resume points with their gaps and chances, and the nodes in each parked cache.
+
+        The gaps are found top-down. The chances are added up bottom-up: a node without a resume
+        point adds its chance to its parent.
+        """
         points, reuse = self._points, dict[KvNode, _Reuse]()
         for node in nodes:
             above, gap = node.parent, 0
@@ -160,7 +171,7 @@ class CoverageRanking:
                 before_later.add(parent)
 
     def _own_chance(self, node: KvNode) -> float:
-        """Return the likelihood that a request resumes at a node, those below it left out."""
+        """Return the likelihood that a request resumes at a node, without the nodes below."""
         chance = len(node.users) * self._recency(node)
         if self._holdings.needs_snapshot:
             chance *= LIKELIHOOD[node.snapshot.kind] if node.snapshot else _NO_POINT
@@ -170,10 +181,10 @@ class CoverageRanking:
         return _HALF_LIFE / (self._holdings.clock - node.last_used + _HALF_LIFE)
 
     def _retire(self, node: KvNode) -> list[KvNode]:
-        """Pass the chance of a former resume point on to the point above.
+        """Remove a former resume point, and add its chance to the point above.
 
         Returns:
-            The resume points whose scores this changed; none if the node was no resume point.
+            The resume points whose figures changed. Empty if the node was no resume point.
         """
         retired = self._points.pop(node, None)
         if retired is None:
@@ -188,7 +199,7 @@ class CoverageRanking:
         return changed
 
     def _points_below(self, node: KvNode) -> Iterator[KvNode]:
-        """Yield the resume points that have no other one between them and a node."""
+        """Yield the nearest resume point on each path below a node."""
         pending = [node]
         while pending:
             for child in pending.pop().children.values():
@@ -197,10 +208,13 @@ class CoverageRanking:
                 else:
                     pending.append(child)
 
-    # Scores
+    # Scores of nodes and parked caches
 
     def _score_node(self, node: KvNode) -> _Offer | None:
-        """Return the cheapest offer of what can be evicted of a node now."""
+        """Return the cheapest offer to evict the logits of a node, its snapshot, or the whole node.
+
+        None if nothing of the node can be evicted now.
+        """
         if node.lock_count:
             return None
         offer, redraw = None, 0.0
@@ -209,7 +223,8 @@ class CoverageRanking:
         is_hybrid = self._holdings.needs_snapshot
         if snapshot is not None and snapshot.logits is not None:
             redraw = len(node.users) * self._recency(node) ** 2 * _REDRAW
-            # Without them a hybrid resumes at the point above, others feed the last token again.
+            # Without the logits, a hybrid model resumes at the point above, any other model feeds
+            # the last token again.
             tokens = redraw * (gap if is_hybrid else 1)
             offer = _Offer(tier, tokens / snapshot.logits.nbytes, EvictLogits(node))
         num_bytes = snapshot.nbytes if snapshot is not None else 0
@@ -227,7 +242,7 @@ class CoverageRanking:
         return offer
 
     def _score_hot(self, hot: HotCache) -> _Offer:
-        """Offer a parked cache for its spare room and the dead ends in it."""
+        """Return an offer to evict a parked cache: this frees unused capacity and dead ends."""
         holdings = self._holdings
         tier = _PINNED if hot.conversation_id in holdings.pinned else 0
         kept = holdings.useful_nodes(self._lent[hot])
@@ -236,8 +251,8 @@ class CoverageRanking:
         tokens_per_byte = num_moved * _MOVE_COST / num_bytes
         leaf = kept[-1] if kept and not holdings.needs_snapshot else None
         if leaf is not None and not leaf.children and self._tier(leaf) == tier:
-            # Without snapshots a lent leaf can only be evicted after its cache: offer the cache at the
-            # leaf's score if that is lower.
+            # Models without snapshots: a leaf in a parked cache can only be evicted after that
+            # cache. Offer the cache at the score of the leaf if that score is lower.
             point, num_bytes = self._points[leaf], len(leaf.token_ids) * holdings.kv_bytes_per_token
             tokens_per_byte = min(tokens_per_byte, point.chance * point.gap / num_bytes)
         return _Offer(tier, tokens_per_byte, EvictHot(hot))
@@ -250,7 +265,7 @@ class CoverageRanking:
         return _PINNED if pinned and not pinned.isdisjoint(node.users) else 0
 
     def _retire_hot(self, hot: HotCache) -> None:
-        """Note which caches hold the nodes of a parked cache, now that it is evicted."""
+        """Remove an evicted cache, and record the other caches that now hold its nodes."""
         self._offers.replace(hot, None)
         for node in self._lent.pop(hot):
             other = None if node.is_removed else lender(node)

@@ -1,4 +1,7 @@
-"""Put cached state into a request's live caches: match, make room, fill, set the state. Engine thread only."""
+"""The steps that restore cached state into the live caches of a request. Engine thread only.
+
+PrefixCache.acquire calls them in this order: match, vacate, make_lease, restore.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +17,23 @@ from engine.types import ConversationId
 
 
 class Restorer:
-    """Makes leases that hold as much of a prompt as a match found."""
+    """The steps of restoring, on the data of one prefix cache."""
 
     def __init__(self, holdings: Holdings, lending: Lending) -> None:
         self._holdings = holdings
         self._lending = lending
 
     def match(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> Match:
-        """Find the deepest resume point of a prompt."""
         hot = self._holdings.parked.get(conversation_id)
         held = hot.run if hot else TokenRun((), ())
         needs_snapshot = self._holdings.needs_snapshot
         return deepest_match(self._holdings.tree, prompt_ids, held, needs_snapshot=needs_snapshot)
 
     def vacate(self, conversation_id: ConversationId, match: Match) -> int:
-        """Copy out of a conversation's parked cache the nodes that will be overwritten there.
+        """Copy the nodes that a request will overwrite out of the conversation's parked cache.
 
         Returns:
-            The tokens of the match that the cache holds itself.
+            Number of tokens of the match that the parked cache itself holds.
         """
         hot = self._holdings.parked.get(conversation_id)
         if hot is None:
@@ -52,7 +54,10 @@ class Restorer:
         side: bool,
         faulted: int = 0,
     ) -> Lease:
-        """Lock a match and lease the conversation's parked cache, or an empty one."""
+        """Lock the nodes of a match, and lease the conversation's parked cache or empty caches.
+
+        A side request always gets empty caches.
+        """
         hot = None if side else self._holdings.parked.pop(conversation_id, None)
         if hot is None:
             hot = HotCache(conversation_id, new_caches())
@@ -71,14 +76,14 @@ class Restorer:
     def restore(
         self, lease: Lease, match: Match, prompt_ids: Sequence[int], *, kept: int, room: int
     ) -> None:
-        """Make a lease's caches hold exactly what was matched.
+        """Fill the leased caches with exactly the tokens and the state of a match.
 
         Args:
-            lease: of the match.
+            lease: the lease that was made for the match.
             match: the resume point.
-            prompt_ids: the prompt.
-            kept: tokens that the caches hold already, from `vacate`.
-            room: tokens that the caches should hold without growing.
+            prompt_ids: the token ids of the prompt.
+            kept: number of tokens that the caches hold already, from `vacate`.
+            room: number of tokens that the caches should hold without growing.
         """
         hot = lease.hot
         hot.cut(kept)
@@ -87,16 +92,17 @@ class Restorer:
         if match.snapshot is not None and match.restored == len(prompt_ids):
             lease.logits = match.snapshot.logits
         if match.node is not None and not lease.side:
-            # Leave the nodes above: a path through them does not show how often requests resume there.
+            # Do not refresh the nodes above: a path through a node does not show that requests
+            # resume there.
             match.node.last_used = self._holdings.clock
 
     def first_buffers(self, hot: HotCache, room: int) -> int:
-        """Return the bytes of the K/V buffers that the first tokens of an empty cache will make."""
+        """Return the bytes of K/V buffers that the first tokens of empty caches will allocate."""
         is_new = not hot.num_tokens and all(leaf.keys is None for leaf in hot.leaves.kv)
         return kv.roomy(room) * self._holdings.kv_bytes_per_token if is_new else 0
 
     def _fill(self, hot: HotCache, match: Match, room: int) -> None:
-        """Copy the tree's K/V of [hot.num_tokens, match.restored) into a cache, behind its tokens."""
+        """Copy the K/V of matched tokens that a hot cache lacks from the tree to the cache."""
         start, end = hot.num_tokens, match.restored
         if start == end:
             return

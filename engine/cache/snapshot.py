@@ -1,7 +1,9 @@
-"""Auxiliary state at one exact token position: taken out of live caches and put back.
+"""Snapshots: the auxiliary state of all layers after exactly n tokens, captured and restored.
 
-Recurrent layers replace their arrays at every step, so a reference is an isolated copy that costs
-nothing. Layers that write in place (a rotating window), and any that we don't know, are copied.
+Auxiliary state is all state that cannot be cut at an earlier token: recurrent states, convolution
+tails, rotating windows. A recurrent layer replaces its arrays at every step, so a snapshot can
+reference the old arrays without a copy. Layers that write in place, such as rotating windows, and
+layers of unknown types are copied.
 """
 
 from __future__ import annotations
@@ -18,15 +20,12 @@ from engine.cache.trees import map_arrays, owned, tree_bytes
 
 @dataclass(slots=True, eq=False)
 class Snapshot:
-    """The auxiliary state of all layers after exactly num_tokens, and perhaps the logits there.
-
-    logits (V,) are the raw ones before any filter: with them a reply can begin without a forward
-    pass.
-    """
+    """The auxiliary state of all layers after exactly num_tokens, optionally with the logits."""
 
     num_tokens: int
     kind: PointKind
-    states: tuple[object, ...]
+    states: tuple[object, ...]  # one per auxiliary leaf, in the order of Leaves.aux
+    # (V,) for the next token, before any filter. They let a reply begin without a forward pass.
     logits: mx.array | None = None
     nbytes: int = field(init=False)
 
@@ -37,13 +36,16 @@ class Snapshot:
 def capture(
     leaves: Sequence[AuxLeaf], num_tokens: int, kind: PointKind, logits: mx.array | None = None
 ) -> Snapshot:
-    """Take the state out; lazy until the caller evaluates it together with the live arrays."""
+    """Return a snapshot of the auxiliary state of the leaves.
+
+    The arrays of the snapshot are lazy. The caller evaluates them together with the live caches.
+    """
     states = tuple(_detached(leaf) for leaf in leaves)
     return Snapshot(num_tokens, kind, states, None if logits is None else owned(logits))
 
 
 def restore(leaves: Sequence[AuxLeaf], states: Sequence[object]) -> None:
-    """Put a captured state back; the snapshot stays usable."""
+    """Restore captured states into the leaves. The states can be restored again later."""
     for leaf, state in zip(leaves, states, strict=True):
         leaf.state = map_arrays(_copy if leaf.writes_in_place else _same, state)
 
@@ -52,7 +54,8 @@ def _detached(leaf: AuxLeaf) -> object:
     return map_arrays(_copy if leaf.writes_in_place else owned, leaf.state)
 
 
-# map_arrays builds new containers, so that a list of arrays is never shared with a live cache.
+# _same copies nothing, but map_arrays builds new lists and dicts: a snapshot must not share a list
+# of arrays with a live cache, which assigns to its items.
 
 
 def _same(x: mx.array) -> mx.array:

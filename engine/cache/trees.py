@@ -1,6 +1,6 @@
-"""Nested lists, tuples and dicts of arrays and plain values, as mlx-lm's caches keep them.
+"""Functions on trees: nested lists, tuples and dicts of arrays and plain values.
 
-The one typed door to them: `mlx.utils` has no types.
+mlx-lm's caches keep their state in such trees. `mlx.utils` has similar functions without types.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import cast
 
 import mlx.core as mx
 
-# MLX shares a buffer that is larger than a contiguous slice of it by up to 16 KiB. From here on
-# that is next to nothing, below a copy is.
+# mx.contiguous does not copy a slice whose buffer is larger than the slice by at most 16 KiB. For
+# arrays of this size or larger that excess is negligible. Smaller arrays are copied.
 _LARGE_BYTES = 1 << 20
 
 
 def arrays_in(tree: object) -> Iterator[mx.array]:
-    """All arrays of a tree, in order."""
+    """Yield all arrays of a tree, in order."""
     if isinstance(tree, mx.array):
         yield tree
     elif isinstance(tree, (list, tuple)):
@@ -28,7 +28,7 @@ def arrays_in(tree: object) -> Iterator[mx.array]:
 
 
 def map_arrays(function: Callable[[mx.array], mx.array], tree: object) -> object:
-    """The same tree in new containers, with function applied to every array."""
+    """Return the same tree in new containers, with function applied to every array."""
     if isinstance(tree, mx.array):
         return function(tree)
     if isinstance(tree, list):
@@ -42,20 +42,22 @@ def map_arrays(function: Callable[[mx.array], mx.array], tree: object) -> object
 
 
 def tree_bytes(tree: object) -> int:
-    """Bytes of all arrays of a tree."""
     return sum(array.nbytes for array in arrays_in(tree))
 
 
 def owned(x: mx.array) -> mx.array:
-    """Once evaluated: x without the larger array that it may be a slice of."""
+    """Return a lazy copy of x, or x itself if x is large and no slice.
+
+    Once evaluated, the result does not keep a larger array in memory of which x is a slice.
+    """
     return mx.contiguous(x) if x.nbytes >= _LARGE_BYTES else mx.array(x)
 
 
 def evaluate_soon(*trees: object) -> None:
-    """Begin to compute every lazy array; whoever looks at one waits for it."""
+    """Start to compute every lazy array of the trees, without waiting for the results."""
     mx.async_eval(list(arrays_in(trees)))  # pyright: ignore[reportUnknownMemberType] — untyped varargs
 
 
 def evaluate(*trees: object) -> None:
-    """Compute every lazy array in one go."""
+    """Compute every lazy array of the trees in one call, and wait for the results."""
     mx.eval(list(arrays_in(trees)))  # pyright: ignore[reportUnknownMemberType] — untyped varargs

@@ -1,1 +1,1 @@
-"""One request on the device: prefill, decode, draw."""
+"""The work on one request: restore, prefill, decode, publish. Also reading ahead."""

@@ -1,4 +1,4 @@
-"""Cutting of a prompt into chunks for prefill. Pure."""
+"""Division of a prompt into chunks for prefill. Pure Python, without mlx."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from dataclasses import dataclass
 
 from engine.cache.points import PointKind, ResumePoint
 
-# The LM head runs over the whole last chunk: a long one is cut so that few rows are wasted.
+# mlx-lm runs the LM head over every position of the last chunk, but only the last logits are used.
+# A last chunk longer than _LONG_LAST is cut _LAST_LEN tokens before its end.
 _LAST_LEN = 16
 _LONG_LAST = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Feed up to token `end`, then keep a snapshot there if `kind` says what for."""
+    """The part of a prompt up to token `end`, fed in one forward pass."""
 
     end: int
-    kind: PointKind | None
+    kind: PointKind | None  # kind of the snapshot to keep at `end`, None for no snapshot
 
 
 def plan_chunks(
@@ -28,10 +29,17 @@ def plan_chunks(
     cell_len: int,
     stride_len: int,
 ) -> list[Chunk]:
-    """Return the chunks of prompt[start:num_tokens]: cut at every point and at multiples of cell_len.
+    """Return the chunks of prompt[start:num_tokens], cut at every point and every cell_len tokens.
 
-    Where they end does not depend on how busy the engine is or, but for a BRANCH point, on what
-    was restored: a restored prompt is cut like a cold one. points include the prompt's end.
+    The ends depend neither on the load of the engine nor on what was restored (BRANCH points
+    excepted): a restored prompt is cut like a cold one, so that both have the same rounding.
+
+    Args:
+        start: number of tokens that the caches hold already.
+        points: the positions to keep a snapshot at, including the end of the prompt.
+        num_tokens: length of the prompt.
+        cell_len: largest length of a chunk.
+        stride_len: distance between STRIDE snapshots.
     """
     kinds: dict[int, PointKind | None] = dict.fromkeys(range(cell_len, num_tokens, cell_len))
     kinds |= dict.fromkeys(range(stride_len, num_tokens, stride_len), PointKind.STRIDE)

@@ -1,4 +1,7 @@
-"""Lazy arrays computed a few at a time, so that others get their turn in between. Engine thread only."""
+"""Evaluation of a forward pass in parts, so that other requests decode between two parts.
+
+Engine thread only.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,23 @@ from engine.cache.trees import evaluate
 
 
 class Computation:
-    """Parts in the order in which they depend on each other: the layers of a pass, or parts of them.
+    """A lazy forward pass in parts: the caches of its layers, and blocks of their attention.
 
-    How a pass is divided in time changes no bit of it: it is one graph, whoever asks for what first.
+    Each part depends on earlier parts only. All parts belong to one graph, so the times at which
+    they are evaluated change no bit of the result.
     """
 
     def __init__(self, parts: Iterable[list[mx.array]]) -> None:
         self._parts = deque(parts)
-        self._recent = deque[float](maxlen=4)  # seconds that the newest parts took
+        # Seconds that the newest parts took. The longest is the estimate for the next part.
+        self._recent = deque[float](maxlen=4)
 
     def compute_parts(self, seconds: float = math.inf) -> bool:
-        """Compute one part, and more if they will take no longer than that. Whether all is done."""
+        """Evaluate one part, then more parts while they are expected to fit into `seconds`.
+
+        Returns:
+            True once all parts are evaluated.
+        """
         if seconds == math.inf:
             evaluate(list(self._parts))
             self._parts.clear()

@@ -1,12 +1,15 @@
-"""Draws the next token of every sequence in one pass a step. Engine thread only.
+"""Decoding: one token per step for every running sequence, in one forward pass. Engine thread only.
 
-With look-ahead a drawn token is fed before it is read, so that the device works while this step's
-tokens are delivered. When a sequence ends, its row takes the newest pass back. Its caches then hold
-the same as without look-ahead: all but the newest of its reply's tokens.
+With look-ahead, a drawn token is fed to the next pass before its id is read, so that the device
+works while the tokens of this step are delivered to the app:
 
-    step n     pass n is launched: it is fed the tokens drawn after pass n-1
-               the tokens drawn after pass n-1 are read: the only wait
-    step n+1   pass n+1 is launched ...
+    step n     launch pass n, which is fed the tokens drawn after pass n-1
+               read the ids of these tokens (the only wait), deliver them
+    step n+1   launch pass n+1 ...
+
+When a sequence ends, a pass that was fed its last token is already launched. Its row takes this
+pass back. The caches then hold the same as without look-ahead: all tokens of the reply but the
+newest.
 """
 
 from __future__ import annotations
@@ -30,30 +33,35 @@ T = TypeVar("T")
 
 
 class StepResult(NamedTuple):
-    """The events of one sequence's step, or its failure."""
+    """The events of one step of a sequence, or its failure."""
 
     sequence: Sequence
     result: list[Event] | Failure
 
 
 class Decoder:
-    """The sequences whose prompts are read. Attaching or detaching one changes no other's tokens."""
+    """The sequences that are decoded together. No sequence affects the tokens of another."""
 
     def __init__(self, model: LoadedModel, cache: PrefixCache, *, looks_ahead: bool) -> None:
         self._model = model
         self._cache = cache
         self._looks_ahead = looks_ahead and model.can_undo
         self._sequences: list[Sequence] = []
-        self._grouped: list[Sequence] = []  # of the newest pass, with those detached since
+        # The sequences of the newest pass, including those detached since.
+        self._grouped: list[Sequence] = []
+        # Row group and row number of each sequence whose caches are in a group.
         self._places: dict[Sequence, tuple[RowGroup, int]] = {}
-        self._failed: list[StepResult] = []  # in this step
+        self._failed: list[StepResult] = []  # failures of the present step
 
     def attach(self, sequence: Sequence) -> None:
-        """Decode a sequence from the next step on. Its prompt's logits must be there."""
+        """Decode a sequence from the next step on. Its prompt must be fed and its logits set."""
         self._sequences.append(sequence)
 
     def detach(self, sequence: Sequence) -> None:
-        """Hand a sequence its caches back, with all but the newest of its tokens. Idempotent."""
+        """Remove a sequence from the batch and hand its caches back. Idempotent.
+
+        The caches then hold all its tokens but the newest.
+        """
         if sequence not in self._sequences:
             return
         self._sequences.remove(sequence)
@@ -66,10 +74,11 @@ class Decoder:
         """Draw and deliver the next token of every sequence.
 
         Args:
-            deliver: returns the events of a token that was read, and detaches a sequence that ends.
+            deliver: gets a sequence and the id of its new token. Returns the token's events, and
+                detaches a sequence that ends.
 
         Returns:
-            A result for each sequence. Those that failed are detached.
+            One result for each sequence. Failed sequences are detached.
         """
         self._failed = []
         new = [s for s in self._sequences if s.drawn is None and not s.num_output]
@@ -85,26 +94,30 @@ class Decoder:
         return [*results, *self._take_failed()]
 
     def wait(self) -> list[StepResult]:
-        """Wait until the launched pass is computed. Return and detach the sequences that failed."""
+        """Wait until the launched pass is computed. Detach and return the sequences that failed."""
         self._failed = []
         self._each(self._sequences, _wait)
         return self._take_failed()
 
     def _launch(self) -> dict[Sequence, mx.array]:
-        """Feed every sequence its next token, and begin to compute the tokens drawn after them."""
+        """Feed every sequence its next token, and start to compute the tokens drawn after it."""
         self._each(self._sequences, self._reserve)
         inputs = {s: i for s in self._sequences if (i := self._next_input(s)) is not None}
         logits = self._forward(inputs) if inputs else {}
         for sequence in logits:
             if sequence.num_output:
-                # Fed by this pass or, with look-ahead, by the one before; and read by now.
+                # The newest token that was read has been fed by this pass or, with look-ahead, by
+                # the pass before.
                 sequence.lease.hot.commit(sequence.reply.token_ids[-1:])
         following = self._each(logits, lambda sequence: self._draw(sequence, logits[sequence]))
         evaluate_soon(list(inputs.values()), list(following.values()))
         return following
 
     def _next_input(self, sequence: Sequence) -> mx.array | None:
-        """Return the token id to feed, None if there is none yet."""
+        """Return the id of the next token to feed, as a lazy scalar.
+
+        None if that token must be read first, because look-ahead is off.
+        """
         if sequence.drawn is not None:
             return sequence.drawn if self._looks_ahead else None
         return mx.array(sequence.reply.token_ids[-1], mx.uint32)
@@ -113,18 +126,18 @@ class Decoder:
         self._cache.reserve_tokens(sequence.lease, sequence.room)
 
     def _read(self) -> dict[Sequence, int]:
-        """Wait for the drawn tokens."""
         drawn = {s: s.drawn for s in self._sequences if s.drawn is not None}
-        # One by one: an array made of them would be computed after the pass that was just launched.
+        # Read the tokens one by one. An array made of them would be computed after the pass that
+        # was just launched, and the read would wait for that pass.
         token_ids = self._each(drawn, lambda sequence: _token_id(drawn[sequence]))
         for sequence in token_ids:
             sequence.drawn = None
         return token_ids
 
-    # The pass
+    # The forward pass
 
     def _forward(self, inputs: Mapping[Sequence, mx.array]) -> dict[Sequence, mx.array]:
-        """Feed each sequence a token. Return the logits (V,) of those that could be fed."""
+        """Feed each sequence one token. Return the logits (V,) of those that did not fail."""
         try:
             self._regroup(list(inputs))
             group, _ = self._places[self._grouped[0]]
@@ -136,7 +149,8 @@ class Decoder:
             for sequence in inputs:
                 self._fail(sequence, failure)
             return {}
-        # One row may have failed the pass for all. Alone, it fails alone.
+        # One row may have made the pass fail for all rows. Feed each row alone, so that only the
+        # faulty row fails.
         self._hand_back_all()
         return self._each(inputs, lambda sequence: self._forward_alone(sequence, inputs[sequence]))
 
@@ -168,8 +182,9 @@ class Decoder:
         return self._draw(sequence, sequence.logits)
 
     def _draw(self, sequence: Sequence, logits: mx.array) -> mx.array:
-        """Draw the token after all that are read or drawn, from the logits (V,) there. Lazy."""
-        # Counted in the whole reply: a continued reply gets the tokens that it would have got.
+        """Draw the next token of a sequence lazily, from the logits (V,) at its newest token."""
+        # The index counts from the beginning of the whole reply. A continued reply then gets the
+        # same tokens as an uninterrupted one.
         index = len(sequence.reply.token_ids) + (sequence.drawn is not None)
         return sequence.source.draw(logits, lambda: _recent(sequence), index=index)
 
@@ -178,7 +193,7 @@ class Decoder:
     def _each(
         self, sequences: Iterable[Sequence], work: Callable[[Sequence], T]
     ) -> dict[Sequence, T]:
-        """Return the result of work for each sequence. One that raises fails alone."""
+        """Return the results of work. A sequence for which work raises an error fails alone."""
         done: dict[Sequence, T] = {}
         for sequence in list(sequences):
             result = attempt("a row of a decode step", partial(work, sequence))
@@ -214,8 +229,8 @@ def _token_id(drawn: mx.array) -> int:
 
 
 def _recent(sequence: Sequence) -> mx.array:
-    """Return the newest token ids of a sequence, a drawn one that is not read included."""
-    # Without a copy of the whole output, which grows with every token.
+    """Return the last PENALTY_WINDOW token ids of a sequence, with a drawn token not read yet."""
+    # Slice the ids here: sequence.output_ids copies the whole output, which grows with every token.
     num_new, reply_ids = min(sequence.num_output, PENALTY_WINDOW), sequence.reply.token_ids
     token_ids = [
         *sequence.prompt.token_ids[-PENALTY_WINDOW:],

@@ -1,8 +1,9 @@
-"""Sources of reply tokens: sampled from the logits, or given beforehand. Engine thread only.
+"""Token sources: sample the tokens of a reply from logits, or return given tokens.
 
-A draw is a function of its arguments alone: of the logits, the token ids before the drawn one, and
-its index in the reply, which gives the random key. So a token may be drawn again, or drawn at several
-positions of one pass, and the reply is the same.
+A draw depends on its arguments alone: the logits, the token ids before the drawn token, and its
+index in the reply, from which the random key is made. Therefore a token can be drawn again, or
+tokens can be drawn at several positions of one pass, and the reply is the same. Decoder calls
+`draw` on the engine thread.
 """
 
 from __future__ import annotations
@@ -21,25 +22,28 @@ from engine.types import Request
 
 
 class TokenSource(Protocol):
-    """Draws the tokens of one reply."""
+    """The source of the tokens of one reply."""
 
     def draw(self, logits: mx.array, recent: Callable[[], mx.array], *, index: int) -> mx.array:
-        """Return a token id as a lazy scalar, which is computed after the logits are.
+        """Return the id of the next token as a lazy scalar that depends on the logits.
 
         Args:
             logits: (V,), of the position before the drawn token.
-            recent: returns the last PENALTY_WINDOW token ids before it; called if they are needed.
-            index: the position in the whole reply. A continued reply counts from its beginning.
+            recent: returns the last PENALTY_WINDOW token ids before the drawn token. Called only if
+                these ids are needed.
+            index: position of the token in the whole reply. The tokens of a continued reply count
+                from the beginning of the reply.
         """
         ...
 
 
+# Makes the token source of a request. Checks replace token_source to record the logits.
 SourceFactory = Callable[[LoadedModel, Request, ReplyStream], TokenSource]
 
 
 @dataclass(frozen=True, slots=True)
 class SampledTokens:
-    """Draws from filtered logits."""
+    """A token source that draws from filtered logits."""
 
     filter: LogitsFilter
     temperature: float
@@ -52,28 +56,31 @@ class SampledTokens:
 
 @dataclass(frozen=True, slots=True)
 class ForcedTokens:
-    """Gives the ids of a forced reply, then the token that ends a reply."""
+    """A token source that returns the ids of a given reply, then the token that ends a reply."""
 
     token_ids: Sequence[int]
-    start: int  # index in the reply of the first of token_ids
+    start: int  # index of token_ids[0] in the reply
     eos_id: int
 
     def draw(
         self,
         logits: mx.array,
-        recent: Callable[[], mx.array],  # noqa: ARG002 — forced whatever came before
+        recent: Callable[[], mx.array],  # noqa: ARG002 — forced tokens do not depend on it
         *,
         index: int,
     ) -> mx.array:
         at = index - self.start
         token_id = self.token_ids[at] if at < len(self.token_ids) else self.eos_id
-        # Without the dependency a reader would not wait for the pass, and steps would run ahead of the
-        # device.
+        # Make the token depend on the logits. Otherwise reading the token would not wait for the
+        # pass, and the decode steps would run ahead of the device.
         return mx.depends(mx.array(token_id, mx.uint32), logits)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] — has no return type
 
 
 def token_source(model: LoadedModel, request: Request, reply: ReplyStream) -> TokenSource:
-    """Return the source of a request's tokens. They follow those that reply holds already."""
+    """Return the source of the tokens that a request adds to a reply.
+
+    reply: the reply so far. It is empty unless the request continues it.
+    """
     sampling, tokenizer = request.sampling, model.prompts.tokenizer
     if request.forced is None:
         logits_filter = make_filter(sampling, model.vocab_size, model.spared_ids)

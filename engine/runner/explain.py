@@ -1,7 +1,17 @@
-"""Why tokens of a prompt had to be fed: every one that was not restored gets a reason. Pure.
+"""Reasons why tokens of a prompt were fed instead of restored from the prefix cache.
 
-A fed token was lost (this conversation fed it once, a point after it was kept, and that is gone),
-is new, or follows what changed since the conversation fed something like it.
+The app shows these reasons under an answer. explain() gives a reason to every token that was not
+restored, by comparing the prompt with the path that its conversation fed before (history.py):
+
+    [0, restored)          restored: no reason needed
+    [restored, lost_end)   lost: this conversation fed these tokens before and kept their state, but
+                           the state was evicted, was faulty, or belonged to an unloaded model
+    [lost_end, end)        new or changed, decided message by message. New: the conversation never
+                           fed the message. Changed: the tokens follow the first difference from the
+                           earlier path, for example an edited message or another option
+
+explain() lists the positions at which the reason can change, finds the reason at each position, and
+joins equal neighbours. plan_prompt calls it once for each request. This module imports no mlx.
 """
 
 from __future__ import annotations
@@ -18,42 +28,41 @@ from engine.types import Reason, ReasonKind, Request, Role
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixHit:
-    """The part of a prompt that was cached.
+    """The part of a prompt that the prefix cache held."""
 
-    restored tokens could be used, matched were known. faulted: up to there a stored point was
-    not what it said. A model that needs no snapshots resumes at any token.
-    """
-
-    restored: int
-    matched: int
-    faulted: int = 0
-    needs_points: bool = True
+    restored: int  # leading tokens whose state was restored
+    matched: int  # leading tokens whose K/V was stored, at least `restored`
+    faulted: int = 0  # leading tokens up to the deepest stored state that was found wrong
+    needs_points: bool = True  # False if the model needs no snapshot and resumes at any token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """A reason before it is counted; what is given besides its kind depends on that.
+    """A reason without its number of tokens. The kind decides which other fields are set.
 
-    Messages are counted from 1 without the system prompt, as people see them; 0 is that prompt.
+    Messages count from 1, as the user sees them. Message 0 is the system prompt.
     """
 
     kind: ReasonKind
     message: int = 0
-    is_new: bool = True  # of a message: this step adds it
-    place: int = 0  # the token at which something changed, or up to which there was state
-    num_dropped: int = 0  # tokens of reasoning
+    is_new: bool = True  # True if this request adds the message
+    place: int = 0  # position of the change, or of the lost state
+    num_dropped: int = 0  # reasoning tokens that the template dropped
 
 
 def explain(
     request: Request, prompt: Prompt, found: PrefixHit, known: Known | None
 ) -> tuple[Reason, ...]:
-    """Reasons for all tokens after found.restored, in order: their counts add up to the tokens fed.
+    """Return the reasons for all tokens after found.restored, in the order of the tokens.
+
+    The token counts of the reasons add up to the number of tokens fed.
 
     Args:
-        request: whose prompt it is.
-        prompt: the tokens and where each message starts.
-        found: what the cache had.
-        known: what this conversation fed of the same prompt, at any time.
+        request: the request that the prompt was built for.
+        prompt: the token ids, and where each message starts.
+        found: the part of the prompt that the prefix cache held.
+        known: the earlier path of this conversation that agrees longest with the prompt, None if
+            the conversation has not been fed yet.
     """
     case = _Case(request, prompt, found, known)
     stretches: list[tuple[int, Why]] = []
@@ -69,7 +78,7 @@ def explain(
 
 
 def sentence(why: Why, num_tokens: int) -> str:
-    """A reason as people read it."""
+    """Return a reason as the sentence that the user reads."""
     subject = f"Message {why.message}" if why.message else "The system prompt"
     return _SENTENCES[why.kind].format(
         count=_count(num_tokens, "token"),
@@ -114,7 +123,7 @@ _SENTENCES = {
 
 @dataclass(frozen=True)
 class _Case:
-    """One request; token positions in, reasons out."""
+    """The inputs of one explanation. Its methods map a token position to a reason."""
 
     request: Request
     prompt: Prompt
@@ -122,18 +131,22 @@ class _Case:
     known: Known | None
 
     def starts(self) -> list[int]:
-        """Tokens at which another reason may begin."""
+        """Return the token positions at which the reason may change, in order."""
         first, end = self.found.restored, len(self.prompt.token_ids)
         places = {first, self.lost_end, self.found.matched, *self.prompt.message_starts}
         return sorted(place for place in places if first <= place < end)
 
     def why(self, start: int, before: Why | None) -> Why:
-        """Why the token at start is fed; before is why the one before it is."""
+        """Return the reason why the token at start is fed.
+
+        before: the reason of the preceding token, None for the first token that is fed.
+        """
         if start < self.lost_end:
             return self._why_lost(start)
         index = self._message_at(start)
         if index == len(self.request.messages):
-            # The generation tail is fed with what stands before it, or for itself alone.
+            # The generation tail has the reason of the token before it. If only the tail is fed,
+            # the last message gives the reason.
             if before is not None:
                 return before
             index -= 1
@@ -141,7 +154,7 @@ class _Case:
 
     @cached_property
     def lost_end(self) -> int:
-        """The position that this request would resume at if nothing had been evicted."""
+        """Position at which this request would resume if no stored state had been lost."""
         if self.known is None:
             return self.found.faulted
         path, agreed = self.known.path, self.known.num_tokens
@@ -153,7 +166,7 @@ class _Case:
 
     @cached_property
     def change(self) -> Why:
-        """What differs from all that this conversation fed before."""
+        """Reason for the first difference from the path that this conversation fed before."""
         assert self.known is not None
         path, place = self.known.path, self.known.num_tokens
         index, messages = self._changed_message, self.request.messages
@@ -167,6 +180,7 @@ class _Case:
         return Why(kind=kind, message=self._number(index), place=place)
 
     def _why_lost(self, start: int) -> Why:
+        """Return the reason why the stored state of the token at start is gone."""
         if self.found.faulted:
             return Why(kind=ReasonKind.FAULT)
         assert self.known is not None
@@ -180,7 +194,7 @@ class _Case:
         return Why(kind=ReasonKind.STATE_EVICTED, place=self.found.matched)
 
     def _why_message(self, index: int) -> Why:
-        """Why a message is fed of which nothing was lost."""
+        """Return the reason for feeding a message that lost state does not explain."""
         known, new_messages = self.known, self.request.new_messages
         is_new = index in new_messages
         if known is None and (not is_new or len(new_messages) == len(self.request.messages)):
@@ -191,7 +205,7 @@ class _Case:
         return self.change
 
     def _why_rendered(self, path: FedPath, index: int, place: int) -> Why:
-        """Why a message that is the same has other tokens."""
+        """Return the reason why an unchanged message has other tokens than before."""
         messages, thoughtless = self.request.messages, self.prompt.thoughtless
         switched_off = path.keep_thinking and not self.request.keep_thinking
         if index in thoughtless and not switched_off:
@@ -205,11 +219,11 @@ class _Case:
         return Why(kind=ReasonKind.REPLY_RENDERED, message=self._number(index))
 
     def _why_tail(self) -> Why:
-        """Why the generation tail is fed alone."""
+        """Return the reason why only the generation tail differs from what was fed before."""
         assert self.known is not None
         if self._options_differ(self.known.path):
             return Why(kind=ReasonKind.OPTIONS_CHANGED, place=self.found.restored)
-        # The path shows a reply to this prompt, so there was state at its end.
+        # The known path has a reply to this prompt, so state was stored at the prompt's end.
         return Why(kind=ReasonKind.SNAPSHOT_EVICTED, place=len(self.prompt.token_ids))
 
     def _options_differ(self, path: FedPath) -> bool:
@@ -218,7 +232,7 @@ class _Case:
 
     @cached_property
     def _extends_path(self) -> bool:
-        """True if the prompt extends all that was fed."""
+        """True if the prompt only adds tokens or messages to the known path."""
         assert self.known is not None
         path, agreed = self.known.path, self.known.num_tokens
         if not path.is_unloaded and agreed == len(path.token_ids):
@@ -227,12 +241,17 @@ class _Case:
 
     @cached_property
     def _changed_message(self) -> int:
+        """Index of the message in which the prompt leaves the known path."""
         assert self.known is not None
         return self._message_at(self.known.num_tokens)
 
     def _message_at(self, place: int) -> int:
-        """The message that a token belongs to; the number of messages for the generation tail."""
+        """Return the index of the message that a token belongs to.
+
+        The generation tail has the index after the last message.
+        """
         return max(0, bisect_right(self.prompt.message_starts, place) - 1)
 
     def _number(self, index: int) -> int:
+        """Return the number of a message as the user sees it: system prompts do not count."""
         return sum(one.role is not Role.SYSTEM for one in self.request.messages[: index + 1])

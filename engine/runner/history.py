@@ -1,7 +1,8 @@
-"""The paths that each conversation fed, to explain why a prompt was not restored. Pure.
+"""The token sequences that each conversation fed, used to explain why a prompt was not restored.
 
-Kept apart from the prefix cache, for it explains what the cache has evicted. Token ids, digests of
-messages and positions; no text, no arrays of the device.
+The history is separate from the prefix cache, because it must describe state that the cache has
+evicted. It keeps token ids, digests of messages and positions, but no text and no mlx arrays. The
+runner adds a path when fed tokens are published; explain.py compares the next prompt with it.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from engine.events import ReadAhead
 from engine.sequences import common_prefix_len
 from engine.types import ConversationId, Message, Request, Role
 
-_MAX_CONVERSATIONS = 256
-_MAX_PATHS = 8  # branches of one conversation
-_MAX_TOKENS = 1 << 20  # of all paths together: 4 MiB
+_MAX_CONVERSATIONS = 256  # beyond this number the least recently used is dropped
+_MAX_PATHS = 8  # branches kept for one conversation
+_MAX_TOKENS = 1 << 20  # in all paths together: 4 MiB of ids
 
 _NO_IDS = array("I")
 
 
 @dataclass(frozen=True, slots=True)
 class MessageMark:
-    """A message, to be told from others."""
+    """The role and a digest of a message, to compare messages without keeping their text."""
 
     role: Role
     digest: int
@@ -38,36 +39,40 @@ def marks_of(messages: Iterable[Message]) -> tuple[MessageMark, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FedPath:
-    """A branch of a conversation: the tokens fed, the messages they show, where state was kept.
+    """One branch of a conversation that was fed to the model.
 
-    Once the model is unloaded only the messages count: another model has other ids for them.
+    After the model is unloaded only the messages are compared: another model has other token ids.
     """
 
-    token_ids: array[int]
-    marks: tuple[MessageMark, ...]
-    points: frozenset[int]
-    thinking: bool | None
-    keep_thinking: bool
+    token_ids: array[int]  # from token 0; empty once the model is unloaded
+    marks: tuple[MessageMark, ...]  # the messages that the tokens represent
+    points: frozenset[int]  # positions at which a snapshot was kept
+    thinking: bool | None  # template option of the request
+    keep_thinking: bool  # template option of the request
     is_unloaded: bool = False
-    faulted_at: int | None = None  # what was stored after so many tokens was wrong and is dropped
+    # Number of tokens after which the stored state was wrong and is removed, None if it was right.
+    faulted_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The path that agrees longest with a prompt: on its first num_tokens tokens."""
+    """The fed path that agrees longest with a prompt."""
 
     path: FedPath
-    num_tokens: int
+    num_tokens: int  # leading tokens of the prompt that agree with the path
 
 
 class History:
-    """The paths of the conversations used last. Engine thread only."""
+    """The fed paths of the conversations used most recently. Engine thread only."""
 
     def __init__(self) -> None:
         self._paths: OrderedDict[ConversationId, list[FedPath]] = OrderedDict()
 
     def recall(self, request: Request, prompt: Prompt) -> Known | None:
-        """What the request's conversation fed of this prompt; the newest of equal paths."""
+        """Return the path of the request's conversation that agrees longest with a prompt.
+
+        Of equally long paths the newest is returned. None if the conversation has no path.
+        """
         token_ids = array("I", prompt.token_ids)
         marks = marks_of(request.messages)
         known = [
@@ -85,13 +90,13 @@ class History:
         token_ids: Iterable[int],
         points: Iterable[int],
     ) -> None:
-        """Replace the paths that the fed tokens extend.
+        """Add a fed path to a conversation, and remove the paths that it extends.
 
         Args:
-            shown: the messages that the tokens show, and how they were rendered.
-            prompt: what was being fed; a reply may have followed.
-            token_ids: all tokens fed, from the first.
-            points: where state was kept this time.
+            shown: the messages that the tokens represent, and the template options used.
+            prompt: the prompt that was fed. The tokens of a reply may follow it in token_ids.
+            token_ids: all tokens fed, from the first token of the sequence.
+            points: the positions of the snapshots taken this time.
         """
         fed = array("I", token_ids)
         is_draft = isinstance(shown, ReadAhead) and shown.is_draft
@@ -116,7 +121,7 @@ class History:
         self._keep_small()
 
     def mark_faulted(self, token_ids: Sequence[int], num_tokens: int) -> None:
-        """Note that the state stored for token_ids after num_tokens was wrong and is dropped."""
+        """Record that the state stored for token_ids after num_tokens was wrong and is removed."""
         wrong = array("I", token_ids)
         for paths in self._paths.values():
             paths[:] = [
@@ -130,7 +135,7 @@ class History:
         self._paths.pop(conversation_id, None)
 
     def forget_model(self) -> None:
-        """The model's cached state is gone."""
+        """Mark all paths as unloaded and remove their token ids. The cached state is gone."""
         for paths in self._paths.values():
             paths[:] = [
                 replace(path, token_ids=_NO_IDS, points=frozenset(), is_unloaded=True)

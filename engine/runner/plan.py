@@ -1,4 +1,4 @@
-"""Where the tokens of a prompt come from. Pure."""
+"""Division of a prompt's tokens into restored, replayed and read. Pure Python, without mlx."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from engine.types import PromptPlan, Request
 def plan_prompt(
     request: Request, prompt: Prompt, found: PrefixHit, known: Known | None
 ) -> PromptPlan:
-    """Split a prompt's tokens into restored, read (new to the chat) and replayed (the rest).
+    """Count the restored, read and replayed tokens of a prompt, and explain the fed ones.
 
-    Messages that the request adds or changes are read, and so is the generation tail.
+    A fed token is read if it belongs to a message that the request adds or changes, or to the
+    generation tail. All other fed tokens are replayed.
 
     Args:
-        request: says which messages are new.
-        prompt: the tokens and where each message starts.
-        found: what the prefix cache had of it.
-        known: what the conversation fed of it before.
+        request: names the messages that it adds or changes.
+        prompt: the token ids, and where each message starts.
+        found: the part of the prompt that the prefix cache held.
+        known: the earlier path of the conversation that agrees longest with the prompt.
     """
     ends = [*prompt.message_starts[1:], len(prompt.token_ids)]
     new = {*request.new_messages, len(prompt.message_starts) - 1}
@@ -41,7 +42,7 @@ def plan_prompt(
 
 
 def log_line(plan: PromptPlan) -> str:
-    """A plan in counts and kinds: nothing of what anybody wrote."""
+    """Return a plan as a log line of counts and kinds of reasons, without any message text."""
     counts = Counter[str]()
     for reason in plan.reasons:
         counts[reason.kind] += reason.num_tokens

@@ -1,4 +1,4 @@
-"""Idle work that feeds the beginning of a conversation's next prompt."""
+"""An idle job that feeds the beginning of a conversation's next prompt before it is requested."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.runner.prefill import Prefill
 
 
 class ReadAheadJob:
-    """Feeds one chunk a step. What is fed is published at the end, or where the job is stopped."""
+    """An idle job that feeds one chunk per step, and publishes the fed tokens at its end."""
 
     def __init__(
         self,
@@ -29,14 +29,14 @@ class ReadAheadJob:
         self._publish = publish
         self.conversation_id = task.conversation_id
         self.kind = IdleKind.DRAFT if task.is_draft else IdleKind.READ_AHEAD
-        self.total = prefill.end - prefill.start
+        self.total = prefill.end - prefill.start  # tokens to feed
 
     @property
     def done(self) -> int:
         return self._prefill.fed - self._prefill.start
 
     def step(self) -> bool:
-        """Feed one chunk. Return False once all is fed and published."""
+        """Feed one chunk. Return False once all chunks are fed and published."""
         with self._abandoned_on_error():
             self._prefill.step(self._prefill.end)
             if self._prefill.chunks:
@@ -45,9 +45,10 @@ class ReadAheadJob:
         return False
 
     def stop(self) -> None:
-        """Publish what is fed so far, with a resume point at its end that is evicted before others.
+        """End the job early: publish the fed tokens, with a resume point at their end.
 
-        There is room for it: the point at the end of all has not been taken.
+        The kind of this resume point, STRIDE, is evicted before others. The budget has room for it:
+        the job was admitted with room for a point at the end of the prompt, which was not taken.
         """
         with self._abandoned_on_error():
             self._prefill.cut(PointKind.STRIDE)

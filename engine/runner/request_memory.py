@@ -1,4 +1,4 @@
-"""Whether a request fits into what the device can give, with nothing else held."""
+"""Memory estimates: the bytes that a request needs, and whether the device can give them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from engine.config import EngineConfig
 from engine.errors import MemoryFullError
 from engine.memory import MACHINE
 
-# Recurrent states at once: the live one, the newest point's, and the one that a pass makes.
+# Recurrent states in memory at once: the live one, the newest snapshot, and the result of a pass.
 _NUM_STATES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class RequestMemory:
-    """What one request needs, against the bytes that the device can give beside the weights."""
+    """An estimate of the memory that requests need, and the memory that the device can give."""
 
     layout: Layout
     config: EngineConfig
-    spare_bytes: int
+    spare_bytes: int  # memory that the device has left beside the weights
 
     def check_fits(self, prompt_len: int, room: int) -> None:
-        """Refuse a prompt that could not be read.
+        """Raise an error if a prompt could not be read even with an empty prefix cache.
 
         Args:
-            prompt_len: tokens of the prompt.
-            room: tokens that are made room for, the prompt's and those of a usual reply.
+            prompt_len: number of tokens of the prompt.
+            room: number of tokens to reserve K/V for: the prompt's and those of a usual reply.
 
         Raises:
-            MemoryFullError: says how much it needs and how much there is.
+            MemoryFullError: gives the bytes needed and the bytes available.
         """
         needed = self._needed_bytes(room, min(prompt_len, self.config.cell_len))
         if needed > self.spare_bytes:
@@ -41,17 +41,20 @@ class RequestMemory:
             )
 
     def fits_beside(self, prompt_len: int, room: int, others: Iterable[int]) -> bool:
-        """Whether a prompt can be read while others are answered; their room in tokens."""
+        """Return True if a prompt can be read while other requests are answered.
+
+        others: number of tokens that each of the other requests reserves K/V for.
+        """
         held = sum(self._needed_bytes(other, 1) for other in others)
         needed = self._needed_bytes(room, min(prompt_len, self.config.cell_len))
         return needed + held <= self.spare_bytes
 
     def holds(self, num_tokens: int) -> bool:
-        """Whether a reply can have got so far."""
+        """Return True if the device can hold the state of num_tokens while a reply is written."""
         return self._needed_bytes(num_tokens, 1) <= self.spare_bytes
 
     def _needed_bytes(self, num_tokens: int, pass_len: int) -> int:
-        """K/V in buffers with their spare room, recurrent states, the own arrays of a pass."""
+        """Return the bytes of K/V buffers, recurrent states, and a pass over pass_len tokens."""
         kv_bytes = kv.roomy(num_tokens) * self.layout.kv_bytes_per_token
         state_bytes = _NUM_STATES * self.layout.snapshot_bytes
         return kv_bytes + state_bytes + self.config.pass_bytes * pass_len // self.config.cell_len

@@ -1,6 +1,8 @@
-"""Runs requests on the device: restore, prefill chunk by chunk, decode token by token, publish.
+"""The steps of a request on one loaded model: restore, prefill, decode, publish.
 
-Each call is one bounded piece of work, so that a cancellation waits for one piece at most.
+Serving (engine/serving.py) calls Runner.start, then read until the prompt is fed, then decode for
+all sequences together until a reply ends or finish stops it, then publish_turn. Each call is one
+bounded piece of work, so that a cancellation waits for at most one piece.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ log = logging.getLogger(__name__)
 
 
 class Runner:
-    """Takes requests through one loaded model and its prefix cache. Engine thread only."""
+    """The steps of requests on one loaded model and its prefix cache. Engine thread only."""
 
     def __init__(
         self,
@@ -62,15 +64,17 @@ class Runner:
     def start(
         self, request: Request, submitted: float, *, beside: Iterable[Sequence] = ()
     ) -> Sequence | None:
-        """Render, tokenise, restore.
+        """Render and tokenise a request, and restore what is cached of its prompt.
+
+        A sequence whose whole prompt is restored decodes from the next step on.
 
         Returns:
-            None if there is no memory for the request beside those being answered.
+            None if memory does not suffice for the request beside the running requests.
 
         Raises:
             TemplateError: the template refused the messages.
             ContextFullError: the prompt leaves no room for a reply.
-            MemoryFullError: the device cannot hold it, even with nothing else.
+            MemoryFullError: the device cannot hold the request, even alone.
         """
         clock = Clock(submitted=submitted, started=time.perf_counter())
         prompt = self._model.prompts.build(
@@ -81,14 +85,14 @@ class Runner:
         clock.rendered = time.perf_counter()
         sequence = self._restore(request, prompt, clock)
         if sequence.logits is not None:
-            # The whole prompt was restored.
+            # The whole prompt and its logits were restored: no prefill is needed.
             self._decoder.attach(sequence)
         return sequence
 
     def read(self, sequence: Sequence, seconds: float = math.inf) -> list[Event]:
-        """Feed a chunk of the prompt, or a part of one that takes about `seconds`.
+        """Feed a chunk of the prompt, or a part of a chunk that takes about `seconds`.
 
-        After the last chunk the sequence decodes.
+        After the last chunk the sequence is decoded from the next step on.
         """
         sequence.logits = sequence.prefill.step(sequence.room, seconds)
         if sequence.logits is not None:
@@ -97,18 +101,21 @@ class Runner:
         return [] if sequence.prefill.is_computing else [self._progress(sequence)]
 
     def decode(self) -> list[StepResult]:
-        """Draw a token of every sequence whose prompt is read.
+        """Draw one token for every sequence whose prompt is fed.
 
-        The events of a token that was the last end with RequestFinished.
+        The events of a reply's last token end with RequestFinished.
         """
         return self._decoder.step(self._deliver)
 
     def wait(self) -> list[StepResult]:
-        """Wait until the device has computed the launched pass. Return the sequences that failed."""
+        """Wait until the device has computed the launched pass. Return the failed sequences."""
         return self._decoder.wait()
 
     def finish(self, sequence: Sequence, reason: FinishReason) -> list[Event]:
-        """End the reply where it is. publish_turn() must follow."""
+        """End a reply after its newest token, and return its last events.
+
+        The caller must call publish_turn next.
+        """
         self._decoder.detach(sequence)
         sequence.ended = reason
         events = self._deltas(sequence, sequence.reply.flush())
@@ -124,12 +131,13 @@ class Runner:
         return [*events, finished]
 
     def publish_turn(self, sequence: Sequence) -> ReadAhead | None:
-        """After the reply, feed up to where the next message's text will begin, then publish.
+        """Feed the end of the reply and the template's text after it, then publish the sequence.
 
-        The user reads the answer meanwhile. The next turn then feeds nothing but its own text.
+        The user reads the answer meanwhile. The next turn then feeds only its own text.
 
         Returns:
-            The prompt to read ahead if the template renders the reply differently, else None.
+            The prompt to read ahead if the template will render the reply differently in the next
+            turn, else None.
         """
         lease = sequence.lease
         is_ahead = True
@@ -137,7 +145,7 @@ class Runner:
             self._cache.abandon(lease)
             return None
         if sequence.logits is None:
-            # Stopped during prefill: keep what is read.
+            # The request was stopped during prefill: keep the tokens fed so far.
             sequence.prefill.cut(PointKind.BRANCH)
         elif sequence.reply.token_ids:
             is_ahead = self._try_feed_closing(sequence)
@@ -146,20 +154,23 @@ class Runner:
         return None if is_ahead else sequence.upcoming
 
     def abandon(self, sequence: Sequence) -> None:
-        """Drop all that a failed request has added."""
+        """Stop a failed request, and remove what it added to the prefix cache."""
         self._decoder.detach(sequence)
         self._cache.abandon(sequence.lease)
 
     def read_ahead(self, task: ReadAhead, *, displaces: bool) -> ReadAheadJob | None:
-        """Return a job that feeds the next prompt of a conversation as far as it is known.
+        """Return a job that feeds the known part of a conversation's next prompt.
+
+        Args:
+            task: the conversation and its messages.
+            displaces: True if less valuable cached state may be evicted to make room.
 
         Returns:
-            None if all of it is cached, or if it does not fit: beside what is cached, or with
-            displaces in place of what matters less.
+            None if the known part is cached completely, or if it does not fit into the budget.
 
         Raises:
             TemplateError: the template refused the messages.
-            ContextFullError: they fill the context.
+            ContextFullError: the messages fill the context.
         """
         prompt = self._build_read_ahead(task)
         self._check_fits(prompt)
@@ -170,7 +181,7 @@ class Runner:
         chunks = self._chunks(prompt, match.restored, match.matched)
         num_points = sum(chunk.kind is not None for chunk in chunks)
         if not self._cache.has_room(name, token_ids, num_points, displaces=displaces):
-            log.info("no room to read ahead: %s", name)
+            log.info("no room to read ahead for conversation %s", name)
             return None
         lease = self._cache.acquire(
             name, token_ids, self._model.adapter.new_caches, room=len(token_ids), side=False
@@ -190,7 +201,7 @@ class Runner:
         return plan_prompt(request, prompt, found, self._history.recall(request, prompt))
 
     def _fits(self, prompt: Prompt, request: Request, beside: Iterable[Sequence]) -> bool:
-        """Return whether there is memory for a request beside others, and raise if it never fits."""
+        """Return True if a request fits into memory beside others. Raise if it never can."""
         prompt_len = len(prompt.token_ids)
         room = room_for(prompt_len, request)
         self._check_fits(prompt)
@@ -207,7 +218,7 @@ class Runner:
             )
 
     def _restore(self, request: Request, prompt: Prompt, clock: Clock) -> Sequence:
-        """Take live caches with what is cached of the prompt, and plan the rest."""
+        """Acquire caches with the cached part of a prompt, and plan the rest of the prompt."""
         reply = ReplyStream(
             self._model.prompts.tokenizer, in_reasoning=prompt.in_reasoning, begun=prompt.begun
         )
@@ -233,14 +244,15 @@ class Runner:
             )
 
     def _feed(self, prompt: Prompt, lease: Lease) -> Prefill:
-        """Return the prefill of the part of a prompt that was not restored."""
+        """Return the prefill of the tokens of a prompt that the caches of a lease do not hold."""
         chunks = self._chunks(prompt, lease.hot.num_tokens, lease.matched)
         return Prefill(self._model, self._cache, lease, prompt.token_ids, chunks)
 
     def _chunks(self, prompt: Prompt, start: int, matched: int) -> list[Chunk]:
         points = list(prompt.points)
         if self._model.layout.needs_snapshot and start < matched < len(prompt.token_ids):
-            # Known tokens without a snapshot. Take one, for a second edit at the same place.
+            # The K/V matches beyond the last snapshot. Take a snapshot where the match ends, so
+            # that a second edit at the same place resumes there.
             points.insert(0, ResumePoint(matched, PointKind.BRANCH))
         return plan_chunks(
             start,
@@ -298,7 +310,7 @@ class Runner:
         self._cache.publish(lease, is_turn=is_turn)
 
     def _try_feed_closing(self, sequence: Sequence) -> bool:
-        """Feed the reply's end if possible. Return False only if the reply must be read ahead."""
+        """Feed the end of a reply if possible. Return False if it must be read ahead instead."""
         fed = sequence.lease.hot.num_tokens
         is_ahead = attempt("feeding a reply's end", lambda: self._feed_closing(sequence))
         if not isinstance(is_ahead, Failure):
@@ -312,11 +324,11 @@ class Runner:
     def _feed_closing(self, sequence: Sequence) -> bool:
         """Feed the reply's last token and the template's text up to the next message, if it fits.
 
-        A reply that did not end by itself may be continued: its last token gets a resume point.
+        A reply that was stopped or cut off may be continued, so its last token gets a resume point.
 
         Returns:
-            False if the template will render the reply differently (thoughts dropped). The next turn
-            then resumes before the reply, and nothing more is fed.
+            False if the template will render the reply differently, for example without its
+            thoughts. The next turn then resumes before the reply, and nothing more is fed now.
         """
         held = sequence.prompt.followed_by(sequence.output_ids)
         if sequence.ended is not FinishReason.STOP:

@@ -1,4 +1,4 @@
-"""A request while it is answered: its tokens, its caches, its clock."""
+"""A request while it is answered: its prompt, its live caches, its reply so far, its timing."""
 
 from __future__ import annotations
 
@@ -14,46 +14,47 @@ from engine.runner.drawing import TokenSource
 from engine.runner.prefill import Prefill
 from engine.types import FinishReason, Message, PromptPlan, Request, Role
 
-# Room made for a reply before it starts; for a longer one buffers grow by an eighth at a time.
+# Tokens reserved for a reply before it starts. For a longer reply the buffers grow by an eighth at
+# a time.
 _REPLY_ROOM = 512
 
 
 def room_for(prompt_len: int, request: Request) -> int:
-    """Return the number of tokens to make room for: the prompt's and a usual reply's."""
+    """Return the number of tokens to reserve K/V for: the prompt's and those of a usual reply."""
     return prompt_len + min(request.max_tokens, _REPLY_ROOM)
 
 
 @dataclass(slots=True, kw_only=True)
 class Clock:
-    """Moments of a request, in seconds of time.perf_counter()."""
+    """Times of a request in seconds of time.perf_counter(), each 0.0 until it is reached."""
 
-    submitted: float
-    started: float
-    rendered: float = 0.0
-    restored: float = 0.0
-    first_token: float = 0.0
-    last_token: float = 0.0
+    submitted: float  # the app sent the request
+    started: float  # the engine took it from the queue
+    rendered: float = 0.0  # the prompt was tokenised
+    restored: float = 0.0  # the cached part of the prompt was restored
+    first_token: float = 0.0  # the first token was read
+    last_token: float = 0.0  # the newest token was read
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Sequence:
-    """A request inside the engine.
+    """A request that is being answered.
 
-    The lease's caches hold prompt[:fed], then all output tokens but the newest, which is fed in the
-    pass that gives the next. While the sequence decodes they may be one token ahead of that. The
-    earlier part of a continued reply is the end of the prompt.
+    Its caches hold the prompt as far as it is fed, then all output tokens but the newest, which
+    is fed in the pass that gives the next token. With look-ahead, the caches can hold one token
+    more while the sequence is decoded. The earlier part of a continued reply belongs to the prompt.
     """
 
     request: Request
     prompt: Prompt
     plan: PromptPlan
     prefill: Prefill
-    reply: ReplyStream
+    reply: ReplyStream  # the reply so far, with the part that a continued reply began with
     source: TokenSource
     clock: Clock
-    logits: mx.array | None = None  # (V,) after the prompt, None while it is being fed
-    drawn: mx.array | None = None  # the next token's id, lazy, until it is read
-    ended: FinishReason | None = None
+    logits: mx.array | None = None  # (V,) after the prompt, None while the prompt is being fed
+    drawn: mx.array | None = None  # id of the next token, lazy, until it is read
+    ended: FinishReason | None = None  # None while the reply is written
 
     @property
     def lease(self) -> Lease:
@@ -61,18 +62,18 @@ class Sequence:
 
     @property
     def fed(self) -> int:
-        """Tokens in the caches."""
+        """Number of tokens in the caches."""
         return self.prefill.fed
 
     @property
     def room(self) -> int:
-        """Number of tokens to make room for now: a usual reply's, or one more than a longer one has."""
+        """Number of tokens to reserve K/V for: the prompt, a usual reply, and the next token."""
         prompt_len = len(self.prompt.token_ids)
         return max(room_for(prompt_len, self.request), prompt_len + self.num_output + 1)
 
     @property
     def num_output(self) -> int:
-        """Number of reply tokens that this request drew."""
+        """Number of reply tokens that this request drew, without the part that it continues."""
         return len(self.reply.token_ids) - len(self.prompt.begun)
 
     @property
@@ -91,13 +92,13 @@ class Sequence:
 
     @property
     def _asked(self) -> tuple[Message, ...]:
-        """The messages above the reply."""
+        """The messages before the reply."""
         messages = self.request.messages
         return messages[:-1] if messages[-1].role is Role.ASSISTANT else messages
 
     @property
     def upcoming(self) -> ReadAhead:
-        """The next prompt of the conversation, as far as it is known after this reply."""
+        """The conversation's next prompt, as far as it is known after this reply."""
         request = self.request
         return ReadAhead(
             conversation_id=request.conversation_id,
