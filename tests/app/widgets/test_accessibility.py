@@ -182,7 +182,7 @@ def nodes(stage: Stage) -> list[QAccessibleInterface]:
 
 
 def is_there(node: QAccessibleInterface) -> bool:
-    """Return True if a node is visible, or is an entry of a menu that may be closed."""
+    """Return True if a node is visible, or is an entry of a menu, open or closed."""
     return node.role() is Role.MenuItem or not node.state().invisible
 
 

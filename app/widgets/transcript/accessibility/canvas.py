@@ -21,12 +21,12 @@ class TranscriptCanvas(QWidget):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        # Set by the view. Without it Qt's own interface for widgets is used.
+        # Set by the view. Without a reader the canvas has Qt's own interface for widgets.
         self.reader: MessageReader | None = None
-        self.interface: CanvasInterface | None = None  # Qt keeps a raw pointer to it
+        self.interface: CanvasInterface | None = None  # keeps it alive: Qt has a raw pointer
 
     def announce_focus(self) -> None:
-        """Send a focus event for the link or button that keys have reached."""
+        """Report the focused link or button, or else the transcript, to screen readers."""
         if self.reader is None or not QAccessible.isActive():
             return
         canvas = QAccessible.queryAccessibleInterface(self)

@@ -90,7 +90,7 @@ class MessageText(QAccessibleTextInterface):
 
     @property
     def _text(self) -> str:
-        """The text; empty if the message is gone."""
+        """The text of the message; empty if the message is gone."""
         return self._reader.text(self._index) if self._index < len(self._reader) else ""
 
 
@@ -118,7 +118,7 @@ class MessageActions(QAccessibleActionInterface):
 
     @property
     def _actions(self) -> dict[str, RowAction]:
-        """The current actions by name; empty if the message is gone."""
+        """The actions of the message by name; empty if the message is gone."""
         return self._reader.actions(self._index) if self._index < len(self._reader) else {}
 
 
@@ -130,10 +130,10 @@ class AccessNode(QAccessibleInterface):
         self._canvas = canvas
         self._reader = reader
         self._index = index
-        self._nodes: list[PartInterface] = []  # one for each part visited so far, by number
+        self._nodes: list[PartInterface] = []  # interfaces made so far, by the number of the part
 
     def parts(self) -> Sequence[ReadablePart]:
-        """Return the parts that the message or part has now."""
+        """Return the current parts of the message, or of the part."""
         raise NotImplementedError
 
     def focused(self) -> AccessNode | None:
@@ -243,7 +243,7 @@ class PartInterface(AccessNode):
 
     @property
     def part(self) -> ReadablePart | None:
-        """The part as it is now; None if it is gone."""
+        """The link, button or code block that has this number now, or None."""
         parts = self._above.parts()
         return parts[self._number] if self._number < len(parts) else None
 

@@ -40,7 +40,7 @@ class ReadablePart:
     name: str
     rect: QRectF  # in pixels from the top left of the message
     hit: MessageHit | None = None  # the target to press; None for a code block
-    inner: tuple[ReadablePart, ...] = ()  # the buttons of a code block
+    inner: tuple[ReadablePart, ...] = ()  # buttons of a code block; empty for a link or a button
 
 
 class MessageReader:
@@ -58,7 +58,7 @@ class MessageReader:
         walk: Walk,
         reveal: Callable[[int], object],
     ) -> None:
-        self.reveal = reveal  # scrolls to a message
+        self.reveal = reveal  # scrolls the view to a message
         self._clicks = clicks
         self._walk = walk
         self._stack = stack
@@ -69,7 +69,7 @@ class MessageReader:
         return len(self._stack)
 
     def name(self, index: int) -> str:
-        """Return speaker, number, version and status of a message: "You, message 3 of 8"."""
+        """Return speaker, number, version and status of a message, as in "You, message 3 of 8"."""
         item = self._stack.items[index]
         parts = [_SPEAKERS[item.role], words.message_spoken(number=index + 1, count=len(self))]
         if item.version.count > 1:

@@ -52,8 +52,8 @@ class MessageEditor(QWidget):
         super().__init__(parent)
         self._look = look
         self._room = 0  # maximum width of a line of text
-        self._num_lines = 0  # visible lines
-        self._longest = 0  # width of the longest line
+        self._num_lines = 0  # number of visible lines
+        self._longest = 0  # width of the longest line in pixels
         self._text = EditorText(words.EDIT_FIELD, Type.BODY.line, self)
         self._buttons = QWidget(self)
         self._save = QPushButton(words.SAVE_VERSION, self._buttons)

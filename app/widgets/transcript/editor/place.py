@@ -28,7 +28,7 @@ class EditorPlace(QObject):
         self._stack = stack
         self._viewport = viewport
         self.return_sends = True
-        self._key = ""  # of the message that is being edited; "" for none
+        self._key = ""  # key of the message that is being edited; "" if none is
         self._editor: MessageEditor | None = None
         self._typed: dict[str, str] = {}  # unsaved text by message key
 
@@ -37,7 +37,7 @@ class EditorPlace(QObject):
         return self._editor
 
     def sync(self, look: Look) -> int | None:
-        """Open or close the editor as the items require.
+        """Open or close the editor, so that it belongs to the item that is being edited, if any.
 
         Return the index of the message whose editor was opened by this call, or None.
         """
@@ -64,7 +64,7 @@ class EditorPlace(QObject):
             self._editor.set_look(look)
 
     def place(self, left: int, scroll: int) -> None:
-        """Move the editor to its message, for a column at x = left and a scroll position."""
+        """Move the editor over its message, for a column at x = left and a scroll value."""
         index = self._stack.index_of(self._key)
         if index is None or self._editor is None:
             return

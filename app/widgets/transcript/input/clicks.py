@@ -1,7 +1,7 @@
 """Carry out clicks on buttons and links of the transcript. Used on the main thread only.
 
-The view itself copies, saves, opens links and folds. Every other action (regenerate, edit, delete)
-is emitted as `requested` for the chat controller.
+Copying, opening links, folding and wrapping are done here. All other actions, such as regenerate,
+edit and save, are emitted as signals for a controller.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Clicks(QObject):
         pointer.clicked.connect(self.carry_out)
 
     def act(self, message: int, action: RowAction) -> None:
-        """Carry out an action of a whole message for a screen reader."""
+        """Carry out an action of a message that a screen reader has requested."""
         layout = self._stack.layouts[message]
         if action is RowAction.COPY_MESSAGE:
             _copy(layout.text)
@@ -70,7 +70,7 @@ class Clicks(QObject):
             case RowAction.TOGGLE_WRAP:
                 self._wrap(click)
             case RowAction.EXPLAIN:
-                pass  # its tooltip is shown on hover; a click does nothing
+                pass  # a click does nothing: the explanation is a tooltip
             case asked:
                 self.requested.emit(layout.item.key, asked)
 
@@ -86,8 +86,8 @@ class Clicks(QObject):
     def _wrap(self, click: Click) -> None:
         """Switch line wrapping of a code block.
 
-        The view keeps what is at its top in place. The clicked header therefore does not move,
-        because only rows below it change their heights.
+        The clicked header does not move: the top of the view stays in place, and only rows below
+        the header change their heights.
         """
         self._placement.hold()
         click.at.row.toggle_wrap()

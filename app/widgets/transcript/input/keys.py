@@ -11,7 +11,7 @@ from PySide6.QtGui import QKeyEvent, QKeySequence
 from app.widgets.transcript.input.walk import Walk
 from app.widgets.transcript.layout.placement import Placement
 
-# Keys that press the marked link or button.
+# Keys that click the focused link or button.
 PRESSING = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
 _SHIFTED = Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier
 # Keys that stop following the end of an answer.

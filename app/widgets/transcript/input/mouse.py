@@ -12,7 +12,8 @@ from typing_extensions import override
 from app.widgets.transcript.input.pointer import Pointer
 from app.widgets.transcript.rows.sideways import wheel_pixels
 
-# Qt guesses whether a tooltip is HTML. As escaped HTML every text is shown unchanged.
+# Qt guesses from the text of a tooltip whether it is HTML. In this element, escaped, every text is
+# shown unchanged.
 _TIP = "<p style='white-space:pre-wrap'>{}</p>"
 
 

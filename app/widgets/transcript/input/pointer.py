@@ -37,7 +37,7 @@ class Click:
 class Pointer(QObject):
     """Turns mouse events into the hovered target, clicks and the selection."""
 
-    clicked = Signal(object)  # Click
+    clicked = Signal(object)  # Click, emitted when the mouse is released on the pressed target
     pressed = Signal()  # a mouse button went down anywhere in the transcript
     changed = Signal()  # hover, selection or confirmation changed: paint again
     pointed = Signal()  # the mouse or the content has moved: `shape` may have changed
@@ -52,8 +52,8 @@ class Pointer(QObject):
         self._stack = stack
         self._placement = placement
         self._point = QPointF()  # last position of the mouse in the viewport
-        self._pressed: Click | None = None  # emitted if the mouse is released on its target
-        # Point of a press that may become a selection, while the button is down.
+        self._pressed: Click | None = None  # click to emit if the mouse is released on its target
+        # Where the mouse was pressed, if a drag from there selects text; None after the release.
         self._press_point: QPointF | None = None
         self._dragging = False  # the mouse has moved far enough to select text
         self._confirm_timer = _timer(self, Millis.COPIED, self._end_confirmation)
@@ -156,9 +156,10 @@ class Pointer(QObject):
         self._move_to(point)
 
     def wheel(self, point: QPointF, moved: QPoint) -> bool:
-        """Scroll the row at a point sideways; return False if the view shall scroll instead.
+        """Scroll the row at a point sideways.
 
-        The direction with the larger movement wins. Scrolling up also stops following the end.
+        Return False if the event shall scroll the view up or down instead: then the vertical
+        movement is the larger one, or the row fits. Scrolling up also stops following the end.
         """
         if abs(moved.x()) > abs(moved.y()) and self._scroll_row(point, -moved.x()):
             self.changed.emit()

@@ -1,9 +1,10 @@
 """Keyboard focus on the links and buttons of the transcript. Used on the main thread only.
 
-Links and buttons are painted, not widgets, so Qt cannot focus them. `Walk` marks one with a ring.
-Tab and Shift+Tab move the ring over the targets in view; beyond the last one the focus leaves the
-transcript. Return clicks the marked target. Rows are replaced while an answer grows, so the mark is
-remembered as message, target and count, and found again in the new rows.
+Links and buttons are painted, not widgets, so Qt cannot focus them. `Walk` remembers one focused
+target and paints a ring around it. Tab and Shift+Tab move the focus over the targets in view;
+beyond the last one it leaves the transcript. Return clicks the focused target. Rows are replaced
+while an answer grows, so the focused target is remembered by message, action and number, and found
+again in the new rows.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ from app.widgets.transcript.rows.row import Target
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """A link or button that Tab stops at, described so that it outlives its row."""
+    """A link or button that Tab stops at. The value stays valid when its row is replaced."""
 
     message: int  # index of the message in the stack
     target: Target
-    number: int  # index among the equal targets of the message
+    number: int  # position among the targets of the message with this action and link
 
 
 class Walk(QObject):
-    """Marks at most one link or button, and presses it."""
+    """The keyboard focus inside the transcript: at most one focused link or button."""
 
-    moved = Signal(bool)  # a key moved or removed the mark; True: there is a mark
+    moved = Signal(bool)  # the focus was moved by a key; True: a link or button has it
 
     def __init__(
         self,
@@ -46,27 +47,27 @@ class Walk(QObject):
         seen_height: Callable[[], int],
     ) -> None:
         super().__init__(pointer)
-        # The marked link or button in the current rows; None if its row is not laid out.
+        # The focused link or button in the current rows; None if its row is not laid out.
         self.hit: MessageHit | None = None
         self._stack = stack
         self._placement = placement
         self._pointer = pointer
-        self._seen_height = seen_height  # returns the pixels of the view that nothing covers
-        self._stop: _Stop | None = None  # the mark, also while its row is not laid out
+        self._seen_height = seen_height  # returns the height of the view that no button covers
+        self._stop: _Stop | None = None  # the focused target, also without its row
         self._is_over = False  # True after Esc: the next Tab leaves the transcript
         pointer.pressed.connect(self.drop)
         pointer.changed.connect(self.refresh)
 
     @property
     def message(self) -> int | None:
-        """Index of the message with the mark; None without a mark."""
+        """Index of the message with the focused target, or None."""
         return None if self.hit is None or self._stop is None else self._stop.message
 
     def step(self, *, forward: bool) -> bool:
-        """Move the mark to the next or previous target in view.
+        """Focus the next or previous target in view.
 
-        Return False if the focus shall leave the transcript. Shift+Tab on the first target only
-        removes the mark; the transcript keeps the focus.
+        Return False if the focus shall leave the transcript. Shift+Tab at the first target returns
+        True: the target loses the focus, but the transcript keeps it.
         """
         stops = [] if self._is_over else list(self._seen())
         at = stops.index(self._stop) if self._stop in stops else -1
@@ -78,16 +79,16 @@ class Walk(QObject):
         return following < len(stops)
 
     def press(self) -> bool:
-        """Click the marked target; return False if there is no mark."""
+        """Click the focused target; return False if there is none."""
         if self.hit is None or self._stop is None:
             return False
         self._pointer.clicked.emit(Click(self._stop.message, self.hit.at))
         return True
 
     def leave(self) -> bool:
-        """Remove the mark and let the next Tab leave the transcript.
+        """Unfocus the target and let the next Tab leave the transcript.
 
-        Return False if there is no mark.
+        Return False if no target is focused.
         """
         was_there = self.hit is not None
         if was_there:
@@ -96,12 +97,12 @@ class Walk(QObject):
         return was_there
 
     def drop(self) -> None:
-        """Remove the mark because the focus or the mouse is elsewhere."""
+        """Unfocus the target, because the transcript lost the focus or was clicked."""
         self._stop, self._is_over = None, False
         self.refresh()
 
     def refresh(self) -> None:
-        """Find the mark again after rows have moved or were replaced."""
+        """Find the focused target again after rows have moved or were replaced."""
         before, self.hit = self.hit, None
         stop = self._stop
         if stop is not None and stop.message < len(self._stack):
@@ -110,7 +111,7 @@ class Walk(QObject):
             self._pointer.changed.emit()
 
     def paint(self, painter: QPainter, look: Look) -> None:
-        """Paint the focus ring around the mark."""
+        """Paint a ring around the focused target."""
         if self.hit is not None and self._stop is not None:
             painter.setPen(QPen(QColor(look.colors.accent), Space.HAIR))
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -126,7 +127,7 @@ class Walk(QObject):
         self.moved.emit(stop is not None)
 
     def _bring_in(self, hit: MessageHit) -> None:
-        """Scroll a wide table or code block sideways until the mark is visible."""
+        """Scroll a wide table sideways until the focused target is visible."""
         row, rect = hit.at.row, hit.rect.translated(-hit.row_left, 0)
         beyond = max(0.0, rect.right() - row.width) + min(0.0, rect.left())
         if beyond and row.scroll_sideways(round(beyond)):

@@ -2,9 +2,9 @@
 
 Used on the main thread only. A block may have thousands of lines, so its height and width follow
 from counting lines and characters; only visible lines are laid out as a `TextFlow`. `CodeLines`
-divides the text into shown lines. `CodeColors` lexes it: line by line while the answer is written,
-and once more exactly, in idle time, when the block is complete. Code without colours is painted
-plain until then.
+divides the text into shown lines. `CodeColors` lexes the text: line by line while the answer is
+written, and once more exactly, in idle time, when the block is complete. Code that is not lexed yet
+is painted in one colour.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from app.words import transcript as words
 
 IDLE_S = 0.004  # seconds of lexing in one idle step
 _TAB = "    "
-_MIN_COLUMNS = 8  # wrapped lines have at least as many columns, also in a very narrow view
+_MIN_COLUMNS = 8  # least number of characters in a wrapped line, also in a very narrow view
 
 
 class CodeColors:
@@ -45,7 +45,7 @@ class CodeColors:
         # Highlighter of a growing block; its colours are shown until the exact ones are complete.
         self._growing: GrowingHighlighter | None = None
         self._lexing: Iterator[LinePieces] | None = None  # the exact lexing in progress
-        self._exact: list[LinePieces] = []  # exact pieces by line
+        self._exact: list[LinePieces] = []  # exact pieces of each line lexed so far
         self.done = not block.language  # True once the colours are final
 
     def grow(self, block: CodeBlock) -> None:
@@ -126,7 +126,7 @@ class CodeRow(TranscriptRow):
         self._scroll = SideScroll(look)
         self._face = look.face(Type.CODE)
         self._metrics = QFontMetricsF(self._face.font)
-        self._shown: dict[int, _ShownLine] = {}  # the lines painted last, by number
+        self._shown: dict[int, _ShownLine] = {}  # layouts of the lines painted last, by line number
         self._width = 0
         self._text_width = 0.0  # pixels of the longest line
         self._take(block)
@@ -324,7 +324,7 @@ class CodeRow(TranscriptRow):
         return hanging(lines.hard_line(hard), self._columns) * self._face.average
 
     def _pieces(self, number: int) -> LinePieces:
-        """Return the coloured pieces of a shown line, cut from those of its line of the text."""
+        """Return the coloured pieces of a shown line, which may be a part of a line of the text."""
         lines = self._lines
         if lines.is_cut:
             return ()

@@ -17,7 +17,7 @@ from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target
 from app.words import commands, transcript as words
 
-LONG_CODE = 20  # lines; the header of a longer block has the number of lines
+LONG_CODE = 20  # the header of a block with more lines shows their number
 _ICON = 15
 _GAP = Space.XL  # pixels between buttons; the half next to a button belongs to its click area
 _COPY = Target(RowAction.COPY_CODE)
@@ -31,8 +31,8 @@ class CodeHeading:
     """The values that a header shows."""
 
     language: str
-    num_lines: int  # number of lines of the text, however they wrap
-    wraps: bool | None  # None: no line is too wide, there is no Wrap button
+    num_lines: int  # lines of the text; wrapping does not change the number
+    wraps: bool | None  # True while lines are wrapped; None if no line is too wide
 
     @override
     def __str__(self) -> str:
@@ -84,8 +84,8 @@ class CodeHeader:
     ) -> list[_HeaderButton]:
         """Return the buttons from right to left.
 
-        Save and Wrap are placed beside the width of "Copy", so that they do not move while it shows
-        "Copied".
+        Save and Wrap are placed by the width of the label "Copy", so that they do not move while
+        that button shows "Copied".
         """
         copy = (commands.COPIED, Icon.CHECK) if copied else (commands.COPY, Icon.COPY)
         right = width - self._look.px(Size.CODE_PAD) + self._look.px(_GAP) / 2

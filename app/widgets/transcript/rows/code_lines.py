@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from app.viewmodels.highlight import MAX_LINE_LEN
 
-# Return the start of each piece of a line; the first piece starts at 0.
+# A function that returns the start of each piece of a line. The first piece starts at 0.
 Breaker = Callable[[str], Iterable[int]]
 
 

@@ -1,6 +1,6 @@
 """The card that shows the error of a failed answer. Used on the main thread only.
 
-app/widgets/notice.py is the same card as a widget.
+app/widgets/notice.py has a widget with the same look.
 """
 
 from __future__ import annotations

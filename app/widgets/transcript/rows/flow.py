@@ -107,7 +107,7 @@ class _Band:
 
     top: int
     height: int
-    baseline: float  # y below the top of the flow
+    baseline: float  # y of the baseline, from the top of the flow
 
 
 def piece_runs(look: Look, pieces: LinePieces) -> list[TextRun]:
@@ -362,10 +362,9 @@ class TextFlow:
                     yield QRectF(x, band.top, max(end_x - x, Space.XS), band.height)
 
     def _extents(self, line: QTextLine, first: int, last: int) -> list[tuple[float, float]]:
-        """Return the left and right x of the units [first, last) of a line.
+        """Return left and right x of each piece that the units [first, last) of a line have on screen.
 
-        In bidirectional text such a range may be several pieces on the screen: one pair for each
-        piece.
+        Units are UTF-16 units. Only bidirectional text has more than one piece.
         """
         if not self._is_bidi:
             return [(_x(line, first), _x(line, last))]
@@ -400,7 +399,7 @@ class TextFlow:
 
 
 def _with_blanks(text: str, insets: Sequence[Inset]) -> str:
-    """Replace the characters of each inset with a blank of the same length."""
+    """Replace the characters of each inset with as many invisible ones."""
     for inset in insets:
         start, end = inset.place.start, inset.place.end
         text = f"{text[:start]}{_BLANK}{_NOTHING * (end - start - 1)}{text[end:]}"

@@ -21,7 +21,7 @@ from app.theme.tokens import Millis
 from app.viewmodels.typeset import INK, Formula, Picture, typeset
 
 MAX_KEPT = 1_000  # formulas; each takes some 10 KB
-_SCALE = 1.1  # relative to the size of the text: formula fonts have smaller letters in an em
+_SCALE = 1.1  # size of formulas relative to the text, because formula fonts have smaller letters
 
 
 class Engraving:
@@ -86,7 +86,7 @@ class FormulaShelf(QObject):
         # The cache, least recently used first. None: the formula cannot be typeset.
         self._made: OrderedDict[Formula, Engraving | None] = OrderedDict()
         self._wanted: OrderedDict[Formula, None] = OrderedDict()  # queue; the last one is next
-        self._making: Formula | None = None  # the formula on the worker
+        self._making: Formula | None = None  # formula that the worker typesets now
         # Formulas that are ready within this interval cause one `arrived`, so one new layout.
         self._timer = QTimer(self, singleShot=True, interval=Millis.FLUSH_INACTIVE)
         self._timer.timeout.connect(self.arrived)

@@ -121,7 +121,7 @@ class GapRow(TranscriptRow):
         self._state: StateRow | None = None
         self._actions: ActionsRow | None = None
         self._state_top = self._actions_top = 0.0
-        self._room = 0  # width left of the buttons
+        self._room = 0  # width of the space for the state line beside the buttons
 
     def show(self, actions: ActionsRow | None, line: StateLine | None) -> None:
         self._actions = actions

@@ -27,9 +27,9 @@ class Face:
     """A font with the line height and baseline of its text style, in pixels."""
 
     font: QFont
-    line: int  # line height
+    line: int  # line height in pixels
     baseline: float  # y of the baseline below the top of a line
-    average: float  # average character width
+    average: float  # average width of a character in pixels
 
     @property
     def tab(self) -> float:
@@ -51,7 +51,7 @@ class Look:
         self._formats: dict[tuple[TextStyle, TextMark, bool], QTextCharFormat] = {}
         self._ink_formats: dict[str, QTextCharFormat] = {}  # key: text colour
         self._fades: dict[str, QBrush] = {}  # key: background colour
-        # Kept apart, because every message reads it to estimate its height.
+        # The face of body text, which every message reads to estimate its height.
         self.body = self.face(Type.BODY)
 
     def px(self, length: float) -> int:

@@ -26,8 +26,8 @@ from app.widgets.transcript.rows.sideways import SideScroll
 from app.widgets.transcript.rows.spans import SpanText
 
 ROWS_AT_ONCE = 20  # table rows in one TableRow
-_WIDTH_ROWS = 200  # the first rows of a table, which decide its column widths
-_WIDTH_TEXT = 200  # the first characters of a cell, which decide its width
+_WIDTH_ROWS = 200  # number of rows, from the first on, that decide the column widths
+_WIDTH_TEXT = 200  # number of characters of a cell that decide its width
 # Limits of a column's width in pixels, tried in this order until the table fits.
 _CAPS = (480, 320, 240, 160)
 _SLACK = 1.04  # cells are measured in the header's font; bold and code may be a little wider
@@ -113,9 +113,10 @@ class TableRow(TranscriptRow):
         self._look = columns.look
         self._rows = rows
         self._first = first  # index of rows[0] in the table
-        # The text of the rows as it is selected and searched.
+        # The text of the rows for selecting and searching.
         self._text = "\n".join("\t".join(cell.text for cell in row) for row in rows)
-        self._generation = columns.generation  # generation that _cells were laid out for
+        # Value of columns.generation when _cells were laid out.
+        self._generation = columns.generation
         self._cells: list[_PlacedCell] = []  # in reading order; empty while not laid out
         self._lines: list[int] = []  # y of the hairline below each row
         self._width = 0

@@ -43,20 +43,20 @@ class _TextTop:
 class Finder:
     """The searched text, its occurrences in all messages, and the current occurrence.
 
-    The current occurrence is kept as message key and count, because a message may be added before
-    it.
+    The current occurrence is kept as the key of its message and an index in the message, because
+    messages may be inserted before it.
     """
 
     def __init__(self, stack: MessageStack, hits: Hits) -> None:
         self._stack = stack
         self._hits = hits
         self._counts = Counts()  # number of occurrences in each message
-        self._near: int = 0  # message index; the occurrence chosen first is in it or after it
+        self._near: int = 0  # index of the message from which on the first occurrence is chosen
         self._key = ""  # key of the message with the current occurrence; "" for none
         self._nth = 0  # index of the current occurrence in its message
         self._row: TranscriptRow | None = None  # row with the current occurrence
         self._hit: Range | None = None  # range of the current occurrence in the text of _row
-        self.selection: Selection | None = None  # selects the current occurrence
+        self.selection: Selection | None = None  # range of the current occurrence
 
     @property
     def is_looking(self) -> bool:
@@ -102,7 +102,7 @@ class Finder:
         return FindPosition(number + 1, self._counts.total)
 
     def marks(self, height: int) -> Marks:
-        """Return the marks for a scroll bar of a height, from the last count. Lay out nothing."""
+        """Return the marks for a scroll bar of this height, by the last count. Lay out nothing."""
         scale = height / max(1, self._stack.total)
         tops = self._stack.tops()
         ys: set[int] = set()
@@ -184,7 +184,7 @@ class Finder:
 
 
 def _text_tops(layout: MessageLayout) -> list[_TextTop]:
-    """Return the y of the start and end of each row; without rows, of the message only."""
+    """Return the known y of the text: of the start and end of each row, or only of the message."""
     searched = layout.searched
     tops = [_TextTop(0, 0)]
     if searched.is_read:
@@ -196,7 +196,7 @@ def _text_tops(layout: MessageLayout) -> list[_TextTop]:
 
 
 def _y_at(tops: Sequence[_TextTop], offset: int) -> float:
-    """Interpolate the y of a character between the nearest known ones."""
+    """Interpolate the y of a character between the nearest characters with a known y."""
     after = min(max(1, bisect_left(tops, offset, key=lambda top: top.offset)), len(tops) - 1)
     first, last = tops[after - 1], tops[after]
     share = (offset - first.offset) / max(1, last.offset - first.offset)

@@ -22,7 +22,7 @@ class Finding(QObject):
     While a search is in progress, occurrences are counted again after messages have changed.
     """
 
-    counted = Signal(object)  # FindPosition, changed because messages have changed
+    counted = Signal(object)  # FindPosition, emitted when changed messages have changed the count
     chosen = Signal()  # an occurrence was chosen: lay out the visible messages
 
     def __init__(
@@ -39,7 +39,7 @@ class Finding(QObject):
         self._placement = placement
         self._pointer = pointer
         self._bar = bar
-        self._found = FindPosition()  # the position reported last
+        self._found = FindPosition()  # last position that was returned or emitted
         self._timer = QTimer(self, singleShot=True, interval=Millis.MARKS)
         self._timer.timeout.connect(self._recount)
         bar.resized.connect(self.touch)
@@ -53,7 +53,7 @@ class Finding(QObject):
         return self.go(0)
 
     def go(self, step: int) -> FindPosition:
-        """Show the next occurrence (1) or the previous one (-1)."""
+        """Show the next occurrence (step 1), the previous one (-1) or the first one (0)."""
         self._found = self._finder.go(step)
         selection = self._finder.selection
         if selection is not None:

@@ -20,14 +20,14 @@ from app.theme.tokens import Space
 class Marks:
     """The places of the occurrences in the scroll bar, in pixels from its top."""
 
-    ys: tuple[int, ...] = ()  # marks of all occurrences, sorted
-    current: int | None = None  # mark of the occurrence that is shown
+    ys: tuple[int, ...] = ()  # y of all occurrences, sorted
+    current: int | None = None  # y of the current occurrence, if known
 
 
 class MarkedBar(QScrollBar):
     """A vertical scroll bar that paints marks over its handle."""
 
-    resized = Signal()  # marks must be computed for the new height
+    resized = Signal()  # the marks must be computed for the new height
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
