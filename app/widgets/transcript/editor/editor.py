@@ -125,7 +125,7 @@ class MessageEditor(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Fit the size to the text, within the limits."""
+        """Fit the editor's size to its text, within the maximum width and number of lines."""
         widths = list(self._line_widths())
         scrolls = len(widths) > MAX_LINES
         longest = self._room if scrolls else min(self._room, int(max(widths)) + 1)

@@ -64,7 +64,10 @@ class EditorPlace(QObject):
             self._editor.set_look(look)
 
     def place(self, left: int, scroll: int) -> None:
-        """Move the editor over its message, for a column at x = left and a scroll value."""
+        """Move the editor over its message.
+
+        left is the x of the reading column, scroll is the scroll value, both in pixels.
+        """
         index = self._stack.index_of(self._key)
         if index is None or self._editor is None:
             return

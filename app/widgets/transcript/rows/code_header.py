@@ -28,7 +28,7 @@ _LABEL = TextStyle(Type.SMALL.size, Type.SMALL.line)
 
 @dataclass(frozen=True, slots=True)
 class CodeHeading:
-    """The values that a header shows."""
+    """The values that the header of a code block shows."""
 
     language: str
     num_lines: int  # lines of the text; wrapping does not change the number

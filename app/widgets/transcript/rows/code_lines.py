@@ -16,7 +16,7 @@ Breaker = Callable[[str], Iterable[int]]
 
 
 def cut_overlong(line: str) -> Iterable[int]:
-    """Return the starts of pieces of at most MAX_LINE_LEN characters."""
+    """Return the starts of a line's pieces, each short enough to be laid out at once."""
     return range(0, max(len(line), 1), MAX_LINE_LEN)
 
 
@@ -58,7 +58,7 @@ class CodeLines:
             start = end + 1
 
     def rebreak(self, breaker: Breaker) -> None:
-        """Break all hard lines again with another breaker."""
+        """Divide all hard lines into shown lines again, with another breaker."""
         self._breaker = breaker
         self._hard, self.starts = [0], [0]
         self.grow(self.text)

@@ -362,9 +362,10 @@ class TextFlow:
                     yield QRectF(x, band.top, max(end_x - x, Space.XS), band.height)
 
     def _extents(self, line: QTextLine, first: int, last: int) -> list[tuple[float, float]]:
-        """Return left and right x of each piece that the units [first, last) of a line have on screen.
+        """Return left and right x of the UTF-16 units [first, last) of a line.
 
-        Units are UTF-16 units. Only bidirectional text has more than one piece.
+        In bidirectional text such a range may be several pieces on the screen: one pair for each
+        piece.
         """
         if not self._is_bidi:
             return [(_x(line, first), _x(line, last))]

@@ -28,7 +28,7 @@ from app.widgets.transcript.rows.hits import Hits
 from app.widgets.transcript.rows.row import TranscriptRow
 from app.widgets.transcript.search.marks import Marks
 
-# Attempts to find an occurrence. Each lays out a message whose Markdown has the text.
+# Maximum number of messages that one step lays out to find an occurrence.
 _TRIES = 20
 
 
