@@ -1,4 +1,4 @@
-"""A transcript on screen."""
+"""Fixtures for widget tests: a theme, and a transcript on the screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a screen reader and a keyboard find in the whole window, in the states that it has."""
+"""Accessibility of the whole window in many states: names, actions, Tab order, visible focus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.errors import ContextFullError, OutOfMemoryError
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import SHIFT, Key, Stage
 
-# What the offscreen platform says of every popup.
+# The offscreen platform logs these messages for every popup.
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
 
 Role = QAccessible.Role
@@ -53,7 +53,7 @@ def installed() -> None:
 
 
 def empty(_stage: Stage) -> None:
-    """The window as it opens."""
+    """Leave the window as it opens."""
 
 
 def long_answer(stage: Stage) -> None:
@@ -111,7 +111,7 @@ def notice(stage: Stage) -> None:
 
 
 def crashed(stage: Stage) -> None:
-    """With its details open."""
+    """Show the notice of a crash with its details open."""
     stage.chat("Hello", "Hi")
     notice = stage.pane.app_notice
     notice.show_crash(Path(__file__))
@@ -174,7 +174,7 @@ def walk(node: QAccessibleInterface) -> Iterator[QAccessibleInterface]:
 
 
 def nodes(stage: Stage) -> list[QAccessibleInterface]:
-    """What is there to be found: in the window, in what stands over it, in the menu bar."""
+    """Return every accessible node of the visible windows, popups and menus."""
     over = [widget for widget in QApplication.topLevelWidgets() if widget.isVisible()]
     menus = [action.menu() for action in stage.window.menuBar().actions()]
     roots = [QAccessible.queryAccessibleInterface(root) for root in (*over, *menus)]
@@ -182,7 +182,7 @@ def nodes(stage: Stage) -> list[QAccessibleInterface]:
 
 
 def is_there(node: QAccessibleInterface) -> bool:
-    """Whether it is shown, or will be when its menu opens."""
+    """Return True if a node is visible, or is an entry of a menu, open or closed."""
     return node.role() is Role.MenuItem or not node.state().invisible
 
 
@@ -191,18 +191,18 @@ def said(node: QAccessibleInterface) -> str:
 
 
 @every_state
-def test_every_control_has_a_name(stage: Stage, state: State) -> None:
+def test_every_control_of_the_window_has_an_accessible_name(stage: Stage, state: State) -> None:
     state(stage)
     controls = [node for node in nodes(stage) if node.role() in CONTROLS and is_there(node)]
     nameless = [said(node) for node in controls if not node.text(NAME).strip()]
     num_controls = len(controls)
-    del controls  # what a failure shows would outlive the window
+    del controls  # pytest would keep them in a failure's report, longer than the window lives
 
     assert num_controls > 40
     assert nameless == []
 
 
-def test_what_loads_has_a_name(make_stage: MakeStage) -> None:
+def test_loading_progress_bar_has_an_accessible_name(make_stage: MakeStage) -> None:
     stage = make_stage(hold_load=True)
     stage.engine.load_progress(0.62)
     stage.settle()
@@ -211,7 +211,7 @@ def test_what_loads_has_a_name(make_stage: MakeStage) -> None:
 
 
 @every_state
-def test_a_button_without_words_says_its_key_or_what_it_does(stage: Stage, state: State) -> None:
+def test_icon_button_has_name_tooltip_and_shortcut(stage: Stage, state: State) -> None:
     state(stage)
     found = [node.object() for node in nodes(stage)]
     buttons = {
@@ -245,7 +245,7 @@ def messages(stage: Stage) -> list[QAccessibleInterface]:
     return [one for one in inner if one.role() is Role.ListItem]
 
 
-def test_every_message_can_be_read_wherever_it_is(stage: Stage) -> None:
+def test_accessible_text_of_messages_out_of_view_is_complete(stage: Stage) -> None:
     long_answer(stage)
     items = messages(stage)
     assert [item.text(NAME) for item in items] == [
@@ -264,14 +264,14 @@ def test_every_message_can_be_read_wherever_it_is(stage: Stage) -> None:
         assert item.parent().indexOfChild(item) == items.index(item)
 
 
-def test_a_message_is_scrolled_to(stage: Stage) -> None:
+def test_accessible_scroll_brings_a_message_into_view(stage: Stage) -> None:
     long_answer(stage)
     first = messages(stage)[0]
     first.textInterface().scrollToSubstring(0, 1)
     assert not first.state().offscreen
 
 
-def test_what_a_message_s_buttons_do_a_screen_reader_can_do(stage: Stage) -> None:
+def test_accessible_actions_of_a_message_equal_its_buttons(stage: Stage) -> None:
     long_answer(stage)
     question, answer, *_others, last = messages(stage)
     assert question.actionInterface().actionNames() == ["Edit", "Copy", "Delete from here on"]
@@ -282,13 +282,13 @@ def test_what_a_message_s_buttons_do_a_screen_reader_can_do(stage: Stage) -> Non
     answer.actionInterface().doAction("Previous Version")
     stage.settle()
     assert stage.items[1].version.number == 1
-    assert last.actionInterface().actionNames() == [], "it is on the other branch"
+    assert last.actionInterface().actionNames() == [], "the message is on the hidden branch"
     question.actionInterface().doAction("Edit")
     stage.settle()
     assert stage.items[0].editing
 
 
-def test_a_stopped_answer_offers_to_go_on_and_a_failed_one_to_try_again(stage: Stage) -> None:
+def test_accessible_continue_and_retry_restart_the_answer(stage: Stage) -> None:
     answering(stage)
     assert messages(stage)[-1].actionInterface().actionNames() == ["Stop"]
     stage.run(CommandId.STOP)
@@ -305,13 +305,16 @@ def test_a_stopped_answer_offers_to_go_on_and_a_failed_one_to_try_again(stage: S
 def tabbed(
     start: QWidget, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
 ) -> Iterator[QWidget]:
-    """What Tab leads to from a widget on, until it comes back. Each has the focus in its turn."""
+    """Yield the widgets that Tab focuses, from start until it returns to a widget.
+
+    Each widget has the focus when it is yielded.
+    """
     start.setFocus(Qt.FocusReason.TabFocusReason)
     found: list[QWidget] = []
     while (widget := QApplication.focusWidget()) is not None and widget not in found:
         found.append(widget)
         yield widget
-        while QApplication.focusWidget() is widget:  # past what is painted in it
+        while QApplication.focusWidget() is widget:  # skips painted links inside it
             QTest.keyClick(widget, Key.Key_Tab, modifier)
 
 
@@ -320,7 +323,7 @@ def tabbed(
     [empty, long_answer, queued, finding, inspecting, notice, crashed],
     ids=lambda one: one.__name__,
 )
-def test_tab_leads_everywhere_from_the_sidebar_to_the_composer(stage: Stage, state: State) -> None:
+def test_tab_reaches_every_control_part_by_part(stage: Stage, state: State) -> None:
     state(stage)
     takes = Qt.FocusPolicy.TabFocus
     reachable = {
@@ -364,9 +367,9 @@ def picture(window: QWidget) -> QImage:
     [long_answer, queued, finding, inspecting, notice, crashed],
     ids=lambda one: one.__name__,
 )
-def test_the_focus_is_seen(stage: Stage, state: State) -> None:
+def test_focus_of_every_control_is_visible(stage: Stage, state: State) -> None:
     state(stage)
-    QApplication.setCursorFlashTime(0)  # a caret that stands
+    QApplication.setCursorFlashTime(0)  # a text cursor that does not blink
     for widget in tabbed(stage.list):
         with_focus = picture(stage.window)
         widget.clearFocus()

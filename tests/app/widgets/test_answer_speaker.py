@@ -15,7 +15,7 @@ def said(speaker: AnswerSpeaker) -> list[str]:
 
 
 def heard(stage: Stage) -> list[str]:
-    """What somebody hears who listens."""
+    """Return the list of announcements, which grows, of a speaker for an active screen reader."""
     core = stage.rig.core
     speaker = AnswerSpeaker(
         stage.pane,
@@ -28,17 +28,17 @@ def heard(stage: Stage) -> list[str]:
     return said(speaker)
 
 
-def test_the_beginning_and_the_end_are_told(stage: Stage) -> None:
+def test_start_and_end_of_an_answer_are_announced(stage: Stage) -> None:
     texts = said(stage.window.speaker)
     stage.send("Hello")
     stage.engine.write("One sentence. And another. ")
     stage.settle()
-    assert texts == ["Answering…"], "nobody listens to sentences"
+    assert texts == ["Answering…"], "a sentence was announced without a screen reader"
     stage.answer("The end.")
     assert texts[1:] == ["Answer finished, 8 tokens"]
 
 
-def test_how_it_ended_otherwise(stage: Stage) -> None:
+def test_stopped_and_failed_answers_are_announced(stage: Stage) -> None:
     texts = said(stage.window.speaker)
     stage.send("Hello")
     stage.run(CommandId.STOP)
@@ -50,7 +50,7 @@ def test_how_it_ended_otherwise(stage: Stage) -> None:
     assert texts[-1] == str(problem)
 
 
-def test_an_answer_elsewhere_is_not_told(stage: Stage) -> None:
+def test_answer_in_another_chat_is_not_announced(stage: Stage) -> None:
     texts = said(stage.window.speaker)
     stage.send("Hello")
     begun = stage.current
@@ -63,7 +63,7 @@ def test_an_answer_elsewhere_is_not_told(stage: Stage) -> None:
     assert texts[1:] == ["Answer finished, 3 tokens"]
 
 
-def test_sentences_are_told_with_pauses(stage: Stage) -> None:
+def test_complete_sentences_are_announced_with_pauses(stage: Stage) -> None:
     texts = heard(stage)
     stage.send("Hello")
     for part in ("It ", "is. Half ", "of this. ", "And a third. Then"):
@@ -76,7 +76,7 @@ def test_sentences_are_told_with_pauses(stage: Stage) -> None:
     assert texts[3:] == ["Then no more\nAnswer finished, 11 tokens"]
 
 
-def test_thoughts_are_not_told(stage: Stage) -> None:
+def test_reasoning_is_not_announced(stage: Stage) -> None:
     texts = heard(stage)
     stage.send("Hello")
     stage.engine.think("A sum. It is a sum. ")

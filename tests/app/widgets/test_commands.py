@@ -13,14 +13,14 @@ from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
 
 
-def test_every_command_is_in_the_menu_bar_once(stage: Stage) -> None:
+def test_menu_bar_has_every_command_once(stage: Stage) -> None:
     shown = [action.objectName() for action in _leaves(stage.window.menuBar().actions())]
     assert shown == [command.id for command in COMMANDS]
     assert set(shown) == set(CommandId)
 
 
 def _leaves(actions: Sequence[QAction]) -> Iterator[QAction]:
-    """The commands below these actions, submenus opened."""
+    """Yield the commands of a menu and its submenus."""
     for action in actions:
         menu = action.menu()
         if isinstance(menu, QMenu):
@@ -34,7 +34,7 @@ def test_no_two_commands_share_a_key() -> None:
     assert len(keys) == len(set(keys))
 
 
-def test_the_sheet_shows_every_key_once(stage: Stage) -> None:
+def test_shortcut_sheet_shows_every_key_once(stage: Stage) -> None:
     stage.run(CommandId.SHORTCUTS)
     dialog = stage.window.findChild(QDialog, "shortcuts")
     assert dialog is not None
@@ -48,7 +48,7 @@ def test_the_sheet_shows_every_key_once(stage: Stage) -> None:
     assert not dialog.isVisible()
 
 
-def test_a_tooltip_names_the_key(stage: Stage) -> None:
+def test_tooltip_of_a_command_has_its_key(stage: Stage) -> None:
     action = stage.window.commands[CommandId.NEW_CHAT]
     key = QKeySequence(QKeySequence.StandardKey.New).toString(
         QKeySequence.SequenceFormat.NativeText
@@ -56,7 +56,7 @@ def test_a_tooltip_names_the_key(stage: Stage) -> None:
     assert tooltip(action) == f"New Chat  {key}"
 
 
-def test_what_would_do_nothing_is_grey(stage: Stage) -> None:
+def test_command_without_effect_is_disabled(stage: Stage) -> None:
     commands = stage.window.commands
     idle = (CommandId.STOP, CommandId.REGENERATE, CommandId.EDIT_LAST, CommandId.DELETE)
     assert not any(commands[command].isEnabled() for command in idle)
@@ -72,14 +72,14 @@ def test_what_would_do_nothing_is_grey(stage: Stage) -> None:
     assert commands[CommandId.PREVIOUS_VERSION].isEnabled()
 
 
-def test_keys_reach_their_commands(stage: Stage) -> None:
+def test_new_chat_key_in_the_composer_opens_a_new_chat(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     QTest.keyClick(stage.edit, Key.Key_N, CTRL)
     stage.settle()
     assert stage.pane.question.isVisible()
 
 
-def test_appearance_changes_at_once_and_is_remembered(make_stage: MakeStage) -> None:
+def test_appearance_command_applies_at_once_and_is_saved(make_stage: MakeStage) -> None:
     stage = make_stage(settings=Settings(appearance=Appearance.LIGHT))
     assert stage.theme.colors is LIGHT
     stage.run(CommandId.DARK)
@@ -90,7 +90,7 @@ def test_appearance_changes_at_once_and_is_remembered(make_stage: MakeStage) -> 
     assert stage.theme.colors is LIGHT
 
 
-def test_contrast_is_its_own_choice_and_remembered(make_stage: MakeStage) -> None:
+def test_contrast_command_works_in_light_and_dark_appearance(make_stage: MakeStage) -> None:
     stage = make_stage(settings=Settings(appearance=Appearance.LIGHT))
     stage.run(CommandId.CONTRAST)
     assert stage.theme.colors is LIGHT_SHARP
@@ -102,7 +102,7 @@ def test_contrast_is_its_own_choice_and_remembered(make_stage: MakeStage) -> Non
     assert not stage.rig.core.preferences.value.more_contrast
 
 
-def test_text_size_has_its_limits(stage: Stage) -> None:
+def test_text_size_stays_between_80_and_200_percent(stage: Stage) -> None:
     for _ in range(20):
         stage.window.commands[CommandId.ZOOM_IN].trigger()
     assert stage.rig.core.preferences.value.text_zoom == 200
@@ -113,7 +113,7 @@ def test_text_size_has_its_limits(stage: Stage) -> None:
     assert stage.rig.core.preferences.value.text_zoom == 100
 
 
-def test_sidebar_and_inspector_come_and_go(stage: Stage) -> None:
+def test_sidebar_and_inspector_commands_show_and_hide_them(stage: Stage) -> None:
     window = stage.window
     stage.run(CommandId.SIDEBAR)
     assert not window.sidebar.isVisible()
@@ -125,7 +125,7 @@ def test_sidebar_and_inspector_come_and_go(stage: Stage) -> None:
     assert not window.toolbar.sidebar_button.isVisible()
 
 
-def test_in_a_narrow_window_sidebar_and_inspector_take_turns(stage: Stage) -> None:
+def test_narrow_window_shows_sidebar_or_inspector_not_both(stage: Stage) -> None:
     window = stage.window
     window.resize(640, 480)
     stage.run(CommandId.INSPECTOR)

@@ -20,7 +20,7 @@ from app.widgets.send_button import SendState
 from tests.fakes.fake_engine import FACTS
 from tests.fakes.stage import CTRL, SHIFT, Key
 
-PASTE_S = 2.0  # of processor time, about 0.5 on an idle machine
+PASTE_S = 2.0  # limit of processor time in seconds; about 0.5 on an idle machine
 KEY_S = 0.2
 
 
@@ -44,7 +44,7 @@ def sent(composer: Composer) -> list[str]:
     return texts
 
 
-def test_return_sends_and_shift_return_breaks_the_line(composer: Composer) -> None:
+def test_return_sends_and_shift_return_starts_a_new_line(composer: Composer) -> None:
     texts = sent(composer)
     QTest.keyClicks(composer.edit, "one")
     QTest.keyClick(composer.edit, Key.Key_Return, SHIFT)
@@ -64,7 +64,7 @@ def test_white_space_is_not_sent(composer: Composer) -> None:
     assert not composer.button.isEnabled()
 
 
-def test_return_belongs_to_the_input_method_while_it_composes(composer: Composer) -> None:
+def test_return_while_an_input_method_composes_does_not_send(composer: Composer) -> None:
     texts = sent(composer)
     QTest.keyClicks(composer.edit, "a")
     QApplication.sendEvent(composer.edit, QInputMethodEvent("ni", []))
@@ -77,7 +77,7 @@ def test_return_belongs_to_the_input_method_while_it_composes(composer: Composer
     assert texts == ["a你"]
 
 
-def test_escape_belongs_to_the_input_method_while_it_composes(composer: Composer) -> None:
+def test_escape_while_an_input_method_composes_is_not_emitted(composer: Composer) -> None:
     escapes: list[int] = []
     composer.escaped.connect(lambda: escapes.append(1))
     QApplication.sendEvent(composer.edit, QInputMethodEvent("ni", []))
@@ -88,12 +88,12 @@ def test_escape_belongs_to_the_input_method_while_it_composes(composer: Composer
     assert escapes == [1]
 
 
-def test_while_it_answers_the_key_sends_and_the_button_stops(composer: Composer) -> None:
+def test_while_answering_return_sends_and_the_button_stops(composer: Composer) -> None:
     texts = sent(composer)
     composer.set_answering(True, "1 ahead")
     QTest.keyClicks(composer.edit, "next")
     QTest.keyClick(composer.edit, Key.Key_Return)
-    assert texts == ["next"], "it is its owner's to let it wait"
+    assert texts == ["next"], "the composer did not emit the message to be queued"
     assert composer.text == "next"
     assert composer.button.state is SendState.STOP
     composer.set_answering(False)
@@ -101,7 +101,7 @@ def test_while_it_answers_the_key_sends_and_the_button_stops(composer: Composer)
     assert composer.button.isEnabled()
 
 
-def test_it_grows_to_ten_lines_and_no_further(composer: Composer) -> None:
+def test_composer_grows_up_to_ten_lines(composer: Composer) -> None:
     heights: list[float] = []
     for lines in (1, 2, 10, 11, 500):
         composer.set_text("\n".join(["x"] * lines))
@@ -111,7 +111,7 @@ def test_it_grows_to_ten_lines_and_no_further(composer: Composer) -> None:
     assert composer.edit.height() == Type.COMPOSER.line
 
 
-def test_it_grows_with_wrapped_lines(composer: Composer) -> None:
+def test_composer_grows_with_wrapped_lines(composer: Composer) -> None:
     before = composer.edit.height()
     composer.set_text("many words " * 40)
     assert composer.edit.height() > 2 * before
@@ -127,7 +127,9 @@ def test_it_grows_with_wrapped_lines(composer: Composer) -> None:
     ],
     ids=["lines", "one word", "one line", "Chinese"],
 )
-def test_two_megabytes_are_pasted_as_plain_text(composer: Composer, text: str) -> None:
+def test_two_megabytes_are_pasted_as_plain_text_within_the_time_limit(
+    composer: Composer, text: str
+) -> None:
     mime = QMimeData()
     mime.setText(text)
     mime.setHtml("<b>rich</b>")
@@ -146,7 +148,7 @@ def test_two_megabytes_are_pasted_as_plain_text(composer: Composer, text: str) -
     assert (pasted_s < PASTE_S, key_s < KEY_S) == (True, True), (pasted_s, key_s)
 
 
-def test_a_pasted_image_gets_its_sentence(composer: Composer) -> None:
+def test_pasted_image_is_refused_with_a_reason(composer: Composer) -> None:
     refused: list[str] = []
     composer.refused.connect(refused.append)
     clipboard = QApplication.clipboard()
@@ -157,7 +159,7 @@ def test_a_pasted_image_gets_its_sentence(composer: Composer) -> None:
     clipboard.clear()
 
 
-def test_a_dropped_file_gets_its_sentence(composer: Composer) -> None:
+def test_dropped_file_is_refused_with_a_reason(composer: Composer) -> None:
     refused: list[str] = []
     composer.refused.connect(refused.append)
     mime = QMimeData()
@@ -168,7 +170,7 @@ def test_a_dropped_file_gets_its_sentence(composer: Composer) -> None:
     assert composer.text == ""
 
 
-def test_up_asks_for_the_last_message_only_when_empty(composer: Composer) -> None:
+def test_up_key_edits_the_last_message_only_if_the_composer_is_empty(composer: Composer) -> None:
     asked: list[int] = []
     composer.edit_last_requested.connect(lambda: asked.append(1))
     QTest.keyClicks(composer.edit, "a")
@@ -179,7 +181,7 @@ def test_up_asks_for_the_last_message_only_when_empty(composer: Composer) -> Non
     assert asked == [1]
 
 
-def test_thinking_is_offered_only_where_there_is_some(composer: Composer) -> None:
+def test_thinking_menu_is_shown_only_if_the_model_can_think(composer: Composer) -> None:
     chosen: list[object] = []
     composer.setup_changed.connect(chosen.append)
     composer.thinking.show_setup(Setup(), replace(FACTS, has_thinking=False))
@@ -192,7 +194,7 @@ def test_thinking_is_offered_only_where_there_is_some(composer: Composer) -> Non
     assert chosen == [Setup(thinking=value, seed=7) for value in (None, True, False)]
 
 
-def test_thoughts_are_kept_only_where_the_model_can(composer: Composer) -> None:
+def test_keep_thoughts_is_offered_only_if_the_model_supports_it(composer: Composer) -> None:
     chosen: list[object] = []
     composer.setup_changed.connect(chosen.append)
     *_choices, keep, note = composer.thinking.menu().actions()
@@ -201,6 +203,6 @@ def test_thoughts_are_kept_only_where_the_model_can(composer: Composer) -> None:
     composer.thinking.show_setup(Setup(), FACTS)
     assert (keep.isVisible(), note.isVisible()) == (True, True)
     assert (keep.text(), keep.isChecked()) == ("Keep earlier thoughts", False)
-    assert not note.isEnabled(), "it only says what that means"
+    assert not note.isEnabled(), "the explanation can be chosen"
     keep.trigger()
     assert chosen == [Setup(keep_thinking=True)]

@@ -12,12 +12,12 @@ from app.theme.tokens import Size, Space
 from app.widgets.commands import CommandId
 from tests.fakes.stage import Key, Stage
 
-# What the offscreen platform says of every popup.
+# The offscreen platform logs these messages for every popup.
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
 
 
 def open_menu(stage: Stage, row: int) -> QMenu:
-    """Click the button at the end of a row."""
+    """Click the menu button at the right end of a row and return the menu."""
     rect = stage.list.visualRect(stage.list.model().index(row, 0))
     QTest.mouseClick(
         stage.list.viewport(),
@@ -29,19 +29,19 @@ def open_menu(stage: Stage, row: int) -> QMenu:
     return menu
 
 
-def test_the_button_of_a_row_opens_its_menu_and_selects_nothing(stage: Stage) -> None:
+def test_menu_button_of_a_row_opens_the_menu_without_selecting(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.run(CommandId.NEW_CHAT)
     menu = open_menu(stage, 1)
     assert [action.text() for action in menu.actions()] == ["Rename…", "Keep Ready", "Delete"]
-    assert stage.pane.question.isVisible(), "the new chat is still on show"
+    assert stage.pane.question.isVisible(), "another chat was opened"
     menu.actions()[2].trigger()
     menu.close()
     stage.settle()
     assert stage.rows == []
 
 
-def test_rename_from_the_menu(stage: Stage) -> None:
+def test_rename_in_the_row_menu_edits_the_title(stage: Stage) -> None:
     stage.chat("One", "1")
     menu = open_menu(stage, 1)
     menu.actions()[0].trigger()
@@ -55,7 +55,7 @@ def test_rename_from_the_menu(stage: Stage) -> None:
     assert stage.rows == ["TODAY", "Uno"]
 
 
-def test_a_title_that_is_being_typed_stays_while_the_list_changes(stage: Stage) -> None:
+def test_title_being_edited_stays_when_the_list_changes(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.run(CommandId.NEW_CHAT)
     stage.rig.origin.time_s += 1
@@ -64,7 +64,7 @@ def test_a_title_that_is_being_typed_stays_while_the_list_changes(stage: Stage) 
     stage.list.edit_current()
     editor = stage.list.findChild(QLineEdit)
     assert isinstance(editor, QLineEdit)
-    stage.run(CommandId.KEEP_READY)  # changes the row
+    stage.run(CommandId.KEEP_READY)  # changes the row that is being renamed
     QTest.keyClicks(editor, "Un")
     stage.answer("2")
     stage.rig.origin.time_s += 1
@@ -78,7 +78,7 @@ def test_a_title_that_is_being_typed_stays_while_the_list_changes(stage: Stage) 
     assert stage.rows == ["TODAY", "Uno", "Two"]
 
 
-def test_keep_ready_from_the_menu_marks_the_row(stage: Stage) -> None:
+def test_keep_ready_in_the_row_menu_marks_the_row(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.run(CommandId.NEW_CHAT)
     for keep in (True, False):
@@ -91,7 +91,7 @@ def test_keep_ready_from_the_menu_marks_the_row(stage: Stage) -> None:
         assert ("kept ready" in stage.row("One").spoken) is keep
 
 
-def test_arrow_keys_go_through_the_chats(stage: Stage) -> None:
+def test_arrow_keys_in_the_list_open_the_chats(stage: Stage) -> None:
     for title in ("One", "Two", "Three"):
         stage.chat(title, "ok")
         stage.rig.origin.time_s += 1
@@ -107,7 +107,7 @@ def test_arrow_keys_go_through_the_chats(stage: Stage) -> None:
     assert stage.list.hasFocus()
 
 
-def test_what_the_pointer_rests_on_is_read_before_it_is_clicked(stage: Stage) -> None:
+def test_hovered_chat_is_loaded_before_it_is_clicked(stage: Stage) -> None:
     for number in range(KEPT + 2):
         stage.chat(f"Chat {number}", "ok")
         stage.rig.origin.time_s += 1
@@ -118,11 +118,11 @@ def test_what_the_pointer_rests_on_is_read_before_it_is_clicked(stage: Stage) ->
     for point in (rect.center(), rect.center() + QPoint(1, 0)):
         QTest.mouseMove(stage.list.viewport(), point)
     stage.wait_until(lambda: oldest in stage.rig.desk)
-    assert stage.pane.question.isVisible(), "the new chat is still on show"
+    assert stage.pane.question.isVisible(), "another chat was opened"
 
 
-def test_a_row_paints_in_every_state(stage: Stage) -> None:
-    """Painting is Python: an error in it would be caught as one of the event loop."""
+def test_row_paints_in_every_state_without_error(stage: Stage) -> None:
+    """An error in Python painting code reaches the test as an exception of the event loop."""
     stage.chat("One " * 40, "1")
     stage.run(CommandId.KEEP_READY)
     stage.send("Two")
@@ -137,7 +137,7 @@ def test_a_row_paints_in_every_state(stage: Stage) -> None:
 
 
 def colours(stage: Stage, row: int) -> list[str]:
-    """From the top of a row to its bottom, behind its title."""
+    """Return the colours of a row from top to bottom, at the x of its centre."""
     picture = stage.list.viewport().grab().toImage()
     rect = stage.list.visualRect(stage.list.model().index(row, 0))
     x = round(rect.center().x() * picture.devicePixelRatio())
@@ -145,12 +145,12 @@ def colours(stage: Stage, row: int) -> list[str]:
     return [picture.pixelColor(x, top).name().upper() for top in tops]
 
 
-def test_a_row_is_as_high_as_the_tokens_say(stage: Stage) -> None:
+def test_row_height_is_that_of_the_design_tokens(stage: Stage) -> None:
     stage.chat("One", "1")
     assert colours(stage, 1).count(stage.theme.colors.selected) == Size.ROW
 
 
-def test_more_contrast_draws_a_line_around_the_selected_row(stage: Stage) -> None:
+def test_more_contrast_outlines_the_selected_row(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.run(CommandId.CONTRAST)
     found = colours(stage, 1)
@@ -158,7 +158,7 @@ def test_more_contrast_draws_a_line_around_the_selected_row(stage: Stage) -> Non
     assert found.count(stage.theme.colors.selected) == Size.ROW - 2 * Space.HAIR
 
 
-def test_before_there_is_a_rate_its_sign_is_quiet(stage: Stage) -> None:
+def test_activity_of_a_row_without_a_rate_is_not_coloured(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.run(CommandId.NEW_CHAT)
     stage.send("Two")

@@ -1,4 +1,4 @@
-"""The empty chat, in every size of the window and whatever is said of the model."""
+"""The empty chat in several window sizes and with several sets of models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIZES = [(640, 480), (1180, 780), (1600, 1000)]
 
 
 def middle(stage: Stage) -> float:
-    """Where the composer's field is, as a part of the window's height."""
+    """Return the y of the composer's centre as a fraction of the window's height."""
     box = stage.composer.box
     return box.mapTo(stage.window, box.rect().center()).y() / stage.window.height()
 
@@ -43,21 +43,21 @@ def inside(widget: QWidget, window: QWidget) -> bool:
 
 @pytest.mark.parametrize("catalog", CATALOGS.values(), ids=CATALOGS)
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_the_composer_stands_at_two_fifths(
+def test_composer_of_an_empty_chat_is_at_two_fifths_of_the_height(
     make_stage: MakeStage, catalog: FakeCatalog, size: tuple[int, int]
 ) -> None:
     stage = make_stage(catalog=catalog)
     resized(stage, size)
     title = stage.pane.question.title
-    # The models are looked for on a thread of their own.
+    # Models are searched on another thread; the layout may change when it ends.
     stage.wait_until(lambda: middle(stage) == pytest.approx(0.4, abs=0.003))
     assert title.width() >= title.fontMetrics().horizontalAdvance(title.text())
-    assert title.height() < 2 * title.fontMetrics().height(), "one line"
+    assert title.height() < 2 * title.fontMetrics().height(), "the title has two lines"
     stage.edit.setPlainText("one\ntwo\nthree")
     stage.wait_until(lambda: middle(stage) == pytest.approx(0.4, abs=0.003))
 
 
-def test_it_moves_down_with_the_first_message_and_back_in_a_new_chat(stage: Stage) -> None:
+def test_composer_moves_down_with_the_first_message(stage: Stage) -> None:
     stage.send("Hello")
     assert middle(stage) > 0.7
     stage.answer("Hi")
@@ -65,7 +65,7 @@ def test_it_moves_down_with_the_first_message_and_back_in_a_new_chat(stage: Stag
     assert middle(stage) == pytest.approx(0.4, abs=0.003)
 
 
-def test_as_many_recent_chats_as_there_is_room_for(make_stage: MakeStage) -> None:
+def test_recent_chats_are_shown_as_far_as_they_fit(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=(), starter=DEMO))
     for number in range(5):
         stage.rig.origin.time_s += 1
@@ -85,7 +85,7 @@ def test_as_many_recent_chats_as_there_is_room_for(make_stage: MakeStage) -> Non
     assert stage.texts == ["Question 3", "Yes"]
 
 
-def test_without_a_model_one_sentence_and_one_button(make_stage: MakeStage) -> None:
+def test_empty_chat_without_a_model_has_one_sentence_and_one_button(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=CATALOGS["none"])
     note = stage.pane.model_note
     assert note.sentence.text().startswith("There is no model on this computer yet.")

@@ -1,4 +1,4 @@
-"""Find in Chat, with keys and buttons."""
+"""The find bar, used with keys and buttons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.widgets.commands import CommandId
 from tests.fakes.stage import CTRL, SHIFT, Key, Stage
 
 
-def test_finding_with_keys(stage: Stage) -> None:
+def test_find_bar_is_usable_with_keys_alone(stage: Stage) -> None:
     bar = stage.pane.find_bar
     stage.chat("A fox?", "No fox, no FOX.")
     QTest.keyClick(stage.edit, Key.Key_F, CTRL)
@@ -28,7 +28,7 @@ def test_finding_with_keys(stage: Stage) -> None:
     assert stage.edit.hasFocus()
 
 
-def test_escape_ends_finding_before_it_stops_an_answer(stage: Stage) -> None:
+def test_escape_closes_the_find_bar_before_it_stops_an_answer(stage: Stage) -> None:
     stage.send("Hello")
     stage.run(CommandId.FIND)
     stage.pane.view.setFocus()
@@ -40,7 +40,7 @@ def test_escape_ends_finding_before_it_stops_an_answer(stage: Stage) -> None:
     assert stage.rig.turns.live_in(stage.current) is None
 
 
-def test_what_was_looked_for_is_there_again(stage: Stage) -> None:
+def test_find_next_reopens_the_bar_with_the_last_text(stage: Stage) -> None:
     bar = stage.pane.find_bar
     stage.chat("A fox?", "No.")
     stage.run(CommandId.FIND)
@@ -53,7 +53,7 @@ def test_what_was_looked_for_is_there_again(stage: Stage) -> None:
     assert bar.count.text() == "1 of 1"
 
 
-def test_another_chat_ends_finding(stage: Stage) -> None:
+def test_new_chat_closes_the_find_bar(stage: Stage) -> None:
     stage.chat("A fox?", "No.")
     stage.run(CommandId.FIND)
     stage.run(CommandId.NEW_CHAT)
@@ -62,7 +62,7 @@ def test_another_chat_ends_finding(stage: Stage) -> None:
     assert not stage.window.commands[CommandId.FIND].isEnabled()
 
 
-def test_what_is_found_is_announced_once(stage: Stage) -> None:
+def test_find_result_is_announced_once_for_several_keys(stage: Stage) -> None:
     bar = stage.pane.find_bar
     said: list[str] = []
     bar.announcer.said.connect(said.append)
@@ -70,7 +70,7 @@ def test_what_is_found_is_announced_once(stage: Stage) -> None:
     stage.run(CommandId.FIND)
     assert said == []
     QTest.keyClicks(bar.field, "fox")
-    assert said == ["1 of 3"]  # three keys, one thing to say
+    assert said == ["1 of 3"]  # one announcement for three keys
     QTest.keyClick(bar.field, Key.Key_Return)
     QTest.keyClicks(bar.field, "yz")
     assert said[1:] == ["2 of 3", "Not found"]
@@ -79,7 +79,7 @@ def test_what_is_found_is_announced_once(stage: Stage) -> None:
     assert said[3:] == ["Not found"]
 
 
-def test_what_changes_by_itself_is_shown_and_not_announced(stage: Stage) -> None:
+def test_count_that_changes_while_streaming_is_not_announced(stage: Stage) -> None:
     bar = stage.pane.find_bar
     said: list[str] = []
     stage.send("A fox?")

@@ -14,7 +14,7 @@ def open_inspector(make_stage: MakeStage) -> Stage:
     return make_stage(settings=Settings(inspector_visible=True))
 
 
-def test_the_system_prompt_is_sent(make_stage: MakeStage) -> None:
+def test_system_prompt_is_sent_as_the_first_message(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     QTest.keyClicks(stage.window.inspector.prompt, "Be brief.")
     stage.chat("Hello", "Hi")
@@ -23,7 +23,7 @@ def test_the_system_prompt_is_sent(make_stage: MakeStage) -> None:
     assert stage.engine.submitted[0].new_messages == {0, 1}
 
 
-def test_a_prompt_belongs_to_the_chat_where_it_was_typed(make_stage: MakeStage) -> None:
+def test_system_prompt_is_kept_by_the_chat_where_it_was_typed(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     stage.chat("Hello", "Hi")
     first = stage.current
@@ -34,10 +34,10 @@ def test_a_prompt_belongs_to_the_chat_where_it_was_typed(make_stage: MakeStage) 
     assert stage.rig.desk.get(first).system_prompt == "Be brief."
 
 
-def test_temperature_by_slider_number_and_back(make_stage: MakeStage) -> None:
+def test_temperature_is_set_by_slider_or_number_and_reset(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     inspector = stage.window.inspector
-    assert inspector.number.text() == "0.60", "the model's own"
+    assert inspector.number.text() == "0.60", "the model's own temperature is not shown"
     assert not inspector.reset.isEnabled()
     inspector.slider.setValue(20)
     assert inspector.number.text() == "1.00"
@@ -52,7 +52,7 @@ def test_temperature_by_slider_number_and_back(make_stage: MakeStage) -> None:
     assert stage.rig.current.setup == Setup()
 
 
-def test_an_impossible_temperature_is_not_taken(make_stage: MakeStage) -> None:
+def test_temperature_out_of_range_is_rejected(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     inspector = stage.window.inspector
     for text in ("7", "hot", ""):
@@ -64,7 +64,7 @@ def test_an_impossible_temperature_is_not_taken(make_stage: MakeStage) -> None:
         assert temperature is None or 0 <= temperature <= 2
 
 
-def test_seed(make_stage: MakeStage) -> None:
+def test_typed_seed_is_sent_with_the_request(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     QTest.keyClicks(stage.window.inspector.seed, "42")
     QTest.keyClick(stage.window.inspector.seed, Key.Key_Return)
@@ -72,7 +72,7 @@ def test_seed(make_stage: MakeStage) -> None:
     assert stage.engine.submitted[0].sampling.seed == 42
 
 
-def test_thinking_is_set_in_both_places(make_stage: MakeStage) -> None:
+def test_thinking_set_in_the_inspector_shows_in_the_composer(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     assert FACTS.has_thinking
     stage.window.inspector.thinking.menu().actions()[2].trigger()
@@ -81,7 +81,7 @@ def test_thinking_is_set_in_both_places(make_stage: MakeStage) -> None:
     assert stage.engine.submitted[0].thinking is False
 
 
-def test_sampling_by_numbers_and_back_to_the_model_s_own(make_stage: MakeStage) -> None:
+def test_typed_sampling_values_are_sent_and_can_be_cleared(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     fields = stage.window.inspector.sampling.fields
     assert [field.text() for field in fields.values()] == [""] * len(fields)
@@ -116,7 +116,7 @@ def test_sampling_by_numbers_and_back_to_the_model_s_own(make_stage: MakeStage) 
     assert stage.rig.current.setup.top_k is None
 
 
-def test_what_is_being_typed_stays_while_things_happen(make_stage: MakeStage) -> None:
+def test_number_being_typed_stays_while_a_prompt_is_read(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     field = stage.window.inspector.sampling.fields["top_p"]
     stage.send("Hello")
@@ -129,7 +129,7 @@ def test_what_is_being_typed_stays_while_things_happen(make_stage: MakeStage) ->
     assert stage.rig.current.setup.top_p == 0.8
 
 
-def test_a_number_out_of_range_is_not_taken(make_stage: MakeStage) -> None:
+def test_sampling_value_out_of_range_is_rejected(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     field = stage.window.inspector.sampling.fields["top_p"]
     QTest.keyClicks(field, "1.5")

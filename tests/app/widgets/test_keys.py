@@ -1,4 +1,4 @@
-"""Every shortcut is pressed in the real window; and whose a key is where several could want it."""
+"""Every shortcut, pressed in the real window, and shortcuts that a text field handles first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.editor.editor import MessageEditor
 from tests.fakes.stage import CTRL, Key, Stage
 
-# What the offscreen platform says of every popup, and QTest of keys that write nothing.
+# The offscreen platform logs the first two for every popup, QTest the last for keys without text.
 pytestmark = pytest.mark.qt_log_ignore(
     "does not support (raise|grabbing)", "keyToAscii", extend=True
 )
@@ -29,14 +29,14 @@ Field = QLineEdit | QPlainTextEdit
 
 @dataclass(frozen=True, slots=True)
 class KeyCase:
-    """Where a key has an effect, and that it has had it."""
+    """The state in which a shortcut is pressed, and a check that it had its effect."""
 
     set_up: Callable[[Stage], object]
     effect: Callable[[Stage], bool]
 
 
 def press(stage: Stage, keys: QKeySequence) -> None:
-    """Where the focus is, as a person does."""
+    """Send the keys to the focused widget."""
     QTest.keySequence(QApplication.focusWidget() or stage.window, keys)
     stage.settle()
 
@@ -46,7 +46,7 @@ def clipboard() -> str:
 
 
 def nothing(_stage: Stage) -> None:
-    """The window as it opens."""
+    """Leave the window as it opens."""
 
 
 def typed(stage: Stage) -> None:
@@ -123,7 +123,7 @@ def found(stage: Stage) -> str:
 
 
 def asks(stage: Stage) -> bool:
-    """Whether it asks before it ends; it is told to stay."""
+    """Return True if a question is shown before quitting, and cancel the quitting."""
     boxes = stage.window.findChildren(QMessageBox)
     for box in boxes:
         box.reject()
@@ -180,7 +180,7 @@ CASES = {
 
 @pytest.mark.parametrize("command", KEYED, ids=lambda command: command.id)
 @pytest.mark.usefixtures("qapp")
-def test_each_key_does_what_its_command_says(command: MenuCommand, tmp_path: Path) -> None:
+def test_shortcut_has_the_effect_of_its_command(command: MenuCommand, tmp_path: Path) -> None:
     case = CASES[command.id]
     for number, keys in enumerate(key_sequences(command)):
         QGuiApplication.clipboard().clear()
@@ -188,12 +188,12 @@ def test_each_key_does_what_its_command_says(command: MenuCommand, tmp_path: Pat
         folder.mkdir()
         with closing(Stage(folder)) as stage:
             case.set_up(stage)
-            assert not case.effect(stage), "it would prove nothing"
+            assert not case.effect(stage), "the effect is there before the key is pressed"
             press(stage, keys)
             assert case.effect(stage), keys.toString()
 
 
-def test_every_command_with_a_key_has_its_case() -> None:
+def test_every_command_with_a_shortcut_has_a_case() -> None:
     assert set(CASES) == {command.id for command in KEYED}
 
 
@@ -252,7 +252,7 @@ def typed_into(parent: QWidget) -> Field:
     return field
 
 
-# Beside the composer, whose keys tests/app/e2e/test_conversations.py presses.
+# All text fields but the composer, whose keys are tested in tests/app/e2e/test_conversations.py.
 FIELDS = (title, row, find_field, message, prompt, seed, temperature, top_k)
 every_field = pytest.mark.parametrize("open_field", FIELDS, ids=lambda field: field.__name__)
 OpenField = Callable[[Stage], Field]
@@ -269,7 +269,7 @@ def can_undo(field: Field) -> bool:
 
 
 def opened(stage: Stage, open_field: OpenField) -> Field:
-    """A field with the focus, in a window where a chat was deleted and another one is left."""
+    """Focus a field in a window with one chat, after another chat was deleted."""
     stage.chat("Drop me", "No")
     stage.run(CommandId.DELETE)
     stage.run(CommandId.NEW_CHAT)
@@ -286,7 +286,7 @@ def compose(field: QWidget, preedit: str, commit: str = "") -> None:
 
 
 @every_field
-def test_undo_is_the_field_s_while_it_has_something_to_undo(
+def test_undo_key_undoes_typing_before_it_restores_a_chat(
     stage: Stage, open_field: OpenField
 ) -> None:
     field = opened(stage, open_field)
@@ -300,11 +300,11 @@ def test_undo_is_the_field_s_while_it_has_something_to_undo(
     assert "Drop me" not in stage.rows
     QTest.keyClick(field, Key.Key_Z, CTRL)
     stage.settle()
-    assert "Drop me" in stage.rows, "there is nothing left to undo in the field"
+    assert "Drop me" in stage.rows, "the chat was not restored"
 
 
 @every_field
-def test_keys_that_delete_text_delete_no_chat(stage: Stage, open_field: OpenField) -> None:
+def test_delete_keys_in_a_text_field_delete_no_chat(stage: Stage, open_field: OpenField) -> None:
     field = opened(stage, open_field)
     field.selectAll()
     QTest.keyClicks(field, "1")
@@ -317,7 +317,7 @@ def test_keys_that_delete_text_delete_no_chat(stage: Stage, open_field: OpenFiel
     assert "Keep me" in stage.rows
 
 
-def test_delete_deletes_a_chat_only_in_the_list(stage: Stage) -> None:
+def test_delete_key_deletes_a_chat_only_if_the_list_has_focus(stage: Stage) -> None:
     stage.chat("Keep me", "Yes")
     for place in (stage.pane.view, stage.composer.button, stage.window.toolbar.title_button):
         place.setFocus()
@@ -326,7 +326,7 @@ def test_delete_deletes_a_chat_only_in_the_list(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("open_field", [title, row, find_field], ids=lambda field: field.__name__)
-def test_return_and_escape_are_the_input_method_s_while_it_composes(
+def test_return_and_escape_while_an_input_method_composes_keep_focus(
     stage: Stage, open_field: OpenField
 ) -> None:
     field = opened(stage, open_field)
@@ -343,7 +343,7 @@ def test_return_and_escape_are_the_input_method_s_while_it_composes(
         assert "你" in stage.rows
 
 
-def test_escape_ends_what_is_nearest_then_stops(stage: Stage) -> None:
+def test_escape_closes_find_bar_then_editor_then_stops_the_answer(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     stage.run(CommandId.EDIT_LAST)
     stage.edit.setFocus()
@@ -353,7 +353,7 @@ def test_escape_ends_what_is_nearest_then_stops(stage: Stage) -> None:
     stage.type("next")
     compose(stage.edit, "ni")
     QTest.keyClick(stage.edit, Key.Key_Escape)
-    assert stage.pane.find_bar.isVisible(), "the candidate was meant"
+    assert stage.pane.find_bar.isVisible(), "Esc during composition closed the find bar"
     compose(stage.edit, "")
     QTest.keyClick(stage.edit, Key.Key_Escape)
     assert not stage.pane.find_bar.isVisible()
@@ -368,7 +368,7 @@ def test_escape_ends_what_is_nearest_then_stops(stage: Stage) -> None:
     assert stage.composer.text == "next"
 
 
-def test_escape_closes_a_popover_and_stops_nothing(stage: Stage) -> None:
+def test_escape_in_a_popover_closes_it_and_does_not_stop_the_answer(stage: Stage) -> None:
     answering(stage)
     stage.run(CommandId.CHOOSE_MODEL)
     QTest.keyClick(stage.window.picker, Key.Key_Escape)
@@ -376,7 +376,7 @@ def test_escape_closes_a_popover_and_stops_nothing(stage: Stage) -> None:
     assert stage.engine.running is not None
 
 
-def test_return_in_a_field_of_one_line_sends_nothing(stage: Stage) -> None:
+def test_return_in_a_single_line_field_does_not_send_the_draft(stage: Stage) -> None:
     stage.chat("Keep me", "Yes")
     stage.type("draft")
     for open_field in (title, find_field, seed):

@@ -1,4 +1,4 @@
-"""Lines are as high as the type scale says."""
+"""Line heights of wrapped labels and of the composer follow the type scale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONG = "A sentence that says something, and goes on to say it once more. " * 6
 
 
 @pytest.mark.parametrize("kind", ["ui", "small", "caption"])
-def test_sentences_have_the_lines_of_their_kind(stage: Stage, kind: str) -> None:
+def test_wrapped_label_has_the_line_height_of_its_kind(stage: Stage, kind: str) -> None:
     line = {"ui": Type.UI, "small": Type.SMALL, "caption": Type.CAPTION}[kind].line
     label = Sentences(stage.window, kind, LONG)
     label.ensurePolished()
@@ -26,7 +26,7 @@ def test_sentences_have_the_lines_of_their_kind(stage: Stage, kind: str) -> None
     assert all(height % line == 0 for height in heights)
 
 
-def test_sentences_are_plain_text(stage: Stage) -> None:
+def test_label_shows_html_as_plain_text(stage: Stage) -> None:
     label = Sentences(stage.window, text="1 < 2 & <b>bold</b>\nnext")
     plain = Sentences(stage.window, text="1")
     assert label.text() == "1 < 2 & <b>bold</b>\nnext"
@@ -35,7 +35,7 @@ def test_sentences_are_plain_text(stage: Stage) -> None:
     assert label.text() == ""
 
 
-def test_the_composer_s_lines_are_even_and_found_by_the_pointer(stage: Stage) -> None:
+def test_composer_lines_have_equal_height_and_are_hit_by_the_mouse(stage: Stage) -> None:
     edit, line = stage.edit, Type.COMPOSER.line
     edit.setPlainText(f"{LONG}\n\nlast")
     edit.moveCursor(QTextCursor.MoveOperation.Start)

@@ -1,4 +1,4 @@
-"""A part of tests.conformance.streaming that takes seconds."""
+"""Streaming checks of tests/conformance, for some of its long answers. They take seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.fakes.transcript_stage import TranscriptStage
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [3, 14, 20])
-def test_every_prefix_can_be_read_and_be_the_end(number: int) -> None:
+def test_every_prefix_of_a_long_answer_parses_and_may_be_final(number: int) -> None:
     text = long_answer(number)
 
     assert check_prefixes(text, finish_every=53) >= len(text) // 53
@@ -23,13 +23,13 @@ def test_every_prefix_can_be_read_and_be_the_end(number: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(0, NUM_ANSWERS, 3))
-def test_pieces_of_any_size_end_the_same(number: int) -> None:
+def test_pieces_of_any_size_give_the_same_blocks(number: int) -> None:
     assert check_pieces(long_answer(number), Random(number)) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 4, 6, 25])
-def test_a_long_answer_ends_in_the_picture_of_the_whole_one(
+def test_streamed_long_answer_ends_with_the_picture_of_the_complete_one(
     transcript: TranscriptStage, number: int
 ) -> None:
     text = long_answer(number)

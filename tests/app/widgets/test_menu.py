@@ -1,4 +1,4 @@
-"""Menus look like popovers."""
+"""Menus have rounded, transparent corners and tick marks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", exte
 
 
 def painted(menu: QMenu) -> QImage:
-    """On red."""
+    """Return the picture of a menu on a red background."""
     picture = QImage(menu.sizeHint(), QImage.Format.Format_ARGB32)
     picture.fill(Qt.GlobalColor.red)
     menu.render(picture, QPoint(0, 0), renderFlags=QWidget.RenderFlag.DrawChildren)
@@ -33,7 +33,7 @@ def context_menu(stage: Stage, widget: QWidget) -> QMenu:
 
 
 @pytest.mark.parametrize("place", ["chat", "thinking", "composer", "title", "list"])
-def test_what_is_behind_a_menu_is_seen_at_its_corners(stage: Stage, place: str) -> None:
+def test_menu_corners_are_transparent(stage: Stage, place: str) -> None:
     stage.chat("Hello", "Hi")
     match place:
         case "chat":
@@ -58,7 +58,7 @@ def test_what_is_behind_a_menu_is_seen_at_its_corners(stage: Stage, place: str) 
     menu.close()
 
 
-def test_a_tick_stands_at_what_is_on(stage: Stage) -> None:
+def test_menu_tick_moves_to_the_chosen_entry(stage: Stage) -> None:
     menu = stage.composer.thinking.menu()
     before = painted(menu)
     menu.actions()[1].trigger()

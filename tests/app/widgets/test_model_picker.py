@@ -16,7 +16,7 @@ from tests.app.conftest import MakeStage
 from tests.fakes.rig import DEMO, FakeCatalog, card
 from tests.fakes.stage import Key, Stage
 
-# What the offscreen platform says of every popup.
+# The offscreen platform logs these messages for every popup.
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
 
 BROKEN = card("Broken-7B", problem=ModelFolderError("model.safetensors is missing.").problem)
@@ -27,13 +27,13 @@ def loads(stage: Stage) -> list[str]:
     return [command.path for command in stage.engine.commands if isinstance(command, LoadModel)]
 
 
-def test_the_best_model_is_loaded_at_the_start(make_stage: MakeStage) -> None:
+def test_best_model_is_loaded_at_the_start(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=(DEMO, OTHER, card(), BROKEN)))
     assert loads(stage) == ["/models/Tiny-9B-4bit"]
     assert stage.window.toolbar.model_button.text() == "Tiny-9B-4bit"
 
 
-def test_choosing_another_model_loads_it_and_is_remembered(make_stage: MakeStage) -> None:
+def test_chosen_model_is_loaded_now_and_at_the_next_start(make_stage: MakeStage) -> None:
     catalog = FakeCatalog(cards=(card(), OTHER))
     stage = make_stage(catalog=catalog)
     stage.run(CommandId.CHOOSE_MODEL)
@@ -52,13 +52,13 @@ def test_choosing_another_model_loads_it_and_is_remembered(make_stage: MakeStage
     assert loads(again) == ["/models/Other-4B"]
 
 
-def test_a_starter_model_that_moved_with_the_app_is_remembered(make_stage: MakeStage) -> None:
+def test_chosen_starter_model_is_found_after_the_app_has_moved(make_stage: MakeStage) -> None:
     chosen = Settings(model_path="/Volumes/Rejoinder/models/SmolLM2-135M-Instruct")
     stage = make_stage(settings=chosen, catalog=FakeCatalog(cards=(card(), DEMO)))
     assert loads(stage) == [str(DEMO.path)]
 
 
-def test_a_broken_model_can_not_be_chosen(make_stage: MakeStage) -> None:
+def test_broken_model_cannot_be_chosen(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=(card(), BROKEN)))
     stage.run(CommandId.CHOOSE_MODEL)
     picker = stage.window.picker
@@ -73,7 +73,7 @@ def test_a_broken_model_can_not_be_chosen(make_stage: MakeStage) -> None:
     picker.hide()
 
 
-def test_progress_is_shown_while_a_model_loads(make_stage: MakeStage) -> None:
+def test_footer_shows_progress_while_a_model_loads(make_stage: MakeStage) -> None:
     stage = make_stage(hold_load=True)
     stage.engine.load_progress(0.62)
     stage.settle()
@@ -83,7 +83,7 @@ def test_progress_is_shown_while_a_model_loads(make_stage: MakeStage) -> None:
     assert "Ready" in stage.window.sidebar.footer.accessibleName()
 
 
-def test_a_message_before_the_model_is_ready_waits(make_stage: MakeStage) -> None:
+def test_message_sent_while_the_model_loads_is_answered_later(make_stage: MakeStage) -> None:
     stage = make_stage(hold_load=True)
     stage.send("Early bird")
     stage.engine.load_progress(0.62)
@@ -97,7 +97,7 @@ def test_a_message_before_the_model_is_ready_waits(make_stage: MakeStage) -> Non
     assert stage.texts == ["Early bird", "Worm"]
 
 
-def test_a_model_that_fails_to_load_says_why(make_stage: MakeStage) -> None:
+def test_failed_load_shows_the_reason_and_keeps_the_message(make_stage: MakeStage) -> None:
     stage = make_stage(hold_load=True)
     stage.send("Early bird")
     stage.engine.fail_load(ModelFolderError("model.safetensors is cut short.").problem)
@@ -107,7 +107,7 @@ def test_a_model_that_fails_to_load_says_why(make_stage: MakeStage) -> None:
     assert stage.edit.toPlainText() == "Early bird"
 
 
-def test_the_demo_model_is_called_what_it_is(make_stage: MakeStage) -> None:
+def test_demo_model_has_a_note_and_a_suggested_download(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=(BROKEN,), starter=DEMO))
     assert loads(stage) == [str(DEMO.path)]
     stage.wait_until(lambda: stage.pane.model_note.sentence.text() == f"{DEMO_NOTE}.")
@@ -120,13 +120,13 @@ def test_the_demo_model_is_called_what_it_is(make_stage: MakeStage) -> None:
     stage.wait_until(lambda: suggestion.copy_button.text() == "Copy")
 
 
-def test_better_models_need_no_suggestion(stage: Stage) -> None:
+def test_picker_with_a_better_model_suggests_no_download(stage: Stage) -> None:
     stage.run(CommandId.CHOOSE_MODEL)
     assert not stage.window.picker.suggestion.isVisible()
     stage.window.picker.hide()
 
 
-def test_without_any_model_the_way_to_one_is_shown(make_stage: MakeStage) -> None:
+def test_sending_without_a_model_opens_the_picker_with_a_suggestion(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=()))
     assert "no model" in stage.pane.model_note.sentence.text()
     stage.send("Anybody?")
@@ -136,7 +136,7 @@ def test_without_any_model_the_way_to_one_is_shown(make_stage: MakeStage) -> Non
     stage.window.picker.hide()
 
 
-def test_a_model_that_appears_later_is_found_and_loaded(make_stage: MakeStage) -> None:
+def test_model_added_later_is_found_and_loaded(make_stage: MakeStage) -> None:
     catalog = FakeCatalog(cards=())
     stage = make_stage(catalog=catalog)
     catalog.cards = (card(),)
@@ -145,14 +145,14 @@ def test_a_model_that_appears_later_is_found_and_loaded(make_stage: MakeStage) -
     assert loads(stage) == ["/models/Tiny-9B-4bit"]
 
 
-def test_an_added_folder_is_remembered_and_searched(stage: Stage) -> None:
+def test_added_model_folder_is_remembered_and_searched(stage: Stage) -> None:
     stage.rig.models.add_folder(card().path.parent)
     stage.wait_until(lambda: stage.rig.catalog.folders == ("/models",))
     assert stage.rig.core.preferences.value.model_folders == ("/models",)
     assert loads(stage) == ["/models/Tiny-9B-4bit"]
 
 
-def test_another_model_says_what_it_will_read(make_stage: MakeStage) -> None:
+def test_caption_after_model_change_has_the_tokens_to_read(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=(card(), OTHER)))
     stage.chat("Hello there, model", "Hi")
     assert "Nothing leaves it" in stage.composer.caption
@@ -167,7 +167,7 @@ def test_another_model_says_what_it_will_read(make_stage: MakeStage) -> None:
 
 
 @pytest.mark.parametrize("size", [(640, 480), (1180, 780)], ids=str)
-def test_the_picker_stays_inside_the_window_and_its_list_scrolls(
+def test_picker_stays_inside_the_window_and_its_list_scrolls(
     make_stage: MakeStage, size: tuple[int, int]
 ) -> None:
     cards = tuple(card(f"Model-{number}") for number in range(12))

@@ -1,4 +1,4 @@
-"""Presets as a person uses them: the menu in the inspector, new chats, undo."""
+"""Presets in the inspector's menu: saving, choosing, replacing, deleting; new chats; undo."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def open_inspector(make_stage: MakeStage) -> Stage:
 
 
 def entry(stage: Stage, *words: str) -> QAction:
-    """An entry of the menu, by its words from the top."""
+    """Return the entry of the preset menu at a path of labels."""
     menu = stage.window.inspector.preset.menu()
     menu.aboutToShow.emit()
     for word in words[:-1]:
@@ -46,7 +46,7 @@ def make_teacher(stage: Stage) -> None:
     save_as(stage, " Teacher & co ")
 
 
-def test_a_setup_is_kept_and_taken_over_in_another_chat(make_stage: MakeStage) -> None:
+def test_saved_preset_can_be_applied_to_another_chat(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     button = stage.window.inspector.preset
     assert button.accessibleName() == "Preset: none"
@@ -65,7 +65,7 @@ def test_a_setup_is_kept_and_taken_over_in_another_chat(make_stage: MakeStage) -
     assert button.accessibleName() == "Preset: none"
 
 
-def test_new_chats_begin_with_the_model_s_preset(make_stage: MakeStage) -> None:
+def test_new_chat_starts_with_the_models_default_preset(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     make_teacher(stage)
     stage.chat("Hello", "Hi")
@@ -74,8 +74,8 @@ def test_new_chats_begin_with_the_model_s_preset(make_stage: MakeStage) -> None:
     assert stage.rig.current.system_prompt == ""
     entry(stage, model, "Teacher && co").trigger()
     stage.settle()
-    assert stage.rig.current.system_prompt == "Be patient.", "this one is new, too"
-    assert stage.rows == ["TODAY", "Hello"], "and still nothing to be listed"
+    assert stage.rig.current.system_prompt == "Be patient.", "the empty chat has no preset"
+    assert stage.rows == ["TODAY", "Hello"], "the empty chat is listed"
     stage.chat("One", "1")
     stage.run(CommandId.NEW_CHAT)
     assert stage.rig.current.setup == PATIENT
@@ -84,7 +84,7 @@ def test_new_chats_begin_with_the_model_s_preset(make_stage: MakeStage) -> None:
     assert stage.rig.current.setup == Setup()
 
 
-def test_presets_are_there_at_the_next_start(make_stage: MakeStage) -> None:
+def test_presets_and_default_are_restored_at_the_next_start(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     make_teacher(stage)
     entry(
@@ -98,7 +98,7 @@ def test_presets_are_there_at_the_next_start(make_stage: MakeStage) -> None:
     assert again.window.inspector.preset.accessibleName() == "Preset: Teacher & co"
 
 
-def test_a_deleted_preset_comes_back_with_the_models_that_begin_with_it(
+def test_undo_of_a_deleted_preset_restores_it_as_default(
     make_stage: MakeStage,
 ) -> None:
     stage = open_inspector(make_stage)
@@ -115,7 +115,7 @@ def test_a_deleted_preset_comes_back_with_the_models_that_begin_with_it(
     assert stage.rig.current.system_prompt == "Be patient."
 
 
-def test_a_preset_that_was_replaced_comes_back(make_stage: MakeStage) -> None:
+def test_undo_of_a_replaced_preset_restores_the_old_one(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     make_teacher(stage)
     stage.rig.chat.set_setup(stage.current, Setup(temperature=1.0))
@@ -125,7 +125,7 @@ def test_a_preset_that_was_replaced_comes_back(make_stage: MakeStage) -> None:
     assert stage.rig.core.presets.value.by_name["Teacher & co"].setup == PATIENT
 
 
-def test_a_deleted_preset_comes_back_beside_a_new_one_of_its_name(make_stage: MakeStage) -> None:
+def test_undo_of_a_deleted_preset_renames_it_if_its_name_is_taken(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     make_teacher(stage)
     stage.rig.core.presets.delete("Teacher & co")
@@ -137,7 +137,7 @@ def test_a_deleted_preset_comes_back_beside_a_new_one_of_its_name(make_stage: Ma
     assert presets["Teacher & co 2"].setup == PATIENT
 
 
-def test_a_chat_keeps_its_own_seed(make_stage: MakeStage) -> None:
+def test_applying_a_preset_keeps_the_chats_seed(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     make_teacher(stage)
     stage.rig.chat.set_setup(stage.current, Setup(seed=7))
@@ -146,11 +146,11 @@ def test_a_chat_keeps_its_own_seed(make_stage: MakeStage) -> None:
     assert stage.rig.current.setup.seed == 7
 
 
-def test_what_is_kept_before_the_presets_are_read_stays(make_stage: MakeStage) -> None:
+def test_preset_saved_while_presets_load_is_kept(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     presets = stage.rig.core.presets
     presets.save_preset(Preset(name="b"))
-    presets.start()  # what it reads may be older
+    presets.start()  # may read an older state from the disk
     presets.save_preset(Preset(name="a", system_prompt="A"))
     stage.settle()
     assert list(presets.value.by_name) == ["a", "b"]

@@ -1,4 +1,4 @@
-"""The settings, used by mouse and keyboard; every change is in force at once and kept."""
+"""The settings window, used with mouse and keyboard. Each change applies at once and is saved."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def named(parent: QWidget, name: str) -> QPushButton | QToolButton:
     )
 
 
-def test_the_key_opens_it_once_and_esc_closes_it(stage: Stage) -> None:
+def test_settings_key_opens_one_window_and_escape_closes_it(stage: Stage) -> None:
     for _ in range(2):
         QTest.keyClick(stage.edit, Key.Key_Comma, CTRL)
         windows = stage.window.findChildren(SettingsWindow)
@@ -48,14 +48,14 @@ def test_the_key_opens_it_once_and_esc_closes_it(stage: Stage) -> None:
     assert stage.window.isVisible()
 
 
-def test_close_window_closes_the_window_that_is_in_front(stage: Stage) -> None:
+def test_close_window_closes_settings_before_the_main_window(stage: Stage) -> None:
     window = opened(stage)
     stage.run(CommandId.CLOSE)
     assert not window.isVisible()
     assert stage.window.isVisible()
 
 
-def test_colours_contrast_and_size_change_at_once(stage: Stage) -> None:
+def test_appearance_contrast_and_text_size_apply_at_once(stage: Stage) -> None:
     page = opened(stage).appearance
     QTest.mouseClick(page.appearance.buttons[Appearance.DARK], LEFT)
     assert stage.theme.is_dark
@@ -72,7 +72,7 @@ def test_colours_contrast_and_size_change_at_once(stage: Stage) -> None:
     assert page.appearance.buttons[Appearance.LIGHT].isChecked()
 
 
-def test_return_can_begin_a_new_line_instead_of_sending(make_stage: MakeStage) -> None:
+def test_return_can_be_set_to_start_a_new_line(make_stage: MakeStage) -> None:
     stage = make_stage()
     page = opened(stage, Icon.CHAT).chat
     QTest.mouseClick(page.send_key.buttons[False], LEFT)
@@ -98,7 +98,7 @@ def test_return_can_begin_a_new_line_instead_of_sending(make_stage: MakeStage) -
     assert load_settings(path).settings.return_sends is False
 
 
-def test_presets_are_chosen_for_new_chats_and_deleted_with_undo(stage: Stage) -> None:
+def test_default_preset_can_be_chosen_deleted_and_restored(stage: Stage) -> None:
     page = opened(stage, Icon.CHAT).chat
     assert page.default.isHidden()
     for name in ("<b>Brief</b>", "Long & slow"):
@@ -119,7 +119,7 @@ def test_presets_are_chosen_for_new_chats_and_deleted_with_undo(stage: Stage) ->
     assert page.default.text() == "Long && slow"
 
 
-def test_folders_can_be_taken_out_again(make_stage: MakeStage) -> None:
+def test_removed_model_folder_is_no_longer_searched(make_stage: MakeStage) -> None:
     stage = make_stage()
     stage.rig.models.add_folder(stage.rig.settings_path.parent)
     folder = str(stage.rig.settings_path.parent)
@@ -131,13 +131,13 @@ def test_folders_can_be_taken_out_again(make_stage: MakeStage) -> None:
 
 
 def place(widget: QWidget) -> tuple[int, int]:
-    """From the top down, in a line from the left."""
+    """Return y and x of a widget's centre in its window, the sort key for reading order."""
     corner = widget.mapTo(widget.window(), widget.rect().center())
     return corner.y(), corner.x()
 
 
 def tabbed(stop: QWidget) -> list[QWidget]:
-    """Where Tab leads, until it is back."""
+    """Return the widgets that Tab focuses, from stop until it returns to a widget."""
     stop.setFocus()
     stops: list[QWidget] = []
     while stop not in stops:
@@ -148,7 +148,7 @@ def tabbed(stop: QWidget) -> list[QWidget]:
 
 
 @pytest.mark.parametrize("tab", [Icon.APPEARANCE, Icon.CHAT, Icon.MODEL])
-def test_tab_goes_from_the_top_down(stage: Stage, tab: Icon) -> None:
+def test_tab_order_of_a_settings_page_is_top_down(stage: Stage, tab: Icon) -> None:
     window = opened(stage, tab)
     window.chat.send_key.buttons[False].click()
     window.appearance.appearance.buttons[Appearance.SYSTEM].click()
@@ -161,7 +161,7 @@ def test_tab_goes_from_the_top_down(stage: Stage, tab: Icon) -> None:
     assert stops == sorted(stops, key=place)
 
 
-def test_controls_begin_at_one_line_on_every_page(stage: Stage) -> None:
+def test_controls_of_all_settings_pages_are_aligned_left(stage: Stage) -> None:
     window = opened(stage)
     stage.rig.core.presets.save_preset(Preset(name="One"))
     left: set[int] = set()
@@ -179,7 +179,7 @@ def test_controls_begin_at_one_line_on_every_page(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("appearance", [Appearance.LIGHT, Appearance.DARK])
-def test_every_page_paints(stage: Stage, appearance: Appearance) -> None:
+def test_settings_pages_paint_different_pictures(stage: Stage, appearance: Appearance) -> None:
     theme: Theme = stage.theme
     theme.set_appearance(appearance)
     window = opened(stage)

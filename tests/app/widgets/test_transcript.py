@@ -21,7 +21,7 @@ from tests.fakes.transcript_samples import GUIDE, answer, conversation, question
 from tests.fakes.transcript_stage import HEIGHT, LEFT, TranscriptStage
 
 
-def test_opening_a_long_conversation_lays_out_what_is_visible(transcript: TranscriptStage) -> None:
+def test_long_conversation_lays_out_only_visible_messages(transcript: TranscriptStage) -> None:
     transcript.view.show_conversation(conversation(1000))
     statistics = transcript.view.statistics()
     assert statistics.num_messages == 2000
@@ -29,7 +29,7 @@ def test_opening_a_long_conversation_lays_out_what_is_visible(transcript: Transc
     assert statistics.num_layouts < 100
 
 
-def test_layouts_are_dropped_as_one_scrolls_on(transcript: TranscriptStage) -> None:
+def test_scrolling_keeps_a_limited_number_of_layouts(transcript: TranscriptStage) -> None:
     transcript.show(conversation(30))
     for value in range(0, transcript.end, HEIGHT):
         transcript.view.verticalScrollBar().setValue(value)
@@ -37,7 +37,7 @@ def test_layouts_are_dropped_as_one_scrolls_on(transcript: TranscriptStage) -> N
     assert transcript.view.statistics().num_layouts == MAX_LAYOUTS
 
 
-def test_what_is_far_away_keeps_its_height_alone(transcript: TranscriptStage) -> None:
+def test_message_far_from_the_view_keeps_only_its_height(transcript: TranscriptStage) -> None:
     view = transcript.view
     transcript.show(conversation(100, "Some text\n\n- and a list"))
     assert view.statistics().num_settled == 200
@@ -53,7 +53,7 @@ def test_what_is_far_away_keeps_its_height_alone(transcript: TranscriptStage) ->
     assert view.statistics().num_parsed <= 2 * KEPT + 10
 
 
-def test_text_that_was_released_can_be_copied(transcript: TranscriptStage) -> None:
+def test_selection_over_released_messages_is_copied(transcript: TranscriptStage) -> None:
     transcript.show(conversation(60, "First **block**\n\nSecond"))
     view = transcript.view
     view.verticalScrollBar().setValue(0)
@@ -66,7 +66,9 @@ def test_text_that_was_released_can_be_copied(transcript: TranscriptStage) -> No
     assert transcript.clipboard().count("First **block**") == 60
 
 
-def test_an_empty_conversation_is_fine(transcript: TranscriptStage) -> None:
+def test_empty_conversation_has_no_scroll_position_and_no_error(
+    transcript: TranscriptStage,
+) -> None:
     transcript.show([])
     transcript.view.select_all()
     transcript.view.copy_selection()
@@ -117,14 +119,14 @@ def test_only_the_newest_answer_keeps_its_state_line(
     assert num_state_lines() == 1
 
 
-def test_unknown_keys_are_ignored(transcript: TranscriptStage) -> None:
+def test_update_of_an_unknown_message_is_ignored(transcript: TranscriptStage) -> None:
     transcript.show(conversation(1))
     transcript.view.update_item(answer(77))
     assert transcript.view.text_of("a77") == ""
 
 
 @pytest.mark.parametrize("width", [200, 320, 640, 2000])
-def test_any_width_is_fine(transcript: TranscriptStage, width: int) -> None:
+def test_any_view_width_is_laid_out_to_the_end(transcript: TranscriptStage, width: int) -> None:
     transcript.show(conversation(2))
     transcript.view.resize(width, HEIGHT)
     transcript.view.viewport().repaint()
@@ -132,7 +134,7 @@ def test_any_width_is_fine(transcript: TranscriptStage, width: int) -> None:
     assert transcript.top == transcript.end
 
 
-def test_view_deleted_closes_its_lexers(
+def test_deleted_view_closes_its_lexer_shelf(
     qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed: list[LexerShelf] = []
@@ -144,14 +146,14 @@ def test_view_deleted_closes_its_lexers(
 
     monkeypatch.setattr(LexerShelf, "close", noted)
     view = TranscriptView(theme)
-    view.show_conversation([answer(0, GUIDE)])  # loads languages, on a thread
+    view.show_conversation([answer(0, GUIDE)])  # starts to load lexers on the shelf's thread
     view.deleteLater()
     qtbot.waitUntil(lambda: len(closed) > 0)
     assert len(closed) == 1
 
 
 @given(st.text(alphabet="ab\n", max_size=80), st.integers(1, 7))
-def test_lines_of_growing_code_are_those_of_the_text(text: str, step: int) -> None:
+def test_code_lines_of_a_growing_text_equal_its_split_lines(text: str, step: int) -> None:
     lines = CodeLines()
     for end in range(0, len(text) + 1, step):
         lines.grow(text[:end])
@@ -161,14 +163,14 @@ def test_lines_of_growing_code_are_those_of_the_text(text: str, step: int) -> No
         assert lines.line_at(position) == text.count("\n", 0, position)
 
 
-def test_overlong_lines_are_cut() -> None:
+def test_overlong_code_line_is_cut_into_pieces() -> None:
     lines = CodeLines()
     lines.grow("a\n" + "x" * 4500 + "\nb")
     assert [len(lines.line(number)) for number in range(len(lines))] == [1, 2000, 2000, 500, 1]
     assert lines.is_cut
 
 
-def test_long_paragraphs_are_cut_at_spaces_and_keep_their_looks() -> None:
+def test_long_paragraph_is_cut_at_spaces_and_keeps_its_marks() -> None:
     spans = (
         TextSpan("word " * 1000),
         TextSpan("bold " * 1000, TextMark.BOLD),

@@ -32,7 +32,7 @@ def nodes(stage: TranscriptStage, role: QAccessible.Role) -> list[QAccessibleInt
     return [node for node in walk(root) if node.role() is role]
 
 
-def test_every_message_is_an_item_of_a_list(transcript: TranscriptStage) -> None:
+def test_messages_are_named_items_of_an_accessible_list(transcript: TranscriptStage) -> None:
     failed = replace(answer(1, "so far"), status=ItemStatus.FAILED, problem=PROBLEM)
     transcript.show([question(0, version=Version(2, 3)), answer(0, "The **answer**"), failed])
     (messages,) = nodes(transcript, QAccessible.Role.List)
@@ -48,7 +48,7 @@ def test_every_message_is_an_item_of_a_list(transcript: TranscriptStage) -> None
     assert items[0].parent().role() is QAccessible.Role.List
 
 
-def test_a_description_says_where_the_context_came_from(transcript: TranscriptStage) -> None:
+def test_accessible_description_has_the_state_line(transcript: TranscriptStage) -> None:
     phase = restored(9, "Message 3 is new.")
     transcript.show([question(0, "What?"), replace(answer(0, "That."), phase=phase)])
     items = nodes(transcript, QAccessible.Role.ListItem)
@@ -60,7 +60,9 @@ def test_a_description_says_where_the_context_came_from(transcript: TranscriptSt
     assert items[1].text(VALUE) == "That."
 
 
-def test_items_are_where_the_messages_are(transcript: TranscriptStage) -> None:
+def test_accessible_items_have_the_screen_rectangles_of_messages(
+    transcript: TranscriptStage,
+) -> None:
     transcript.show(conversation(3))
     items = nodes(transcript, QAccessible.Role.ListItem)
     (messages,) = nodes(transcript, QAccessible.Role.List)
@@ -72,7 +74,7 @@ def test_items_are_where_the_messages_are(transcript: TranscriptStage) -> None:
     assert last.height() > HEIGHT
 
 
-def test_messages_that_are_gone_are_invalid(transcript: TranscriptStage) -> None:
+def test_accessible_items_of_removed_messages_are_invalid(transcript: TranscriptStage) -> None:
     transcript.show(conversation(3))
     items = nodes(transcript, QAccessible.Role.ListItem)
     transcript.show(conversation(1))
@@ -81,7 +83,7 @@ def test_messages_that_are_gone_are_invalid(transcript: TranscriptStage) -> None
     assert len(nodes(transcript, QAccessible.Role.ListItem)) == 2
 
 
-def test_every_control_has_a_name(transcript: TranscriptStage) -> None:
+def test_every_transcript_control_has_an_accessible_name(transcript: TranscriptStage) -> None:
     items = conversation(3)
     transcript.show(items)
     transcript.view.verticalScrollBar().setValue(0)
@@ -94,7 +96,7 @@ def test_every_control_has_a_name(transcript: TranscriptStage) -> None:
     assert names >= {"Edit message", "Save as new version", "Cancel", "Jump to latest"}
 
 
-def test_code_is_a_group_with_its_buttons(transcript: TranscriptStage) -> None:
+def test_code_block_is_an_accessible_group_with_its_buttons(transcript: TranscriptStage) -> None:
     python, long_line = "\n".join("x = 1" for _ in range(12)), "word " * 100
     transcript.show(
         [
@@ -128,7 +130,7 @@ def test_code_is_a_group_with_its_buttons(transcript: TranscriptStage) -> None:
     assert transcript.clipboard() == python
 
 
-def test_links_are_found_and_opened(transcript: TranscriptStage) -> None:
+def test_accessible_links_have_names_and_open(transcript: TranscriptStage) -> None:
     transcript.show(
         [
             answer(

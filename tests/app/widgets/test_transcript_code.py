@@ -1,4 +1,4 @@
-"""Code blocks: wrapping long lines, and what the header says."""
+"""Code blocks of the transcript: header, wrapping of long lines, fading at the edges."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ AWAY = QPoint(5, 590)
 
 
 def see(stage: TranscriptStage) -> QImage:
-    """The picture with the mouse somewhere else."""
-    for point in (AWAY + QPoint(1, 1), AWAY):  # a move to where it is already moves nothing
+    """Return the picture with the mouse away from the text."""
+    for point in (AWAY + QPoint(1, 1), AWAY):  # without a change of position no event is sent
         QTest.mouseMove(stage.view.viewport(), point)
     stage.settle()
     return stage.picture()
@@ -49,7 +49,7 @@ def push_sideways(stage: TranscriptStage, point: QPoint) -> None:
 
 
 def ys_of(picture: QImage, color: str) -> list[int]:
-    """The y of the rows of pixels that have some of a colour."""
+    """Return the y of each pixel row that has a pixel of a colour."""
     ink = QColor(color).rgb()
     return [
         y
@@ -58,14 +58,14 @@ def ys_of(picture: QImage, color: str) -> list[int]:
     ]
 
 
-def test_wrap_is_offered_where_a_line_is_too_long(transcript: TranscriptStage) -> None:
+def test_wrap_button_is_shown_only_if_a_line_is_too_long(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, CODE)])
     assert not transcript.has(RowAction.TOGGLE_WRAP)
     transcript.show([answer(0, LONG)])
     assert transcript.has(RowAction.TOGGLE_WRAP)
 
 
-def test_wrapped_lines_are_seen_whole_and_what_was_clicked_stays(
+def test_wrapping_adds_lines_and_keeps_the_button_in_place(
     transcript: TranscriptStage,
 ) -> None:
     transcript.show([*conversation(3), answer(9, f"{LONG}\n\nafter"), question(9)])
@@ -77,7 +77,7 @@ def test_wrapped_lines_are_seen_whole_and_what_was_clicked_stays(
     transcript.click(RowAction.TOGGLE_WRAP)
     wrapped = see(transcript)
 
-    assert transcript.end - end == 4 * 20  # four lines more
+    assert transcript.end - end == 4 * 20  # four more lines of 20 px
     assert transcript.find(RowAction.TOGGLE_WRAP) == button
     assert wrapped != plain
     transcript.click(RowAction.TOGGLE_WRAP)
@@ -86,7 +86,7 @@ def test_wrapped_lines_are_seen_whole_and_what_was_clicked_stays(
 
 
 @pytest.mark.parametrize("before", ["", "> ", "- "])
-def test_a_wrapped_block_is_as_high_as_one_broken_by_hand(
+def test_wrapped_block_has_the_same_height_after_resizing_back(
     transcript: TranscriptStage, before: str
 ) -> None:
     rest = "  " if before == "- " else before
@@ -105,10 +105,10 @@ def test_a_wrapped_block_is_as_high_as_one_broken_by_hand(
 
     assert wrapped == transcript.end > end
     ys = ys_of(transcript.picture(), LIGHT.code_header)
-    assert ys  # it is still there
+    assert ys  # the block's header is in view
 
 
-def test_each_block_wraps_by_itself(transcript: TranscriptStage) -> None:
+def test_wrap_button_wraps_only_its_own_block(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"{LONG}\n\n{LONG}")])
     plain, viewport = see(transcript), transcript.view.viewport()
     upper = transcript.find(RowAction.TOGGLE_WRAP)
@@ -125,7 +125,7 @@ def test_each_block_wraps_by_itself(transcript: TranscriptStage) -> None:
     assert plain not in (first, second)
 
 
-def test_a_wrapped_block_is_copied_as_it_was_written(transcript: TranscriptStage) -> None:
+def test_copy_of_a_wrapped_block_has_no_added_line_breaks(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, LONG)])
     transcript.click(RowAction.TOGGLE_WRAP)
     transcript.click(RowAction.COPY_CODE)
@@ -139,7 +139,7 @@ def test_a_wrapped_block_is_copied_as_it_was_written(transcript: TranscriptStage
 
 
 @pytest.mark.parametrize("letter", ["x", "ж"])
-def test_continued_lines_hang_two_columns_in_and_clicks_know_it(
+def test_continued_line_is_indented_and_hit_tested_two_columns_in(
     transcript: TranscriptStage, theme: Theme, letter: str
 ) -> None:
     line = " ".join([f"    {letter * 9}", *[letter * 9] * 12])
@@ -149,10 +149,10 @@ def test_continued_lines_hang_two_columns_in_and_clicks_know_it(
     top = ys_of(picture, LIGHT.code_header)[0] - 1 + 32 + 12
     ground = QColor(LIGHT.code_background)
     column = QFontMetricsF(theme.fonts.font(Type.CODE)).averageCharWidth()
-    left = 40 + 14  # the column's and the code's
+    left = 40 + 14  # left margin of the reading column and padding of the code block
 
     def starts_at(number: int) -> float:
-        """In columns: the first ink of a line."""
+        """Return the distance of a line's first ink from the left edge of the code, in columns."""
         ys = range(top + number * 20, top + 20 + number * 20)
         inked = (x for x in range(50, 700) if any(picture.pixelColor(x, y) != ground for y in ys))
         return (next(inked) - left) / column
@@ -164,7 +164,7 @@ def test_continued_lines_hang_two_columns_in_and_clicks_know_it(
     assert transcript.copied() == letter * 9
 
 
-def test_what_is_found_in_a_wrapped_line_is_seen(transcript: TranscriptStage) -> None:
+def test_found_text_in_a_wrapped_line_is_marked(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, LONG)])
     transcript.click(RowAction.TOGGLE_WRAP)
     plain = see(transcript)
@@ -178,7 +178,7 @@ def test_what_is_found_in_a_wrapped_line_is_seen(transcript: TranscriptStage) ->
     assert transcript.copied() == "word59"
 
 
-def test_a_wrapped_line_keeps_its_colours(transcript: TranscriptStage) -> None:
+def test_wrapped_line_keeps_its_syntax_colours(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"```python\nx = '{WORDS}'\n```")])
     transcript.settle()
     unwrapped = ys_of(see(transcript), LIGHT.syntax.string)
@@ -190,7 +190,9 @@ def test_a_wrapped_line_keeps_its_colours(transcript: TranscriptStage) -> None:
     assert max(wrapped) - min(wrapped) > 60
 
 
-def test_a_wrapped_block_stays_so(transcript: TranscriptStage, theme: Theme) -> None:
+def test_block_stays_wrapped_after_theme_zoom_and_scrolling(
+    transcript: TranscriptStage, theme: Theme
+) -> None:
     transcript.show([answer(99, LONG), *conversation(50)])
     bar = transcript.view.verticalScrollBar()
     bar.setValue(0)
@@ -203,13 +205,13 @@ def test_a_wrapped_block_stays_so(transcript: TranscriptStage, theme: Theme) -> 
     transcript.view.set_zoom(1.5)
     transcript.view.set_zoom(1.0)
     assert see(transcript) == wrapped
-    bar.setValue(bar.maximum())  # so far away that nothing but the height is kept
+    bar.setValue(bar.maximum())  # so far away that the message keeps only its height
     transcript.settle()
     bar.setValue(0)
     assert see(transcript) == wrapped
 
 
-def test_a_block_that_is_being_written_wraps_on(transcript: TranscriptStage) -> None:
+def test_growing_block_stays_wrapped(transcript: TranscriptStage) -> None:
     begun = replace(answer(0, ""), status=ItemStatus.STREAMING)
     transcript.show([question(0), begun])
     transcript.view.append_delta("a0", Channel.ANSWER, LONG[:300])
@@ -247,11 +249,13 @@ def test_wrapped_code_does_not_scroll_sideways(transcript: TranscriptStage) -> N
         (CodeHeading("", 2, False), ""),
     ],
 )
-def test_long_code_says_how_long_it_is(heading: CodeHeading, says: str) -> None:
+def test_code_header_has_number_of_lines_if_the_block_is_long(
+    heading: CodeHeading, says: str
+) -> None:
     assert str(heading) == says
 
 
-def test_buttons_stand_apart_evenly_and_end_where_the_code_may(
+def test_header_buttons_are_spaced_evenly_and_end_at_the_padding(
     transcript: TranscriptStage,
 ) -> None:
     transcript.show([answer(0, LONG)])
@@ -263,18 +267,18 @@ def test_buttons_stand_apart_evenly_and_end_where_the_code_may(
     gaps = [after - before for before, after in pairwise(inked) if after - before > 12]
 
     assert len(gaps) == 2
-    assert abs(gaps[0] - gaps[1]) <= 2  # a glyph does not fill its advance
+    assert abs(gaps[0] - gaps[1]) <= 2  # tolerance, because a glyph does not fill its advance width
     column_right = (800 + 720) // 2
     assert 14 <= column_right - inked[-1] <= 16
 
 
-BARS = "█" * 8  # full ink from edge to edge
+BARS = "█" * 8  # block characters: ink from edge to edge
 WIDE_TABLE = f"| {' | '.join([BARS] * 12)} |\n|{'-|' * 12}\n| {' | '.join([BARS] * 12)} |"
 
 
 @pytest.mark.parametrize("text", [f"```\n{BARS * 30}\n```", WIDE_TABLE], ids=["code", "table"])
 @pytest.mark.parametrize("appearance", [Appearance.LIGHT, Appearance.DARK])
-def test_what_goes_on_beyond_an_edge_fades_there(
+def test_wide_content_fades_at_the_edge_where_it_continues(
     transcript: TranscriptStage, theme: Theme, text: str, appearance: Appearance
 ) -> None:
     theme.set_appearance(appearance)
@@ -282,7 +286,7 @@ def test_what_goes_on_beyond_an_edge_fades_there(
     end = transcript.find(RowAction.COPY_MESSAGE).y() - GRID
 
     def strength(x: int) -> float:
-        """Of the strongest ink in the few pixels from x on: 1 as in the middle."""
+        """Return the strongest ink in 8 columns of pixels from x on, relative to the middle."""
         picture = see(transcript)
         ground = picture.pixelColor(5, 300).lightness()
 
@@ -292,7 +296,7 @@ def test_what_goes_on_beyond_an_edge_fades_there(
 
         return ink(x) / ink(390)
 
-    left, right = 56, 736  # as far inside as code begins
+    left, right = 56, 736  # where the text of a code block begins and ends
     assert strength(left) > 0.8
     assert strength(right + 16) < 0.4
     for _ in range(10):

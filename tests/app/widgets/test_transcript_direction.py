@@ -1,4 +1,4 @@
-"""What is read from the right stands there, and is clicked, selected and found where it is seen."""
+"""Right-to-left text in the transcript: alignment, clicks, selection, formulas."""
 
 from __future__ import annotations
 
@@ -16,21 +16,19 @@ from tests.fakes.transcript_samples import answer, question
 from tests.fakes.transcript_stage import LEFT, TranscriptStage
 
 HEBREW = "שלום עולם"
-LEFT_EDGE, RIGHT_EDGE = 40, 760  # of the column
+LEFT_EDGE, RIGHT_EDGE = 40, 760  # x of the reading column's edges
 FIRST_LINE = range(25, 47)
 
 
 def extent(picture: QImage, color: str = LIGHT.text, ys: range = FIRST_LINE) -> tuple[int, int]:
-    """From where to where there are pixels of a colour."""
+    """Return the first and last x with a pixel of a colour."""
     ink = QColor(color)
     xs = [x for x in range(780) if any(picture.pixelColor(x, y) == ink for y in ys)]
     return xs[0], xs[-1]
 
 
 @pytest.mark.parametrize("before", ["", "# ", "1. ", "> ", "- [x] "])
-def test_a_paragraph_stands_on_the_side_it_is_read_from(
-    transcript: TranscriptStage, before: str
-) -> None:
+def test_right_to_left_paragraph_is_aligned_right(transcript: TranscriptStage, before: str) -> None:
     transcript.show([answer(0, before + "Hello, world")])
     left, right = extent(transcript.picture())
     transcript.show([answer(0, before + HEBREW)])
@@ -40,14 +38,16 @@ def test_a_paragraph_stands_on_the_side_it_is_read_from(
     assert right < 400 < mirrored_left
 
 
-def test_bars_and_numbers_stand_on_that_side_too(transcript: TranscriptStage) -> None:
+def test_right_to_left_quote_and_list_have_bar_and_number_at_the_right(
+    transcript: TranscriptStage,
+) -> None:
     transcript.show([answer(0, f"> {HEBREW}")])
     assert extent(transcript.picture(), LIGHT.strong_line) == (RIGHT_EDGE - 3, RIGHT_EDGE - 1)
     transcript.show([answer(0, f"7. {HEBREW}")])
     assert extent(transcript.picture(), LIGHT.secondary)[0] > RIGHT_EDGE - 26
 
 
-def test_a_bubble_is_as_narrow_as_its_text_and_holds_it(transcript: TranscriptStage) -> None:
+def test_bubble_fits_lines_of_both_directions(transcript: TranscriptStage) -> None:
     transcript.show([question(0, f"{HEBREW}\nHere is more in a longer line")])
     picture = transcript.picture()
     bubble = extent(picture, LIGHT.user_bubble)
@@ -58,7 +58,9 @@ def test_a_bubble_is_as_narrow_as_its_text_and_holds_it(transcript: TranscriptSt
     assert second[0] == pytest.approx(bubble[0] + 16, abs=3)
 
 
-def test_clicks_hit_the_letters_that_are_seen(transcript: TranscriptStage) -> None:
+def test_drag_over_right_to_left_text_selects_the_letters_below_it(
+    transcript: TranscriptStage,
+) -> None:
     transcript.show([answer(0, HEBREW)])
     transcript.view.select_all()
     left, right = extent(transcript.picture(), LIGHT.accent)
@@ -71,7 +73,7 @@ def test_clicks_hit_the_letters_that_are_seen(transcript: TranscriptStage) -> No
     assert transcript.copied() == "עולם"
 
 
-def test_what_is_selected_is_marked_in_the_pieces_that_are_seen(
+def test_bidirectional_selection_is_marked_in_two_pieces(
     transcript: TranscriptStage,
 ) -> None:
     text = f"abc {HEBREW} xyz"
@@ -83,11 +85,11 @@ def test_what_is_selected_is_marked_in_the_pieces_that_are_seen(
     ]
     starts = sum(now and not before for before, now in zip([False, *marked], marked, strict=False))
 
-    assert starts == 2  # the second word is read, and so stands, between them
+    assert starts == 2  # the second Hebrew word is displayed between the two selected pieces
     assert transcript.copied() == "c שלום"
 
 
-def test_a_link_is_clicked_where_it_is_seen(transcript: TranscriptStage) -> None:
+def test_link_in_right_to_left_text_is_clicked_at_its_place(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"{HEBREW} [קישור](https://example.org/a)")])
     left, right = extent(transcript.picture(), LIGHT.link)
     assert RIGHT_EDGE > right > left > 400
@@ -97,7 +99,9 @@ def test_a_link_is_clicked_where_it_is_seen(transcript: TranscriptStage) -> None
     assert transcript.view.target_at(QPointF(left - 30, point.y())) is None
 
 
-def test_the_caret_follows_the_last_letter(transcript: TranscriptStage) -> None:
+def test_caret_of_right_to_left_text_is_left_of_the_last_letter(
+    transcript: TranscriptStage,
+) -> None:
     transcript.show([question(0), replace(answer(0, ""), status=ItemStatus.STREAMING)])
     transcript.view.append_delta("a0", Channel.ANSWER, HEBREW)
     transcript.view.flush()
@@ -111,7 +115,7 @@ def test_the_caret_follows_the_last_letter(transcript: TranscriptStage) -> None:
     assert without[0] - 14 < with_caret[0] < without[0] - 9
 
 
-def test_a_formula_stands_in_its_place(transcript: TranscriptStage) -> None:
+def test_formula_in_right_to_left_text_is_painted_at_its_place(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"{HEBREW} $xxxxxxxxxx$ {HEBREW}")])
     transcript.view.finding.look_for("xxxxxxxxxx")
     picture = transcript.picture()

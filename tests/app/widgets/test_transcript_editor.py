@@ -41,7 +41,7 @@ def button(stage: TranscriptStage, label: str) -> QPushButton:
     return next(one for one in editor(stage).findChildren(QPushButton) if one.text() == label)
 
 
-def test_the_editor_holds_the_text_and_is_as_high_as_it(editing: TranscriptStage) -> None:
+def test_editor_holds_the_text_and_fits_its_height(editing: TranscriptStage) -> None:
     assert field(editing).toPlainText() == TEXT.strip()
     num_lines = field(editing).document().firstBlock().layout().lineCount()
     assert num_lines > 1
@@ -50,7 +50,7 @@ def test_the_editor_holds_the_text_and_is_as_high_as_it(editing: TranscriptStage
 
 @pytest.mark.parametrize("zoom", [0.8, 1.0, 2.0])
 @pytest.mark.parametrize("text", ["Hi", TEXT.strip(), "One\n\ttwo\n\n" + "three " * 30 + "end"])
-def test_the_text_stands_where_it_stood_in_the_bubble(
+def test_text_does_not_move_when_its_editor_opens(
     transcript: TranscriptStage, text: str, zoom: float
 ) -> None:
     view, item = transcript.view, question(0, text)
@@ -59,15 +59,16 @@ def test_the_text_stands_where_it_stood_in_the_bubble(
     transcript.show([item, answer(0, "It is")])
     before = transcript.picture()
     view.update_item(replace(item, editing=True))
-    field(transcript).clearFocus()  # no caret
+    field(transcript).clearFocus()  # removes the text cursor from the picture
     place = QRect(field(transcript).mapTo(view.viewport(), QPoint()), field(transcript).size())
     stood, stands = inked(before, place), inked(transcript.picture(), place)
     assert stood
-    assert len(stood ^ stands) < len(stood) / 5, "edges of glyphs fade into what lies behind them"
+    # Edges of glyphs blend with different backgrounds, so some pixels may differ.
+    assert len(stood ^ stands) < len(stood) / 5, "the text moved"
 
 
 def inked(image: QImage, place: QRect) -> set[tuple[int, int]]:
-    """The pixels of text, which is darker than all else."""
+    """Return the pixels of text: all pixels that are darker than any background."""
     seen = place & image.rect()
     return {
         (x, y)
@@ -77,7 +78,7 @@ def inked(image: QImage, place: QRect) -> set[tuple[int, int]]:
     }
 
 
-def test_typing_at_the_end_keeps_the_right_edge_and_all_lines_in_view(
+def test_typing_keeps_the_editors_right_edge_and_all_lines_visible(
     transcript: TranscriptStage,
 ) -> None:
     transcript.show([question(0, "Hi"), answer(0, "It is")])
@@ -90,17 +91,17 @@ def test_typing_at_the_end_keeps_the_right_edge_and_all_lines_in_view(
     assert field(transcript).horizontalScrollBar().maximum() == 0
 
 
-def test_a_long_text_scrolls_in_its_editor(transcript: TranscriptStage) -> None:
+def test_long_text_scrolls_in_its_editor(transcript: TranscriptStage) -> None:
     text = "\n".join(f"Line {number}" for number in range(40))
     transcript.show([question(0, text), answer(0, "It is")])
     transcript.view.update_item(replace(question(0, text), editing=True))
     bar = field(transcript).verticalScrollBar()
     assert field(transcript).height() < HEIGHT
-    assert bar.value() == bar.maximum() > 0, "the cursor is at the end"
+    assert bar.value() == bar.maximum() > 0, "the cursor is not at the end"
     assert bar.isVisible()
 
 
-def test_a_message_out_of_sight_comes_into_view_with_its_editor(
+def test_editing_a_message_out_of_view_scrolls_to_its_editor(
     transcript: TranscriptStage,
 ) -> None:
     items = conversation(3)
@@ -109,7 +110,7 @@ def test_a_message_out_of_sight_comes_into_view_with_its_editor(
     assert transcript.view.viewport().rect().contains(editor(transcript).geometry())
 
 
-def test_return_saves(editing: TranscriptStage) -> None:
+def test_return_submits_the_edited_text(editing: TranscriptStage) -> None:
     QTest.keyClicks(field(editing), "!")
     QTest.keyClick(field(editing), Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     QTest.keyClicks(field(editing), "?")
@@ -118,7 +119,7 @@ def test_return_saves(editing: TranscriptStage) -> None:
     assert editing.asked == [f"submit u0 {TEXT.strip() + '!' + chr(10) + '?'!r}"]
 
 
-def test_return_belongs_to_the_input_method_while_it_composes(editing: TranscriptStage) -> None:
+def test_return_while_an_input_method_composes_does_not_submit(editing: TranscriptStage) -> None:
     QGuiApplication.sendEvent(field(editing), QInputMethodEvent("ni", []))
     QTest.keyClick(field(editing), Qt.Key.Key_Return)
     QTest.keyClick(field(editing), Qt.Key.Key_Escape)
@@ -130,25 +131,25 @@ def test_return_belongs_to_the_input_method_while_it_composes(editing: Transcrip
     assert editing.asked == [f"submit u0 {TEXT.strip() + '你'!r}"]
 
 
-def test_escape_cancels(editing: TranscriptStage) -> None:
+def test_escape_cancels_editing(editing: TranscriptStage) -> None:
     QTest.keyClick(field(editing), Qt.Key.Key_Escape)
     assert editing.asked == ["cancel u0"]
 
 
-def test_the_buttons_do_the_same(editing: TranscriptStage) -> None:
+def test_save_and_cancel_buttons_submit_and_cancel(editing: TranscriptStage) -> None:
     QTest.mouseClick(button(editing, "Save as new version"), LEFT)
     QTest.mouseClick(button(editing, "Cancel"), LEFT)
     assert editing.asked == [f"submit u0 {TEXT.strip()!r}", "cancel u0"]
 
 
-def test_nothing_is_not_saved(editing: TranscriptStage) -> None:
+def test_blank_text_cannot_be_submitted(editing: TranscriptStage) -> None:
     field(editing).setPlainText("  \n")
     QTest.keyClick(field(editing), Qt.Key.Key_Return)
     assert not button(editing, "Save as new version").isEnabled()
     assert editing.asked == []
 
 
-def test_the_editor_grows_with_its_text_and_pushes_what_follows(editing: TranscriptStage) -> None:
+def test_editor_grows_with_its_text(editing: TranscriptStage) -> None:
     before, end = editor(editing).height(), editing.view.statistics()
     field(editing).setPlainText("\n".join("line" for _ in range(8)))
     editing.settle()
@@ -156,7 +157,7 @@ def test_the_editor_grows_with_its_text_and_pushes_what_follows(editing: Transcr
     assert end.num_messages == 2
 
 
-def test_the_editor_scrolls_with_its_message(transcript: TranscriptStage) -> None:
+def test_editor_scrolls_with_its_message(transcript: TranscriptStage) -> None:
     items = conversation(3)
     transcript.show(items)
     transcript.view.verticalScrollBar().setValue(0)
@@ -166,18 +167,18 @@ def test_the_editor_scrolls_with_its_message(transcript: TranscriptStage) -> Non
     assert editor(transcript).y() == before - 50
 
 
-def test_the_editor_goes_when_editing_ends(editing: TranscriptStage) -> None:
+def test_editor_closes_when_editing_ends(editing: TranscriptStage) -> None:
     editing.view.update_item(question(0, TEXT))
     editing.qtbot.waitUntil(lambda: editing.view.findChild(MessageEditor) is None)
     assert editing.view.text_of("u0") == TEXT
 
 
-def test_typed_text_survives_updates_of_the_item(editing: TranscriptStage) -> None:
+def test_typed_text_survives_item_updates(editing: TranscriptStage) -> None:
     QTest.keyClicks(field(editing), " more")
     editing.view.set_items([replace(question(0, TEXT), editing=True), answer(0, "It is")])
     assert field(editing).toPlainText().endswith(" more")
 
 
-def test_controls_have_names_and_sizes(editing: TranscriptStage) -> None:
+def test_editor_controls_have_accessible_names_and_normal_height(editing: TranscriptStage) -> None:
     assert field(editing).accessibleName() == "Edit message"
     assert button(editing, "Cancel").height() >= Size.CONTROL

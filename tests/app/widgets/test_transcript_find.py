@@ -1,4 +1,4 @@
-"""Finding in the transcript: what is selected, what is marked, where the view goes."""
+"""Find in the transcript: selection, marks and scrolling."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.fakes.transcript_stage import LEFT, TranscriptStage
 TABLE = "| a | fox |\n|---|---|\n| Fox | $x$ |"
 
 
-def test_the_next_and_the_one_before_around_the_end(transcript: TranscriptStage) -> None:
+def test_find_next_and_previous_wrap_around_the_ends(transcript: TranscriptStage) -> None:
     transcript.show([question(0, "A fox?"), answer(0, "No fox, and\n\n- a **FOX** too")])
 
     assert transcript.view.finding.look_for("fox") == FindPosition(1, 3)
@@ -32,14 +32,14 @@ def test_the_next_and_the_one_before_around_the_end(transcript: TranscriptStage)
     assert transcript.view.finding.go(-1) == FindPosition(3, 3)
 
 
-def test_nothing_is_found(transcript: TranscriptStage) -> None:
+def test_find_without_a_match_selects_nothing(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "No fox")])
 
     assert transcript.view.finding.look_for("wolf") == FindPosition(0, 0)
     assert not transcript.view.has_selection()
 
 
-def test_what_is_found_is_marked_until_nothing_is_looked_for(transcript: TranscriptStage) -> None:
+def test_matches_are_marked_until_finding_ends(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"A fox\n\n{CODE}\n\n{TABLE}")])
     plain = transcript.picture()
     transcript.view.finding.look_for("fox")
@@ -63,7 +63,7 @@ def test_what_is_found_is_marked_until_nothing_is_looked_for(transcript: Transcr
         ("\N{SLIGHTLY SMILING FACE} a fox", "fox", "fox"),
     ],
 )
-def test_it_is_found_in_every_kind_of_block(
+def test_find_selects_a_match_in_every_kind_of_block(
     transcript: TranscriptStage, text: str, wanted: str, shown: str
 ) -> None:
     transcript.show([answer(0, text)])
@@ -84,7 +84,7 @@ def test_it_is_found_in_every_kind_of_block(
     ],
 )
 @pytest.mark.parametrize("is_settled", [True, False])
-def test_what_is_read_is_found(
+def test_find_searches_the_text_without_its_markdown(
     transcript: TranscriptStage, text: str, looked_for: str, count: int, is_settled: bool
 ) -> None:
     others = [question(number, "x\n" * 9) for number in range(100)]
@@ -96,12 +96,12 @@ def test_what_is_read_is_found(
     assert found in (
         FindPosition(count, count),
         FindPosition(0, 0),
-    )  # markup within words hides them for a while
+    )  # markup within a word hides the word until the message is parsed
     transcript.settle()
     assert transcript.view.finding.look_for(looked_for) == FindPosition(count, count)
 
 
-def test_thoughts_are_looked_through_while_they_are_open(transcript: TranscriptStage) -> None:
+def test_find_searches_reasoning_only_while_it_is_unfolded(transcript: TranscriptStage) -> None:
     transcript.show([replace(answer(0, "text"), reasoning="A fox?", reasoning_s=1)])
 
     assert transcript.view.finding.look_for("fox") == FindPosition(0, 0)
@@ -110,7 +110,7 @@ def test_thoughts_are_looked_through_while_they_are_open(transcript: TranscriptS
     assert transcript.copied() == "fox"
 
 
-def test_the_number_follows_what_is_written(transcript: TranscriptStage) -> None:
+def test_count_is_updated_while_an_answer_streams(transcript: TranscriptStage) -> None:
     writing = replace(answer(1, ""), status=ItemStatus.STREAMING)
     transcript.show([question(0, "A fox?"), writing])
     finding = transcript.view.finding
@@ -123,7 +123,7 @@ def test_the_number_follows_what_is_written(transcript: TranscriptStage) -> None
     assert counted == [FindPosition(1, 3)]
 
 
-def test_far_away_text_comes_into_view(transcript: TranscriptStage) -> None:
+def test_find_scrolls_to_a_match_far_away(transcript: TranscriptStage) -> None:
     items = conversation(60)
     items[7] = answer(70, f"{GUIDE}\n\nA needle.\n\n{GUIDE}")
     transcript.show(items)
@@ -139,9 +139,7 @@ def test_far_away_text_comes_into_view(transcript: TranscriptStage) -> None:
 
 
 @pytest.mark.parametrize("row", ["```\n{}\n```", "| a |\n|---|\n| `{}` |", "> ```\n> {}\n> ```"])
-def test_what_stands_far_to_the_right_comes_into_view(
-    transcript: TranscriptStage, row: str
-) -> None:
+def test_find_scrolls_sideways_to_a_match(transcript: TranscriptStage, row: str) -> None:
     transcript.show([answer(0, row.format("x" * 300 + "needle" + "x" * 300))])
     left = transcript.picture()
     transcript.view.finding.look_for("needle")
@@ -153,7 +151,7 @@ def test_what_stands_far_to_the_right_comes_into_view(
     assert found != left
 
 
-def test_a_folded_question_is_unfolded(transcript: TranscriptStage) -> None:
+def test_find_unfolds_a_question_with_a_match(transcript: TranscriptStage) -> None:
     lines = "\n".join(f"line {number}" for number in range(40))
     transcript.show([question(0, f"{lines}\nneedle")])
     assert transcript.has(RowAction.TOGGLE_FOLD)
@@ -163,7 +161,7 @@ def test_a_folded_question_is_unfolded(transcript: TranscriptStage) -> None:
     assert transcript.copied() == "needle"
 
 
-def test_text_that_arrives_meanwhile_is_found_too(transcript: TranscriptStage) -> None:
+def test_find_next_reaches_messages_added_since(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "fox")])
     transcript.view.finding.look_for("fox")
     transcript.view.set_items([answer(0, "fox"), answer(1, "fox fox")])

@@ -1,4 +1,4 @@
-"""Formulas in the transcript, as a reader meets them."""
+"""Formulas in the transcript: typesetting, layout, copying, streaming."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("latex", KINDS)
-def test_what_models_write_is_set(latex: str) -> None:
+def test_usual_latex_is_typeset(latex: str) -> None:
     picture = typeset(Formula(latex, display=True))
 
     assert picture is not None
@@ -41,7 +41,7 @@ def test_what_models_write_is_set(latex: str) -> None:
 @pytest.mark.parametrize(
     "latex", ["", " ", r"\frac{", "x" * (MAX_LATEX + 1), "{" * 900, r"\begin{align} a", "x^2^3_"]
 )
-def test_what_cannot_be_set_is_no_picture_or_one_that_is_bounded(latex: str) -> None:
+def test_broken_latex_gives_no_picture_or_a_small_one(latex: str) -> None:
     picture = typeset(Formula(latex, display=False))
 
     assert picture is None or picture.width < 60
@@ -50,16 +50,16 @@ def test_what_cannot_be_set_is_no_picture_or_one_that_is_bounded(latex: str) -> 
 @pytest.mark.parametrize(
     "latex", [r"\nope", r"\nope{x}", r"\frac{\nope}{2}", r"\begin{cases} \nope \end{cases}"]
 )
-def test_a_command_that_is_not_known_is_no_picture(latex: str) -> None:
+def test_unknown_latex_command_gives_no_picture(latex: str) -> None:
     assert typeset(Formula(latex, display=True)) is None
 
 
-def test_a_text_may_name_a_command() -> None:
+def test_unknown_command_inside_text_is_typeset() -> None:
     assert typeset(Formula(r"\text{see \nope}", display=False)) is not None
 
 
 @pytest.mark.parametrize("kind", ["cases", "pmatrix", "aligned", "array}{cc"])
-def test_rows_stand_apart_as_lines_do(kind: str) -> None:
+def test_rows_of_an_array_are_as_far_apart_as_text_lines(kind: str) -> None:
     def height(num_rows: int) -> float:
         rows = r" \\ ".join(["a & b"] * num_rows)
         end = kind.split("}", maxsplit=1)[0]
@@ -70,7 +70,7 @@ def test_rows_stand_apart_as_lines_do(kind: str) -> None:
     assert 1.2 <= height(5) - height(4) <= 1.6  # em; a line of text is 1.2
 
 
-def test_commands_that_double_a_formula_again_and_again_are_not_run() -> None:
+def test_formula_that_defines_commands_is_not_typeset() -> None:
     doubling = "".join(
         rf"\newcommand{{\{b}}}{{{{\{a}}}{{\{a}}}}}" for a, b in pairwise("abcdefghijklmn")
     )
@@ -78,13 +78,13 @@ def test_commands_that_double_a_formula_again_and_again_are_not_run() -> None:
     assert typeset(Formula(rf"\newcommand{{\a}}{{x}}{doubling}\n", display=False)) is None
 
 
-def test_nothing_in_a_formula_becomes_markup_of_the_picture() -> None:
+def test_text_in_a_formula_does_not_become_svg_markup() -> None:
     picture = typeset(Formula(r"\text{<image href='file:///etc/hosts'/> & \"}", display=False))
 
     assert picture is None or "<image" not in picture.svg
 
 
-def test_a_picture_makes_its_line_as_high_as_it_is(transcript: TranscriptStage) -> None:
+def test_tall_formula_makes_its_line_higher(transcript: TranscriptStage) -> None:
     plain, tall = ("so x is one\n\n" * 60, f"so ${FRACTION}$ is one\n\n" * 60)
     transcript.show([answer(0, plain)])
     end = transcript.end
@@ -93,7 +93,7 @@ def test_a_picture_makes_its_line_as_high_as_it_is(transcript: TranscriptStage) 
     assert transcript.end > end
 
 
-def test_a_selected_formula_is_copied_as_latex(transcript: TranscriptStage) -> None:
+def test_selected_formula_is_copied_as_latex(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"so ${FRACTION}$ is one")])
     transcript.drag(QPoint(45, 40), QPoint(700, 40))
 
@@ -102,7 +102,7 @@ def test_a_selected_formula_is_copied_as_latex(transcript: TranscriptStage) -> N
     assert not copied.startswith("so")
 
 
-def test_copying_all_gives_the_source(transcript: TranscriptStage) -> None:
+def test_copy_of_everything_is_the_markdown_source(transcript: TranscriptStage) -> None:
     text = f"a\n\n$$\n{FRACTION}\n$$\n\n| $x$ | y |\n|---|---|\n| $y^2$ | z |"
     transcript.show([answer(0, text)])
     transcript.view.select_all()
@@ -110,14 +110,16 @@ def test_copying_all_gives_the_source(transcript: TranscriptStage) -> None:
     assert transcript.copied() == text
 
 
-def test_part_of_a_table_is_copied_with_its_formulas(transcript: TranscriptStage) -> None:
+def test_copied_part_of_a_table_has_the_formulas_as_latex(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "| a | b |\n|---|---|\n| $y^2$ | z |\n\nend")])
     transcript.drag(QPoint(48, 36), QPoint(700, 140))
 
     assert transcript.copied() == "\tb\n$y^2$\tz\n\nend"
 
 
-def test_a_streamed_formula_ends_in_the_same_picture(transcript: TranscriptStage) -> None:
+def test_streamed_formula_ends_with_the_picture_of_the_complete_one(
+    transcript: TranscriptStage,
+) -> None:
     text = f"so ${FRACTION}$ and\n\n\\[\n{FRACTION}\n\\]\n\n- $x$ end"
     transcript.show([answer(0, text)])
     whole = transcript.picture()
@@ -131,14 +133,14 @@ def test_a_streamed_formula_ends_in_the_same_picture(transcript: TranscriptStage
     assert transcript.picture() == whole
 
 
-def test_a_source_that_cannot_be_set_is_shown(transcript: TranscriptStage) -> None:
+def test_latex_that_cannot_be_typeset_is_shown_as_source(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, r"so $\frac{$ x")])
     transcript.view.select_all()
 
     assert transcript.copied() == r"so $\frac{$ x"
 
 
-def test_the_reader_stays_where_he_was_when_pictures_come(transcript: TranscriptStage) -> None:
+def test_visible_text_does_not_move_when_formulas_above_arrive(transcript: TranscriptStage) -> None:
     above = "".join(f"$$\n\\frac{{a_{number}}}{{b}}\n$$\n\n" for number in range(30))
     view = transcript.view
     view.show_conversation([answer(0, f"{above}A needle.\n\n" + "word\n\n" * 200)])
@@ -147,13 +149,13 @@ def test_the_reader_stays_where_he_was_when_pictures_come(transcript: Transcript
     transcript.settle()
 
     assert transcript.copied() == "needle"
-    assert transcript.top > before, "what is above has become higher"
+    assert transcript.top > before, "the formulas above did not become higher"
     shown = transcript.top
     view.finding.look_for("needle")
-    assert transcript.top == shown, "it was in view"
+    assert transcript.top == shown, "the needle was not in view"
 
 
-def test_a_selection_stays_on_its_words_when_pictures_come(transcript: TranscriptStage) -> None:
+def test_selection_keeps_its_words_when_formulas_arrive(transcript: TranscriptStage) -> None:
     view = transcript.view
     view.show_conversation([answer(0, r"With $\frac{x_9}{y_9}$ and $\sqrt{z_9}$ the fox jumps.")])
     view.finding.look_for("the fox")
@@ -162,7 +164,7 @@ def test_a_selection_stays_on_its_words_when_pictures_come(transcript: Transcrip
     assert transcript.copied() == "the fox"
 
 
-def test_formulas_far_away_are_set_when_they_are_reached(transcript: TranscriptStage) -> None:
+def test_formulas_far_from_the_view_have_exact_heights(transcript: TranscriptStage) -> None:
     items = [answer(number, f"so $\\frac{{x_{{{number}}}}}{{y}}$ is") for number in range(90)]
     view = transcript.view
     view.show_conversation(items)
@@ -178,10 +180,10 @@ def test_formulas_far_away_are_set_when_they_are_reached(transcript: TranscriptS
     view.resize(view.width() + 1, view.height())
     view.resize(view.width() - 1, view.height())
     transcript.settle()
-    assert transcript.end == end, "all heights were exact"
+    assert transcript.end == end, "some height was not exact"
 
 
-def test_columns_of_a_long_table_are_as_wide_in_all_its_rows(transcript: TranscriptStage) -> None:
+def test_all_rows_of_a_table_use_the_width_of_a_late_formula(transcript: TranscriptStage) -> None:
     rows = "".join(f"| {number} | b |\n" for number in range(30))
     text = f"| $\\sum_i x_{{i,77}}$ | b |\n|---|---|\n{rows}"
     transcript.view.resize(800, 1800)
@@ -194,7 +196,7 @@ def test_columns_of_a_long_table_are_as_wide_in_all_its_rows(transcript: Transcr
     assert transcript.view.viewport().grab().toImage() == first
 
 
-def test_a_formula_in_a_question_stands_in_its_bubble(transcript: TranscriptStage) -> None:
+def test_formula_in_a_question_stays_inside_its_bubble(transcript: TranscriptStage) -> None:
     transcript.show([question(0, "1. Solve\n\n$$x^2=1$$"), answer(0, "no")])
     beside = transcript.view.viewport().grab().toImage()
     background = beside.pixelColor(4, 4)
@@ -207,7 +209,7 @@ def test_a_formula_in_a_question_stands_in_its_bubble(transcript: TranscriptStag
     )
 
 
-def test_theme_and_zoom_change_with_pictures_on_screen(
+def test_zoom_change_repaints_formulas_at_the_new_size(
     transcript: TranscriptStage,
 ) -> None:
     transcript.show([answer(0, f"so ${FRACTION}$\n\n$$\n{FRACTION}\n$$")])

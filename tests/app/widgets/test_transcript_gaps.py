@@ -1,4 +1,4 @@
-"""How far apart messages are; what stands in between moves nothing."""
+"""The gaps between messages: their heights do not depend on the state line or buttons in them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from app.widgets.transcript.rows.row import RowAction
 from tests.fakes.transcript_samples import READING, answer, question, restored
 from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage
 
-COLUMN = 40  # where it begins
-MANY = 10**100  # tokens: no window has room for the words
+COLUMN = 40  # x where the reading column begins
+MANY = 10**100  # tokens: a number too long for any window
 
 
 def turns(phase: Phase | None) -> list[TranscriptItem]:
-    """Two, of one line each; the letter is as high as a capital."""
+    """Return two turns with messages of one line. Their letter H is as high as a capital."""
     return [
         question(0, "H"),
         answer(0, "H"),
@@ -32,7 +32,7 @@ def turns(phase: Phase | None) -> list[TranscriptItem]:
 
 
 def painted(stage: TranscriptStage, left: int, right: int) -> list[tuple[int, int]]:
-    """Where anything is painted in some columns: [top, bottom)."""
+    """Return the vertical ranges [top, bottom) with any ink between two x."""
     image = stage.view.viewport().grab().toImage()
     blank = image.pixelColor(2, 2)
     rows = [any(image.pixelColor(x, y) != blank for x in range(left, right)) for y in range(HEIGHT)]
@@ -41,23 +41,23 @@ def painted(stage: TranscriptStage, left: int, right: int) -> list[tuple[int, in
 
 
 @pytest.mark.parametrize("phase", [None, restored()], ids=["plain", "with its state line"])
-def test_an_answer_is_32_below_its_question_and_the_next_one_40_below_that(
+def test_gap_is_32_below_a_question_and_40_below_an_answer(
     transcript: TranscriptStage, theme: Theme, phase: Phase | None
 ) -> None:
     transcript.show(turns(phase))
     metrics = QFontMetricsF(theme.fonts.font(Type.BODY))
     slack = (Type.BODY.line - metrics.ascent() - metrics.descent()) / 2
-    above_letter = round(slack + metrics.ascent() - metrics.capHeight())  # in its line
-    bubbles = painted(transcript, WIDTH - COLUMN - 20, WIDTH - COLUMN - 16)  # where it is flat
+    above_letter = round(slack + metrics.ascent() - metrics.capHeight())  # from the line's top
+    bubbles = painted(transcript, WIDTH - COLUMN - 20, WIDTH - COLUMN - 16)  # its straight part
     letters = painted(transcript, COLUMN, COLUMN + 4)
     first, second = bubbles[0], bubbles[-1]
     assert letters[0][0] - above_letter - first[1] == 32
-    text_bottom = first[1] + 32 + Type.BODY.line + 8 + Type.SMALL.line  # of the footer
+    text_bottom = first[1] + 32 + Type.BODY.line + 8 + Type.SMALL.line  # with the footer's line
     assert second[0] - text_bottom == 40
 
 
 @pytest.mark.parametrize("zoom", [0.8, 1.0, 2.0])
-def test_the_gap_is_as_high_with_the_line_as_without(
+def test_state_line_does_not_change_the_height_of_its_gap(
     transcript: TranscriptStage, zoom: float
 ) -> None:
     view = transcript.view
@@ -71,10 +71,10 @@ def test_the_gap_is_as_high_with_the_line_as_without(
     view.update_item(turns(restored())[-1])
     view.set_items([*turns(restored()), question(2, "H")])
     view.jump_to_start()
-    assert places(transcript)[:4] == without, "sending takes the line away, and moves nothing"
+    assert places(transcript)[:4] == without, "removing the state line moved a message"
 
 
-def test_the_line_leaves_the_questions_buttons_their_place(transcript: TranscriptStage) -> None:
+def test_state_line_does_not_cover_the_questions_buttons(transcript: TranscriptStage) -> None:
     asked = question(0, version=Version(2, 3))
     transcript.show([asked, replace(answer(0, "x"), phase=replace(READING, total=MANY))])
     for action in (RowAction.STOP, RowAction.PREVIOUS_VERSION, RowAction.EDIT):
@@ -82,7 +82,7 @@ def test_the_line_leaves_the_questions_buttons_their_place(transcript: Transcrip
     assert transcript.find(RowAction.STOP).x() < transcript.find(RowAction.PREVIOUS_VERSION).x()
 
 
-def test_stop_at_the_end_of_the_line_stops_though_the_line_changes_under_the_mouse(
+def test_stop_link_works_if_the_state_line_changes_during_the_click(
     transcript: TranscriptStage,
 ) -> None:
     writing = replace(answer(0, ""), status=ItemStatus.STREAMING, phase=READING)
@@ -96,15 +96,15 @@ def test_stop_at_the_end_of_the_line_stops_though_the_line_changes_under_the_mou
 
 
 def places(stage: TranscriptStage) -> list[int]:
-    """Where each message is on the screen."""
+    """Return the y of each message on the screen."""
     canvas = stage.view.viewport()
     assert isinstance(canvas, TranscriptCanvas)
     assert canvas.reader is not None
     return [canvas.reader.rect(number).top() for number in range(len(canvas.reader))]
 
 
-def test_where_there_is_no_room_the_line_says_what_matters(transcript: TranscriptStage) -> None:
-    """Its question's buttons are shown beside it."""
+def test_state_line_without_room_shows_its_short_text(transcript: TranscriptStage) -> None:
+    """Long numbers are left out, because the question's buttons take the room beside the line."""
     asked = replace(question(1, "H"), version=Version(2, 2))
 
     def picture(num_tokens: int) -> QImage:

@@ -1,4 +1,4 @@
-"""Conversations that were shown lately come back as they were left, true to what they are now."""
+"""The transcript keeps the layouts of recently shown conversations and reuses them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def show(stage: TranscriptStage, items: tuple[TranscriptItem, ...], name: str) -
 
 
 def leave(stage: TranscriptStage, items: tuple[TranscriptItem, ...] = ITEMS) -> None:
-    """Show a conversation as far as it goes, then another one."""
+    """Show a conversation until its layout is complete, then show another one."""
     show(stage, items, "left")
     stage.settle()
     show(stage, OTHERS, "other")
     stage.settle()
 
 
-def test_what_comes_back_need_not_be_measured_again(transcript: TranscriptStage) -> None:
+def test_recent_conversation_is_shown_without_measuring_again(transcript: TranscriptStage) -> None:
     show(transcript, ITEMS, "left")
     assert transcript.view.statistics().num_settled < len(ITEMS)
     leave(transcript)
@@ -41,7 +41,9 @@ def test_what_comes_back_need_not_be_measured_again(transcript: TranscriptStage)
     assert transcript.view.statistics().num_settled == len(ITEMS)
 
 
-def test_only_some_are_kept(transcript: TranscriptStage) -> None:
+def test_layout_is_dropped_after_showing_many_other_conversations(
+    transcript: TranscriptStage,
+) -> None:
     leave(transcript)
     for number in range(KEPT_CONVERSATIONS):
         show(transcript, OTHERS, f"other {number}")
@@ -49,7 +51,9 @@ def test_only_some_are_kept(transcript: TranscriptStage) -> None:
     assert transcript.view.statistics().num_settled < len(ITEMS)
 
 
-def test_thoughts_that_were_open_still_are(transcript: TranscriptStage) -> None:
+def test_unfolded_reasoning_stays_unfolded_after_switching_back(
+    transcript: TranscriptStage,
+) -> None:
     thoughtful = (question(0), replace(answer(0, "Yes."), reasoning="I thought about it."))
     show(transcript, thoughtful, "left")
     transcript.settle()
@@ -74,7 +78,7 @@ def dark(_stage: TranscriptStage, theme: Theme) -> None:
 
 
 @pytest.mark.parametrize("change", [narrower, larger_text, dark])
-def test_it_looks_like_all_else_does_now(
+def test_kept_conversation_takes_over_width_zoom_and_theme(
     transcript: TranscriptStage, theme: Theme, change: Callable[[TranscriptStage, Theme], None]
 ) -> None:
     leave(transcript)
@@ -86,8 +90,8 @@ def test_it_looks_like_all_else_does_now(
     assert transcript.picture() == kept
 
 
-def test_what_was_said_meanwhile_is_there(transcript: TranscriptStage) -> None:
-    """An answer whose beginning was seen, and that went on out of sight."""
+def test_kept_conversation_shows_text_written_while_hidden(transcript: TranscriptStage) -> None:
+    """The beginning of the answer was shown; the rest was written while another chat was shown."""
     begun = (*ITEMS, question(9), STREAMING)
     show(transcript, begun, "left")
     transcript.view.begin_answer(STREAMING)
@@ -101,7 +105,7 @@ def test_what_was_said_meanwhile_is_there(transcript: TranscriptStage) -> None:
     assert transcript.view.text_of("s") == "Once upon a time there was"
 
 
-def test_what_was_changed_meanwhile_is_seen(transcript: TranscriptStage) -> None:
+def test_kept_conversation_shows_an_item_changed_while_hidden(transcript: TranscriptStage) -> None:
     leave(transcript)
     changed = (*ITEMS[:-1], replace(ITEMS[-1], text="Something else."))
     show(transcript, changed, "left")

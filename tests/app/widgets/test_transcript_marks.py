@@ -1,4 +1,4 @@
-"""Marks in the scroll bar at what is looked for."""
+"""Marks in the transcript's scroll bar at the occurrences of the find text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def bar_of(stage: TranscriptStage) -> MarkedBar:
     return bar
 
 
-def test_occurrences_are_marked_where_they_are(transcript: TranscriptStage) -> None:
+def test_scroll_bar_mark_is_at_the_place_of_its_occurrence(transcript: TranscriptStage) -> None:
     transcript.show(ITEMS)
     bar, finding = bar_of(transcript), transcript.view.finding
     finding.look_for("needle")
@@ -46,7 +46,7 @@ def test_occurrences_are_marked_where_they_are(transcript: TranscriptStage) -> N
         finding.go(1)
 
 
-def test_marks_are_painted_and_go(transcript: TranscriptStage) -> None:
+def test_marks_are_painted_and_disappear_when_finding_ends(transcript: TranscriptStage) -> None:
     transcript.show(ITEMS)
     bar, finding = bar_of(transcript), transcript.view.finding
     assert bar.marks == Marks()
@@ -65,7 +65,7 @@ def test_marks_are_painted_and_go(transcript: TranscriptStage) -> None:
     assert bar.grab().toImage() == plain
 
 
-def test_marks_move_with_the_heights(transcript: TranscriptStage) -> None:
+def test_marks_move_when_message_heights_change(transcript: TranscriptStage) -> None:
     transcript.view.show_conversation(ITEMS)
     bar = bar_of(transcript)
     transcript.view.finding.look_for("needle")
@@ -79,7 +79,7 @@ def test_marks_move_with_the_heights(transcript: TranscriptStage) -> None:
     assert len(estimated.ys) == len(settled.ys) == len(bar.marks.ys)
 
 
-def test_nothing_is_laid_out_for_marks(transcript: TranscriptStage) -> None:
+def test_marks_do_not_parse_messages(transcript: TranscriptStage) -> None:
     transcript.view.show_conversation(conversation(300))
     parsed = transcript.view.statistics().num_parsed
     assert transcript.view.finding.look_for("paragraphs").total == 300
@@ -88,7 +88,7 @@ def test_nothing_is_laid_out_for_marks(transcript: TranscriptStage) -> None:
     transcript.qtbot.waitUntil(lambda: len(bar_of(transcript).marks.ys) > 100)
 
 
-def test_one_long_message_has_marks_all_over(transcript: TranscriptStage) -> None:
+def test_long_message_has_a_mark_for_each_occurrence(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "\n\n".join(["A fox.", *["Words."] * 40] * 5))])
     transcript.view.finding.look_for("fox")
     ys, height = bar_of(transcript).marks.ys, bar_of(transcript).height()

@@ -18,7 +18,7 @@ from tests.fakes.transcript_stage import LEFT, TranscriptStage
 PROBLEM = Problem(title="It failed.", cause="No memory.", advice="Try again.")
 
 
-def test_copy_puts_the_markdown_on_the_clipboard(transcript: TranscriptStage) -> None:
+def test_copy_button_copies_the_markdown_of_the_message(transcript: TranscriptStage) -> None:
     transcript.show([question(0), answer(0, "Some **bold** text")])
     transcript.click(RowAction.COPY_MESSAGE, 1)
     assert transcript.clipboard() == "Some **bold** text"
@@ -26,7 +26,7 @@ def test_copy_puts_the_markdown_on_the_clipboard(transcript: TranscriptStage) ->
     assert transcript.clipboard() == question(0).text
 
 
-def test_copy_says_so_for_a_moment(transcript: TranscriptStage) -> None:
+def test_copy_button_shows_confirmation_for_a_moment(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "text")])
     point = transcript.find(RowAction.COPY_MESSAGE)
     QTest.mouseMove(transcript.view.viewport(), point)
@@ -36,14 +36,14 @@ def test_copy_says_so_for_a_moment(transcript: TranscriptStage) -> None:
     transcript.qtbot.waitUntil(lambda: transcript.picture() == before, timeout=10_000)
 
 
-def test_copy_code_copies_the_code_alone(transcript: TranscriptStage) -> None:
+def test_copy_code_button_copies_only_the_code(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"Before\n\n{CODE}\n\nafter")])
     transcript.click(RowAction.COPY_CODE)
     assert transcript.clipboard() == "\n".join(CODE.split("\n")[1:-1])
 
 
 @pytest.mark.parametrize("before", ["", "> "])
-def test_code_is_saved_under_a_name_of_its_language(
+def test_saved_code_gets_the_file_suffix_of_its_language(
     transcript: TranscriptStage, before: str
 ) -> None:
     lines = CODE.split("\n")
@@ -56,7 +56,7 @@ def test_code_is_saved_under_a_name_of_its_language(
     assert transcript.asked == [f"save code.py {text!r}", "save code.txt 'plain'"]
 
 
-def test_a_cut_off_answer_offers_to_go_on(transcript: TranscriptStage) -> None:
+def test_cut_off_answer_that_can_continue_has_a_continue_link(transcript: TranscriptStage) -> None:
     stopped = replace(answer(0, "Half"), status=ItemStatus.STOPPED, cut="Stopped")
     transcript.show([question(0), stopped])
     assert not transcript.has(RowAction.CONTINUE)
@@ -65,7 +65,7 @@ def test_a_cut_off_answer_offers_to_go_on(transcript: TranscriptStage) -> None:
     assert transcript.asked == ["continue a0"]
 
 
-def test_what_can_be_deleted_has_a_button(transcript: TranscriptStage) -> None:
+def test_delete_button_works_only_if_the_item_can_be_deleted(transcript: TranscriptStage) -> None:
     transcript.show([question(0), answer(0, "text")])
     assert not transcript.has(RowAction.DELETE)
     transcript.show([replace(question(0), can_delete=True), answer(0, "text")])
@@ -73,7 +73,9 @@ def test_what_can_be_deleted_has_a_button(transcript: TranscriptStage) -> None:
     assert transcript.asked == ["delete u0"]
 
 
-def test_buttons_ask_for_what_they_say(transcript: TranscriptStage) -> None:
+def test_edit_regenerate_and_retry_buttons_request_their_action(
+    transcript: TranscriptStage,
+) -> None:
     failed = replace(answer(0, ""), status=ItemStatus.FAILED, problem=PROBLEM)
     transcript.show([question(0), failed])
     for action in (RowAction.EDIT, RowAction.REGENERATE, RowAction.RETRY):
@@ -81,7 +83,9 @@ def test_buttons_ask_for_what_they_say(transcript: TranscriptStage) -> None:
     assert transcript.asked == ["edit u0", "regenerate a0", "retry a0"]
 
 
-def test_versions_are_left_and_right_as_far_as_there_are(transcript: TranscriptStage) -> None:
+def test_version_switch_is_disabled_at_the_first_and_last_version(
+    transcript: TranscriptStage,
+) -> None:
     transcript.show([question(0, version=Version(2, 3))])
     transcript.click(RowAction.PREVIOUS_VERSION)
     transcript.click(RowAction.NEXT_VERSION)
@@ -94,7 +98,7 @@ def test_versions_are_left_and_right_as_far_as_there_are(transcript: TranscriptS
     assert not transcript.has(RowAction.NEXT_VERSION)
 
 
-def test_a_press_that_is_released_elsewhere_is_no_click(transcript: TranscriptStage) -> None:
+def test_press_released_outside_its_button_is_no_click(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "text")])
     viewport = transcript.view.viewport()
     with transcript.qtbot.assertNotEmitted(transcript.view.requested):
@@ -113,7 +117,7 @@ def test_a_press_that_is_released_elsewhere_is_no_click(transcript: TranscriptSt
         ("relative/path", False),
     ],
 )
-def test_links_open_on_a_click_if_they_are_harmless(
+def test_clicked_link_opens_only_with_an_allowed_scheme(
     transcript: TranscriptStage, link: str, opened: bool
 ) -> None:
     transcript.show([answer(0, f"[a link with a long text]({link})")])
@@ -122,7 +126,7 @@ def test_links_open_on_a_click_if_they_are_harmless(
     assert transcript.opened == ([link] if opened else [])
 
 
-def test_selecting_across_a_link_does_not_open_it(transcript: TranscriptStage) -> None:
+def test_drag_across_a_link_selects_and_does_not_open_it(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "[a link with a long text](https://example.org)")])
     start = transcript.find(RowAction.OPEN_LINK)
     transcript.drag(start, start + QPoint(80, 0))
@@ -130,7 +134,7 @@ def test_selecting_across_a_link_does_not_open_it(transcript: TranscriptStage) -
     assert transcript.view.has_selection()
 
 
-def test_buttons_of_earlier_messages_show_when_pointed_at(transcript: TranscriptStage) -> None:
+def test_earlier_message_shows_its_buttons_on_hover(transcript: TranscriptStage) -> None:
     transcript.show([question(0), answer(0, "one"), question(1), answer(1, "two")])
     away = QPoint(790, 590)
     QTest.mouseMove(transcript.view.viewport(), away)
@@ -141,7 +145,9 @@ def test_buttons_of_earlier_messages_show_when_pointed_at(transcript: Transcript
     assert transcript.picture() == before
 
 
-def test_thinking_opens_and_closes(transcript: TranscriptStage) -> None:
+def test_click_on_thinking_pill_unfolds_and_folds_the_reasoning(
+    transcript: TranscriptStage,
+) -> None:
     item = replace(answer(0, "text"), reasoning="A thought", reasoning_s=4.1)
     transcript.show([item])
     QTest.mouseMove(transcript.view.viewport(), QPoint(5, 5))
@@ -157,7 +163,7 @@ def test_thinking_opens_and_closes(transcript: TranscriptStage) -> None:
     assert transcript.picture() == closed
 
 
-def test_a_long_message_folds_at_twelve_lines(transcript: TranscriptStage) -> None:
+def test_question_with_many_lines_is_folded_until_unfolded(transcript: TranscriptStage) -> None:
     transcript.show([question(0, "\n".join(f"line {n}" for n in range(340))), answer(0, "x")])
     assert transcript.end == 0
     transcript.click(RowAction.TOGGLE_FOLD)
@@ -169,20 +175,22 @@ def test_a_long_message_folds_at_twelve_lines(transcript: TranscriptStage) -> No
     assert transcript.end == 0
 
 
-def test_one_long_paragraph_folds_too(transcript: TranscriptStage) -> None:
+def test_question_with_one_long_paragraph_is_folded(transcript: TranscriptStage) -> None:
     transcript.show([question(0, "many words " * 400)])
     assert transcript.end == 0
     assert transcript.has(RowAction.TOGGLE_FOLD)
 
 
 @pytest.mark.qt_log_ignore("^This plugin does not support raise")
-def test_the_state_line_says_why_when_pointed_at(transcript: TranscriptStage) -> None:
+def test_tooltip_of_state_line_and_figures_explains_the_restore(
+    transcript: TranscriptStage,
+) -> None:
     phase = restored(9, "Message 3 is new.", "<b> & 'so'")
     old, new = (replace(answer(number, "x"), phase=phase) for number in (0, 1))
     transcript.show([question(0), old, question(1), new])
     viewport = transcript.view.viewport()
     said = "Restored 9 tokens in 6 ms, nothing re-read\nMessage 3 is new.\n<b> & 'so'"
-    for which in range(3):  # the older answer's figures, the line itself, the newest's figures
+    for which in range(3):  # figures of the older answer, state line, figures of the newest answer
         point = transcript.find(RowAction.EXPLAIN, which)
         QTest.mouseMove(viewport, point)
         help_event = QHelpEvent(QEvent.Type.ToolTip, point, viewport.mapToGlobal(point))
@@ -195,7 +203,7 @@ def test_the_state_line_says_why_when_pointed_at(transcript: TranscriptStage) ->
     assert transcript.asked == []
 
 
-def test_an_answer_that_failed_shows_and_copies_its_details(transcript: TranscriptStage) -> None:
+def test_failed_answer_shows_and_copies_its_details(transcript: TranscriptStage) -> None:
     problem = replace(PROBLEM, details="RuntimeError\nin the runner")
     failed = replace(answer(0, "x"), status=ItemStatus.FAILED, problem=problem)
     transcript.show([question(0), failed])
@@ -211,7 +219,7 @@ def test_an_answer_that_failed_shows_and_copies_its_details(transcript: Transcri
     assert not transcript.has(RowAction.TOGGLE_DETAILS)
 
 
-def test_what_has_no_reasons_explains_nothing(transcript: TranscriptStage) -> None:
+def test_state_line_without_details_has_no_tooltip(transcript: TranscriptStage) -> None:
     waiting = replace(answer(0, "x"), phase=Waiting(ahead=0), figures=None)
     transcript.show([question(0), waiting])
     assert not transcript.has(RowAction.EXPLAIN)

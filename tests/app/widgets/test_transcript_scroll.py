@@ -23,7 +23,7 @@ PARAGRAPH = "A paragraph of some words that takes about one line of the column.\
 
 
 def wheel(stage: TranscriptStage, notches: int) -> None:
-    """Turn the wheel; positive is upwards."""
+    """Turn the wheel by a number of notches; upwards if positive."""
     point = QPointF(WIDTH / 2, HEIGHT / 2)
     view = stage.view
     event = QWheelEvent(
@@ -45,7 +45,7 @@ def scroll_by(view: TranscriptView, pixels: int) -> None:
 
 
 def write(stage: TranscriptStage, text: str) -> None:
-    """Let the answer grow and wait until that is seen."""
+    """Append text to the streaming answer and wait until it is shown."""
     shown = len(stage.view.text_of("s")) + len(text)
     stage.view.append_delta("s", Channel.ANSWER, text)
     stage.qtbot.waitUntil(lambda: len(stage.view.text_of("s")) == shown)
@@ -53,7 +53,7 @@ def write(stage: TranscriptStage, text: str) -> None:
 
 @pytest.fixture
 def writing(transcript: TranscriptStage) -> TranscriptStage:
-    """Return a conversation whose last answer is being written."""
+    """Return a conversation whose last answer is streaming."""
     items = conversation(3)
     transcript.show(items)
     transcript.view.set_items([*items, question(3), STREAMING])
@@ -61,12 +61,12 @@ def writing(transcript: TranscriptStage) -> TranscriptStage:
     return transcript
 
 
-def test_a_conversation_opens_at_its_end(transcript: TranscriptStage) -> None:
+def test_conversation_opens_at_its_end(transcript: TranscriptStage) -> None:
     transcript.show(conversation(4))
     assert transcript.top == transcript.end > HEIGHT
 
 
-def test_a_sent_message_scrolls_to_the_end(transcript: TranscriptStage) -> None:
+def test_sent_message_scrolls_to_the_end(transcript: TranscriptStage) -> None:
     items = conversation(4)
     transcript.show(items)
     transcript.view.verticalScrollBar().setValue(100)
@@ -74,7 +74,7 @@ def test_a_sent_message_scrolls_to_the_end(transcript: TranscriptStage) -> None:
     assert transcript.top == transcript.end
 
 
-def test_an_answer_is_followed_until_its_first_line_is_at_the_top(
+def test_following_stops_when_the_answers_first_line_is_at_the_top(
     writing: TranscriptStage,
 ) -> None:
     write(writing, PARAGRAPH * 3)
@@ -89,7 +89,7 @@ def test_an_answer_is_followed_until_its_first_line_is_at_the_top(
     assert writing.top == parked
 
 
-def test_jump_to_latest_follows_to_the_end_of_the_answer(writing: TranscriptStage) -> None:
+def test_jump_to_latest_follows_the_end_of_the_growing_answer(writing: TranscriptStage) -> None:
     write(writing, PARAGRAPH * 43)
     writing.view.jump_to_latest()
     assert writing.top == writing.end
@@ -97,7 +97,7 @@ def test_jump_to_latest_follows_to_the_end_of_the_answer(writing: TranscriptStag
     assert writing.top == writing.end
 
 
-def test_scrolling_to_the_end_follows_too(writing: TranscriptStage) -> None:
+def test_scrolling_to_the_end_follows_the_growing_answer(writing: TranscriptStage) -> None:
     write(writing, PARAGRAPH * 43)
     for _ in range(40):
         wheel(writing, -3)
@@ -106,7 +106,7 @@ def test_scrolling_to_the_end_follows_too(writing: TranscriptStage) -> None:
 
 
 @pytest.mark.parametrize("release", ["wheel", "key", "one pixel"])
-def test_any_scrolling_upwards_stops_following(writing: TranscriptStage, release: str) -> None:
+def test_scrolling_upwards_stops_following(writing: TranscriptStage, release: str) -> None:
     write(writing, PARAGRAPH * 43)
     writing.view.jump_to_latest()
     if release == "wheel":
@@ -121,14 +121,14 @@ def test_any_scrolling_upwards_stops_following(writing: TranscriptStage, release
 
 
 @pytest.mark.parametrize("key", [Qt.Key.Key_Home, Qt.Key.Key_Up, Qt.Key.Key_PageUp])
-def test_a_key_upwards_at_the_top_lets_go_too(transcript: TranscriptStage, key: Qt.Key) -> None:
+def test_upwards_key_at_the_top_stops_following(transcript: TranscriptStage, key: Qt.Key) -> None:
     transcript.show([STREAMING])
     QTest.keyClick(transcript.view, key)
     write(transcript, PARAGRAPH * 50)
     assert transcript.top == 0 < transcript.end
 
 
-def test_the_jump_button_shows_away_from_the_end(writing: TranscriptStage) -> None:
+def test_jump_button_is_visible_only_away_from_the_end(writing: TranscriptStage) -> None:
     button = writing.view.findChild(JumpButton)
     assert isinstance(button, JumpButton)
     assert not button.isVisible()
@@ -140,7 +140,9 @@ def test_the_jump_button_shows_away_from_the_end(writing: TranscriptStage) -> No
 
 
 @pytest.mark.parametrize("width", [376, 720, 820, 1100])
-def test_the_jump_button_covers_no_part_of_a_word(transcript: TranscriptStage, width: int) -> None:
+def test_jump_button_strip_hides_the_text_beside_the_button(
+    transcript: TranscriptStage, width: int
+) -> None:
     view = transcript.view
     transcript.show([answer(0, f"```\n{'█' * 200}\n```\n" * 30)])
     view.resize(width, 400)
@@ -159,7 +161,7 @@ def test_the_jump_button_covers_no_part_of_a_word(transcript: TranscriptStage, w
     assert beside == {LIGHT.canvas}
 
 
-def test_the_jump_button_s_strip_hides_what_is_below_it_from_the_mouse(
+def test_jump_button_strip_blocks_clicks_on_the_text_below_it(
     transcript: TranscriptStage,
 ) -> None:
     view = transcript.view
@@ -173,12 +175,12 @@ def test_the_jump_button_s_strip_hides_what_is_below_it_from_the_mouse(
     QTest.mouseMove(window, below)
     QTest.mouseClick(window, LEFT, pos=below)
     assert transcript.opened == []
-    assert transcript.picture() == hovered  # nothing is selected
+    assert transcript.picture() == hovered  # no text is selected
 
 
-def test_nothing_jumps_while_the_rest_is_measured(transcript: TranscriptStage) -> None:
+def test_idle_measuring_does_not_move_visible_text(transcript: TranscriptStage) -> None:
     view = transcript.view
-    view.show_conversation(conversation(60, PARAGRAPH * 9))  # no code: colours come in idle time
+    view.show_conversation(conversation(60, PARAGRAPH * 9))  # idle work would colour code
     view.verticalScrollBar().setValue(view.verticalScrollBar().maximum() // 2)
     settled = view.statistics().num_settled
     before = transcript.picture()
@@ -187,18 +189,18 @@ def test_nothing_jumps_while_the_rest_is_measured(transcript: TranscriptStage) -
     assert transcript.picture() == before
 
 
-def test_what_is_visible_moves_by_what_was_scrolled(transcript: TranscriptStage) -> None:
+def test_scrolling_into_unmeasured_messages_moves_text_exactly(transcript: TranscriptStage) -> None:
     view = transcript.view
     view.show_conversation(conversation(60, f"{PARAGRAPH * 5}| a | b |\n|--|--|\n| c | d |\n\n# E"))
     step = 90
-    for _ in range(40):  # upwards, into messages whose heights are not known yet
+    for _ in range(40):  # upwards, into messages with estimated heights
         before = transcript.picture().copy(0, 0, 500, 400)
         scroll_by(view, -step)
         after = transcript.picture().copy(0, step, 500, 400)
         assert after == before
 
 
-def test_pixels_that_are_moved_are_those_that_would_be_painted(
+def test_scrolled_pixels_equal_a_full_repaint(
     transcript: TranscriptStage,
 ) -> None:
     view = transcript.view
@@ -211,7 +213,7 @@ def test_pixels_that_are_moved_are_those_that_would_be_painted(
         moved = on_screen(view)
         view.viewport().repaint()
         assert on_screen(view) == moved
-    for pixels in (-40, -400, 25, 333, -7):  # the jump button lies over the text
+    for pixels in (-40, -400, 25, 333, -7):  # the jump button covers some text
         scroll_by(view, pixels)
         transcript.qtbot.wait(5)
         moved = on_screen(view)
@@ -234,7 +236,7 @@ def test_resizing_keeps_the_first_visible_line(transcript: TranscriptStage) -> N
     assert abs(after.offset - first.offset) <= 2
 
 
-def test_the_position_is_found_again(transcript: TranscriptStage) -> None:
+def test_saved_scroll_position_is_restored(transcript: TranscriptStage) -> None:
     items = conversation(6)
     transcript.show(items)
     transcript.view.verticalScrollBar().setValue(777)
@@ -246,7 +248,9 @@ def test_the_position_is_found_again(transcript: TranscriptStage) -> None:
     assert transcript.view.scroll_position() == position
 
 
-def test_an_unknown_position_opens_at_the_end(transcript: TranscriptStage) -> None:
+def test_conversation_with_unknown_scroll_position_opens_at_its_end(
+    transcript: TranscriptStage,
+) -> None:
     transcript.view.show_conversation(conversation(3), ScrollPosition("gone", 5))
     assert transcript.top == transcript.end
 
@@ -275,7 +279,7 @@ def test_switching_versions_keeps_the_switch_in_place(transcript: TranscriptStag
         (Qt.Key.Key_Space, "down"),
     ],
 )
-def test_keys_scroll(transcript: TranscriptStage, key: Qt.Key, goes: str) -> None:
+def test_navigation_key_scrolls(transcript: TranscriptStage, key: Qt.Key, goes: str) -> None:
     transcript.show(conversation(6))
     start = transcript.end // 2
     transcript.view.verticalScrollBar().setValue(start)
@@ -288,7 +292,7 @@ def test_keys_scroll(transcript: TranscriptStage, key: Qt.Key, goes: str) -> Non
     }[goes]
 
 
-def test_follower_stays_where_the_reader_is() -> None:
+def test_follower_follows_nothing_after_scrolling_up() -> None:
     follower = Follower()
     follower.scrolled(100, 90, 500)
     assert follower.mode is Follow.NOTHING
@@ -302,13 +306,16 @@ def test_follower_never_scrolls_back() -> None:
     assert Follower().wanted(current=400, end=900, answer_top=300) == 400
 
 
-def test_home_is_the_beginning_whatever_turns_out_to_be_above(transcript: TranscriptStage) -> None:
+def test_home_goes_to_the_first_line_of_an_unmeasured_answer(transcript: TranscriptStage) -> None:
     transcript.view.show_conversation([question(0), answer(0, long_answer(7))])
     QTest.keyClick(transcript.view, Qt.Key.Key_Home)
     assert transcript.top == 0
 
 
 def on_screen(view: TranscriptView) -> QImage:
-    """Without the first row of pixels: a curve that the edge cuts is drawn otherwise there."""
+    """Return the view as it is on the screen, without the first pixel row.
+
+    In that row a curve cut by the edge is drawn differently after scrolling than after a repaint.
+    """
     image = view.screen().grabWindow(view.winId()).toImage()
     return image.copy(0, 1, image.width(), image.height() - 1)

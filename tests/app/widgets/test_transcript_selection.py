@@ -12,20 +12,20 @@ FAR = QPoint(790, 590)
 STYLED = "Some **bold** and `code` text"
 
 
-def test_a_whole_block_is_copied_as_markdown(transcript: TranscriptStage) -> None:
+def test_whole_block_is_copied_as_markdown(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"{STYLED}\n\nSecond")])
     transcript.drag(QPoint(41, 30), QPoint(700, 30))
     assert transcript.copied() == STYLED
 
 
-def test_part_of_a_block_is_copied_as_it_looks(transcript: TranscriptStage) -> None:
+def test_part_of_a_block_is_copied_without_markup(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, STYLED)])
     transcript.drag(QPoint(700, 30), QPoint(60, 30))
     assert transcript.copied() in STYLED.replace("*", "").replace("`", "")
     assert len(transcript.clipboard()) > 15
 
 
-def test_a_selection_reaches_across_messages(transcript: TranscriptStage) -> None:
+def test_selection_across_messages_is_copied_as_markdown(transcript: TranscriptStage) -> None:
     transcript.show(
         [answer(0, "First"), answer(1, f"{STYLED}\n\n- item\n\n{CODE}"), answer(2, "Last")]
     )
@@ -33,20 +33,20 @@ def test_a_selection_reaches_across_messages(transcript: TranscriptStage) -> Non
     assert transcript.copied() == f"First\n\n{STYLED}\n\n- item\n\n{CODE}\n\nLast"
 
 
-def test_blank_lines_between_blocks_are_kept(transcript: TranscriptStage) -> None:
+def test_copy_keeps_blank_lines_between_blocks(transcript: TranscriptStage) -> None:
     text = "One\n\n\n\nTwo\n- a\n- b\n\n> q"
     transcript.show([answer(0, text)])
     transcript.drag(QPoint(41, 30), FAR)
     assert transcript.copied() == text
 
 
-def test_lines_of_a_question_are_copied_as_lines(transcript: TranscriptStage) -> None:
+def test_copy_of_a_question_keeps_its_line_ends(transcript: TranscriptStage) -> None:
     transcript.show([question(0, "one\n\nthree  \nfour")])
     transcript.view.select_all()
     assert transcript.copied() == "one\n\nthree  \nfour"
 
 
-def test_select_all_copies_everything(transcript: TranscriptStage) -> None:
+def test_select_all_and_copy_gives_every_message(transcript: TranscriptStage) -> None:
     items = conversation(20)
     transcript.view.show_conversation(items)
     QTest.keySequence(transcript.view, QKeySequence(QKeySequence.StandardKey.SelectAll))
@@ -55,13 +55,13 @@ def test_select_all_copies_everything(transcript: TranscriptStage) -> None:
 
 
 @pytest.mark.parametrize("text", ["<b>no html</b> &amp;", "1 < 2 <!-- x -->"])
-def test_text_is_never_rich_text_to_qt(transcript: TranscriptStage, text: str) -> None:
+def test_html_in_a_message_is_plain_text(transcript: TranscriptStage, text: str) -> None:
     transcript.show([question(0, text)])
     transcript.view.select_all()
     assert transcript.copied() == text
 
 
-def test_emoji_do_not_shift_the_selection(transcript: TranscriptStage) -> None:
+def test_double_click_after_emoji_selects_the_whole_word(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "😀😀😀 word **bold** 😀\n\nnext")])
     selected: set[str] = set()
     for x in range(44, 240, 6):
@@ -71,13 +71,13 @@ def test_emoji_do_not_shift_the_selection(transcript: TranscriptStage) -> None:
     assert not {"old", "bol", "wor", "ord"} & selected
 
 
-def test_a_double_click_selects_a_word(transcript: TranscriptStage) -> None:
+def test_double_click_selects_a_word(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "incomprehensibilities are words")])
     QTest.mouseDClick(transcript.view.viewport(), LEFT, pos=QPoint(80, 36))
     assert transcript.copied() == "incomprehensibilities"
 
 
-def test_shift_click_extends(transcript: TranscriptStage) -> None:
+def test_shift_click_extends_the_selection(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "First\n\nSecond\n\nThird")])
     viewport = transcript.view.viewport()
     QTest.mouseClick(viewport, LEFT, pos=QPoint(41, 36))
@@ -86,7 +86,7 @@ def test_shift_click_extends(transcript: TranscriptStage) -> None:
     assert transcript.copied() == "First\n\nSecond"
 
 
-def test_a_click_clears_the_selection(transcript: TranscriptStage) -> None:
+def test_click_clears_the_selection(transcript: TranscriptStage) -> None:
     changes: list[bool] = []
     transcript.view.selection_changed.connect(changes.append)
     transcript.show([answer(0, GUIDE)])
@@ -97,7 +97,7 @@ def test_a_click_clears_the_selection(transcript: TranscriptStage) -> None:
     assert changes == [True, False]
 
 
-def test_dragging_below_the_view_scrolls_on(transcript: TranscriptStage) -> None:
+def test_drag_below_the_view_scrolls_until_release(transcript: TranscriptStage) -> None:
     transcript.show(conversation(3))
     transcript.view.verticalScrollBar().setValue(0)
     viewport = transcript.view.viewport()
@@ -111,7 +111,7 @@ def test_dragging_below_the_view_scrolls_on(transcript: TranscriptStage) -> None
     assert transcript.top == stopped
 
 
-def test_the_selection_of_a_table_is_its_cells(transcript: TranscriptStage) -> None:
+def test_copied_table_row_has_its_cells_separated_by_tabs(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "| aa | bb |\n|--|--|\n| cc | dd |\n\nafter")])
     transcript.drag(QPoint(41, 40), QPoint(700, 140))
     assert transcript.copied().startswith("| aa | bb |\n|--|--|\n| cc | dd |")

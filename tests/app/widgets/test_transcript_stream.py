@@ -30,12 +30,12 @@ from tests.fakes.transcript_samples import (
 from tests.fakes.transcript_stage import TranscriptStage
 
 STREAMING = TranscriptItem(key="a0", role=Role.ASSISTANT, text="", status=ItemStatus.STREAMING)
-BUSY_S = 1.0  # far more than any event takes, far less than parsing everything
+BUSY_S = 1.0  # seconds: far more than one event takes, far less than parsing the whole text
 TWO_MB = 2_000_000
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_a_streamed_answer_ends_in_the_picture_of_the_whole_one(
+def test_streamed_answer_ends_with_the_picture_of_the_complete_one(
     transcript: TranscriptStage, name: str
 ) -> None:
     text = ANSWERS[name]
@@ -53,7 +53,7 @@ def test_a_streamed_answer_ends_in_the_picture_of_the_whole_one(
     assert view.viewport().grab().toImage() == expected
 
 
-def test_text_shows_with_the_next_frame(transcript: TranscriptStage) -> None:
+def test_delta_is_shown_with_the_next_flush(transcript: TranscriptStage) -> None:
     transcript.show([question(0), STREAMING])
     view = transcript.view
     view.append_delta("a0", Channel.ANSWER, "Some ")
@@ -62,14 +62,14 @@ def test_text_shows_with_the_next_frame(transcript: TranscriptStage) -> None:
     transcript.qtbot.waitUntil(lambda: view.text_of("a0") == "Some text", timeout=1000)
 
 
-def test_finish_shows_everything_at_once(transcript: TranscriptStage) -> None:
+def test_finish_shows_pending_text_at_once(transcript: TranscriptStage) -> None:
     transcript.show([question(0), STREAMING])
     transcript.view.append_delta("a0", Channel.ANSWER, "Some text")
     transcript.view.finish(replace(STREAMING, text="Some text", status=ItemStatus.STOPPED))
     assert transcript.view.text_of("a0") == "Some text"
 
 
-def test_the_final_text_wins(transcript: TranscriptStage) -> None:
+def test_finished_text_replaces_the_streamed_text(transcript: TranscriptStage) -> None:
     transcript.show([question(0), STREAMING])
     transcript.view.append_delta("a0", Channel.ANSWER, "Some text that the engine took back")
     transcript.view.finish(replace(STREAMING, text="Some text", status=ItemStatus.COMPLETE))
@@ -77,7 +77,7 @@ def test_the_final_text_wins(transcript: TranscriptStage) -> None:
     assert transcript.view.text_of("a0") == "Some text"
 
 
-def test_updates_meanwhile_neither_lose_nor_double_text(transcript: TranscriptStage) -> None:
+def test_item_update_while_streaming_keeps_each_delta_once(transcript: TranscriptStage) -> None:
     view = transcript.view
     transcript.show([question(0), STREAMING])
     view.append_delta("a0", Channel.ANSWER, "one ")
@@ -88,7 +88,7 @@ def test_updates_meanwhile_neither_lose_nor_double_text(transcript: TranscriptSt
     assert view.text_of("a0") == "one two"
 
 
-def test_an_answer_goes_on_after_another_conversation_was_shown(
+def test_streaming_continues_after_another_conversation_was_shown(
     transcript: TranscriptStage,
 ) -> None:
     view = transcript.view
@@ -102,7 +102,7 @@ def test_an_answer_goes_on_after_another_conversation_was_shown(
     assert view.text_of("a0") == "one two three"
 
 
-def test_a_stopped_answer_can_go_on(transcript: TranscriptStage) -> None:
+def test_continued_answer_appends_to_the_stopped_text(transcript: TranscriptStage) -> None:
     stopped = replace(STREAMING, text="one ", status=ItemStatus.STOPPED)
     transcript.show([question(0), stopped])
     transcript.view.begin_answer(replace(stopped, status=ItemStatus.STREAMING))
@@ -111,7 +111,7 @@ def test_a_stopped_answer_can_go_on(transcript: TranscriptStage) -> None:
     assert transcript.view.text_of("a0") == "one two"
 
 
-def test_a_late_link_definition_reaches_back_at_the_end(transcript: TranscriptStage) -> None:
+def test_late_link_definition_makes_an_earlier_link_at_the_end(transcript: TranscriptStage) -> None:
     text = "[a link with a long name]\n\nmore\n\n[a link with a long name]: https://example.org\n"
     transcript.show([STREAMING])
     for character in text:
@@ -123,7 +123,7 @@ def test_a_late_link_definition_reaches_back_at_the_end(transcript: TranscriptSt
     assert transcript.has(RowAction.OPEN_LINK)
 
 
-def test_begin_adds_the_answer(transcript: TranscriptStage) -> None:
+def test_begin_answer_adds_a_message(transcript: TranscriptStage) -> None:
     transcript.show([question(0)])
     transcript.view.begin_answer(STREAMING)
     transcript.view.append_delta("a0", Channel.ANSWER, "text")
@@ -131,7 +131,7 @@ def test_begin_adds_the_answer(transcript: TranscriptStage) -> None:
     assert transcript.view.statistics().num_messages == 2
 
 
-def test_the_caret_is_there_only_while_text_is_to_come(transcript: TranscriptStage) -> None:
+def test_caret_is_shown_only_while_the_answer_streams(transcript: TranscriptStage) -> None:
     complete = replace(STREAMING, text="text", status=ItemStatus.COMPLETE)
     transcript.show([complete])
     without = row_of_text(transcript)
@@ -142,7 +142,7 @@ def test_the_caret_is_there_only_while_text_is_to_come(transcript: TranscriptSta
     assert row_of_text(transcript) == without
 
 
-def test_no_caret_before_the_prompt_is_read(transcript: TranscriptStage) -> None:
+def test_caret_is_hidden_until_the_prompt_is_read(transcript: TranscriptStage) -> None:
     transcript.show([question(0), replace(STREAMING, phase=Waiting(ahead=0))])
     without = placeholder(transcript)
     transcript.view.update_item(replace(STREAMING, phase=restored()))
@@ -154,7 +154,7 @@ def test_no_caret_before_the_prompt_is_read(transcript: TranscriptStage) -> None
     assert placeholder(transcript) == without
 
 
-def test_thinking_counts_seconds_and_shows_its_last_line(transcript: TranscriptStage) -> None:
+def test_thinking_pill_counts_seconds_and_shows_the_last_line(transcript: TranscriptStage) -> None:
     transcript.show([STREAMING])
     view = transcript.view
     view.append_delta("a0", Channel.REASONING, "First\nsecond")
@@ -185,7 +185,9 @@ def test_thinking_counts_seconds_and_shows_its_last_line(transcript: TranscriptS
     assert transcript.picture() == measured
 
 
-def test_two_megabytes_pasted_by_the_user_do_not_freeze(transcript: TranscriptStage) -> None:
+def test_question_of_two_megabytes_does_not_block_the_event_loop(
+    transcript: TranscriptStage,
+) -> None:
     lines = ("word " * 15 + "\n") * (TWO_MB // 76)
     for text in (lines, "word " * (TWO_MB // 5), f"```\n{lines}\n```", "x" * TWO_MB):
         spent = seconds(lambda text=text: transcript.view.show_conversation([question(0, text)]))
@@ -194,7 +196,9 @@ def test_two_megabytes_pasted_by_the_user_do_not_freeze(transcript: TranscriptSt
 
 
 @pytest.mark.parametrize("unit", [f"{GUIDE}\n\n", "word ", f"{CODE}\n", "- item\n", "x"])
-def test_a_two_megabyte_answer_does_not_freeze(transcript: TranscriptStage, unit: str) -> None:
+def test_answer_of_two_megabytes_does_not_block_the_event_loop(
+    transcript: TranscriptStage, unit: str
+) -> None:
     text = unit * (TWO_MB // len(unit))
     view = transcript.view
     spent = seconds(lambda: view.show_conversation([answer(0, text)]))
@@ -203,7 +207,9 @@ def test_a_two_megabyte_answer_does_not_freeze(transcript: TranscriptStage, unit
     assert view.text_of("a0") == text
 
 
-def test_neighbouring_deltas_are_joined(qtbot: QtBot, transcript: TranscriptStage) -> None:
+def test_buffer_joins_consecutive_deltas_of_one_channel(
+    qtbot: QtBot, transcript: TranscriptStage
+) -> None:
     buffer = DeltaBuffer(transcript.view)
     for key, channel, text in (
         ("a", Channel.REASONING, "1"),
@@ -222,9 +228,7 @@ def test_neighbouring_deltas_are_joined(qtbot: QtBot, transcript: TranscriptStag
     assert buffer.take_deltas() == []
 
 
-def test_the_buffer_is_due_once_however_much_comes(
-    qtbot: QtBot, transcript: TranscriptStage
-) -> None:
+def test_buffer_emits_due_once_for_many_deltas(qtbot: QtBot, transcript: TranscriptStage) -> None:
     buffer = DeltaBuffer(transcript.view)
     due: list[int] = []
     buffer.due.connect(lambda: due.append(len(buffer.take_deltas())))
@@ -234,7 +238,7 @@ def test_the_buffer_is_due_once_however_much_comes(
     assert due == [1]
 
 
-def test_the_theme_can_change_while_an_answer_is_written(
+def test_theme_change_while_streaming_repaints_in_the_new_colours(
     transcript: TranscriptStage, theme: Theme
 ) -> None:
     transcript.show([question(0), STREAMING])
@@ -255,7 +259,7 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def longest_gap(qtbot: QtBot) -> float:
-    """Return how long the event loop was busy at a stretch while idle work went on."""
+    """Return the longest time that the event loop was blocked during idle work, in seconds."""
     times = [perf_counter()]
     timer = QTimer()
     timer.timeout.connect(lambda: times.append(perf_counter()))
@@ -271,5 +275,8 @@ def row_of_text(stage: TranscriptStage) -> object:
 
 
 def placeholder(stage: TranscriptStage) -> object:
-    """Where the first word of the answer to a question of one line will stand."""
+    """Return the picture of the place where the answer's first word will be.
+
+    The question must have one line.
+    """
     return stage.picture().copy(0, 104, 300, 24)

@@ -1,4 +1,4 @@
-"""The links and buttons of the transcript by keys alone."""
+"""Keyboard focus on the links and buttons of the transcript."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LINKS = "[one](https://example.org/1) and [t**w**o](https://example.org/2)"
 
 
 class Window:
-    """The transcript between two other stops of Tab."""
+    """A window with the transcript between two buttons that Tab also reaches."""
 
     def __init__(self, stage: TranscriptStage) -> None:
         self.stage = stage
@@ -44,7 +44,7 @@ class Window:
             QTest.keyClick(focused, key)
 
     def where(self) -> str:
-        """What has the focus: a widget, or what a screen reader calls the mark."""
+        """Return the name of the focused widget, or of the transcript's focused link or button."""
         if self.before.hasFocus() or self.after.hasFocus():
             return "before" if self.before.hasFocus() else "after"
         canvas = QAccessible.queryAccessibleInterface(self.stage.view.viewport())
@@ -59,7 +59,7 @@ class Window:
         return found[0] if found else "transcript"
 
     def walk(self, key: Key = Key.Key_Tab) -> list[str]:
-        """Where a key leads, till it has left the transcript."""
+        """Press a key until the focus leaves the transcript; return the name of each stop."""
         found: list[str] = []
         while not found or found[-1] not in ("before", "after"):
             self.press(key)
@@ -81,7 +81,7 @@ def window(transcript: TranscriptStage) -> Window:
     return Window(transcript)
 
 
-def test_tab_leads_through_everything_in_the_order_of_reading(window: Window) -> None:
+def test_tab_visits_links_and_buttons_in_reading_order(window: Window) -> None:
     window.stage.show([question(0), answer(0, f"{LINKS}\n\n{CODE}\n\n- [three](x)")])
     forth = window.walk()
     assert forth == [
@@ -98,7 +98,7 @@ def test_tab_leads_through_everything_in_the_order_of_reading(window: Window) ->
     assert window.walk(Key.Key_Backtab) == ["Copy", "Edit", "transcript", "before"]
 
 
-def test_return_presses_what_is_marked(window: Window) -> None:
+def test_return_clicks_the_focused_link_or_button(window: Window) -> None:
     stage = window.stage
     stage.show([answer(0, f"{LINKS}\n\n{CODE}")])
     window.press(Key.Key_Tab, Key.Key_Tab, Key.Key_Tab, Key.Key_Return)
@@ -112,7 +112,7 @@ def test_return_presses_what_is_marked(window: Window) -> None:
     assert stage.asked[1:] == ["regenerate a0"]
 
 
-def test_the_mark_stays_on_what_folds(window: Window) -> None:
+def test_focus_stays_on_thinking_pill_when_it_folds(window: Window) -> None:
     thought = replace(answer(0, LINKS), reasoning=f"Let me see [inside](x).\n\n{CODE}")
     lines = "\n".join(str(number) for number in range(50))
     window.stage.show([question(0, lines), thought])
@@ -126,7 +126,7 @@ def test_the_mark_stays_on_what_folds(window: Window) -> None:
     assert window.where() == "one"
 
 
-def test_escape_leaves_and_tab_goes_on_from_there(window: Window) -> None:
+def test_tab_after_escape_leaves_the_transcript(window: Window) -> None:
     window.stage.show([answer(0, LINKS)])
     window.press(Key.Key_Tab, Key.Key_Tab, Key.Key_Escape)
     assert window.where() == "transcript"
@@ -134,7 +134,7 @@ def test_escape_leaves_and_tab_goes_on_from_there(window: Window) -> None:
     assert window.where() == "after"
 
 
-def test_only_what_is_seen_is_on_the_way(window: Window) -> None:
+def test_tab_skips_targets_outside_the_view(window: Window) -> None:
     window.stage.show(conversation(30, CODE))
     num_stops = len(window.walk())
     window.stage.settle()
@@ -143,11 +143,11 @@ def test_only_what_is_seen_is_on_the_way(window: Window) -> None:
     assert window.where() == "Edit"
 
 
-def test_a_ring_in_the_accent_is_around_what_is_marked(window: Window, theme: Theme) -> None:
+def test_focused_button_has_a_ring_in_the_accent_colour(window: Window, theme: Theme) -> None:
     stage = window.stage
 
     def ring() -> tuple[int, int]:
-        """How many pixels it has on and off the header of the code."""
+        """Return the number of accent pixels inside and outside the code block's header."""
         picture = stage.view.viewport().grab().toImage()
         accent = QColor(theme.colors.accent)
         ys = [
@@ -169,7 +169,7 @@ def test_a_ring_in_the_accent_is_around_what_is_marked(window: Window, theme: Th
     assert ring() == (0, 0)
 
 
-def test_a_wide_table_scrolls_to_the_link_that_is_marked(window: Window) -> None:
+def test_wide_table_scrolls_sideways_to_the_focused_link(window: Window) -> None:
     cells = [f"[a link that is long {number}](x{number})" for number in range(12)]
     window.stage.show([answer(0, f"| {' | '.join(cells)} |\n|{'-|' * 12}\n")])
     column = window.stage.view.width() - 48

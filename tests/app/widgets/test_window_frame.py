@@ -14,7 +14,7 @@ def window(qtbot: QtBot) -> QWidget:
     return made
 
 
-def test_a_frame_is_restored(qtbot: QtBot) -> None:
+def test_saved_window_frame_is_restored(qtbot: QtBot) -> None:
     first = window(qtbot)
     first.setGeometry(30, 40, 320, 240)
     second = window(qtbot)
@@ -24,7 +24,7 @@ def test_a_frame_is_restored(qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "not base64!", "bm90IGEgZnJhbWU="])
-def test_nonsense_changes_nothing(qtbot: QtBot, text: str) -> None:
+def test_invalid_frame_text_changes_nothing(qtbot: QtBot, text: str) -> None:
     made = window(qtbot)
     restore_frame(made, text)
     assert (made.width(), made.height()) == (500, 400)

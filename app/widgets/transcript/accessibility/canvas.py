@@ -1,6 +1,7 @@
-"""The transcript for screen readers: a list with one item for each message. Main thread.
+"""The transcript as a list for screen readers, with one item for each message.
 
-install_accessibility() is called once per process; interfaces are made when somebody asks.
+Used on the main thread only. Call install_accessibility() once per process. It registers a factory
+that Qt calls when a screen reader first needs the interface of a transcript.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from app.words import transcript as words
 
 
 class TranscriptCanvas(QWidget):
-    """The viewport of the transcript: a class of its own, so that its interface is found."""
+    """The viewport of the transcript. It has its own class, so that the factory recognises it."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        # Set by the view. Without a reader the canvas has Qt's own interface for widgets.
         self.reader: MessageReader | None = None
-        self.interface: CanvasInterface | None = None  # one that Python drops would crash Qt
+        self.interface: CanvasInterface | None = None  # keeps it alive: Qt has a raw pointer
 
     def announce_focus(self) -> None:
-        """Keys have moved in the transcript: tell a screen reader where they are."""
+        """Report the focused link or button, or else the transcript, to screen readers."""
         if self.reader is None or not QAccessible.isActive():
             return
         canvas = QAccessible.queryAccessibleInterface(self)
@@ -37,12 +39,13 @@ class TranscriptCanvas(QWidget):
 
 
 class CanvasInterface(QAccessibleWidget):
-    """The list of messages, and what is really a widget on the canvas."""
+    """The list of messages, followed by the child widgets of the canvas."""
 
     def __init__(self, canvas: TranscriptCanvas, reader: MessageReader) -> None:
         super().__init__(canvas, QAccessible.Role.List, words.MESSAGES)
         self._canvas = canvas
         self._reader = reader
+        # Made on first use; never dropped, because Qt points to them.
         self._items: list[MessageInterface] = []
 
     @override
@@ -75,7 +78,7 @@ class CanvasInterface(QAccessibleWidget):
 
 
 def install_accessibility() -> None:
-    """Teach Qt about the transcript."""
+    """Register the factory that makes accessible interfaces for transcripts."""
     QAccessible.installFactory(_make_interface)
 
 

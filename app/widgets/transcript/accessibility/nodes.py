@@ -1,4 +1,17 @@
-"""Messages for screen readers, and the links, buttons and code in them. Main thread."""
+"""Accessible interfaces of messages, and of the links, buttons and code blocks in them.
+
+Used on the main thread only. Messages are painted, so Qt finds no widgets to describe to a screen
+reader. This tree of QAccessibleInterface objects takes their place:
+
+    CanvasInterface (canvas.py)    the list
+      MessageInterface             one for each message: name, text, actions
+        PartInterface              a link, a button, or a code block with its buttons
+
+Interfaces hold no content. They address a message by its index and a part by its number, and read
+the current content from `MessageReader` at each call. They are made when a screen reader first
+visits them and kept from then on: Qt holds raw pointers to them and crashes if Python deletes one.
+An interface whose message or part is gone is invalid.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +33,9 @@ from app.widgets.transcript.rows.row import RowAction
 
 
 class MessageText(QAccessibleTextInterface):
-    """The text of a message, by characters, wherever the message is.
+    """The text of a message by characters, also of messages that are not laid out.
 
-    What is selected can't be told: PySide gives no way to implement selection(), so there is none.
+    It reports no selection, because PySide offers no way to implement selection().
     """
 
     def __init__(self, reader: MessageReader, index: int) -> None:
@@ -61,28 +74,28 @@ class MessageText(QAccessibleTextInterface):
 
     @override
     def addSelection(self, startOffset: int, endOffset: int) -> None:
-        """Messages are selected by mouse."""
+        """Do nothing: text is selected with the mouse only."""
 
     @override
     def removeSelection(self, selectionIndex: int) -> None:
-        """There is none."""
+        """Do nothing: no selection is reported."""
 
     @override
     def setSelection(self, selectionIndex: int, startOffset: int, endOffset: int) -> None:
-        """There is none."""
+        """Do nothing: text is selected with the mouse only."""
 
     @override
     def setCursorPosition(self, position: int) -> None:
-        """Nothing is written here."""
+        """Do nothing: the text is read-only and has no cursor."""
 
     @property
     def _text(self) -> str:
-        """Nothing once the message is gone."""
+        """The text of the message; empty if the message is gone."""
         return self._reader.text(self._index) if self._index < len(self._reader) else ""
 
 
 class MessageActions(QAccessibleActionInterface):
-    """The buttons of a message, which are painted, not widgets."""
+    """The actions of a message, such as Copy and Edit. Their buttons are painted, not widgets."""
 
     def __init__(self, reader: MessageReader, index: int) -> None:
         super().__init__()
@@ -105,26 +118,26 @@ class MessageActions(QAccessibleActionInterface):
 
     @property
     def _actions(self) -> dict[str, RowAction]:
-        """Nothing once the message is gone."""
+        """The actions of the message by name; empty if the message is gone."""
         return self._reader.actions(self._index) if self._index < len(self._reader) else {}
 
 
 class AccessNode(QAccessibleInterface):
-    """A message, or something in one. Nodes are kept: one that Python drops would crash Qt."""
+    """The interface of a message or of a part of a message."""
 
     def __init__(self, canvas: QWidget, reader: MessageReader, index: int) -> None:
         super().__init__()
         self._canvas = canvas
         self._reader = reader
         self._index = index
-        self._nodes: list[PartInterface] = []
+        self._nodes: list[PartInterface] = []  # interfaces made so far, by the number of the part
 
     def parts(self) -> Sequence[ReadablePart]:
-        """What is in it just now."""
+        """Return the current parts of the message, or of the part."""
         raise NotImplementedError
 
     def focused(self) -> AccessNode | None:
-        """The one in it, or in one of these, that the keys are at."""
+        """Return the descendant that has the keyboard focus, or None."""
         inner = [self.child(number) for number in range(self.childCount())]
         return next((found for node in inner if (found := node.focused()) is not None), None)
 
@@ -159,11 +172,11 @@ class AccessNode(QAccessibleInterface):
 
     @override
     def setText(self, t: QAccessible.Text, text: str) -> None:
-        """Nothing is written here by screen readers."""
+        """Do nothing: the transcript is read-only."""
 
 
 class MessageInterface(AccessNode):
-    """One message."""
+    """The interface of one message: a list item."""
 
     def __init__(self, canvas: QWidget, reader: MessageReader, index: int) -> None:
         super().__init__(canvas, reader, index)
@@ -218,7 +231,7 @@ class MessageInterface(AccessNode):
 
 
 class PartInterface(AccessNode):
-    """A link, a button, or code with its buttons."""
+    """The interface of a link, a button, or a code block with its buttons."""
 
     def __init__(
         self, canvas: QWidget, reader: MessageReader, index: int, above: AccessNode, number: int
@@ -230,7 +243,7 @@ class PartInterface(AccessNode):
 
     @property
     def part(self) -> ReadablePart | None:
-        """None once it is gone."""
+        """The link, button or code block that has this number now, or None."""
         parts = self._above.parts()
         return parts[self._number] if self._number < len(parts) else None
 
@@ -295,7 +308,7 @@ class PartInterface(AccessNode):
 
 
 class PartPress(QAccessibleActionInterface):
-    """Presses a link or a button."""
+    """The press action of a link or button."""
 
     def __init__(self, part: PartInterface) -> None:
         super().__init__()

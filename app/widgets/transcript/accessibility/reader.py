@@ -1,4 +1,9 @@
-"""What a screen reader is told of the messages of a transcript, and what it wants done. Main thread."""
+"""Content of the transcript for screen readers: names, text, actions and places on the screen.
+
+Used on the main thread only. The accessible interfaces (nodes.py, canvas.py) are thin: they call
+`MessageReader` with the index of a message. It reads the message from the stack of layouts and
+passes actions to the same code as mouse clicks.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +35,19 @@ _STATUS_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class ReadablePart:
-    """What is found by itself in a message: a link, a button, or code with its buttons."""
+    """A link, a button, or a code block with its buttons, as a part of a message."""
 
     name: str
-    rect: QRectF  # in the message
-    hit: MessageHit | None = None
-    inner: tuple[ReadablePart, ...] = ()
+    rect: QRectF  # in pixels from the top left of the message
+    hit: MessageHit | None = None  # the target to press; None for a code block
+    inner: tuple[ReadablePart, ...] = ()  # buttons of a code block; empty for a link or a button
 
 
 class MessageReader:
-    """Says what a screen reader says, and where it is on the screen; does what it wants done."""
+    """Describes messages for screen readers, and carries out their actions.
+
+    Messages are addressed by their index in the stack. Rectangles are in screen coordinates.
+    """
 
     def __init__(
         self,
@@ -50,7 +58,7 @@ class MessageReader:
         walk: Walk,
         reveal: Callable[[int], object],
     ) -> None:
-        self.reveal = reveal
+        self.reveal = reveal  # scrolls the view to a message
         self._clicks = clicks
         self._walk = walk
         self._stack = stack
@@ -61,6 +69,7 @@ class MessageReader:
         return len(self._stack)
 
     def name(self, index: int) -> str:
+        """Return speaker, number, version and status of a message, as in "You, message 3 of 8"."""
         item = self._stack.items[index]
         parts = [_SPEAKERS[item.role], words.message_spoken(number=index + 1, count=len(self))]
         if item.version.count > 1:
@@ -70,24 +79,28 @@ class MessageReader:
         return ", ".join(parts)
 
     def text(self, index: int) -> str:
+        """Return the text of a message, and the problem if its answer failed."""
         layout = self._stack.layouts[index]
         problem = "" if layout.item.problem is None else str(layout.item.problem)
         return "\n".join(part for part in (layout.text, problem) if part)
 
     def description(self, index: int) -> str:
-        """The text, and where the context of an answer came from."""
+        """Return the text and the state line, which tells where an answer's context came from."""
         line = self._stack.items[index].state_line
         return "\n".join(part for part in (self.text(index), line and line.explained) if part)
 
     def actions(self, index: int) -> dict[str, RowAction]:
-        """What can be done with a message, by the words that its buttons say."""
+        """Return the actions of a message, keyed by the tooltips of its buttons."""
         return _actions(self._stack.items[index])
 
     def act(self, index: int, action: RowAction) -> None:
         self._clicks.act(index, action)
 
     def parts(self, index: int) -> list[ReadablePart]:
-        """What is in a message, as far as that has been laid out: what is in view, and near it."""
+        """Return the links, buttons and code blocks of a message.
+
+        Rows that are not measured yet are left out. Rows in view and near it are measured.
+        """
         parts: list[ReadablePart] = []
         for row in self._stack.layouts[index].clickable():
             inner = tuple(ReadablePart(hit.name, hit.rect, hit) for hit in row.hits)
@@ -100,14 +113,14 @@ class MessageReader:
 
     @property
     def focused(self) -> int | None:
-        """The message in which keys are at a part."""
+        """Index of the message with the keyboard focus on a link or button, or None."""
         return self._walk.message
 
     def is_focused(self, index: int, part: ReadablePart) -> bool:
         return part.hit is not None and (self._walk.message, self._walk.hit) == (index, part.hit)
 
     def rect(self, index: int, inner: QRectF | None = None) -> QRect:
-        """Where a message, or something in it, is on the screen."""
+        """Return the screen rectangle of a message, or of a rectangle inside the message."""
         layout = self._stack.layouts[index]
         rect = QRect(QPoint(0, 0), QSize(layout.width, layout.height))
         y = self._stack.top(index) - self._placement.top
@@ -116,10 +129,11 @@ class MessageReader:
 
     @property
     def shown(self) -> QRect:
-        """The part of the screen that messages are seen in."""
+        """The screen rectangle of the viewport."""
         return QRect(self._viewport.mapToGlobal(QPoint(0, 0)), self._viewport.size())
 
     def at(self, x: int, y: int) -> int:
+        """Return the index of the message nearest to a point of the screen."""
         local = self._viewport.mapFromGlobal(QPoint(x, y))
         return self._stack.at(local.y() + self._placement.top)
 

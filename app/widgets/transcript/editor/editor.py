@@ -1,6 +1,7 @@
-"""The editor that takes the place of a user's message. Main thread.
+"""The editor that takes the place of a user's message. Used on the main thread only.
 
-Its text stands where the bubble has it, line by line, and grows to the left as the bubble will.
+Its text has the same font, line height, wrapping and position as in the bubble, so that the text
+does not move when editing starts. The editor grows to the left, as the bubble does.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from app.widgets.message_edit import MessageEdit
 from app.widgets.transcript.rows.look import Look
 from app.words import dialogs, transcript as words
 
-MAX_LINES = 14
+MAX_LINES = 14  # visible lines; a longer text scrolls
 _BORDER = 2
 
 
 class EditorText(MessageEdit):
-    """The text field; says when its width has changed."""
+    """The text field of the editor. It emits `resized` when its size has changed."""
 
     resized = Signal()
 
@@ -41,18 +42,18 @@ class EditorText(MessageEdit):
 
 
 class MessageEditor(QWidget):
-    """A text field with Save and Cancel in the look of a bubble."""
+    """A text field with Save and Cancel buttons, in the shape of a message bubble."""
 
     submitted = Signal(str)
     cancelled = Signal()
-    size_changed = Signal()  # sizeHint is another
+    size_changed = Signal()  # sizeHint() has changed
 
     def __init__(self, look: Look, text: str, parent: QWidget) -> None:
         super().__init__(parent)
         self._look = look
-        self._room = 0  # for a line of text
-        self._num_lines = 0
-        self._longest = 0  # the width of the longest line
+        self._room = 0  # maximum width of a line of text
+        self._num_lines = 0  # number of visible lines
+        self._longest = 0  # width of the longest line in pixels
         self._text = EditorText(words.EDIT_FIELD, Type.BODY.line, self)
         self._buttons = QWidget(self)
         self._save = QPushButton(words.SAVE_VERSION, self._buttons)
@@ -72,7 +73,7 @@ class MessageEditor(QWidget):
         self._text.return_sends = return_sends
 
     def set_look(self, look: Look) -> None:
-        """Take another theme or zoom."""
+        """Use another theme or zoom."""
         self._look = look
         face, lines = look.face(Type.BODY), self._text.lines
         lines.line_height, lines.baseline = face.line, face.baseline
@@ -83,7 +84,7 @@ class MessageEditor(QWidget):
         self.update()
 
     def set_room(self, room: int) -> None:
-        """Wrap lines as the bubble does, which may be as wide as that."""
+        """Set the maximum width of a line, which is that of the bubble."""
         if room != self._room:
             self._room = room
             self._place()
@@ -124,7 +125,7 @@ class MessageEditor(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Be as large as the text, within limits."""
+        """Fit the editor's size to its text, within the maximum width and number of lines."""
         widths = list(self._line_widths())
         scrolls = len(widths) > MAX_LINES
         longest = self._room if scrolls else min(self._room, int(max(widths)) + 1)
@@ -139,7 +140,10 @@ class MessageEditor(QWidget):
             self.size_changed.emit()
 
     def _line_widths(self) -> Iterator[float]:
-        """Of each line on the screen; of a text that scrolls, of as many as show that."""
+        """Yield the width of each line on the screen.
+
+        Stop soon after MAX_LINES, because a text that scrolls takes the maximum width anyway.
+        """
         num_lines = 0
         for paragraph in self._text.lines.paragraphs():
             num_lines += paragraph.lineCount()
@@ -149,7 +153,11 @@ class MessageEditor(QWidget):
                 return
 
     def _place(self) -> None:
-        """Have the text where the bubble has it. It is as wide as it may get, and cut off at the edge."""
+        """Put the text where the bubble has it, and the buttons below.
+
+        The text field always has its maximum width, so that lines do not break again while the
+        editor grows. The editor's edge cuts off the unused part.
+        """
         look, text = self._look, self._text
         left = self.width() - look.px(Space.L) - self._longest
         scrolls = text.verticalScrollBarPolicy() is Qt.ScrollBarPolicy.ScrollBarAlwaysOn

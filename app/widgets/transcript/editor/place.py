@@ -1,4 +1,4 @@
-"""Puts the editor over the message that is being edited, and takes it away. Main thread."""
+"""Show the editor over the message that is being edited. Used on the main thread only."""
 
 from __future__ import annotations
 
@@ -12,31 +12,35 @@ from app.widgets.transcript.rows.look import Look
 
 
 class EditorPlace(QObject):
-    """At most one editor, a child of the viewport.
+    """Opens, places and closes the editor, a child of the viewport. At most one is open.
 
-    What was typed when its message went out of view, deleted or on another branch or in another
-    conversation, is there when that is edited again.
+    The typed text is kept by message when the editor closes without Save or Cancel (the message was
+    deleted, or another branch or conversation is shown), and is restored when the message
+    is edited again.
     """
 
-    submitted = Signal(str, str)
-    cancelled = Signal(str)
-    size_changed = Signal()
+    submitted = Signal(str, str)  # key of the message, new text
+    cancelled = Signal(str)  # key of the message
+    size_changed = Signal()  # the space for the editor has changed: lay out again
 
     def __init__(self, stack: MessageStack, viewport: QWidget) -> None:
         super().__init__(viewport)
         self._stack = stack
         self._viewport = viewport
         self.return_sends = True
-        self._key = ""
+        self._key = ""  # key of the message that is being edited; "" if none is
         self._editor: MessageEditor | None = None
-        self._typed: dict[str, str] = {}
+        self._typed: dict[str, str] = {}  # unsaved text by message key
 
     @property
     def editor(self) -> MessageEditor | None:
         return self._editor
 
     def sync(self, look: Look) -> int | None:
-        """Open or close the editor as the items say; the message whose editor is opened now, if any."""
+        """Open or close the editor, so that it belongs to the item that is being edited, if any.
+
+        Return the index of the message whose editor was opened by this call, or None.
+        """
         edited = next((item for item in self._stack.items if item.editing), None)
         key = "" if edited is None else edited.key
         if key == self._key:
@@ -50,7 +54,7 @@ class EditorPlace(QObject):
         return index
 
     def cancel(self) -> None:
-        """Close the editor; what was typed is not wanted."""
+        """Drop the typed text and emit `cancelled`, which makes the controller end the editing."""
         key = self._key
         self.cancelled.emit(key)
         self._typed.pop(key, None)
@@ -60,7 +64,10 @@ class EditorPlace(QObject):
             self._editor.set_look(look)
 
     def place(self, left: int, scroll: int) -> None:
-        """Put the editor where its message is."""
+        """Move the editor over its message.
+
+        left is the x of the reading column, scroll is the scroll value, both in pixels.
+        """
         index = self._stack.index_of(self._key)
         if index is None or self._editor is None:
             return
@@ -96,6 +103,7 @@ class EditorPlace(QObject):
         self._key = ""
 
     def _reserve(self) -> None:
+        """Give the editor's size to the layout of its message."""
         index = self._stack.index_of(self._key)
         if index is None or self._editor is None:
             return

@@ -1,6 +1,7 @@
-"""What a click on a target in the transcript does. Main thread.
+"""Carry out clicks on buttons and links of the transcript. Used on the main thread only.
 
-Copying, saving, links and folding are the view's own; everything else is asked of a controller.
+Copying, opening links, folding and wrapping are done here. All other actions, such as regenerate,
+edit and save, are emitted as signals for a controller.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ LINK_SCHEMES = frozenset({"http", "https", "mailto"})
 
 
 class Clicks(QObject):
-    """Belongs to the pointer, whose clicks it carries out."""
+    """Carries out the clicks that the pointer reports, and the actions of screen readers."""
 
-    requested = Signal(str, object)  # of a message: an Action that is not the view's own
-    save_requested = Signal(str, str)  # a file's name, text
-    folded = Signal()  # rows have other heights: lay out again
+    requested = Signal(str, object)  # key of the message, RowAction for the chat controller
+    save_requested = Signal(str, str)  # suggested file name, text
+    folded = Signal()  # rows have changed their heights: lay out again
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class Clicks(QObject):
         pointer.clicked.connect(self.carry_out)
 
     def act(self, message: int, action: RowAction) -> None:
-        """What a screen reader wants done with a message."""
+        """Carry out an action of a message that a screen reader has requested."""
         layout = self._stack.layouts[message]
         if action is RowAction.COPY_MESSAGE:
             _copy(layout.text)
@@ -50,7 +51,7 @@ class Clicks(QObject):
             self.requested.emit(layout.item.key, action)
 
     def carry_out(self, click: Click) -> None:
-        """Do what a click on a target does."""
+        """Carry out the action of a target that was clicked."""
         layout = self._stack.layouts[click.message]
         target = click.at.target
         match target.action:
@@ -69,7 +70,7 @@ class Clicks(QObject):
             case RowAction.TOGGLE_WRAP:
                 self._wrap(click)
             case RowAction.EXPLAIN:
-                pass  # hovering shows it
+                pass  # a click does nothing: the explanation is a tooltip
             case asked:
                 self.requested.emit(layout.item.key, asked)
 
@@ -83,14 +84,18 @@ class Clicks(QObject):
             self._open_url(url)
 
     def _wrap(self, click: Click) -> None:
-        """Wrap lines or not. The header is clicked: all that changes is below it."""
+        """Switch line wrapping of a code block.
+
+        The clicked header does not move: the top of the view stays in place, and only rows below
+        the header change their heights.
+        """
         self._placement.hold()
         click.at.row.toggle_wrap()
         self._stack.remeasure()
         self.folded.emit()
 
     def _toggle(self, click: Click) -> None:
-        """Fold or unfold; what was clicked stays where it is."""
+        """Fold or unfold a part of a message, and keep the clicked row in place."""
         layout = self._stack.layouts[click.message]
         self._placement.hold()
         self._pointer.select(None)

@@ -1,4 +1,4 @@
-"""What keys do while the transcript has the focus. Main thread."""
+"""Keyboard commands of the transcript while it has the focus. Used on the main thread only."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from PySide6.QtGui import QKeyEvent, QKeySequence
 from app.widgets.transcript.input.walk import Walk
 from app.widgets.transcript.layout.placement import Placement
 
+# Keys that click the focused link or button.
 PRESSING = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
 _SHIFTED = Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier
+# Keys that stop following the end of an answer.
 UPWARDS = frozenset({Qt.Key.Key_Home, Qt.Key.Key_Up, Qt.Key.Key_PageUp})
 
 
 def is_typing(event: QKeyEvent) -> bool:
-    """Whether the key writes something."""
+    """Return True if a key press enters a character."""
     text = event.text()
     return bool(text) and text.isprintable() and not event.modifiers() & ~_SHIFTED
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The view's own commands by key; the scroll area knows arrows and pages."""
+    """The commands of the transcript by key. The scroll area itself handles arrows and pages."""
 
     placement: Placement
     copy: Callable[[], None]
@@ -34,7 +36,7 @@ class Keys:
     walk: Walk
 
     def press(self, event: QKeyEvent) -> bool:
-        """Whether the key has done its work: it is the scroll area's if not."""
+        """Carry out the command of a key; return False if the key has none."""
         key, placement = event.key(), self.placement
         back = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         if key in UPWARDS or (key == Qt.Key.Key_Space and back):

@@ -1,4 +1,4 @@
-"""Brings the viewport's mouse events to the pointer. Main thread."""
+"""Forward mouse events of the viewport to the pointer. Used on the main thread only."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from typing_extensions import override
 from app.widgets.transcript.input.pointer import Pointer
 from app.widgets.transcript.rows.sideways import wheel_pixels
 
-# A tooltip guesses whether it is HTML. Told so, it shows every text as it is.
+# Qt guesses from the text of a tooltip whether it is HTML. In this element, escaped, every text is
+# shown unchanged.
 _TIP = "<p style='white-space:pre-wrap'>{}</p>"
 
 
 class MouseFilter(QObject):
-    """An event filter on the viewport."""
+    """An event filter on the viewport: mouse, wheel and tooltip events, and the cursor's shape."""
 
     def __init__(self, pointer: Pointer, area: QAbstractScrollArea) -> None:
         super().__init__(area)
@@ -32,7 +33,7 @@ class MouseFilter(QObject):
         if isinstance(event, QMouseEvent):
             return self._mouse(event)
         if isinstance(event, QWheelEvent):
-            # Sent on, it scrolls the view.
+            # False passes the event on to the scroll area, which scrolls the view.
             return self._pointer.wheel(event.position(), wheel_pixels(event))
         if isinstance(event, QHelpEvent):
             self._show_tip(event)

@@ -1,6 +1,10 @@
-"""The mouse over the transcript: what it points at, clicks on and selects. Main thread.
+"""The state of the mouse over the transcript: hover, pressed button, selection.
 
-Holds the selection and the hover state; the view paints them.
+Used on the main thread only. Messages are painted, so no widget receives their mouse events.
+`MouseFilter` calls the methods of `Pointer` for each event of the viewport. `Pointer` finds the
+message and the row at the point and updates the hovered target and the selection, which the view
+paints. It emits `clicked` when a button or link is pressed and released; `Clicks` carries out the
+click.
 """
 
 from __future__ import annotations
@@ -18,39 +22,40 @@ from app.widgets.transcript.messages.places import MessageHit, Place, RowTarget,
 from app.widgets.transcript.rows.row import RowAction
 
 _AUTO_SCROLL_MS = 30
-_AUTO_SCROLL_SHARE = 0.3  # of the distance outside the view, scrolled per step
-_DRAG = 4  # pixels that make a press a selection
+_AUTO_SCROLL_SHARE = 0.3  # share of the mouse's distance outside the view that one step scrolls
+_DRAG = 4  # pixels that the mouse must move before a press becomes a selection
 
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """A target in a message that was clicked."""
+    """A click on a target of a message."""
 
-    message: int
+    message: int  # index of the message in the stack
     at: RowTarget
 
 
 class Pointer(QObject):
-    """Turns mouse events into hover, clicks and a selection."""
+    """Turns mouse events into the hovered target, clicks and the selection."""
 
-    clicked = Signal(object)  # a Click
-    pressed = Signal()  # anywhere
-    changed = Signal()  # paint again
-    pointed = Signal()  # the mouse is over something that may have another cursor
-    selection_changed = Signal(bool)  # whether there is one
+    clicked = Signal(object)  # Click, emitted when the mouse is released on the pressed target
+    pressed = Signal()  # a mouse button went down anywhere in the transcript
+    changed = Signal()  # hover, selection or confirmation changed: paint again
+    pointed = Signal()  # the mouse or the content has moved: `shape` may have changed
+    selection_changed = Signal(bool)  # True: some text is selected
 
     def __init__(self, stack: MessageStack, placement: Placement, parent: QObject) -> None:
         super().__init__(parent)
-        self.hit: MessageHit | None = None
-        self.message: int | None = None  # below the mouse
-        self.confirmed: RowTarget | None = None  # says "Copied" for a moment
+        self.hit: MessageHit | None = None  # the button or link below the mouse
+        self.message: int | None = None  # index of the message below the mouse
+        self.confirmed: RowTarget | None = None  # shows "Copied" until the timer ends
         self.selection: Selection | None = None
         self._stack = stack
         self._placement = placement
-        self._point = QPointF()
-        self._pressed: Click | None = None
+        self._point = QPointF()  # last position of the mouse in the viewport
+        self._pressed: Click | None = None  # click to emit if the mouse is released on its target
+        # Where the mouse was pressed, if a drag from there selects text; None after the release.
         self._press_point: QPointF | None = None
-        self._dragging = False
+        self._dragging = False  # the mouse has moved far enough to select text
         self._confirm_timer = _timer(self, Millis.COPIED, self._end_confirmation)
         self._auto_scroll = _timer(self, _AUTO_SCROLL_MS, self._scroll_on)
 
@@ -60,7 +65,7 @@ class Pointer(QObject):
 
     @property
     def shape(self) -> Qt.CursorShape:
-        """The cursor for what is below the mouse."""
+        """The cursor's shape for the content below the mouse."""
         if self.hit is not None:
             is_link = self.hit.at.target.action is RowAction.OPEN_LINK
             return Qt.CursorShape.PointingHandCursor if is_link else Qt.CursorShape.ArrowCursor
@@ -69,6 +74,11 @@ class Pointer(QObject):
         return Qt.CursorShape.IBeamCursor if is_text else Qt.CursorShape.ArrowCursor
 
     def press(self, point: QPointF) -> None:
+        """Start a click if a button or link is below the point, else start a selection.
+
+        A selection may also start on a link: a drag from there selects text instead of opening the
+        link.
+        """
         self.pressed.emit()
         self._move_to(point)
         spot = self._placement.spot_at(point)
@@ -87,13 +97,16 @@ class Pointer(QObject):
         self.select(Selection(caret, caret))
 
     def extend(self, point: QPointF) -> None:
-        """Select from where the selection began to here."""
+        """Move the end of the selection to a point; its start stays."""
         spot = self._placement.spot_at(point)
         if spot is not None and self.selection is not None:
             self.select(Selection(self.selection.anchor, self._caret(spot)))
 
     def drag(self, point: QPointF) -> None:
-        """The mouse moves with its button down."""
+        """Extend the selection to the mouse while its button is down.
+
+        Outside the view, scroll towards the mouse.
+        """
         self._point = point
         if self._press_point is None or self.selection is None:
             return
@@ -108,6 +121,7 @@ class Pointer(QObject):
             self._auto_scroll.stop()
 
     def release(self, point: QPointF) -> None:
+        """End a selection, or emit `clicked` if the mouse is still on the pressed target."""
         self._auto_scroll.stop()
         self._press_point = None
         self._move_to(point)
@@ -117,7 +131,7 @@ class Pointer(QObject):
         self.clicked.emit(pressed)
 
     def select_word(self, point: QPointF) -> None:
-        """Select the word below a double click."""
+        """Select the word at a point, for a double click."""
         spot = self._placement.spot_at(point)
         if spot is None or self.hit is not None:
             return
@@ -138,11 +152,15 @@ class Pointer(QObject):
         )
 
     def hover(self, point: QPointF) -> None:
-        """The mouse moves with no button down."""
+        """Update the hovered target while the mouse moves without a button."""
         self._move_to(point)
 
     def wheel(self, point: QPointF, moved: QPoint) -> bool:
-        """Scroll what is below a point sideways, by pixels; False if it scrolls up or down."""
+        """Scroll the row at a point sideways.
+
+        Return False if the event shall scroll the view up or down instead: then the vertical
+        movement is the larger one, or the row fits. Scrolling up also stops following the end.
+        """
         if abs(moved.x()) > abs(moved.y()) and self._scroll_row(point, -moved.x()):
             self.changed.emit()
             return True
@@ -151,7 +169,7 @@ class Pointer(QObject):
         return False
 
     def refresh(self) -> None:
-        """What is below the mouse may have moved."""
+        """Find the target below the mouse again after the content has moved."""
         if self.message is not None:
             self._move_to(self._point)
 
@@ -161,6 +179,7 @@ class Pointer(QObject):
         self.changed.emit()
 
     def select(self, selection: Selection | None) -> None:
+        """Replace the selection; None removes it."""
         had = self.selection is not None and not self.selection.is_empty
         self.selection = selection
         has = selection is not None and not selection.is_empty
@@ -170,7 +189,7 @@ class Pointer(QObject):
             self.changed.emit()
 
     def confirm(self, at: RowTarget) -> None:
-        """Let a target say that it is done."""
+        """Show for a moment on a target that its action is done ("Copied")."""
         self.confirmed = at
         self._confirm_timer.start()
         self.changed.emit()
@@ -202,6 +221,7 @@ class Pointer(QObject):
         self.changed.emit()
 
     def _scroll_on(self) -> None:
+        """Scroll one step towards a mouse outside the view, and extend the selection."""
         outside = self._placement.distance_outside(self._point)
         self._placement.scroll_by(round(outside * _AUTO_SCROLL_SHARE))
         self.extend(self._point)

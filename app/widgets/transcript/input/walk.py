@@ -1,6 +1,10 @@
-"""Where keys are among the links and buttons of the transcript. Main thread.
+"""Keyboard focus on the links and buttons of the transcript. Used on the main thread only.
 
-Tab goes from one that is seen to the next; past the last one it leaves the transcript.
+Links and buttons are painted, not widgets, so Qt cannot focus them. `Walk` remembers one focused
+target and paints a ring around it. Tab and Shift+Tab move the focus over the targets in view;
+beyond the last one it leaves the transcript. Return clicks the focused target. Rows are replaced
+while an answer grows, so the focused target is remembered by message, action and number, and found
+again in the new rows.
 """
 
 from __future__ import annotations
@@ -23,17 +27,17 @@ from app.widgets.transcript.rows.row import Target
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """The target of that number among its like in a message: it outlives the rows."""
+    """A link or button that Tab stops at. The value stays valid when its row is replaced."""
 
-    message: int
+    message: int  # index of the message in the stack
     target: Target
-    number: int
+    number: int  # position among the targets of the message with this action and link
 
 
 class Walk(QObject):
-    """Marks one link or button at most, and presses it."""
+    """The keyboard focus inside the transcript: at most one focused link or button."""
 
-    moved = Signal(bool)  # by a key: whether there is a mark
+    moved = Signal(bool)  # the focus was moved by a key; True: a link or button has it
 
     def __init__(
         self,
@@ -43,23 +47,28 @@ class Walk(QObject):
         seen_height: Callable[[], int],
     ) -> None:
         super().__init__(pointer)
+        # The focused link or button in the current rows; None if its row is not laid out.
         self.hit: MessageHit | None = None
         self._stack = stack
         self._placement = placement
         self._pointer = pointer
-        self._seen_height = seen_height
-        self._stop: _Stop | None = None
-        self._is_over = False
+        self._seen_height = seen_height  # returns the height of the view that no button covers
+        self._stop: _Stop | None = None  # the focused target, also without its row
+        self._is_over = False  # True after Esc: the next Tab leaves the transcript
         pointer.pressed.connect(self.drop)
         pointer.changed.connect(self.refresh)
 
     @property
     def message(self) -> int | None:
-        """Which message the mark is in."""
+        """Index of the message with the focused target, or None."""
         return None if self.hit is None or self._stop is None else self._stop.message
 
     def step(self, *, forward: bool) -> bool:
-        """Go on or back; False where that leads out of the transcript."""
+        """Focus the next or previous target in view.
+
+        Return False if the focus shall leave the transcript. Shift+Tab at the first target returns
+        True: the target loses the focus, but the transcript keeps it.
+        """
         stops = [] if self._is_over else list(self._seen())
         at = stops.index(self._stop) if self._stop in stops else -1
         if not forward and at < 0:
@@ -70,14 +79,17 @@ class Walk(QObject):
         return following < len(stops)
 
     def press(self) -> bool:
-        """Do what a click on the mark does; False if there is none."""
+        """Click the focused target; return False if there is none."""
         if self.hit is None or self._stop is None:
             return False
         self._pointer.clicked.emit(Click(self._stop.message, self.hit.at))
         return True
 
     def leave(self) -> bool:
-        """Tab leads on from here. False if there is no mark."""
+        """Unfocus the target and let the next Tab leave the transcript.
+
+        Return False if no target is focused.
+        """
         was_there = self.hit is not None
         if was_there:
             self._is_over = True
@@ -85,12 +97,12 @@ class Walk(QObject):
         return was_there
 
     def drop(self) -> None:
-        """The keys are elsewhere."""
+        """Unfocus the target, because the transcript lost the focus or was clicked."""
         self._stop, self._is_over = None, False
         self.refresh()
 
     def refresh(self) -> None:
-        """What is marked may have moved, or gone."""
+        """Find the focused target again after rows have moved or were replaced."""
         before, self.hit = self.hit, None
         stop = self._stop
         if stop is not None and stop.message < len(self._stack):
@@ -99,7 +111,7 @@ class Walk(QObject):
             self._pointer.changed.emit()
 
     def paint(self, painter: QPainter, look: Look) -> None:
-        """Paint the ring around the mark."""
+        """Paint a ring around the focused target."""
         if self.hit is not None and self._stop is not None:
             painter.setPen(QPen(QColor(look.colors.accent), Space.HAIR))
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -115,14 +127,14 @@ class Walk(QObject):
         self.moved.emit(stop is not None)
 
     def _bring_in(self, hit: MessageHit) -> None:
-        """Scroll a wide table to the mark."""
+        """Scroll a wide table sideways until the focused target is visible."""
         row, rect = hit.at.row, hit.rect.translated(-hit.row_left, 0)
         beyond = max(0.0, rect.right() - row.width) + min(0.0, rect.left())
         if beyond and row.scroll_sideways(round(beyond)):
             self.refresh()
 
     def _seen(self) -> Iterator[_Stop]:
-        """Those whose middle is in view."""
+        """Yield the targets in view: those whose middle is visible."""
         height = self._seen_height()
         for message in self._stack.visible(self._placement.top, height):
             for stop, hit in self._stops(message):

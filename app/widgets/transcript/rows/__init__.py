@@ -1,1 +1,1 @@
-"""What a message is made of: text, code, tables, formulas, buttons, notes."""
+"""Rows of the transcript: text, code, tables, formulas, buttons and notices."""

@@ -1,6 +1,7 @@
 """The row of small buttons under a message: versions, copy, regenerate or edit, then figures.
 
-Main thread. Painted, not widgets: a chat has thousands.
+Used on the main thread only. The buttons are painted instead of being widgets, because a chat may
+have thousands of messages.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _BUTTON = Size.CONTROL
 
 
 class Side(Enum):
-    """Which edge of the column the buttons start at."""
+    """The edge of the column at which the buttons start."""
 
     LEFT = auto()
     RIGHT = auto()
@@ -33,17 +34,17 @@ class Side(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ActionButton:
-    """One icon that does something."""
+    """An icon button."""
 
     action: RowAction
     icon: Icon
-    tip: str
-    enabled: bool = True
+    tip: str  # tooltip, and name for screen readers
+    enabled: bool = True  # False: painted grey, and a click does nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A small text, and what is said of it when asked."""
+    """A small text between or after the buttons, with an optional tooltip."""
 
     text: str
     tip: str = ""
@@ -51,14 +52,14 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A button or a text, and its place."""
+    """A button or a text with its rectangle in the row."""
 
     part: ActionButton | Note
     rect: QRectF
 
 
 class ActionsRow(TranscriptRow):
-    """Buttons and small texts side by side. Keeps its height when nothing is shown."""
+    """Buttons and small texts side by side. The row keeps its height while they are hidden."""
 
     def __init__(self, look: Look, parts: tuple[ActionButton | Note, ...], side: Side) -> None:
         self._look = look
@@ -68,13 +69,14 @@ class ActionsRow(TranscriptRow):
 
     @property
     def left(self) -> float:
-        """Where the first one begins, once measured."""
+        """The x of the first part; 0 if the row is empty or not measured."""
         return self._placed[0].rect.left() if self._placed else 0.0
 
     @override
     def measure(self, width: int) -> int:
         placed = list(self._place())
-        inset = self._look.px((_BUTTON - _GLYPH) / 2)  # glyphs stand at the edge, not hit areas
+        # Icons, not their larger click areas, line up with the edge.
+        inset = self._look.px((_BUTTON - _GLYPH) / 2)
         used = placed[-1].rect.right() if placed else 0
         shift = -inset if self._side is Side.LEFT else width - used + inset
         self._placed = [_Placed(one.part, one.rect.translated(shift, 0)) for one in placed]
@@ -148,12 +150,12 @@ def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
 
 
 def user_actions(look: Look, item: TranscriptItem) -> ActionsRow:
-    """Return the row under a user's message."""
+    """Return the row of buttons of a user's message."""
     return ActionsRow(look, user_parts(item), Side.RIGHT)
 
 
 def answer_parts(item: TranscriptItem) -> tuple[ActionButton | Note, ...]:
-    """Return what can be done with a finished answer."""
+    """Return the buttons of a finished answer."""
     return (
         *version_parts(item.version),
         ActionButton(RowAction.COPY_MESSAGE, Icon.COPY, commands.COPY),
@@ -163,7 +165,7 @@ def answer_parts(item: TranscriptItem) -> tuple[ActionButton | Note, ...]:
 
 
 def user_parts(item: TranscriptItem) -> tuple[ActionButton | Note, ...]:
-    """Return what can be done with a user's message."""
+    """Return the buttons of a user's message."""
     return (
         *version_parts(item.version),
         ActionButton(RowAction.EDIT, Icon.EDIT, words.EDIT),
@@ -173,17 +175,20 @@ def user_parts(item: TranscriptItem) -> tuple[ActionButton | Note, ...]:
 
 
 def _deleting(item: TranscriptItem, tip: str) -> ActionButton:
-    """Grey while an answer is written: nothing beside it moves."""
+    """Return the Delete button.
+
+    It is disabled while an answer is written, not removed, so that the other buttons do not move.
+    """
     return ActionButton(RowAction.DELETE, Icon.TRASH, tip, item.can_delete)
 
 
 def no_actions(look: Look) -> ActionsRow:
-    """Return an empty row that keeps the place of one."""
+    """Return a row without buttons that takes the space of a row with buttons."""
     return ActionsRow(look, (), Side.LEFT)
 
 
 def version_parts(version: Version) -> tuple[ActionButton | Note, ...]:
-    """Return the switch between versions; nothing if there is one."""
+    """Return the switch between versions of a message; empty if the message has one version."""
     number, count = version.number, version.count
     if count < 2:
         return ()
@@ -197,7 +202,10 @@ def version_parts(version: Version) -> tuple[ActionButton | Note, ...]:
 
 
 def figures_text(reply: ReplyFigures) -> str:
-    """Return what is known of a reply: speed, first token, count, and the model if it changed."""
+    """Return the figures of a reply: speed, time to the first token, number of tokens.
+
+    The model's name comes first if the reply has one to show.
+    """
     parts: list[str] = [reply.model_name] if reply.model_name else []
     if reply.decode_tok_s is not None:
         digits = 0 if reply.decode_tok_s >= 10 else 1

@@ -1,7 +1,10 @@
-"""Code blocks of the transcript: coloured lines that scroll sideways or wrap. Main thread.
+"""Code blocks of the transcript: coloured lines that scroll sideways or wrap.
 
-Height and width follow from counting lines and characters; only visible lines are laid out, and
-lexing goes on in idle time or line by line while the block is written.
+Used on the main thread only. A block may have thousands of lines, so its height and width follow
+from counting lines and characters; only visible lines are laid out as a `TextFlow`. `CodeLines`
+divides the text into shown lines. `CodeColors` lexes the text: line by line while the answer is
+written, and once more exactly, in idle time, when the block is complete. Code that is not lexed yet
+is painted in one colour.
 """
 
 from __future__ import annotations
@@ -28,24 +31,25 @@ from app.widgets.transcript.rows.row import Hit, IdleResult, Paint, TranscriptRo
 from app.widgets.transcript.rows.sideways import SideScroll
 from app.words import transcript as words
 
-IDLE_S = 0.004
+IDLE_S = 0.004  # seconds of lexing in one idle step
 _TAB = "    "
-_MIN_COLUMNS = 8  # of wrapped lines, however narrow the block is
+_MIN_COLUMNS = 8  # least number of characters in a wrapped line, also in a very narrow view
 
 
 class CodeColors:
-    """Pieces of the lines of a block: provisional while it is open, exact some time after."""
+    """Coloured pieces of a block's lines: provisional while it grows, exact once it is closed."""
 
     def __init__(self, shelf: LexerShelf, block: CodeBlock) -> None:
         self._shelf = shelf
         self._name = block.language
+        # Highlighter of a growing block; its colours are shown until the exact ones are complete.
         self._growing: GrowingHighlighter | None = None
-        self._lexing: Iterator[LinePieces] | None = None
-        self._exact: list[LinePieces] = []
-        self.done = not block.language
+        self._lexing: Iterator[LinePieces] | None = None  # the exact lexing in progress
+        self._exact: list[LinePieces] = []  # exact pieces of each line lexed so far
+        self.done = not block.language  # True once the colours are final
 
     def grow(self, block: CodeBlock) -> None:
-        """Colour what an open block has got since."""
+        """Colour the text that an open block has gained since the last call."""
         language = self._shelf.language(self._name)
         if isinstance(language, Absent):
             return
@@ -54,7 +58,11 @@ class CodeColors:
         self._growing.update(block.text)
 
     def advance(self, block: CodeBlock) -> IdleResult:
-        """Go on for some milliseconds."""
+        """Lex for at most IDLE_S.
+
+        Return CHANGED if the row must be painted again, WAITING while a worker imports the lexer,
+        DONE if nothing is left to do.
+        """
         if self.done:
             return IdleResult.DONE
         language = self._shelf.language(self._name)
@@ -87,7 +95,7 @@ class CodeColors:
 
 @dataclass(frozen=True, slots=True)
 class _ShownLine:
-    """A line that is laid out, and how far from the left it begins."""
+    """A line that is laid out, and its distance from the left edge of the code in pixels."""
 
     flow: TextFlow
     indent: float
@@ -100,9 +108,10 @@ class _ShownLine:
 
 
 class CodeRow(TranscriptRow):
-    """One code block.
+    """The row of one code block: header, lines, sideways scrolling.
 
-    wrapped has the places in the source of the blocks whose lines wrap. It outlives the row.
+    wrapped holds the source positions of the blocks whose lines are wrapped. The message owns
+    this set, so that a block stays wrapped when its row is dropped and made again.
     """
 
     def __init__(self, look: Look, shelf: LexerShelf, block: CodeBlock, wrapped: set[int]) -> None:
@@ -110,16 +119,16 @@ class CodeRow(TranscriptRow):
         self._shelf = shelf
         self._code = block
         self._wrapped = wrapped
-        self._columns: int | None = None  # that lines are wrapped to
+        self._columns: int | None = None  # line length in characters while lines wrap, else None
         self._lines = CodeLines()
         self._header = CodeHeader(look)
         self._colors = CodeColors(shelf, block)
         self._scroll = SideScroll(look)
         self._face = look.face(Type.CODE)
         self._metrics = QFontMetricsF(self._face.font)
-        self._shown: dict[int, _ShownLine] = {}
+        self._shown: dict[int, _ShownLine] = {}  # layouts of the lines painted last, by line number
         self._width = 0
-        self._text_width = 0.0
+        self._text_width = 0.0  # pixels of the longest line
         self._take(block)
 
     @override
@@ -245,7 +254,7 @@ class CodeRow(TranscriptRow):
 
     @property
     def _needed(self) -> int:
-        """The width that shows all of every line."""
+        """The width that shows the longest line completely."""
         return round(self._text_width) + 2 * self._pad
 
     @property
@@ -265,13 +274,13 @@ class CodeRow(TranscriptRow):
             self._colors.grow(block)
 
     def _note_lines(self, first: int) -> None:
-        """The lines from the first on are new."""
+        """Measure the lines from first on and drop their old layouts."""
         for number in range(first, len(self._lines)):
             self._text_width = max(self._text_width, self._advance_of(self._lines.line(number)))
         self._shown = {number: line for number, line in self._shown.items() if number < first}
 
     def _break(self, width: int) -> None:
-        """Break lines as the reader wants them; how they fill the width follows from counting."""
+        """Break the lines again if wrapping was switched or the number of columns changed."""
         columns = None
         if self._wraps:
             columns = max(_MIN_COLUMNS, int((width - 2 * self._pad) / self._face.average))
@@ -283,10 +292,10 @@ class CodeRow(TranscriptRow):
             self._note_lines(0)
 
     def _wrap(self, columns: int, line: str) -> Iterable[int]:
-        """Where the pieces of a line begin."""
+        """Return the starts of the pieces of a wrapped line."""
         if line.isascii():
             return line_breaks(line, columns)
-        # What is not ASCII may come from other fonts and be of any width.
+        # Other characters may come from fallback fonts with other widths: let Qt break the line.
         flow = TextFlow(self._look, Type.CODE, line, ink=self._look.colors.syntax.default)
         average = self._face.average
         flow.wrap(columns * average, hanging=hanging(line, columns) * average)
@@ -315,7 +324,7 @@ class CodeRow(TranscriptRow):
         return hanging(lines.hard_line(hard), self._columns) * self._face.average
 
     def _pieces(self, number: int) -> LinePieces:
-        """The colours of a line as it is shown: a part of those of a line of the text."""
+        """Return the coloured pieces of a shown line, which may be a part of a line of the text."""
         lines = self._lines
         if lines.is_cut:
             return ()

@@ -1,4 +1,7 @@
-"""The strip above a block of code: its language, how long it is, Wrap, Save and Copy. Main thread."""
+"""The header of a code block: language, number of lines, and the buttons Wrap, Save and Copy.
+
+Used on the main thread only.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target
 from app.words import commands, transcript as words
 
-LONG_CODE = 20  # lines; longer blocks say how long
+LONG_CODE = 20  # the header of a block with more lines shows their number
 _ICON = 15
-_GAP = Space.XL  # between buttons; half of it may be clicked
+_GAP = Space.XL  # pixels between buttons; the half next to a button belongs to its click area
 _COPY = Target(RowAction.COPY_CODE)
 _SAVE = Target(RowAction.SAVE_CODE)
 _WRAP = Target(RowAction.TOGGLE_WRAP)
@@ -25,11 +28,11 @@ _LABEL = TextStyle(Type.SMALL.size, Type.SMALL.line)
 
 @dataclass(frozen=True, slots=True)
 class CodeHeading:
-    """What there is to say of a block. wraps is None where no line is too wide."""
+    """The values that the header of a code block shows."""
 
     language: str
-    num_lines: int
-    wraps: bool | None
+    num_lines: int  # lines of the text; wrapping does not change the number
+    wraps: bool | None  # True while lines are wrapped; None if no line is too wide
 
     @override
     def __str__(self) -> str:
@@ -39,18 +42,18 @@ class CodeHeading:
 
 @dataclass(frozen=True, slots=True)
 class _HeaderButton:
-    """A word with an icon in the header, and where they may be clicked."""
+    """A button of the header: icon, label and click area."""
 
     target: Target
     label: str
     icon: Icon
     tip: str
     rect: QRectF
-    is_on: bool = False
+    is_on: bool = False  # painted as switched on
 
 
 class CodeHeader:
-    """Paints and hits the header of blocks that are as wide as width."""
+    """Paints and hit-tests the header of a code block."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
@@ -79,7 +82,11 @@ class CodeHeader:
     def _buttons(
         self, heading: CodeHeading, width: int, *, copied: bool = False
     ) -> list[_HeaderButton]:
-        """From the right. The others stay where they are while one says that it is done."""
+        """Return the buttons from right to left.
+
+        Save and Wrap are placed by the width of the label "Copy", so that they do not move while
+        that button shows "Copied".
+        """
         copy = (commands.COPIED, Icon.CHECK) if copied else (commands.COPY, Icon.COPY)
         right = width - self._look.px(Size.CODE_PAD) + self._look.px(_GAP) / 2
         buttons = [_HeaderButton(_COPY, *copy, words.COPY_CODE, self._rect(right, copy[0]))]
@@ -93,7 +100,7 @@ class CodeHeader:
         return buttons
 
     def _rect(self, right: float, label: str) -> QRectF:
-        """An icon and a label, with half of the gap at both ends."""
+        """Return the click area of a button: icon and label with half of the gap on both sides."""
         px = self._look.px
         metrics = QFontMetricsF(self._look.face(_LABEL).font)
         width = px(_ICON) + px(Space.XS) + metrics.horizontalAdvance(label) + px(_GAP)

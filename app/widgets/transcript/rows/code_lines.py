@@ -1,4 +1,8 @@
-"""The lines of a block of code as they are shown, and which lines of its text they belong to. Pure."""
+"""Divide the text of a code block into the lines that are shown. No Qt.
+
+A hard line ends at a newline of the text. It is shown as several lines if it is wrapped, or if it
+is too long for one layout. Positions are characters of the whole text.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +11,23 @@ from collections.abc import Callable, Iterable
 
 from app.viewmodels.highlight import MAX_LINE_LEN
 
-# Where the pieces of a line begin; the first begins at 0.
+# A function that returns the start of each piece of a line. The first piece starts at 0.
 Breaker = Callable[[str], Iterable[int]]
 
 
 def cut_overlong(line: str) -> Iterable[int]:
-    """Cut a line in pieces that can be laid out at once."""
+    """Return the starts of a line's pieces, each short enough to be laid out at once."""
     return range(0, max(len(line), 1), MAX_LINE_LEN)
 
 
 class CodeLines:
-    """The lines of a text that grows at its end, each broken in pieces where it is too long."""
+    """The shown lines of a text that grows at its end."""
 
     def __init__(self) -> None:
         self.text = ""
-        self.starts: list[int] = [0]  # of the lines shown
-        self.is_cut = False  # a line is too long for colours
-        self._hard: list[int] = [0]  # starts of the text's own lines
+        self.starts: list[int] = [0]  # position of each shown line
+        self.is_cut = False  # a hard line is longer than MAX_LINE_LEN: the block stays uncoloured
+        self._hard: list[int] = [0]  # position of each hard line
         self._breaker: Breaker = cut_overlong
 
     def __len__(self) -> int:
@@ -31,11 +35,14 @@ class CodeLines:
 
     @property
     def num_hard(self) -> int:
-        """How many lines the text has."""
+        """The number of hard lines of the text."""
         return len(self._hard)
 
     def grow(self, text: str) -> int:
-        """Take the whole text, which the last one is a start of; return the first changed line."""
+        """Replace the text with a longer one and return the first shown line that changed.
+
+        text must begin with the old text.
+        """
         start = self._hard.pop()
         first = self.line_at(start)
         del self.starts[first:]
@@ -51,7 +58,7 @@ class CodeLines:
             start = end + 1
 
     def rebreak(self, breaker: Breaker) -> None:
-        """Break all lines in another way."""
+        """Divide all hard lines into shown lines again, with another breaker."""
         self._breaker = breaker
         self._hard, self.starts = [0], [0]
         self.grow(self.text)
@@ -65,14 +72,14 @@ class CodeLines:
         return bisect_right(self.starts, position) - 1
 
     def hard_at(self, position: int) -> int:
-        """Which of the text's own lines holds a position."""
+        """Return the number of the hard line that holds a position."""
         return bisect_right(self._hard, position) - 1
 
     def hard_start(self, number: int) -> int:
         return self._hard[number]
 
     def hard_line(self, number: int) -> str:
-        """One of the text's own lines."""
+        """Return a hard line without its newline."""
         start = self._hard[number]
         end = self._hard[number + 1] if number + 1 < len(self._hard) else len(self.text)
         return self.text[start:end].removesuffix("\n")

@@ -1,4 +1,7 @@
-"""The card of an answer that failed; notice.py is the same card as a widget. Main thread."""
+"""The card that shows the error of a failed answer. Used on the main thread only.
+
+app/widgets/notice.py has a widget with the same look.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ _COPY = Target(RowAction.COPY_DETAILS)
 
 
 class ErrorRow(TranscriptRow):
-    """What went wrong, why, what to do, Retry; where there are details, they can be opened and copied."""
+    """A card with the problem, its cause, the advice and a Retry button.
+
+    If the problem has details, a Details button shows them, with a Copy button.
+    """
 
     def __init__(self, look: Look, problem: Problem, *, is_open: bool) -> None:
         colors = look.colors
@@ -98,7 +104,7 @@ class ErrorRow(TranscriptRow):
         return self._pad + self._look.px(_ICON) + self._look.px(Space.S)
 
     def _place_buttons(self, y: float) -> dict[Target, QRectF]:
-        """Side by side; before Details there is room for its chevron."""
+        """Return the rectangles of the buttons side by side. Details has room for its chevron."""
         look, x, placed = self._look, float(self._left), dict[Target, QRectF]()
         metrics = QFontMetricsF(look.face(Type.LABEL).font)
         for target, label in self._labels.items():
@@ -109,7 +115,7 @@ class ErrorRow(TranscriptRow):
         return placed
 
     def _paint_button(self, paint: Paint, target: Target, rect: QRectF) -> None:
-        """Retry has an outline and is filled below the mouse; the others are underlined."""
+        """Paint a button. On hover Retry is filled, and the other buttons are underlined."""
         look, painter, error = self._look, paint.painter, self._look.colors.error
         hovered, ink = paint.hovered == target, error.ink
         font = QFont(look.face(Type.LABEL).font)

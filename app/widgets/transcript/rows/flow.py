@@ -1,8 +1,12 @@
-"""Wrapped text: lay out, paint, hit-test, select. Main thread.
+"""Lay out, paint, hit-test and select wrapped text. Used on the main thread only.
 
-Lines are of one height; one that holds a tall picture is as much higher. The one user of
-QTextLayout. Text is plain to Qt: looks come from formats alone. Positions are Python's; Qt's UTF-16
-positions do not leave this module.
+A `TextFlow` is one paragraph, heading, table cell or line of code. It wraps QTextLayout, which no
+other module of the transcript uses. Text is plain to Qt: bold, links and colours come from format
+ranges, never from markup. All lines have the same height, except lines that hold a formula taller
+than the text.
+
+Positions count Python characters. Qt counts UTF-16 units; this module converts at every call, so
+that no caller sees a UTF-16 position. Coordinates are pixels from the top left of the flow.
 """
 
 from __future__ import annotations
@@ -35,27 +39,35 @@ from app.widgets.transcript.rows.utf16 import Utf16Units
 
 _BOX_RADIUS = 4
 _BOX_PAD = 2
-# What stands where a picture is painted: a space as wide as that and what has no width. No line ends there.
+# An inset's characters are replaced by one no-break space, widened to the picture, and word
+# joiners, which have no width. Neither character allows a line break, so a picture stays on one
+# line.
 _BLANK = "\u00a0"
 _NOTHING = "\u2060"
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Characters [start, end)."""
+    """A range of characters of one text: [start, end)."""
 
     start: int
     end: int
 
 
 def within(part: Range, start: int, length: int) -> Range | None:
-    """What of a range lies in the characters from start on, counted from there."""
+    """Cut part to the characters [start, start + length) and count it from start.
+
+    Return None if the two do not overlap.
+    """
     first, last = max(0, part.start - start), min(length, part.end - start)
     return Range(first, last) if first < last else None
 
 
 def all_within(parts: Sequence[Range], start: int, length: int) -> list[Range]:
-    """What of each does, where something does. They are in order and do not overlap."""
+    """Apply `within` to each of parts and return the results that are not None.
+
+    parts must be in order and must not overlap.
+    """
     first = bisect_right(parts, start, key=lambda part: part.end)
     last = bisect_left(parts, start + length, key=lambda part: part.start)
     return [inner for part in parts[first:last] if (inner := within(part, start, length))]
@@ -63,43 +75,43 @@ def all_within(parts: Sequence[Range], start: int, length: int) -> list[Range]:
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """Characters [start, end) that look different, lead somewhere or lie on a box."""
+    """Characters [start, end) with their own format, and optionally a link or a background box."""
 
     start: int
     end: int
     format: QTextCharFormat
-    link: str = ""
-    boxed: bool = False
+    link: str = ""  # the address; empty if the run is not a link
+    boxed: bool = False  # a rounded box is painted behind the characters, as for inline code
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Where a link leads, what it says, and where it begins."""
+    """A link in a flow: its address, its visible text and the rectangle where it begins."""
 
     address: str
     text: str
-    rect: QRectF  # of its first line
+    rect: QRectF  # rectangle of the link's first line; the link may wrap
 
 
 @dataclass(frozen=True, slots=True)
 class Inset:
-    """A picture in the place of some characters."""
+    """A formula's picture, painted in place of the characters of its LaTeX source."""
 
-    place: Range
+    place: Range  # the LaTeX characters that the picture replaces
     drawing: Drawing
 
 
 @dataclass(frozen=True, slots=True)
 class _Band:
-    """Where a line stands."""
+    """The vertical place of one line in the flow, in pixels."""
 
     top: int
     height: int
-    baseline: float  # below the flow's top
+    baseline: float  # y of the baseline, from the top of the flow
 
 
 def piece_runs(look: Look, pieces: LinePieces) -> list[TextRun]:
-    """Return the runs of a line of code."""
+    """Return one run for each coloured piece of a line of code."""
     return [
         TextRun(piece.start, piece.start + piece.length, look.code_format(piece.ink))
         for piece in pieces
@@ -107,7 +119,10 @@ def piece_runs(look: Look, pieces: LinePieces) -> list[TextRun]:
 
 
 class TextFlow:
-    """Text in one style and one colour, with runs that differ, wrapped to a width."""
+    """One text in one style and one colour, with runs that look different, wrapped to a width.
+
+    The text never changes; call wrap() before any other method, and again for another width.
+    """
 
     def __init__(
         self,
@@ -120,30 +135,31 @@ class TextFlow:
         insets: Sequence[Inset] = (),
     ) -> None:
         self.text = text
-        self.height: int = 0
-        self.natural_width: float = 0.0
+        self.height: int = 0  # height of all lines; 0 before wrap()
+        self.natural_width: float = 0.0  # width of the longest line; 0 before wrap()
         self.num_lines: int = 0
-        self.complete = True  # False if lines were cut off
+        self.complete = True  # False if max_lines cut off the end of the text
         self._look = look
-        self._face = look.face(style)
+        self._face = look.face(style)  # font, line height and baseline of the style
         self._ink = ink
         self._runs = runs
         self._insets = insets
         shown = _with_blanks(text, insets)
-        self.is_rtl = is_right_to_left(shown)  # and stands at the right
+        self.is_rtl = is_right_to_left(shown)  # a right-to-left paragraph is aligned right
+        # The text has right-to-left characters: one range may be several pieces on the screen.
         self._is_bidi = has_right_to_left(shown)
         self._units = Utf16Units(shown)
-        self._boxes: list[QRectF] = []
-        self._bands: list[_Band] = []
+        self._boxes: list[QRectF] = []  # rounded backgrounds of the boxed runs
+        self._bands: list[_Band] = []  # place of each line
         self._layout = QTextLayout(shown, self._face.font)
         self._layout.setCacheEnabled(True)
 
     def wrap(
         self, width: float | None, *, max_lines: int | None = None, hanging: float = 0.0
     ) -> None:
-        """Break the text into lines (one if width is None); there is at least one.
+        """Break the text into lines of a width, or put it on one line if width is None.
 
-        All lines but the first are narrower by what is hanging.
+        Even an empty text has one line. All lines but the first are narrower by hanging pixels.
         """
         option = QTextOption()
         if self.is_rtl and width is not None:
@@ -172,7 +188,10 @@ class TextFlow:
         selected: Range | None = None,
         found: Sequence[Range] = (),
     ) -> None:
-        """Paint it with its top left at a point; what is found is underlined."""
+        """Paint the text with its top left corner at a point.
+
+        The characters of found are underlined; those of selected are painted on the accent colour.
+        """
         colors = self._look.colors
         for part in found:
             for rect in self._line_rects(part.start, part.end):
@@ -196,7 +215,7 @@ class TextFlow:
         self._paint_insets(painter, at, selected)
 
     def position_at(self, x: float, y: float) -> int:
-        """Return the character boundary that is nearest."""
+        """Return the character boundary nearest to a point."""
         count = self._layout.lineCount()
         if count == 0:
             return 0
@@ -220,13 +239,13 @@ class TextFlow:
 
     @property
     def line_starts(self) -> list[int]:
-        """The position that each line begins at."""
+        """The position of the first character of each line."""
         lines = map(self._layout.lineAt, range(self._layout.lineCount()))
         return [self._units.to_python(line.textStart()) for line in lines] or [0]
 
     @property
     def links(self) -> list[Link]:
-        """All links, in the order of reading. One may have several runs."""
+        """All links in reading order. Adjacent runs with the same address are one link."""
         links: list[list[TextRun]] = []
         for run in self._runs:
             before = links[-1][-1] if links else None
@@ -237,7 +256,7 @@ class TextFlow:
         return [self._link(runs) for runs in links]
 
     def link_at(self, x: float, y: float) -> Link | None:
-        """Return the link below a point."""
+        """Return the link at a point, or None if the point is not on a link."""
         number = self._band_at(y)
         if number < 0 or y >= self.height:
             return None
@@ -251,7 +270,7 @@ class TextFlow:
         return self._link(runs) if runs else None
 
     def end_point(self) -> QPointF:
-        """Return where the last glyph ends, at the top of its line."""
+        """Return the point behind the last glyph, at the top of that glyph's line."""
         count = self._layout.lineCount()
         if count == 0:
             return QPointF(0, 0)
@@ -265,14 +284,17 @@ class TextFlow:
         return Link(runs[0].link, self.text[start:end], rect)
 
     def _band_at(self, y: float) -> int:
-        """The line at a height, the last one below it, -1 above all."""
+        """Return the number of the line at y.
+
+        Return the last line for a y below the text, and -1 for a y above it.
+        """
         return bisect_right(self._bands, y, key=lambda band: band.top) - 1
 
     def _run_formats(self) -> list[QTextLayout.FormatRange]:
         return [self._qt_range(run.start, run.end, run.format) for run in self._runs]
 
     def _inset_formats(self, width: float | None) -> Iterator[QTextLayout.FormatRange]:
-        """Formats that make the character of each inset as wide as its picture."""
+        """Yield letter spacings that make the blank of each inset as wide as its picture."""
         for inset in self._insets:
             if width is not None:
                 inset.drawing.fit(width)
@@ -295,7 +317,7 @@ class TextFlow:
                 inset.drawing.paint(painter, at + corner, ink)
 
     def _band(self, top: int, line: QTextLine) -> _Band:
-        """Where a line stands that begins at top: as high as its pictures are."""
+        """Return the band of a line that begins at y = top, high enough for its pictures."""
         face = self._face
         first = self._units.to_python(line.textStart())
         end = self._units.to_python(line.textStart() + line.textLength())
@@ -340,7 +362,11 @@ class TextFlow:
                     yield QRectF(x, band.top, max(end_x - x, Space.XS), band.height)
 
     def _extents(self, line: QTextLine, first: int, last: int) -> list[tuple[float, float]]:
-        """From where to where the units [first, last) of a line stand: in pieces where ways of reading mix."""
+        """Return left and right x of the UTF-16 units [first, last) of a line.
+
+        In bidirectional text such a range may be several pieces on the screen: one pair for each
+        piece.
+        """
         if not self._is_bidi:
             return [(_x(line, first), _x(line, last))]
         rects = [run.boundingRect() for run in line.glyphRuns(first, last - first)]
@@ -356,7 +382,7 @@ class TextFlow:
         return self._extents(line, unit, unit + 1)[0][0]
 
     def _snapped(self, part: Range) -> Range:
-        """A range with the whole of the pictures that it begins or ends in."""
+        """Extend a range that begins or ends inside a picture to hold the whole picture."""
         start, end = part.start, part.end
         for inset in self._insets:
             start = inset.place.start if inset.place.start < start < inset.place.end else start
@@ -374,7 +400,7 @@ class TextFlow:
 
 
 def _with_blanks(text: str, insets: Sequence[Inset]) -> str:
-    """The text with nothing to be seen where pictures will be painted, as long as it was."""
+    """Replace the characters of each inset with as many invisible ones."""
     for inset in insets:
         start, end = inset.place.start, inset.place.end
         text = f"{text[:start]}{_BLANK}{_NOTHING * (end - start - 1)}{text[end:]}"

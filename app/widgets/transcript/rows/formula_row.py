@@ -1,4 +1,7 @@
-"""A formula on lines of its own: centred, scrolled sideways where it is wide. Main thread."""
+"""The row of a display formula: centred, with sideways scrolling if it is too wide.
+
+Used on the main thread only.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ from app.widgets.transcript.rows.sideways import SideScroll
 
 
 class FormulaRow(TranscriptRow):
-    """Its picture once that is there; till then, and where it can't be set, its source."""
+    """One display formula.
+
+    It shows the LaTeX source until the formula is typeset, or always if that fails.
+    """
 
     def __init__(self, look: Look, style: TextStyle, block: FormulaBlock, ink: str) -> None:
         self._look = look
@@ -24,7 +30,7 @@ class FormulaRow(TranscriptRow):
         self._ink = ink
         self._formula = Formula(block.latex, display=True)
         source = TextSpan(block.latex.replace("\n", LINE_BREAK), TextMark.CODE)
-        self._source = TextRow(look, style, (source,), ink)
+        self._source = TextRow(look, style, (source,), ink)  # shown while there is no drawing
         self._scroll = SideScroll(look)
         self._drawing: Drawing | None = None
         self._awaited = Awaited(look.formulas)
@@ -40,7 +46,7 @@ class FormulaRow(TranscriptRow):
             height = self._source.measure(width)
             self.natural_width = self._source.natural_width
             return height
-        self.natural_width = width  # it stands in the middle
+        self.natural_width = width  # the whole width, because the formula is centred
         self._scroll.fit(round(self._drawing.width), width)
         return self._height_of(self._drawing)
 
@@ -85,7 +91,7 @@ class FormulaRow(TranscriptRow):
 
     @override
     def position_at(self, x: float, y: float) -> int:
-        """A picture is selected whole."""
+        """Return the nearest end of the source: a picture can only be selected whole."""
         if self._drawing is None:
             return self._source.position_at(x, y)
         return len(self.text) if x > self._width / 2 else 0

@@ -1,4 +1,10 @@
-"""Pictures of formulas: made on a worker, kept, painted in any ink. Main thread."""
+"""Typeset formulas: made on a worker thread, cached, and painted in any colour.
+
+A row looks up a formula in the `FormulaShelf` while it is laid out. If the formula is not in the
+cache, the row shows the LaTeX source, and the shelf typesets the formula on its worker.
+`FormulaShelf.arrived` then makes the view measure the waiting rows again. All classes are used on
+the main thread only.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +20,12 @@ from app.bridge.tasks import TaskLane
 from app.theme.tokens import Millis
 from app.viewmodels.typeset import INK, Formula, Picture, typeset
 
-MAX_KEPT = 1_000  # formulas; some 10 KB each
-_SCALE = 1.1  # of the text's size: letters of formulas have less height in an em
+MAX_KEPT = 1_000  # formulas; each takes some 10 KB
+_SCALE = 1.1  # size of formulas relative to the text, because formula fonts have smaller letters
 
 
 class Engraving:
-    """A picture, parsed once an ink."""
+    """A typeset formula. Its SVG is parsed once for each colour."""
 
     def __init__(self, picture: Picture) -> None:
         self.picture = picture
@@ -34,15 +40,15 @@ class Engraving:
 
 
 class Drawing:
-    """A formula at the size of the text around it. Lengths are in pixels."""
+    """An engraving at the size of the text around it. Lengths are in pixels."""
 
     def __init__(self, engraving: Engraving, text_size: float) -> None:
         self._engraving = engraving
-        self._em = text_size * _SCALE
-        self._shrunk = 1.0
+        self._em = text_size * _SCALE  # pixels of one em before shrinking
+        self._shrunk = 1.0  # scale factor set by fit(), at most 1
 
     def fit(self, width: float) -> None:
-        """Be no wider than that."""
+        """Shrink the formula to a width if it is wider."""
         self._shrunk = min(1.0, width / (self._engraving.picture.width * self._em))
 
     @property
@@ -58,7 +64,7 @@ class Drawing:
         return self._scaled(self._engraving.picture.descent)
 
     def paint(self, painter: QPainter, at: QPointF, ink: str) -> None:
-        """Paint it at the left end of its baseline."""
+        """Paint the formula with the left end of its baseline at a point."""
         rect = QRectF(at.x(), at.y() - self.ascent, self.width, self.ascent + self.descent)
         self._engraving.paint(painter, rect, ink)
 
@@ -67,25 +73,29 @@ class Drawing:
 
 
 class FormulaShelf(QObject):
-    """Gives out engravings; what is not there yet is made, and `arrived` says to ask again.
+    """A cache of engravings, and the queue of formulas to typeset.
 
-    Who asked last is served first: the newest are what the reader looks at.
+    The formula that was looked up last is typeset first: it is most likely in view.
     """
 
-    arrived = Signal()
+    arrived = Signal()  # formulas are ready, or failed: waiting rows must be measured again
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._lane = TaskLane("formulas", self)
+        # The cache, least recently used first. None: the formula cannot be typeset.
         self._made: OrderedDict[Formula, Engraving | None] = OrderedDict()
-        self._wanted: OrderedDict[Formula, None] = OrderedDict()
-        self._making: Formula | None = None
-        # Those of one paragraph come together.
+        self._wanted: OrderedDict[Formula, None] = OrderedDict()  # queue; the last one is next
+        self._making: Formula | None = None  # formula that the worker typesets now
+        # Formulas that are ready within this interval cause one `arrived`, so one new layout.
         self._timer = QTimer(self, singleShot=True, interval=Millis.FLUSH_INACTIVE)
         self._timer.timeout.connect(self.arrived)
 
     def find(self, formula: Formula) -> Engraving | None:
-        """None while it is being made, and for what can't be set."""
+        """Return the engraving of a formula, and queue the formula if it is not in the cache.
+
+        Return None while the formula is queued, and if it cannot be typeset.
+        """
         if formula in self._made:
             self._made.move_to_end(formula)
             return self._made[formula]
@@ -98,16 +108,16 @@ class FormulaShelf(QObject):
         return None
 
     def is_made(self, formula: Formula) -> bool:
-        """Whether it needs no waiting: there is a picture, or none can be made."""
+        """Return True if the formula is typeset or cannot be typeset."""
         return formula in self._made
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything that was asked for is there, and has been told."""
+        """True if no formula is being typeset and every result has been announced by `arrived`."""
         return self._making is None and not self._timer.isActive()
 
     def close(self) -> None:
-        """End the worker, with what it is at."""
+        """Wait for the formula on the worker, then end the worker."""
         self._lane.stop()
 
     def _make_next(self) -> None:
@@ -126,7 +136,7 @@ class FormulaShelf(QObject):
 
 
 class Awaited:
-    """Those of some formulas that are still to come."""
+    """The formulas of one row, or of one table, that are not typeset yet."""
 
     def __init__(self, shelf: FormulaShelf, formulas: Iterable[Formula] = ()) -> None:
         self._shelf = shelf
@@ -135,7 +145,7 @@ class Awaited:
             self.find(formula)
 
     def find(self, formula: Formula) -> Engraving | None:
-        """What the shelf gives; waited for, if it may come."""
+        """Look up a formula in the shelf, and remember it if it is queued there."""
         engraving = self._shelf.find(formula)
         if engraving is None and not self._shelf.is_made(formula):
             self._missing.append(formula)
@@ -146,10 +156,10 @@ class Awaited:
 
     @property
     def has_news(self) -> bool:
-        """Whether one has come, or is known not to."""
+        """True if an awaited formula is ready or has failed since it was looked up."""
         return any(self._shelf.is_made(formula) for formula in self._missing)
 
     def ask_again(self) -> None:
-        """They are being looked at, and so come before the rest."""
+        """Move the awaited formulas to the front of the queue. Call when their row is painted."""
         for formula in self._missing:
             self._shelf.find(formula)

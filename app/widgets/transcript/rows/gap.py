@@ -1,6 +1,7 @@
-"""What stands between a question and its answer: where the context came from, the question's buttons.
+"""The row between a question and its answer: state line at the left, buttons at the right.
 
-Main thread. The gap is as high with them as without: whatever comes and goes there moves nothing.
+Used on the main thread only. The state line tells where the answer's context came from. The gap has
+a fixed height, so that nothing moves when the line or the buttons appear or disappear.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ _STOP = Target(RowAction.STOP)
 
 
 class StateRow(TranscriptRow):
-    """What was done with the conversation's state, or what the answer waits for."""
+    """The state line: what was done with the conversation's state, or what the answer waits for.
+
+    A Stop link and a progress bar are added while they apply.
+    """
 
     def __init__(self, look: Look, line: StateLine) -> None:
         self.can_stop = line.can_stop
@@ -30,12 +34,12 @@ class StateRow(TranscriptRow):
         self._line = line
         self._face = look.face(Type.SMALL)
         self._metrics = QFontMetricsF(self._face.font)
-        self._text = line.text
+        self._text = line.text  # the text as measured: whole, short or elided
         self._width = 0
 
     @override
     def measure(self, width: int) -> int:
-        """Stop is seen however little room there is."""
+        """Shorten the text to the width; the Stop link always stays visible."""
         stop = f"{_DOT}{commands.STOP}" if self.can_stop else ""
         room = width - self._metrics.horizontalAdvance(stop)
         fits = self._metrics.horizontalAdvance(self._line.text) <= room
@@ -72,7 +76,7 @@ class StateRow(TranscriptRow):
         return hits
 
     def _stop_rect(self) -> QRectF:
-        """Of the word, with as much room around it as it takes to hit it."""
+        """Return the click area of Stop: the word with a margin around it."""
         left = self._metrics.horizontalAdvance(f"{self._text}{_DOT}")
         height = self._look.px(Size.CONTROL)
         top = (self._face.line - height) / 2
@@ -105,9 +109,11 @@ class StateRow(TranscriptRow):
 
 
 class GapRow(TranscriptRow):
-    """Both, side by side.
+    """The buttons of a question and the state line of its answer, side by side.
 
-    It stays the same row while the line changes: a click that has begun on Stop is one.
+    Only the newest answer has a state line. The row object stays the same when its content changes,
+    so that a press on Stop and its release are one click even if the state line changes between
+    them.
     """
 
     def __init__(self, look: Look) -> None:
@@ -115,12 +121,12 @@ class GapRow(TranscriptRow):
         self._state: StateRow | None = None
         self._actions: ActionsRow | None = None
         self._state_top = self._actions_top = 0.0
-        self._room = 0  # beside the buttons
+        self._room = 0  # width of the space for the state line beside the buttons
 
     def show(self, actions: ActionsRow | None, line: StateLine | None) -> None:
         self._actions = actions
         self._state = None if line is None else StateRow(self._look, line)
-        self.width = -1  # it is to be measured
+        self.width = -1  # forces a new measurement
 
     @override
     def measure(self, width: int) -> int:
@@ -137,7 +143,8 @@ class GapRow(TranscriptRow):
         if self._actions is not None:
             _paint_at(self._actions_top, self._actions, paint)
         if self._state is not None:
-            # Stop stays where it is when the mouse comes and shows the buttons.
+            # A line with Stop never uses the buttons' space: Stop must not move when the mouse
+            # enters the message and the buttons appear.
             alone = not paint.actions_shown and not self._state.can_stop
             self._state.measure(self.width if alone else self._room)
             _paint_at(self._state_top, self._state, paint)

@@ -1,4 +1,4 @@
-"""What the reader looks for, and where the rows that are painted hold it. Main thread."""
+"""Matches of the find text in the rows that are painted. Used on the main thread only."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ from app.widgets.transcript.rows.row import TranscriptRow
 
 
 class Hits:
-    """What is wanted, and its places in rows: each row is searched once, not at every painting."""
+    """The find text, and a cache of its matches by row.
+
+    A row is searched again only when its text has changed, not at every painting.
+    """
 
     def __init__(self) -> None:
         self._wanted: Wanted | None = None
+        # The text that was searched and its matches, by row.
         self._known: WeakKeyDictionary[TranscriptRow, tuple[str, list[Range]]] = WeakKeyDictionary()
 
     @property
     def wanted(self) -> Wanted | None:
-        """None while nothing is looked for."""
+        """The patterns of the find text; None while nothing is searched."""
         return self._wanted
 
     @wanted.setter
@@ -28,7 +32,7 @@ class Hits:
         self._known.clear()
 
     def within(self, row: TranscriptRow) -> Sequence[Range]:
-        """In order."""
+        """Return the matches in a row's text in order. Empty while nothing is searched."""
         if self._wanted is None:
             return ()
         text = row.text

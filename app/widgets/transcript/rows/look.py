@@ -1,6 +1,8 @@
-"""What the transcript is laid out and painted with: faces, formats, pictures, lengths at one zoom.
+"""Fonts, text formats, colours and scaled lengths for laying out and painting the transcript.
 
-One Look is good for one theme state and one zoom; layouts made with it are dropped when it changes.
+A `Look` is fixed: it belongs to one state of the theme and one zoom. When either changes, the view
+makes another Look and drops every layout that was made with the old one. Faces and formats are
+built on first use and shared by all rows.
 """
 
 from __future__ import annotations
@@ -22,21 +24,21 @@ _HEADINGS = (Type.H1, Type.H2, Type.H3)
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """A font and where its lines stand."""
+    """A font with the line height and baseline of its text style, in pixels."""
 
     font: QFont
-    line: int  # height of a line
-    baseline: float  # below the top of a line
-    average: float  # width of a usual character
+    line: int  # line height in pixels
+    baseline: float  # y of the baseline below the top of a line
+    average: float  # average width of a character in pixels
 
     @property
     def tab(self) -> float:
-        """How far apart tab stops are: four usual characters."""
+        """The distance between tab stops: four average characters."""
         return 4 * self.average
 
 
 class Look:
-    """Theme and zoom, resolved. Main thread."""
+    """The theme at one zoom: colours, icons, faces and formats. Used on the main thread only."""
 
     def __init__(self, theme: Theme, formulas: FormulaShelf, zoom: float = 1.0) -> None:
         self.formulas = formulas
@@ -45,17 +47,19 @@ class Look:
         self.zoom = zoom
         self._fonts = theme.fonts
         self._faces: dict[TextStyle, Face] = {}
+        # By style, marks, and True if the span is a link.
         self._formats: dict[tuple[TextStyle, TextMark, bool], QTextCharFormat] = {}
-        self._ink_formats: dict[str, QTextCharFormat] = {}
-        self._fades: dict[str, QBrush] = {}
-        self.body = self.face(Type.BODY)  # asked for by every message
+        self._ink_formats: dict[str, QTextCharFormat] = {}  # key: text colour
+        self._fades: dict[str, QBrush] = {}  # key: background colour
+        # The face of body text, which every message reads to estimate its height.
+        self.body = self.face(Type.BODY)
 
     def px(self, length: float) -> int:
-        """Scale a length of the tokens."""
+        """Scale a length of the theme by the zoom and round it to pixels."""
         return round(length * self.zoom)
 
     def column(self, view_width: int) -> int:
-        """Return the width of the reading column in a view."""
+        """Return the width of the reading column for a width of the view, in pixels."""
         return max(1, min(self.px(Size.COLUMN), view_width - 2 * Space.XL))
 
     def face(self, style: TextStyle) -> Face:
@@ -70,11 +74,11 @@ class Look:
         return face
 
     def heading(self, level: int) -> TextStyle:
-        """Return the style of a text block; level 0 is body text."""
+        """Return the style of a heading of a level; level 0 is body text."""
         return Type.BODY if level == 0 else _HEADINGS[min(level, len(_HEADINGS)) - 1]
 
     def span_format(self, style: TextStyle, marks: TextMark, *, link: bool) -> QTextCharFormat:
-        """Return how a span differs from the text around it."""
+        """Return the format of a span with these marks in a text of this style."""
         key = (style, marks, link)
         made = self._formats.get(key)
         if made is None:
@@ -82,7 +86,7 @@ class Look:
         return made
 
     def ink_format(self, color: str) -> QTextCharFormat:
-        """Return the format of text in another colour."""
+        """Return a format that changes only the text colour."""
         made = self._ink_formats.get(color)
         if made is None:
             made = self._ink_formats[color] = QTextCharFormat()
@@ -94,7 +98,11 @@ class Look:
         return self.px(Space.XXL)
 
     def fade(self, ground: str) -> QBrush:
-        """Return what lets text end in its ground, from x = 0 to the width of a fade."""
+        """Return a brush that fades into the background colour.
+
+        It is transparent at x = 0 and opaque at x = fade_width. Rows paint it over content that
+        continues beyond their edge.
+        """
         made = self._fades.get(ground)
         if made is None:
             gradient = QLinearGradient(0, 0, self.fade_width, 0)

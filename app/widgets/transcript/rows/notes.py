@@ -1,6 +1,6 @@
-"""Rows that are about a message: thinking pill, fold, how it was cut off.
+"""Small rows about a message: thinking pill, link that unfolds, notice that the answer was cut off.
 
-Main thread.
+Used on the main thread only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ICON = 16
 
 @dataclass(frozen=True, slots=True)
 class PillContent:
-    """What a pill says; aside is elided."""
+    """The label and icon of a pill, and a text beside it that is elided if there is no room."""
 
     label: str
     icon: Icon
@@ -79,7 +79,7 @@ class PillRow(TranscriptRow):
 
 
 class LinkRow(TranscriptRow):
-    """A line of small text that does something: unfold a long message."""
+    """A line of small clickable text, for example to unfold a long message."""
 
     def __init__(self, look: Look, target: Target, label: str) -> None:
         self._look = look
@@ -109,7 +109,7 @@ class LinkRow(TranscriptRow):
 
 
 class CutRow(TranscriptRow):
-    """Says why an answer ends before its end, and offers to go on with it."""
+    """The reason why an answer is cut off, with a Continue link if the answer can be continued."""
 
     def __init__(self, look: Look, why: str, *, can_continue: bool) -> None:
         self._look = look
@@ -144,7 +144,7 @@ class CutRow(TranscriptRow):
         return QRectF(-Space.HAIR, (self._look.px(Size.CONTROL_MINI) - size) / 2, size, size)
 
     def _link_rect(self) -> QRectF:
-        """Of the link, with as much room beside it as it takes to hit it."""
+        """Return the click area of the link: its text with a margin at both sides."""
         metrics = QFontMetricsF(self._look.face(Type.SMALL).font)
         left = self._icon().right() + Space.XS + metrics.horizontalAdvance(self._why)
         width = metrics.horizontalAdvance(self._link) + 2 * Space.S

@@ -1,4 +1,7 @@
-"""Sideways scrolling inside a row, with a thin thumb; what goes on beyond an edge fades there. Main thread."""
+"""Sideways scrolling of a row, with a thin thumb and a fade at each edge with more content beyond.
+
+Used on the main thread only.
+"""
 
 from __future__ import annotations
 
@@ -12,35 +15,41 @@ from app.widgets.transcript.rows.look import Look
 
 _THUMB_HEIGHT = 4
 _MIN_THUMB = 32
-_WHEEL_UNITS = 3  # of an angle delta to a pixel
+_WHEEL_UNITS = 3  # units of a wheel's angle delta that scroll one pixel
 
 
 class SideScroll:
-    """How far a row's content is scrolled to the left."""
+    """The sideways scroll position of one row. Lengths are in pixels."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
-        self._content = 0
-        self._view = 0
-        self.offset = 0
+        self._content = 0  # width of the content
+        self._view = 0  # width of the visible part
+        self.offset = 0  # pixels of the content that are scrolled out on the left
 
     def fit(self, content: int, view: int) -> None:
-        """Say how wide content and view are."""
+        """Set the widths of the content and of its visible part."""
         self._content, self._view = content, view
         self.offset = min(self.offset, self._limit)
 
     def scroll(self, pixels: int) -> bool:
-        """Scroll by so much; False if everything is visible anyway."""
+        """Scroll by some pixels; a positive number shows content further right.
+
+        Return False if the whole content is visible, so that there is nothing to scroll.
+        """
         self.offset = max(0, min(self.offset + pixels, self._limit))
         return self._limit > 0
 
     def reveal(self, left: float, right: float) -> None:
-        """Scroll the least that shows this part of the content, its left end if it is too wide."""
+        """Scroll as little as possible to show [left, right) of the content.
+
+        If that is wider than the visible part, show its left end.
+        """
         self.scroll(max(0, ceil(right) - self.offset - self._view))
         self.scroll(min(0, int(left) - self.offset))
 
     def paint_edges(self, painter: QPainter, ground: str, top: int, bottom: int) -> None:
-        """Let what lies on that ground fade where more of it is beyond the edge."""
+        """Fade the content to the background colour at each edge with more content beyond."""
         look, area = self._look, QRectF(0, top, self._look.fade_width, bottom - top)
         for is_more, x, direction in (
             (self.offset > 0, look.fade_width, -1),
@@ -54,7 +63,7 @@ class SideScroll:
                 painter.restore()
 
     def paint(self, painter: QPainter, bottom: int) -> None:
-        """Paint the thumb above bottom if there is anything to scroll."""
+        """Paint the thumb just above y = bottom, unless the content fits."""
         if self._limit == 0:
             return
         track = self._view - 2 * Space.S
@@ -72,7 +81,10 @@ class SideScroll:
 
 
 def wheel_pixels(event: QWheelEvent) -> QPoint:
-    """Return how far the content shall move; Shift turns the wheel sideways."""
+    """Return the movement of the content by a wheel event, in pixels.
+
+    Shift turns the movement of a vertical wheel sideways.
+    """
     pixels = event.pixelDelta()
     if pixels.isNull():
         pixels = event.angleDelta() / _WHEEL_UNITS

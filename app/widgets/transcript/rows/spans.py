@@ -1,4 +1,7 @@
-"""Spans as they are laid out: text, the looks of its runs, and formulas as pictures. Main thread."""
+"""Spans of Markdown text, prepared for layout: text, formats, and formulas as pictures.
+
+Used on the main thread only.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ from app.widgets.transcript.rows.look import Look
 
 
 class SpanText:
-    """A paragraph's text in one style, ready to be laid out.
+    """The text of one paragraph, heading or table cell in one style.
 
-    A formula's text is its LaTeX, so that positions stay when its picture comes; till then, and where
-    it can't be set, it is shown as code.
+    The text of a formula is its LaTeX source, so that positions stay valid when its picture
+    arrives. Until then, and if the formula cannot be typeset, the source is shown as code.
     """
 
     def __init__(self, look: Look, style: TextStyle, spans: Iterable[TextSpan]) -> None:
@@ -32,25 +35,26 @@ class SpanText:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a picture is still to come."""
+        """True if a formula of the text is not typeset yet."""
         return bool(self._awaited)
 
     @property
     def is_stale(self) -> bool:
-        """Whether a picture has come since: make another."""
+        """True if a formula has arrived since this object was made: make another SpanText."""
         return self._awaited.has_news
 
     def ask_again(self) -> None:
-        """It is being looked at: what it waits for comes before the rest."""
+        """Move the formulas of this text to the front of the typesetting queue."""
         self._awaited.ask_again()
 
     def flow(self, ink: str) -> TextFlow:
+        """Return a flow of the text in a colour. The flow is not wrapped yet."""
         return TextFlow(
             self._look, self._style, self.text, ink=ink, runs=self._runs, insets=self._insets
         )
 
     def source(self, part: Range) -> str:
-        """Part of the text, as people write it."""
+        """Return a part of the text with formulas between dollar signs, as it is copied."""
         pieces: list[str] = []
         start = part.start
         for place, formula in self._formulas:

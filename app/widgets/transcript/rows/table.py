@@ -1,7 +1,9 @@
-"""Tables of the transcript: common column widths, one row of the transcript for some table rows.
+"""Tables of the transcript. Used on the main thread only.
 
-Main thread. Columns are as wide as their text; when all do not fit, long cells wrap, and what is
-still too wide scrolls sideways.
+A table is divided into rows of the transcript with up to ROWS_AT_ONCE table rows each, so that a
+long table is laid out only where it is visible. All of them share one `TableColumns`: column widths
+and the sideways scroll position. A column is as wide as its longest text. If the columns do not
+fit, they are limited step by step and cells wrap; a table that is still too wide scrolls sideways.
 """
 
 from __future__ import annotations
@@ -23,33 +25,34 @@ from app.widgets.transcript.rows.row import Hit, Paint, TranscriptRow, link_hit
 from app.widgets.transcript.rows.sideways import SideScroll
 from app.widgets.transcript.rows.spans import SpanText
 
-ROWS_AT_ONCE = 20
-_WIDTH_ROWS = 200  # rows that decide the column widths
-_WIDTH_TEXT = 200  # characters of a cell that do
-_CAPS = (480, 320, 240, 160)  # pixels of a column, the first at which all columns fit
-_SLACK = 1.04  # bold and code are a little wider than the text that was measured
+ROWS_AT_ONCE = 20  # table rows in one TableRow
+_WIDTH_ROWS = 200  # number of rows, from the first on, that decide the column widths
+_WIDTH_TEXT = 200  # number of characters of a cell that decide its width
+# Limits of a column's width in pixels, tried in this order until the table fits.
+_CAPS = (480, 320, 240, 160)
+_SLACK = 1.04  # cells are measured in the header's font; bold and code may be a little wider
 _HEADER = TextStyle(Type.BODY.size, Type.BODY.line, 600)
 
 
 @dataclass(frozen=True, slots=True)
 class _PlacedCell:
-    """A cell's text, where it starts in the row's text and in the row."""
+    """A cell that is laid out."""
 
     flow: TextFlow
-    start: int
-    x: int
-    y: int
+    start: int  # position of the cell in the row's text
+    x: int  # left edge of the text, in pixels from the left of the unscrolled table
+    y: int  # top edge of the text, in pixels from the top of the TableRow
 
 
 class TableColumns:
-    """What the rows of one table share: widths and the sideways position."""
+    """Column widths and sideways scroll position, shared by all rows of one table."""
 
     def __init__(self, look: Look, block: TableBlock) -> None:
         self.look = look
         self.aligns = block.aligns
         self.scroll = SideScroll(look)
-        self.widths: list[int] = []
-        self.generation = 0  # counts the times that formulas have come
+        self.widths: list[int] = []  # in pixels; set by fit()
+        self.generation = 0  # increases when formulas arrive; rows laid out before are stale
         self._formulas = [
             Formula.of(span)
             for row in block.rows
@@ -58,7 +61,8 @@ class TableColumns:
             if TextMark.FORMULA in span.marks
         ]
         self._block = block
-        self._natural: list[int] = []
+        self._natural: list[int] = []  # widths without a limit; empty until measured
+        # Formulas of the table that are not typeset yet.
         self.awaited = Awaited(look.formulas, self._formulas)
 
     @property
@@ -70,13 +74,13 @@ class TableColumns:
         return sum(self.widths) + self.pad * max(0, len(self.widths) - 1)
 
     def renew(self) -> None:
-        """Columns become as wide as what has come."""
+        """Measure the columns again with the formulas that have arrived."""
         self.awaited = Awaited(self.look.formulas, self._formulas)
         self._natural = []
         self.generation += 1
 
     def fit(self, width: int) -> None:
-        """Choose the column widths for a table width."""
+        """Choose the column widths for a width of the table."""
         self._natural = self._natural or [
             self._natural_width(column) for column in range(len(self.aligns))
         ]
@@ -100,7 +104,7 @@ class TableColumns:
 
 
 class TableRow(TranscriptRow):
-    """Some rows of a table; the first ones with the header."""
+    """Up to ROWS_AT_ONCE rows of a table. The first TableRow has the header."""
 
     def __init__(
         self, columns: TableColumns, rows: tuple[tuple[Cell, ...], ...], first: int
@@ -108,10 +112,12 @@ class TableRow(TranscriptRow):
         self._columns = columns
         self._look = columns.look
         self._rows = rows
-        self._first = first  # the index of rows[0] in the table
+        self._first = first  # index of rows[0] in the table
+        # The text of the rows for selecting and searching.
         self._text = "\n".join("\t".join(cell.text for cell in row) for row in rows)
+        # Value of columns.generation when _cells were laid out.
         self._generation = columns.generation
-        self._cells: list[_PlacedCell] = []
+        self._cells: list[_PlacedCell] = []  # in reading order; empty while not laid out
         self._lines: list[int] = []  # y of the hairline below each row
         self._width = 0
 
@@ -235,7 +241,7 @@ class TableRow(TranscriptRow):
         return self._cells
 
     def _cell_at(self, x: float, y: float) -> _PlacedCell | None:
-        """Return the last cell that starts left of and above a point, or the first."""
+        """Return the last cell that starts above and left of a point, else the first cell."""
         cells = self._laid_out()
         before = [cell for cell in cells if cell.y <= y + self._pad_y and cell.x <= x]
         if not before:

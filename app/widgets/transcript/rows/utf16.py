@@ -1,4 +1,4 @@
-"""Positions in a text as Python counts them and as Qt does. Pure."""
+"""Convert between positions in a Python string and positions in Qt's UTF-16 text. No Qt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ _LAST_OF_PLANE = "\uffff"
 
 
 class Utf16Units:
-    """Positions in a Python string and in Qt's UTF-16, where emoji take two units."""
+    """The position conversion for one text.
+
+    A character outside the Basic Multilingual Plane, such as an emoji, is one Python character and
+    two UTF-16 units.
+    """
 
     def __init__(self, text: str) -> None:
         self._wide = (

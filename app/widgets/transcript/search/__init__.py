@@ -1,1 +1,1 @@
-"""Find in the transcript."""
+"""Find text in the transcript."""

@@ -1,4 +1,15 @@
-"""Finds text in the messages on show, whether laid out or not. Main thread."""
+"""Find text in all messages of the transcript, also in those that are not parsed yet.
+
+Used on the main thread only. `Finding` calls `Finder` for the find bar, which shows "3 of 12" and
+steps through the occurrences.
+
+The searched text is the text that the user reads: `the **quick**` matches "the quick", and the
+address of a link is not searched. That text exists only when a message is parsed, which takes about
+0.5 ms. A message that is not parsed yet is searched in its Markdown source instead, with a pattern
+that allows Markdown marks between words. The number of occurrences in such a message is an
+estimate. It becomes exact when the message is parsed: by idle work, or by `Finder`, which lays out
+a message before it shows one of its occurrences.
+"""
 
 from __future__ import annotations
 
@@ -17,45 +28,46 @@ from app.widgets.transcript.rows.hits import Hits
 from app.widgets.transcript.rows.row import TranscriptRow
 from app.widgets.transcript.search.marks import Marks
 
-_TRIES = 20  # messages laid out in search of one that is read as its Markdown promises
+# Maximum number of messages that one step lays out to find an occurrence.
+_TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class _TextTop:
-    """A character of the text that is looked through, and its y in the message."""
+    """A character of the searched text with a known y. Other characters are interpolated."""
 
-    offset: int
-    y: int
+    offset: int  # position in the searched text
+    y: int  # pixels below the top of the message
 
 
 class Finder:
-    """What is looked for, and which of its occurrences is shown.
+    """The searched text, its occurrences in all messages, and the current occurrence.
 
-    Looked through is what people read: `the **quick**` has "the quick", and no address behind a link.
-    To know that of a message takes its parsing, half a millisecond: so where nothing has been laid out
-    yet (idle time comes to all) its Markdown is looked through instead, and a message is laid out
-    before one of its occurrences is shown. What is counted of it then is what is marked in it.
+    The current occurrence is kept as the key of its message and an index in the message, because
+    messages may be inserted before it.
     """
 
     def __init__(self, stack: MessageStack, hits: Hits) -> None:
         self._stack = stack
         self._hits = hits
-        self._counts = Counts()
-        self._near: int = 0  # the message where looking begins
-        self._key = ""  # of the message with the current one: messages may come before it
-        self._nth = 0
-        self._row: TranscriptRow | None = None  # that holds the current one
-        self._hit: Range | None = None  # where, in its text
-        self.selection: Selection | None = None  # of the current one
+        self._counts = Counts()  # number of occurrences in each message
+        self._near: int = 0  # index of the message from which on the first occurrence is chosen
+        self._key = ""  # key of the message with the current occurrence; "" for none
+        self._nth = 0  # index of the current occurrence in its message
+        self._row: TranscriptRow | None = None  # row with the current occurrence
+        self._hit: Range | None = None  # range of the current occurrence in the text of _row
+        self.selection: Selection | None = None  # range of the current occurrence
 
     @property
     def is_looking(self) -> bool:
+        """True while a text is searched."""
         return self._hits.wanted is not None
 
     def look_for(self, text: str, near: int) -> None:
-        """Something else from now on; nothing if there are no words in it.
+        """Set the text to search. A text without words ends the search.
 
-        It begins where it last was gone on from, else at the message near.
+        A new search begins at the message near. While a search is in progress, a changed text is
+        searched from where the search began, or from where the last step led.
         """
         if not self.is_looking:
             self._near = near
@@ -64,7 +76,10 @@ class Finder:
         self._key = ""
 
     def go(self, step: int) -> FindPosition:
-        """Choose the next one (1), the one before (-1), or the first there is (0)."""
+        """Choose the next occurrence (step 1), the previous one (-1) or the first one (0).
+
+        Lay out its message and set `selection` to the occurrence, or to None if there is none.
+        """
         self.selection = self._row = self._hit = None
         one = self._choose(step)
         if one is None:
@@ -76,7 +91,7 @@ class Finder:
         return self.recount()
 
     def recount(self) -> FindPosition:
-        """Say how many there are now, and which of them is shown."""
+        """Count again and return the number of the current occurrence and the total."""
         self._count()
         if not self._counts.total:
             return FindPosition()
@@ -87,7 +102,7 @@ class Finder:
         return FindPosition(number + 1, self._counts.total)
 
     def marks(self, height: int) -> Marks:
-        """Where occurrences are in a bar of some height, as counted last. Lays out nothing."""
+        """Return the marks for a scroll bar of this height, by the last count. Lay out nothing."""
         scale = height / max(1, self._stack.total)
         tops = self._stack.tops()
         ys: set[int] = set()
@@ -106,7 +121,7 @@ class Finder:
         return Marks(tuple(sorted(ys)), int((tops[one.message] + y) * scale))
 
     def reveal(self) -> None:
-        """Scroll the current one's row sideways to it; the row is laid out by now."""
+        """Scroll the row of the current occurrence sideways. Call when the row is laid out."""
         if self._row is not None and self._hit is not None:
             self._row.reveal(self._hit)
 
@@ -118,6 +133,11 @@ class Finder:
         return None if message is None else Occurrence(message, self._nth)
 
     def _choose(self, step: int) -> Occurrence | None:
+        """Find the occurrence to show.
+
+        An unparsed message may lose its occurrences when it is parsed. So lay out the chosen
+        message and choose again until the chosen one is parsed, at most _TRIES times.
+        """
         current, one = self._current(), None
         for _ in range(_TRIES):
             self._count()
@@ -141,7 +161,11 @@ class Finder:
         return Selection(Caret(one.message, start), Caret(one.message, end))
 
     def _ys(self, layout: MessageLayout, pixels: float) -> Iterator[float]:
-        """About where occurrences are in a message, one at least in each pixel that has some."""
+        """Yield approximate y of the occurrences in a message, at most about one for each pixel.
+
+        After a match the search skips the text of about one pixel, so that the number of matches is
+        limited by the height of the bar, not by the length of the message.
+        """
         assert self._hits.wanted is not None
         searched = layout.searched
         text, pattern = searched.text, self._hits.wanted.pattern(searched)
@@ -160,7 +184,7 @@ class Finder:
 
 
 def _text_tops(layout: MessageLayout) -> list[_TextTop]:
-    """Where rows begin and end; of a message without rows where it does itself."""
+    """Return the known y of the text: of the start and end of each row, or only of the message."""
     searched = layout.searched
     tops = [_TextTop(0, 0)]
     if searched.is_read:
@@ -172,7 +196,7 @@ def _text_tops(layout: MessageLayout) -> list[_TextTop]:
 
 
 def _y_at(tops: Sequence[_TextTop], offset: int) -> float:
-    """About where a character is, from the characters before and after it that are known."""
+    """Interpolate the y of a character between the nearest characters with a known y."""
     after = min(max(1, bisect_left(tops, offset, key=lambda top: top.offset)), len(tops) - 1)
     first, last = tops[after - 1], tops[after]
     share = (offset - first.offset) / max(1, last.offset - first.offset)

@@ -1,4 +1,7 @@
-"""Find in the transcript: goes to what is found, counts it and marks it in the scroll bar. Main thread."""
+"""Connect the find bar with the transcript: show occurrences, and keep their count up to date.
+
+Used on the main thread only.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,13 @@ from app.widgets.transcript.search.marks import MarkedBar, Marks
 
 
 class Finding(QObject):
-    """What the strip above the transcript asks; number and marks stay true while messages change."""
+    """The find commands of the transcript, and the marks in its scroll bar.
 
-    counted = Signal(object)  # Found: it has changed by itself
-    chosen = Signal()  # lay out what is shown now
+    While a search is in progress, occurrences are counted again after messages have changed.
+    """
+
+    counted = Signal(object)  # FindPosition, emitted when changed messages have changed the count
+    chosen = Signal()  # an occurrence was chosen: lay out the visible messages
 
     def __init__(
         self,
@@ -33,18 +39,21 @@ class Finding(QObject):
         self._placement = placement
         self._pointer = pointer
         self._bar = bar
-        self._found = FindPosition()
+        self._found = FindPosition()  # last position that was returned or emitted
         self._timer = QTimer(self, singleShot=True, interval=Millis.MARKS)
         self._timer.timeout.connect(self._recount)
         bar.resized.connect(self.touch)
 
     def look_for(self, text: str) -> FindPosition:
-        """Look for a text from here on, and show where it is; end looking if there are no words."""
+        """Search a text from the top of the view on and show an occurrence.
+
+        A text without words ends the search.
+        """
         self._finder.look_for(text, self._stack.at(self._placement.top))
         return self.go(0)
 
     def go(self, step: int) -> FindPosition:
-        """Show the next occurrence (1) or the one before (-1)."""
+        """Show the next occurrence (step 1), the previous one (-1) or the first one (0)."""
         self._found = self._finder.go(step)
         selection = self._finder.selection
         if selection is not None:
@@ -56,7 +65,7 @@ class Finding(QObject):
         return self._found
 
     def touch(self) -> None:
-        """Messages or their heights have changed: see to it soon, once for many changes."""
+        """Recount soon, once for many calls. Call when messages or their heights have changed."""
         if self._finder.is_looking and not self._timer.isActive():
             self._timer.start()
 

@@ -1,4 +1,7 @@
-"""The transcript's scroll bar, with marks where something is that the reader looks for. Main thread."""
+"""The scroll bar of the transcript, with marks at the occurrences of the find text.
+
+Used on the main thread only.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,16 @@ from app.theme.tokens import Space
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Pixels below the bar's top; current is the one that is shown, the others include it."""
+    """The places of the occurrences in the scroll bar, in pixels from its top."""
 
-    ys: tuple[int, ...] = ()
-    current: int | None = None
+    ys: tuple[int, ...] = ()  # y of all occurrences, sorted
+    current: int | None = None  # y of the current occurrence, if known
 
 
 class MarkedBar(QScrollBar):
-    """A vertical scroll bar. Marks lie over its handle."""
+    """A vertical scroll bar that paints marks over its handle."""
 
-    resized = Signal()  # marks belong elsewhere now
+    resized = Signal()  # the marks must be computed for the new height
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -58,7 +61,8 @@ class MarkedBar(QScrollBar):
         if self._marks.current is not None:
             top = min(self._marks.current, last) - Space.HAIR // 2
             current = QRect(0, top, self.width(), Space.XS)
-            apart = current.adjusted(0, -Space.HAIR, 0, Space.HAIR)  # from marks close to it
+            # A gap separates the current mark from its neighbours.
+            apart = current.adjusted(0, -Space.HAIR, 0, Space.HAIR)
             painter.fillRect(apart, QColor(colors.canvas))
             painter.fillRect(current, QColor(colors.accent))
         painter.end()
