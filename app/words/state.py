@@ -59,7 +59,7 @@ def _in(time: str) -> str:
 
 
 def statistics(*, share: str, is_broken: bool, **counts: int) -> str:
-    """The line that --debug shows, in the engine's own terms; counts are named by their keywords."""
+    """Return the line that --debug shows, in terms of the engine; keywords name the counts."""
     parts = [f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items()]
     check = "an invariant is broken: see the log" if is_broken else "invariants hold"
     return " · ".join((f"Cache {share}", *parts, check))
