@@ -11,7 +11,8 @@ def statistics_line(event: StatisticsReported) -> str:
     """Return the size of the cache, its contents, its counters, and whether its invariants hold."""
     cache = event.statistics
     return words.statistics(
-        share=figures.share(cache.total_bytes, cache.budget_bytes),
+        size=figures.file_size(cache.total_bytes),
+        budget=figures.file_size(cache.budget_bytes),
         is_broken=event.broken is not None,
         nodes=cache.num_nodes,
         snapshots=cache.num_snapshots,

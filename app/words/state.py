@@ -58,8 +58,8 @@ def _in(time: str) -> str:
     return f" in {time}" if time else ""
 
 
-def statistics(*, share: str, is_broken: bool, **counts: int) -> str:
+def statistics(*, size: str, budget: str, is_broken: bool, **counts: int) -> str:
     """Return the line that --debug shows, in terms of the engine; keywords name the counts."""
     parts = [f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items()]
     check = "an invariant is broken: see the log" if is_broken else "invariants hold"
-    return " · ".join((f"Cache {share}", *parts, check))
+    return " · ".join((f"Cache {size} of {budget}", *parts, check))
