@@ -1,1 +1,1 @@
-"""Every model type of the installed mlx-lm, tiny and random, held to what is promised of it."""
+"""Trials of every model type of the installed mlx-lm, each as a tiny model with random weights."""

@@ -1,8 +1,9 @@
-"""Hold every model type of the installed mlx-lm to the promise, and write the table of it.
+"""Run the trial of every model type of the installed mlx-lm and write the table in README.md.
 
     python -m tests.architectures [--out FILE] [TYPE ...]
 
-Each type has a process of its own, so that one that ends its process is a row and not the end.
+Each type runs in a process of its own, so that a module that ends its process costs only its own
+row of the table.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def main() -> int:
 
 
 def _outcomes(name: str) -> Iterator[TrialOutcome]:
-    """A type as it is, then with quantised K/V where it has any that can be."""
+    """Yield a type's outcome with plain K/V, then one for each width of quantised K/V."""
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / name
         plain = run_trial(name, folder)
@@ -61,6 +62,11 @@ def _outcomes(name: str) -> Iterator[TrialOutcome]:
 
 
 def in_process(name: str) -> list[TrialOutcome]:
+    """Run a type's trial in a worker process and return the outcomes that it printed.
+
+    If the worker fails, its next outcome has the exit status as reason. The limit is `_MAX_S`
+    seconds.
+    """
     command = [sys.executable, "-m", "tests.architectures", "--worker", name]
     environment = os.environ | {"TRANSFORMERS_VERBOSITY": "error"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:

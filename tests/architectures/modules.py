@@ -1,4 +1,7 @@
-"""Which of mlx-lm's modules define a model, read from their source: importing one may end the process."""
+"""The names of the mlx-lm modules that define a model.
+
+The names are read from the modules' source, because importing a module may end the process.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import mlx_lm.models
 
 
 def model_modules() -> list[str]:
-    """The names of all modules of mlx_lm.models that have a Model, sorted."""
+    """Return the sorted names of all modules in mlx_lm.models that define `Model`."""
     folder = Path(mlx_lm.models.__path__[0])
     names = [module.name for module in pkgutil.iter_modules([str(folder)])]
     sources = {name: (folder / f"{name}.py").read_text(encoding="utf-8") for name in names}

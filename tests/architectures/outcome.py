@@ -1,4 +1,10 @@
-"""What came of one model type, as one process says it to another."""
+"""The outcome of one model type's trial, and its JSON form.
+
+A trial (trial.py) tests whether the engine's answers are exact on one model type of mlx-lm. It runs
+in a worker process, because some modules of mlx-lm end their process. The worker prints each
+`TrialOutcome` as a line of JSON; `python -m tests.architectures` reads the lines and writes the
+table in README.md from them (table.py).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +15,8 @@ from typing import Any, Self
 
 
 class Verdict(StrEnum):
+    """The result of a trial. "Exact" is defined at the top of README.md, beside the table."""
+
     EXACT = "exact"
     NOT_EXACT = "not exact"
     NOT_RUN = "not run"  # mlx-lm's own generation fails on the tiny model
@@ -16,26 +24,33 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialOutcome:
-    """One model type's trial. Differences are relative to the logits' standard deviation."""
+    """The result of one model type's trial.
 
-    name: str
-    kv_bits: int | None = None
+    Each difference is the largest one between logits, relative to their standard deviation.
+    """
+
+    name: str  # of the module in mlx_lm.models
+    kv_bits: int | None = None  # None if K/V are not quantised
     verdict: Verdict = Verdict.NOT_EXACT
-    reason: str = ""  # why not exact, or not run
+    reason: str = ""  # the cause of a verdict other than exact
     caches: tuple[str, ...] = ()  # the class of every layer's cache
-    difference: float = 0.0  # at most, to a naive run that reads the prompt in one go
-    cut_difference: float = 0.0  # of the bare model to itself, its prompt cut otherwise
-    kv_difference: float = 0.0  # of the bare model to itself, its K/V quantised
+    # Difference between the engine and a bare model that reads the prompt in one go.
+    difference: float = 0.0
+    # Difference between the bare model and itself with other cuts of the prompt.
+    cut_difference: float = 0.0
+    # Difference between the bare model and itself with quantised K/V.
+    kv_difference: float = 0.0
     kv_bytes_per_token: int = 0
-    point_bytes: int = 0  # the largest snapshot of the script
-    is_opaque: bool = False  # it attends, and none of its cache can be cut at any token
-    num_kv: int = 0  # caches that can be cut at any token
-    num_quantised: int = 0  # those of them that are quantised
-    cpu_s: float = 0.0
+    point_bytes: int = 0  # size of the largest snapshot that the script left in the cache
+    # True if the type has attention, but none of its caches can be cut at any token.
+    is_opaque: bool = False
+    num_kv: int = 0  # K/V caches, which can be cut at any token
+    num_quantised: int = 0  # K/V caches that are quantised
+    cpu_s: float = 0.0  # CPU time of the trial
 
     @property
     def depends_on_cuts(self) -> bool:
-        """Whether mlx-lm's own model gives more than rounding when a prompt is cut otherwise."""
+        """True if other cuts of the prompt change mlx-lm's own logits by more than rounding."""
         return self.cut_difference > 1e-4
 
     def as_json(self) -> str:

@@ -1,4 +1,7 @@
-"""The table of all types: written for people, read back by tests. Pure."""
+"""The table of all model types in README.md: rendered from outcomes, and parsed into rows.
+
+All functions are pure. `python -m tests.architectures` writes the file, tests read it.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +47,10 @@ as they are. *to unquantised*: the last logits of 80 tokens, relative to their s
 
 @dataclass(frozen=True, slots=True)
 class ArchitectureRow:
-    """What tests ask of a line of the table."""
+    """The columns of a table row that tests need."""
 
-    name: str
-    caches: frozenset[str]
+    name: str  # of the module in mlx_lm.models
+    caches: frozenset[str]  # names of the cache classes
     verdict: Verdict
 
 
@@ -69,7 +72,7 @@ def render(outcomes: Sequence[TrialOutcome]) -> str:
 
 
 def read_rows(text: str) -> Iterator[ArchitectureRow]:
-    """The lines of the first table."""
+    """Yield the rows of the first table, which is the one without quantised K/V."""
     for line in text.partition("## ")[0].splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 7 and cells[0].startswith("`"):
@@ -98,7 +101,7 @@ def _names(outcomes: Iterable[TrialOutcome]) -> str:
 
 def _line(outcome: TrialOutcome) -> str:
     verdict = f"**{outcome.verdict}**" if outcome.verdict is Verdict.NOT_EXACT else outcome.verdict
-    if not outcome.caches:  # it did not get so far
+    if not outcome.caches:  # the trial ended before any cache was made
         return f"| `{outcome.name}` | | {verdict} | | | | {_cell(outcome.reason)} |\n"
     difference = f"{outcome.difference:.0e}" if outcome.difference else "same bits"
     return (

@@ -1,4 +1,4 @@
-"""The table names every type of the installed mlx-lm, and what it says of them is so."""
+"""README.md has a table row for every type of the installed mlx-lm, and its verdicts hold."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS = list(read_rows(Path(__file__).with_name("README.md").read_text(encoding="
 
 
 def one_of_each_kind() -> Iterator[str]:
-    """The first exact type with each set of cache classes."""
+    """Yield the first exact type with each set of cache classes."""
     seen: set[frozenset[str]] = set()
     for row in ROWS:
         if row.verdict is Verdict.EXACT and row.caches not in seen:
@@ -27,7 +27,7 @@ def one_of_each_kind() -> Iterator[str]:
             yield row.name
 
 
-def test_the_table_lists_the_types_of_the_installed_mlx_lm() -> None:
+def test_table_lists_all_types_of_the_installed_mlx_lm() -> None:
     assert [row.name for row in ROWS] == model_modules()
 
 
@@ -35,7 +35,7 @@ def test_every_type_has_a_tiny_configuration() -> None:
     assert sorted(CONFIGS) == model_modules()
 
 
-def test_at_least_95_percent_of_what_mlx_lm_runs_are_exact() -> None:
+def test_at_least_95_percent_of_runnable_types_are_exact() -> None:
     verdicts = [row.verdict for row in ROWS if row.verdict is not Verdict.NOT_RUN]
 
     assert verdicts.count(Verdict.EXACT) >= 0.95 * len(verdicts)
@@ -43,7 +43,7 @@ def test_at_least_95_percent_of_what_mlx_lm_runs_are_exact() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(one_of_each_kind()))
-def test_a_type_of_every_kind_of_cache_is_exact(name: str, tmp_path: Path) -> None:
+def test_first_type_of_each_cache_kind_is_exact(name: str, tmp_path: Path) -> None:
     outcome = run_trial(name, tmp_path)
 
     assert outcome.verdict is Verdict.EXACT, outcome.reason
@@ -52,21 +52,21 @@ def test_a_type_of_every_kind_of_cache_is_exact(name: str, tmp_path: Path) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("kv_bits", [4, 8])
 @pytest.mark.parametrize("name", ["llama", "qwen3_5"])
-def test_quantised_kv_is_exact(name: str, kv_bits: int, tmp_path: Path) -> None:
+def test_type_with_quantised_kv_is_exact(name: str, kv_bits: int, tmp_path: Path) -> None:
     outcome = run_trial(name, tmp_path, kv_bits=kv_bits)
 
     assert outcome.verdict is Verdict.EXACT, outcome.reason
     assert outcome.num_quantised == outcome.num_kv
 
 
-def test_a_module_that_ends_its_process_is_a_row(tmp_path: Path) -> None:
+def test_module_that_raises_system_exit_gets_verdict_not_run(tmp_path: Path) -> None:
     outcome = run_trial("olmo", tmp_path)
 
     assert outcome.verdict is Verdict.NOT_RUN
     assert "SystemExit" in outcome.reason
 
 
-def test_a_process_that_dies_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_process_gives_an_outcome_with_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
 
     assert in_process("llama") == [
@@ -74,7 +74,7 @@ def test_a_process_that_dies_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_the_table_is_read_back_as_it_was_written() -> None:
+def test_rendered_table_is_read_back_unchanged() -> None:
     caches = ("KVCache", "CacheList(ArraysCache, KVCache)", "KVCache")
     exact = TrialOutcome(name="a", verdict=Verdict.EXACT, caches=caches, difference=1e-6)
     wrong = TrialOutcome(name="b", caches=("Window",), reason="step 2: 1 | 2", cut_difference=0.5)

@@ -1,4 +1,17 @@
-"""One model type through mlx-lm's own loop, a script under the oracle, and the planted faults."""
+"""The trial of one model type of mlx-lm: are the engine's answers exact on it?
+
+`run_trial` builds the type as a tiny model with random weights and runs four parts:
+
+1. mlx-lm's own generation. If it fails, the verdict is "not run".
+2. The bare model with other cuts of the prompt and with quantised K/V. The differences that these
+   make in its logits limit what the next part can demand.
+3. A script of user actions on the engine, with evictions and a reload. Each answer is compared with
+   the bare model, and no known token may be fed again.
+4. Planted faults (tests/oracle/faults.py). The comparison must report each of them.
+
+The first failure of parts 2 to 4 is the reason of a "not exact" verdict. `python -m
+tests.architectures` runs all types, test_architectures.py one for each kind of cache.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +56,7 @@ from tests.oracle.faults import (
 )
 from tests.oracle.scripts import promise_script
 
-# Longer than every window, and cut so that windows turn over inside a pass and between two.
+# More tokens than any window, cut so that windows wrap inside a pass and between two passes.
 _TOKEN_IDS = [(7 * i * i + 3 * i + 1) % 400 for i in range(80)]
 _CUTS = (0, 7, 30, 31, 70, 71, len(_TOKEN_IDS))
 _IN_ONE_GO = (0, len(_TOKEN_IDS))
@@ -52,19 +65,19 @@ _PROMISE = promise_script(chats=2, turns=1, seed=5, reasoning=False, max_tokens=
 
 
 def run_trial(name: str, folder: Path, *, kv_bits: int | None = None) -> TrialOutcome:
-    """Everything about one type; whatever goes wrong is in the outcome's reason."""
+    """Return the outcome of one model type's trial; an exception becomes the outcome's reason."""
     started = time.process_time()
     outcome = TrialOutcome(name=name, kv_bits=kv_bits)
     try:
-        # One module ends the process when it is imported without a package that it wants.
+        # One module raises SystemExit when a package that it needs is not installed.
         importlib.import_module(f"mlx_lm.models.{name}")
         build_tiny(name, folder, Template.KEEPING, CONFIGS)
         model = _run_bare(folder)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 — whatever the module raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001 — a module may raise anything
         return replace(outcome, verdict=Verdict.NOT_RUN, reason=_words(error))
     try:
         outcome = _hold(_measure(outcome, model), folder)
-    except Exception as error:  # noqa: BLE001 — one type's failure is a row, not the end
+    except Exception as error:  # noqa: BLE001 — a failure becomes a table row
         outcome = replace(outcome, reason=_words(error))
     return replace(outcome, cpu_s=time.process_time() - started)
 
@@ -76,7 +89,7 @@ def _words(error: BaseException) -> str:
 
 
 def _run_bare(folder: Path) -> nn.Module:
-    """mlx-lm's own generation."""
+    """Load the model with mlx-lm, run mlx-lm's own generation and return the model."""
     model = cast("tuple[Any, object]", load_bare(folder))[0]
     for _ in generate_step(mx.array(_TOKEN_IDS), model, max_tokens=4):
         pass
@@ -84,7 +97,7 @@ def _run_bare(folder: Path) -> nn.Module:
 
 
 def _measure(outcome: TrialOutcome, model: nn.Module) -> TrialOutcome:
-    """How much the bare model's logits depend on cuts and on quantised K/V."""
+    """Measure how much the bare model's logits depend on cuts and on quantised K/V."""
     plain = adapter = ModelAdapter(model)
     if outcome.kv_bits is not None:
         adapter = ModelAdapter(model, find_quantisation(model, outcome.kv_bits))
@@ -97,7 +110,7 @@ def _measure(outcome: TrialOutcome, model: nn.Module) -> TrialOutcome:
 
 
 def _logits(adapter: ModelAdapter, cuts: Sequence[int]) -> mx.array:
-    """After all tokens, fed from cut to cut."""
+    """Return the logits after all tokens, fed in one pass from each cut to the next."""
     caches = adapter.new_caches()
     logits = [adapter.forward(_TOKEN_IDS[start:end], caches) for start, end in pairwise(cuts)]
     evaluate(logits)
@@ -117,7 +130,7 @@ def _hold(outcome: TrialOutcome, folder: Path) -> TrialOutcome:
         is_opaque=not layout.num_kv and any(leaf.writes_in_place for leaf in Leaves.of(caches).aux),
     )
     if outcome.kv_bits and not outcome.num_quantised:
-        return replace(outcome, verdict=Verdict.EXACT)  # nothing is different from K/V as they are
+        return replace(outcome, verdict=Verdict.EXACT)  # the plain trial has tested the same caches
     reports = _play(client, folder)
     outcome = replace(
         outcome,
@@ -143,7 +156,7 @@ def _open(kind: type[InlineClient], folder: Path, kv_bits: int | None) -> Inline
 
 
 def _described(caches: Sequence[object]) -> list[str]:
-    """The class names of caches, lists of them opened."""
+    """Return the class names of the caches; a CacheList also lists its members."""
     return [
         f"{type(cache).__name__}({', '.join(_described(cache.caches))})"
         if isinstance(cache, CacheList)
@@ -153,7 +166,7 @@ def _described(caches: Sequence[object]) -> list[str]:
 
 
 def _script() -> list[dict[str, object]]:
-    """What people do with two chats, then whatever makes the engine forget, and returning."""
+    """Return user actions in two chats, then evictions and a reload, each followed by a message."""
 
     def send(chat: str, text: str) -> dict[str, object]:
         return {"op": "send", "chat": chat, "text": text, "max_tokens": _MAX_TOKENS}
@@ -182,7 +195,7 @@ def _play(client: InlineClient, folder: Path) -> list[StepReport]:
 
 
 def _re_read(reports: Sequence[StepReport]) -> int:
-    """Tokens that were fed again in known chats before anything was evicted."""
+    """Return the number of tokens that were fed again in known chats before the first eviction."""
     num_steps = sum("max_tokens" in step for step in _PROMISE)
     first = {report.chat: report for report in reversed(reports)}
     return sum(r.redo for r in reports[:num_steps] if r is not first[r.chat])
@@ -200,7 +213,7 @@ def _fault_of(report: StepReport, outcome: TrialOutcome) -> str:
         return check.detail
     if check.replay_difference:
         return f"{check.replay_difference:.1e} from the same passes on empty caches"
-    # Quantising makes a whole step of what is rounding before.
+    # Quantised K/V can turn a rounding difference into a whole quantisation step.
     is_rounding = check.max_difference < outcome.kv_difference
     if not (check.equal or is_rounding or outcome.depends_on_cuts):
         return f"{check.max_difference:.1e} from reading in one go"
@@ -208,7 +221,7 @@ def _fault_of(report: StepReport, outcome: TrialOutcome) -> str:
 
 
 def _unseen_fault(client: InlineClient, folder: Path) -> str:
-    """The planted fault that the check did not report on this type, "" if it reported all."""
+    """Return the name of a planted fault that the check missed, or "" if it reported all."""
     for plant in PLANTS:
         client.send(Evict(EvictWhat.ALL))
         report = play_with_fault(client, plant)

@@ -1,4 +1,4 @@
-"""Several conversations answer at the same time, and each as if it were alone."""
+"""Answers given at the same time in several conversations equal answers given one at a time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WORDS = "A list of the small boats that one sees from here, please. "
 
 
 def request_of(number: int, *, num_words: int | None = None, max_tokens: int = 0) -> Request:
-    """Requests of different lengths and ways to draw; every other reply is given."""
+    """Return a request whose length and sampling depend on `number`; odd ones are forced."""
     text = WORDS * (1 + number % 3) if num_words is None else "word " * num_words
     is_forced = number % 2 == 1
     return Request(
@@ -75,7 +75,7 @@ def finished_in(events: Iterable[Event]) -> dict[str, RequestFinished]:
 
 @pytest.mark.parametrize("looks_ahead", [True, False])
 @pytest.mark.parametrize("name", CONFIGS)
-def test_answers_together_are_those_that_each_gives_alone(
+def test_answers_given_together_equal_answers_given_alone(
     open_tiny: OpenTiny, name: str, looks_ahead: bool
 ) -> None:
     together = open_tiny(name, looks_ahead=looks_ahead)
@@ -92,7 +92,7 @@ def test_answers_together_are_those_that_each_gives_alone(
     hold_to_the_oracle(together, name, requests)
 
 
-def test_tokens_of_all_come_in_turn(open_tiny: OpenTiny) -> None:
+def test_tokens_of_concurrent_answers_are_interleaved(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     requests = [request_of(number, num_words=5, max_tokens=8) for number in (1, 3, 5)]
     send(client, requests)
@@ -106,7 +106,7 @@ def test_tokens_of_all_come_in_turn(open_tiny: OpenTiny) -> None:
 
 
 @pytest.mark.parametrize("looks_ahead", [True, False])
-def test_who_is_stopped_keeps_what_was_written_and_stops_nobody_else(
+def test_stopped_request_keeps_its_text_and_other_requests_continue(
     open_tiny: OpenTiny, looks_ahead: bool
 ) -> None:
     client = open_tiny(looks_ahead=looks_ahead)
@@ -124,12 +124,12 @@ def test_who_is_stopped_keeps_what_was_written_and_stops_nobody_else(
     assert finished["r2"].reply.token_ids
     assert finished["r3"].reason is FinishReason.STOP
     hold_to_the_oracle(client, "qwen3_5", requests)
-    # What was written is there: the same question again restores the prompt, nothing is read.
+    # The state of the stopped request is cached, so the same question again reads nothing.
     send(client, [requests[2]])
     assert finished_in(client.run_until_idle())["r2"].usage.plan.read == 0
 
 
-def test_a_prompt_is_read_between_the_tokens_of_others(open_tiny: OpenTiny) -> None:
+def test_prompt_is_read_between_tokens_of_another_answer(open_tiny: OpenTiny) -> None:
     client = open_tiny(max_gap_s=0.001, cell_len=64, stride_len=256)
     running = request_of(1, num_words=5, max_tokens=200)
     long = request_of(2, num_words=300)
@@ -149,7 +149,7 @@ def test_a_prompt_is_read_between_the_tokens_of_others(open_tiny: OpenTiny) -> N
     hold_to_the_oracle(client, "qwen3_5", [running, long])
 
 
-def test_the_shown_conversation_is_read_first(open_tiny: OpenTiny) -> None:
+def test_prompt_of_shown_conversation_is_read_first(open_tiny: OpenTiny) -> None:
     client = open_tiny(cell_len=64, stride_len=256)
     requests = [request_of(number, num_words=200) for number in (2, 4, 6)]
     send(client, requests)
@@ -172,7 +172,7 @@ def assert_only_the_first_fails(client: InlineClient, requests: list[Request]) -
     assert set(finished_in(events)) == set(others)
 
 
-def test_one_row_that_fails_fails_alone(
+def test_row_that_fails_in_a_batch_fails_alone(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_tiny()
@@ -194,10 +194,10 @@ def test_one_row_that_fails_fails_alone(
     hold_to_the_oracle(client, "qwen3_5", [requests[1], requests[2]])
 
 
-def test_a_row_that_fails_beside_a_prompt_fails_alone(
+def test_row_that_fails_beside_a_prompt_fails_alone(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its pass is waited for before a piece of the prompt is read."""
+    """The decoder waits for the pass of the rows before it reads a piece of the prompt."""
     failures = iter([RuntimeError("no memory")])
 
     def evaluate_but_once(*trees: object) -> None:
@@ -223,7 +223,9 @@ def test_a_row_that_fails_beside_a_prompt_fails_alone(
     hold_to_the_oracle(client, "qwen3_5", requests[1:])
 
 
-def test_text_that_fails_fails_alone(open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_request_whose_text_decoding_fails_fails_alone(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = open_tiny()
     requests = [request_of(number, num_words=20, max_tokens=20) for number in (1, 2, 4)]
     add = ReplyStream.add
@@ -241,7 +243,7 @@ def test_text_that_fails_fails_alone(open_tiny: OpenTiny, monkeypatch: pytest.Mo
     assert len(streams) == len(requests)
 
 
-def test_fifty_at_once_with_stops_at_random(open_tiny: OpenTiny) -> None:
+def test_fifty_requests_with_random_stops_all_end(open_tiny: OpenTiny) -> None:
     client, choose = open_tiny(max_running=4), random.Random(3)
     requests = [request_of(number, num_words=5, max_tokens=6) for number in range(50)]
     send(client, requests)

@@ -1,4 +1,4 @@
-"""The chat-tree benchmark on our engine: what it promises there."""
+"""The chat-tree benchmark on the engine: limits of the replayed tokens, and no redo."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.fakes.texts import chat_tokenizer
 from tests.fakes.tiny_model import Template
 
 SCENARIO = chat_tree("x", turns=4, size=0.01)
-# A reply's end and the beginning of the next message.
+# Largest number of template tokens between a reply's text and the next message's text.
 TEMPLATE_TOKENS = 8
 
 
@@ -29,7 +29,7 @@ def play(open_tiny: OpenTiny, *, idle: bool) -> list[StepCost]:
 
 
 def stripped_replies() -> dict[str, int]:
-    """Tokens of the reply, without its thoughts, that comes right before a step's message."""
+    """Return the token count of the visible reply before each step's message, by step name."""
     encode = chat_tokenizer().encode_text
     return {
         step.name: len(encode(SCENARIO.history(step)[-1].reply.text)) + TEMPLATE_TOKENS
@@ -39,7 +39,7 @@ def stripped_replies() -> dict[str, int]:
 
 
 @pytest.mark.slow
-def test_without_idle_work_at_most_the_stripped_reply_is_replayed(open_tiny: OpenTiny) -> None:
+def test_chat_tree_without_idle_work_replays_at_most_the_visible_reply(open_tiny: OpenTiny) -> None:
     costs = play(open_tiny, idle=False)
 
     stripped = stripped_replies()
@@ -50,14 +50,14 @@ def test_without_idle_work_at_most_the_stripped_reply_is_replayed(open_tiny: Ope
 
 
 @pytest.mark.slow
-def test_after_idle_work_nothing_is_replayed(open_tiny: OpenTiny) -> None:
+def test_chat_tree_after_idle_work_replays_nothing(open_tiny: OpenTiny) -> None:
     costs = play(open_tiny, idle=True)
 
     assert {(cost.redo, cost.replayed) for cost in costs} == {(0, 0)}
 
 
 @pytest.mark.slow
-def test_a_cold_prompt_leaves_nothing_behind(open_tiny: OpenTiny) -> None:
+def test_cold_prompt_of_benchmark_leaves_the_cache_unchanged(open_tiny: OpenTiny) -> None:
     client = open_tiny("lfm2", Template.THINKING)
     engine = make_engine(client, Replies.OWN, idle=False)
     first, second = SCENARIO.steps[:2]

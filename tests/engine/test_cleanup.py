@@ -1,4 +1,4 @@
-"""An error is passed on after what came before it is taken back."""
+"""undo_on_error calls the undo function if the block raises, and the exception passes on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine.cleanup import undo_on_error
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_undo_on_error_undoes_once_and_passes_the_error_on(error: type[BaseException]) -> None:
+def test_undo_on_error_with_an_error_undoes_once_and_reraises(error: type[BaseException]) -> None:
     undone: list[str] = []
     with pytest.raises(error), undo_on_error(lambda: undone.append("undone")):
         raise error

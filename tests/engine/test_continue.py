@@ -1,4 +1,4 @@
-"""A reply that was cut off goes on as if it never had been."""
+"""A reply that was cut off and then continued equals a reply that was never cut off."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def answer(client: InlineClient, request: Request) -> RequestFinished:
 
 
 def rest_of(request: Request, finished: RequestFinished) -> Request:
-    """The request that goes on where this one ended."""
+    """Return the request that continues the reply of a finished request."""
     return replace(
         request,
         messages=(*request.messages, reply_of(finished)),
@@ -57,7 +57,7 @@ def rest_of(request: Request, finished: RequestFinished) -> Request:
 
 @pytest.mark.parametrize("looks_ahead", [True, False])
 @pytest.mark.parametrize("name", CONFIGS)
-def test_it_says_what_it_would_have_said_and_nothing_is_read(
+def test_continued_reply_equals_uncut_reply_and_reads_nothing(
     open_tiny: OpenTiny, name: str, looks_ahead: bool
 ) -> None:
     whole = answer(open_tiny(name), QUESTION)
@@ -77,7 +77,9 @@ def test_it_says_what_it_would_have_said_and_nothing_is_read(
 
 
 @pytest.mark.parametrize("template", Template)
-def test_it_may_be_cut_off_again_and_again(open_tiny: OpenTiny, template: Template) -> None:
+def test_reply_cut_off_after_every_token_equals_uncut_reply(
+    open_tiny: OpenTiny, template: Template
+) -> None:
     whole = answer(open_tiny(template=template), QUESTION)
     client = open_tiny(template=template)
     finished = answer(client, replace(QUESTION, max_tokens=1))
@@ -93,7 +95,7 @@ def test_it_may_be_cut_off_again_and_again(open_tiny: OpenTiny, template: Templa
     assert (finished.content, finished.reasoning) == (whole.content, whole.reasoning)
 
 
-def test_what_follows_it_reads_nothing_of_it_again(open_tiny: OpenTiny) -> None:
+def test_turn_after_continued_reply_replays_nothing(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     stopped = answer(client, replace(QUESTION, stop_after=CUT))
     rest = rest_of(QUESTION, stopped)
@@ -108,7 +110,7 @@ def test_what_follows_it_reads_nothing_of_it_again(open_tiny: OpenTiny) -> None:
     hold_to_the_oracle(client, "qwen3_5", [further])
 
 
-def test_when_its_state_is_gone_it_is_read_again_and_says_so(open_tiny: OpenTiny) -> None:
+def test_continue_after_eviction_replays_prompt_and_reports_reason(open_tiny: OpenTiny) -> None:
     whole = answer(open_tiny(), QUESTION)
     client = open_tiny()
     stopped = answer(client, replace(QUESTION, stop_after=CUT))
@@ -123,7 +125,7 @@ def test_when_its_state_is_gone_it_is_read_again_and_says_so(open_tiny: OpenTiny
     hold_to_the_oracle(client, "qwen3_5", [rest])
 
 
-def test_a_reply_of_which_only_the_text_is_left_goes_on_too(open_tiny: OpenTiny) -> None:
+def test_reply_without_stored_ids_is_continued_from_its_text(open_tiny: OpenTiny) -> None:
     client = open_tiny(template=Template.THINKING)
     for content, reasoning in (
         ("It is a boat", "hm"),
@@ -144,7 +146,7 @@ def test_a_reply_of_which_only_the_text_is_left_goes_on_too(open_tiny: OpenTiny)
         (Template.THINKING, "", "</think> is a mark"),
     ],
 )
-def test_marks_in_its_text_stay_text(
+def test_control_marks_in_continued_text_stay_text(
     open_tiny: OpenTiny, template: Template, content: str, reasoning: str
 ) -> None:
     begun = Message(role=Role.ASSISTANT, content=content, reasoning=reasoning)
@@ -153,7 +155,7 @@ def test_marks_in_its_text_stay_text(
     assert finished.reasoning.startswith(reasoning)
 
 
-def test_ids_of_another_template_do_not_become_a_thought(open_tiny: OpenTiny) -> None:
+def test_continue_with_ids_of_another_template_is_refused(open_tiny: OpenTiny) -> None:
     stopped = answer(open_tiny(), replace(QUESTION, stop_after=CUT))
     client = open_tiny(template=Template.THINKING)
     client.send(Submit(rest_of(QUESTION, stopped), time.perf_counter()))

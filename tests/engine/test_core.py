@@ -1,4 +1,4 @@
-"""The loop: queueing, cancelling, failing, loading."""
+"""The engine's loop: queueing, cancelling and failing requests, loading and unloading models."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_events_of_a_request_come_in_order(open_tiny: OpenTiny) -> None:
     assert finished.usage.output_tokens == len(finished.reply.token_ids)
 
 
-def test_same_seed_same_answer_whatever_ran_between(open_tiny: OpenTiny) -> None:
+def test_same_seed_gives_same_answer_after_other_requests(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     sampling = SamplingParams(temperature=1.0, seed=4)
 
@@ -98,7 +98,7 @@ def test_same_seed_same_answer_whatever_ran_between(open_tiny: OpenTiny) -> None
     assert answer("c") == first
 
 
-def test_requests_queue_and_say_how_many_are_ahead(open_tiny: OpenTiny) -> None:
+def test_queued_requests_report_how_many_are_ahead(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     for number in range(3):
         submit(client, f"{number}", name=f"r{number}", chat=f"{number}")
@@ -110,7 +110,7 @@ def test_requests_queue_and_say_how_many_are_ahead(open_tiny: OpenTiny) -> None:
     assert finished == ["r0", "r1", "r2"]
 
 
-def test_a_waiting_request_can_be_cancelled(open_tiny: OpenTiny) -> None:
+def test_waiting_request_can_be_cancelled(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     submit(client, "one", name="first")
     submit(client, "two", name="second", chat="B")
@@ -123,7 +123,7 @@ def test_a_waiting_request_can_be_cancelled(open_tiny: OpenTiny) -> None:
     assert [e.request_id for e in events if isinstance(e, RequestFinished)] == ["first"]
 
 
-def test_cancelling_stops_within_one_step_and_keeps_what_was_written(open_tiny: OpenTiny) -> None:
+def test_cancel_stops_within_one_step_and_keeps_the_text(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     submit(client, "one", max_tokens=1000, forced=ForcedReply(text="boat " * 50))
     while not isinstance(client.next_event(), TextDelta):
@@ -139,7 +139,7 @@ def test_cancelling_stops_within_one_step_and_keeps_what_was_written(open_tiny: 
     assert "boat".startswith(finished.content)
 
 
-def test_a_long_prompt_stopped_while_it_is_read_is_not_read_again(open_tiny: OpenTiny) -> None:
+def test_prompt_stopped_while_it_is_read_is_restored_next_time(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     text = "quick brown fox " * 400
     submit(client, text)
@@ -157,7 +157,7 @@ def test_a_long_prompt_stopped_while_it_is_read_is_not_read_again(open_tiny: Ope
     assert again.usage.plan.restored >= progress.done
 
 
-def test_a_prompt_that_does_not_fit_is_refused_with_the_numbers(open_tiny: OpenTiny) -> None:
+def test_prompt_beyond_context_length_is_refused_with_numbers(open_tiny: OpenTiny) -> None:
     client = open_tiny("llama")
     submit(client, "word " * 40_000)
     (failed,) = client.run_until_idle()
@@ -167,7 +167,7 @@ def test_a_prompt_that_does_not_fit_is_refused_with_the_numbers(open_tiny: OpenT
     assert "new chat" in failed.problem.advice
 
 
-def test_a_template_that_raises_fails_one_request(tiny_model: TinyModel, tmp_path: Path) -> None:
+def test_template_that_raises_fails_one_request(tiny_model: TinyModel, tmp_path: Path) -> None:
     folder = tmp_path / "raising"
     folder.mkdir()
     for file in tiny_model("llama", Template.KEEPING).iterdir():
@@ -187,7 +187,7 @@ def test_a_template_that_raises_fails_one_request(tiny_model: TinyModel, tmp_pat
     assert len(of_type(events, RequestFinished)) == 1
 
 
-def test_an_error_in_the_model_fails_one_request(
+def test_error_in_the_model_fails_one_request(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_tiny()
@@ -214,7 +214,7 @@ def test_an_error_in_the_model_fails_one_request(
     assert isinstance(client.run_until_idle()[-1], RequestFinished)
 
 
-def test_a_request_without_a_model_is_told_so() -> None:
+def test_request_without_a_model_fails() -> None:
     client = InlineClient(EngineConfig(use_openblas=False))
     submit(client, "one")
     (failed,) = client.run_until_idle()
@@ -238,7 +238,7 @@ def test_loading_reports_progress_and_can_fail_with_a_reason(
     assert failed.problem.cause == f"There is no folder {tmp_path / 'missing'}."
 
 
-def test_another_model_abandons_the_one_that_is_loading(tiny_model: TinyModel) -> None:
+def test_loading_another_model_abandons_the_load_in_progress(tiny_model: TinyModel) -> None:
     client = InlineClient(EngineConfig(use_openblas=False))
     client.send(LoadModel(str(tiny_model("lfm2", Template.KEEPING))))
     client.send(LoadModel(str(tiny_model("llama", Template.KEEPING))))
@@ -264,7 +264,7 @@ def test_unloading_while_answering_keeps_the_text(open_tiny: OpenTiny) -> None:
     assert isinstance(events[-1], ModelUnloaded)
 
 
-def test_statistics_with_a_check_name_the_broken_invariant(
+def test_statistics_with_invariant_check_report_the_broken_one(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_tiny()

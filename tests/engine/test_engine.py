@@ -1,4 +1,4 @@
-"""The engine thread starts and stops cleanly in every state."""
+"""The engine thread can be closed in every state, and the process then ends without an error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.tiny_model import Template
 
-# Ends at a moment given by a word: right after the start, while loading, answering, or afterwards.
+# A program that closes the engine in the state named by its first argument: right after the start,
+# while loading, answering or reading ahead, or when an answer is finished.
 PROGRAM = """
 import sys, threading, time
 from engine.config import EngineConfig
@@ -65,7 +66,9 @@ assert not [t for t in threading.enumerate() if t.name == "engine"]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("state", ["starting", "loading", "answering", "finished", "reading ahead"])
-def test_the_process_ends_with_status_0(tiny_model: TinyModel, state: str) -> None:
+def test_process_that_closes_the_engine_ends_with_status_0(
+    tiny_model: TinyModel, state: str
+) -> None:
     model: Path = tiny_model("lfm2", Template.KEEPING)
     ended = subprocess.run(
         [sys.executable, "-c", PROGRAM, state, str(model)],

@@ -1,4 +1,4 @@
-"""Every request says why it fed what it fed: each kind of reason, really brought about."""
+"""The reasons that a request reports for its fed tokens, each brought about on a real engine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ THOUGHT = {"text": "One, two.", "reasoning": "A list of numbers is what is wante
 
 
 class Chats:
-    """Plays steps of a script one by one on an engine in this thread."""
+    """A player of single script steps on an engine in this thread."""
 
     def __init__(self, client: InlineClient) -> None:
         self.client = client
@@ -54,7 +54,7 @@ class Chats:
 
 
 def check_plan(report: StepReport) -> None:
-    """Every fed token has one reason, and nothing else has."""
+    """Assert that every fed token has exactly one reason, and that no restored token has any."""
     end = report.restored
     for reason in report.reasons:
         assert reason.at == end
@@ -78,11 +78,11 @@ def thinkers(open_tiny: OpenTiny) -> Chats:
     return Chats(open_tiny(template=Template.THINKING))
 
 
-def test_a_new_conversation(chats: Chats) -> None:
+def test_new_conversation_reports_new_conversation(chats: Chats) -> None:
     assert kinds(chats.send("one")) == [ReasonKind.NEW_CONVERSATION]
 
 
-def test_a_new_conversation_that_shares_a_system_prompt(chats: Chats) -> None:
+def test_new_conversation_with_known_system_prompt_restores_it(chats: Chats) -> None:
     for chat in "AB":
         chats.do("system", chat=chat, text="You are a list of numbers.")
     chats.send("one")
@@ -91,14 +91,14 @@ def test_a_new_conversation_that_shares_a_system_prompt(chats: Chats) -> None:
     assert kinds(other) == [ReasonKind.NEW_CONVERSATION]
 
 
-def test_a_new_message(chats: Chats) -> None:
+def test_new_message_reports_new_message(chats: Chats) -> None:
     chats.send("one")
     second = chats.send("two")
     assert kinds(second) == [ReasonKind.NEW_MESSAGE]
     assert second.reasons[0].text == f"Message 3 is new: {second.read} tokens."
 
 
-def test_an_edited_message(chats: Chats) -> None:
+def test_edited_message_reports_edited_message(chats: Chats) -> None:
     chats.send("one")
     chats.send("a list of numbers")
     edited = chats.answer("edit", message=2, text="a list of words")
@@ -107,7 +107,7 @@ def test_an_edited_message(chats: Chats) -> None:
     assert f"Message 3 changed at token {edited.matched}" in edited.reasons[0].text
 
 
-def test_another_system_prompt(chats: Chats) -> None:
+def test_changed_system_prompt_reports_system_changed(chats: Chats) -> None:
     chats.do("system", chat="A", text="You are a list of numbers.")
     chats.send("one")
     chats.do("system", chat="A", text="You are a list of words.")
@@ -120,14 +120,14 @@ def test_another_system_prompt(chats: Chats) -> None:
     assert kinds(chats.answer("regenerate"))[0] is ReasonKind.SYSTEM_CHANGED
 
 
-def test_thinking_switched_off(thinkers: Chats) -> None:
+def test_thinking_switched_off_reports_options_changed(thinkers: Chats) -> None:
     thinkers.send("one", reply=THOUGHT)
     again = thinkers.answer("regenerate", thinking=False)
     assert kinds(again) == [ReasonKind.OPTIONS_CHANGED]
     assert again.replayed == 0
 
 
-def test_thoughts_that_the_template_drops(thinkers: Chats) -> None:
+def test_thoughts_dropped_by_template_report_reasoning_dropped(thinkers: Chats) -> None:
     first = thinkers.send("one", reply=THOUGHT)
     second = thinkers.send("two", reply=THOUGHT)
     assert kinds(second) == [ReasonKind.REASONING_DROPPED, ReasonKind.NEW_MESSAGE]
@@ -143,15 +143,15 @@ def len_of_answer(chats: Chats) -> int:
     return len(model.prompts.tokenizer.encode_text(f"\n\n{ANSWER['text']}"))
 
 
-def test_a_reply_that_the_template_writes_differently(thinkers: Chats) -> None:
-    # It was given after an empty thought, which is left out from then on.
+def test_reply_rendered_differently_reports_reply_rendered(thinkers: Chats) -> None:
+    # The reply follows an empty thought in its own prompt. The next prompt omits this thought.
     thinkers.send("one", thinking=False)
     second = thinkers.send("two", thinking=False)
     assert kinds(second) == [ReasonKind.REPLY_RENDERED, ReasonKind.NEW_MESSAGE]
     assert "message 2" in second.reasons[0].text
 
 
-def test_a_saved_state_that_had_to_make_room(chats: Chats) -> None:
+def test_evicted_snapshots_report_snapshot_evicted(chats: Chats) -> None:
     chats.send("one")
     chats.send("two")
     chats.do("evict", what="snapshots")
@@ -161,7 +161,7 @@ def test_a_saved_state_that_had_to_make_room(chats: Chats) -> None:
     assert f"token {third.matched} had to make room" in third.reasons[0].text
 
 
-def test_all_state_had_to_make_room(chats: Chats) -> None:
+def test_evicted_state_reports_state_evicted(chats: Chats) -> None:
     chats.send("one")
     second = chats.send("two")
     chats.do("evict", what="all")
@@ -170,7 +170,7 @@ def test_all_state_had_to_make_room(chats: Chats) -> None:
     assert again.prompt_tokens == second.prompt_tokens
 
 
-def test_another_model_was_loaded_and_the_first_one_again(
+def test_return_to_the_first_model_reports_model_reloaded(
     chats: Chats, tiny_model: TinyModel
 ) -> None:
     chats.send("one")
@@ -181,13 +181,13 @@ def test_another_model_was_loaded_and_the_first_one_again(
     assert kinds(chats.send("three")) == [ReasonKind.NEW_MESSAGE]
 
 
-def test_the_same_model_loaded_again_is_no_reason(chats: Chats, tiny_model: TinyModel) -> None:
+def test_reload_of_the_same_model_reports_no_reason(chats: Chats, tiny_model: TinyModel) -> None:
     chats.send("one")
     load_model(chats.client, tiny_model("qwen3_5", Template.KEEPING), lambda _: None)
     assert kinds(chats.send("two")) == [ReasonKind.NEW_MESSAGE]
 
 
-def test_a_stored_point_that_is_not_what_it_says(chats: Chats) -> None:
+def test_faulty_resume_point_reports_fault(chats: Chats) -> None:
     chats.send("one")
     point = max((node for node in chats.cache.nodes() if node.snapshot), key=lambda node: node.end)
     assert point.snapshot is not None
@@ -197,13 +197,13 @@ def test_a_stored_point_that_is_not_what_it_says(chats: Chats) -> None:
     assert second.reasons[0].at + second.reasons[0].num_tokens == point.end
 
 
-def test_a_forgotten_conversation_had_not_been_read(chats: Chats) -> None:
+def test_forgotten_conversation_reports_new_conversation(chats: Chats) -> None:
     chats.send("one")
     chats.do("forget", chat="A")
     assert kinds(chats.send("two")) == [ReasonKind.NEW_CONVERSATION, ReasonKind.NEW_MESSAGE]
 
 
-def test_a_hop_to_another_branch_reads_only_what_is_new_there(chats: Chats) -> None:
+def test_switch_to_another_branch_reads_only_the_new_message(chats: Chats) -> None:
     chats.send("one")
     chats.send("two")
     chats.answer("edit", message=1, text="uno")
@@ -215,7 +215,7 @@ def test_a_hop_to_another_branch_reads_only_what_is_new_there(chats: Chats) -> N
     assert kinds(lost) == [ReasonKind.STATE_EVICTED, ReasonKind.NEW_MESSAGE]
 
 
-def test_a_message_that_was_stopped_while_it_was_read(chats: Chats) -> None:
+def test_message_stopped_while_it_was_read_reports_new_message(chats: Chats) -> None:
     text = "quick brown fox " * 40
     chats.do("send", chat="A", text=text, wait=False)
     progress = chats.client.next_event()
@@ -224,13 +224,13 @@ def test_a_message_that_was_stopped_while_it_was_read(chats: Chats) -> None:
     chats.client.send(Cancel(progress.request_id))
     stopped = chats.client.run_until_idle()[-1]
     assert isinstance(stopped, RequestFinished)
-    # The player never sees the end of that request: another one goes on with its conversation.
+    # The first player missed the end of the request, so a second one continues the conversation.
     again = Chats(chats.client).send(text)
     assert again.restored >= progress.done
     assert kinds(again) == [ReasonKind.NEW_MESSAGE]
 
 
-def test_after_idle_work_nothing_is_said_of_replays(thinkers: Chats) -> None:
+def test_turn_after_idle_work_reports_only_the_new_message(thinkers: Chats) -> None:
     thinkers.send("one", reply=THOUGHT)
     thinkers.do("idle")
     second = thinkers.send("two", reply=THOUGHT)
@@ -242,7 +242,7 @@ def test_after_idle_work_nothing_is_said_of_replays(thinkers: Chats) -> None:
     assert kinds(third) == [ReasonKind.STATE_EVICTED, ReasonKind.NEW_MESSAGE]
 
 
-def test_the_log_has_one_line_a_request_without_its_text(
+def test_log_has_one_line_per_request_without_its_text(
     chats: Chats, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, logger="engine.serving"):
@@ -254,7 +254,7 @@ def test_the_log_has_one_line_a_request_without_its_text(
     assert "weather" not in line
 
 
-def test_a_script_shows_the_reasons(chats: Chats) -> None:
+def test_script_report_shows_the_reasons(chats: Chats) -> None:
     report = chats.send("one")
     (reason,) = report.reasons
     shown = json.loads(json.dumps(report.as_json()))
@@ -271,7 +271,7 @@ def test_a_script_shows_the_reasons(chats: Chats) -> None:
     assert table.HEADER.index("why") == table.row(report).index("new_conversation")
 
 
-# What the steps of the script themselves bring about.
+# Kinds of reasons that the script's own steps cause; a small budget adds the kinds below.
 _BY_THE_SCRIPT = {
     ReasonKind.NEW_CONVERSATION,
     ReasonKind.NEW_MESSAGE,

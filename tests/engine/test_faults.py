@@ -1,6 +1,7 @@
-"""Whatever breaks, and wherever: one request ends with one clear problem, or is tried again.
+"""Planted failures of single calls, and wrong cached state.
 
-No other conversation loses anything, and every answer after it is exact.
+A failure ends one request with one clear problem, or the request is retried. No other conversation
+loses state, and every later answer is exact.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ TITLES = (BugError.title, OutOfMemoryError.title, TemplateError.title)
 
 @dataclass(slots=True)
 class Tripwire:
-    """Counts the calls of something and makes one of them fail."""
+    """A wrapper that counts the calls of a function and makes one of them fail."""
 
-    fails_at: int  # 0: the first
+    fails_at: int  # index of the failing call; 0 is the first, -1 is none
     error: Exception
     calls: int = 0
 
@@ -52,7 +53,7 @@ class Tripwire:
 
 @dataclass(frozen=True, slots=True)
 class FaultPlace:
-    """Where something may fail: an attribute of a module or a class."""
+    """An attribute of a module or class whose calls can be made to fail."""
 
     owner: object
     name: str
@@ -79,7 +80,7 @@ PLACES = {
 
 
 def open_engine(folder: Path) -> Harness:
-    """One live cache at most: every switch copies out and writes back."""
+    """Open an engine with one live cache, so that a switch copies K/V out and writes them back."""
     harness = Harness(EngineConfig(use_openblas=False, cache_budget_bytes=1 << 30, max_hot=1))
     harness.load(folder)
     for chat in ("A", "B"):
@@ -94,7 +95,7 @@ def begin(harness: Harness) -> None:
 
 
 def continue_chats(harness: Harness) -> None:
-    """What a fault interrupts: another branch, back to the first one, and on."""
+    """Edit a message of chat A, switch back to the first version and send another message."""
     harness.edit("A", 0, "edited", HOW, is_fresh=True)
     harness.settle()
     harness.people.switch("A", 0, 0)
@@ -117,7 +118,7 @@ def continue_with_fault(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(PLACES))
-def test_any_call_may_fail(
+def test_failure_of_any_call_ends_at_most_one_request(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     place = PLACES[name]
@@ -135,7 +136,7 @@ def test_any_call_may_fail(
             assert problem.advice
         harness.problems = None
         if place.error is OUT_OF_MEMORY:
-            # Everything was evicted to make room.
+            # The engine has evicted everything to make room.
             harness.account.clear()
         harness.account.forget("A")
         for chat in ("B", "A", "B"):
@@ -145,7 +146,7 @@ def test_any_call_may_fail(
 
 
 def wrong_snapshot(harness: Harness, hot: HotCache) -> None:
-    """The newest point of A claims another token."""
+    """Make the newest snapshot of the chat claim one token more than it has."""
     assert harness.cache is not None
     points = [n for n in harness.cache.nodes() if n.snapshot and n.users == {hot.conversation_id}]
     newest = max(points, key=lambda node: node.end)
@@ -154,12 +155,12 @@ def wrong_snapshot(harness: Harness, hot: HotCache) -> None:
 
 
 def short_kv(harness: Harness, hot: HotCache) -> None:
-    """One layer has seen a token less."""
+    """Make the K/V of one layer one token shorter."""
     hot.leaves.kv[0].offset -= 1
 
 
 def lost_kv(harness: Harness, hot: HotCache) -> None:
-    """One layer's buffers are gone."""
+    """Remove the K/V buffers of one layer."""
     hot.leaves.kv[0].keys = hot.leaves.kv[0].values = None
 
 
@@ -174,7 +175,7 @@ def lost_kv(harness: Harness, hot: HotCache) -> None:
         ("llama", lost_kv),
     ],
 )
-def test_what_is_not_what_it_says_is_dropped_and_read_again(
+def test_wrong_cached_state_is_dropped_and_read_again(
     tiny_model: TinyModel, name: str, plant: Callable[[Harness, HotCache], None]
 ) -> None:
     harness = open_engine(tiny_model(name, Template.KEEPING))
@@ -183,14 +184,14 @@ def test_what_is_not_what_it_says_is_dropped_and_read_again(
     hot = harness.cache.parked_cache(ConversationId("B"))
     assert hot is not None
     plant(harness, hot)
-    # The fault is seen at the next use, not before: no look at the invariants until then.
+    # The engine finds the fault at the next use of the state. Suspend the checks until then.
     harness.problems = []
     harness.send("B", "small dog?", HOW, is_fresh=False)
     harness.settle()
     assert harness.problems == []
     harness.num_planted = 1
     harness.check()
-    # What was wrong may have been the beginning that both conversations share.
+    # The dropped state may be the system prompt's, which both conversations share.
     harness.account.clear()
     harness.problems = None
     for chat in ("A", "B", "A"):

@@ -1,4 +1,4 @@
-"""Which idle work comes first, when it stops and what it says; with jobs that only count."""
+"""The order, the interruption and the events of idle work, with jobs that only count steps."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def task(
 
 @dataclass
 class CountingJob:
-    """So many pieces."""
+    """An idle job that does nothing but count its steps."""
 
     conversation_id: ConversationId | None
     kind: IdleKind
-    total: int
+    total: int  # number of steps
     done: int = 0
     is_stopped: bool = False
     fails: bool = False
@@ -57,7 +57,7 @@ class CountingJob:
 
 @dataclass
 class IdlerRig:
-    """An idler, and the jobs that were made for it."""
+    """An idler, with records of the jobs that it created and the events that it emitted."""
 
     num_pieces: int = 2
     enabled: bool = True
@@ -93,7 +93,7 @@ class IdlerRig:
         return job if self.num_pieces else None
 
     def run(self) -> None:
-        """As the engine's loop does, which sleeps once there is no work."""
+        """Step until no work is left, which is when the engine's loop would sleep."""
         while self.idler.has_work:
             assert self.idler.step()
         assert not self.idler.step()
@@ -106,7 +106,7 @@ class IdlerRig:
 # The queue
 
 
-def test_the_shown_conversation_comes_first_then_the_newest() -> None:
+def test_queue_gives_shown_conversation_first_then_the_newest() -> None:
     queue = IdleQueue()
     for name in (A, B, C):
         queue.queue_read_ahead(task(name))
@@ -118,7 +118,7 @@ def test_the_shown_conversation_comes_first_then_the_newest() -> None:
     assert order == [A, C, B]
 
 
-def test_a_newer_task_takes_the_place_of_the_older() -> None:
+def test_queue_replaces_older_task_of_a_conversation() -> None:
     queue = IdleQueue()
     queue.queue_read_ahead(task(A, "old"))
     queue.queue_read_ahead(task(B))
@@ -131,7 +131,7 @@ def test_a_newer_task_takes_the_place_of_the_older() -> None:
     assert queue.first(None, on_battery=False) is None
 
 
-def test_on_battery_only_the_shown_conversation_is_read_and_no_draft() -> None:
+def test_queue_on_battery_gives_only_the_shown_conversations_reply() -> None:
     queue = IdleQueue()
     queue.queue_read_ahead(task(A))
     queue.queue_read_ahead(task(B, is_draft=True))
@@ -141,7 +141,7 @@ def test_on_battery_only_the_shown_conversation_is_read_and_no_draft() -> None:
     assert queue.first(A, on_battery=True) == task(A)
 
 
-def test_the_oldest_of_many_is_dropped() -> None:
+def test_queue_over_its_limit_drops_the_oldest_tasks() -> None:
     queue = IdleQueue()
     names = [ConversationId(f"{number}") for number in range(40)]
     for name in names:
@@ -154,10 +154,10 @@ def test_the_oldest_of_many_is_dropped() -> None:
     assert kept == names[:-33:-1]
 
 
-# Running
+# Jobs
 
 
-def test_it_says_what_it_does_and_when_it_stops() -> None:
+def test_idler_reports_each_step_and_when_it_stops() -> None:
     rig = IdlerRig()
     rig.idler.queue_read_ahead(task(A))
     rig.idler.queue_read_ahead(task(B, is_draft=True))
@@ -173,7 +173,7 @@ def test_it_says_what_it_does_and_when_it_stops() -> None:
     assert not rig.idler.has_work
 
 
-def test_whoever_asks_is_told_once_when_nothing_is_left() -> None:
+def test_each_await_idle_gets_one_idle_reached_event() -> None:
     rig = IdlerRig()
     rig.idler.queue_read_ahead(task(A))
     for _ in range(2):
@@ -185,7 +185,7 @@ def test_whoever_asks_is_told_once_when_nothing_is_left() -> None:
     assert rig.events.count(IdleReached()) == 2
 
 
-def test_nothing_to_read_says_nothing() -> None:
+def test_task_with_nothing_to_read_emits_no_event() -> None:
     rig = IdlerRig(num_pieces=0)
     rig.idler.queue_read_ahead(task(A))
     rig.run()
@@ -194,7 +194,7 @@ def test_nothing_to_read_says_nothing() -> None:
     assert rig.events == []
 
 
-def test_paused_work_is_put_away_and_goes_on_later() -> None:
+def test_paused_job_is_stopped_and_its_task_starts_again_later() -> None:
     rig = IdlerRig(num_pieces=3)
     rig.idler.queue_read_ahead(task(A))
     rig.idler.step()
@@ -209,7 +209,7 @@ def test_paused_work_is_put_away_and_goes_on_later() -> None:
     assert rig.order == [A, A]
 
 
-def test_a_newer_task_ends_the_job_of_the_older() -> None:
+def test_newer_task_stops_the_job_of_the_older() -> None:
     rig = IdlerRig()
     rig.idler.queue_read_ahead(task(A, "old"))
     rig.idler.step()
@@ -220,7 +220,7 @@ def test_a_newer_task_ends_the_job_of_the_older() -> None:
     assert [job.is_stopped for _, job in rig.made] == [True, False]
 
 
-def test_the_task_that_is_being_done_is_not_begun_again() -> None:
+def test_task_queued_again_while_it_runs_is_not_restarted() -> None:
     rig = IdlerRig()
     rig.idler.queue_read_ahead(task(A))
     rig.idler.step()
@@ -230,7 +230,7 @@ def test_the_task_that_is_being_done_is_not_begun_again() -> None:
     assert rig.order == [A]
 
 
-def test_the_conversation_that_is_opened_comes_before_the_one_being_read() -> None:
+def test_shown_conversation_interrupts_job_of_another() -> None:
     rig = IdlerRig(num_pieces=3)
     rig.idler.queue_read_ahead(task(A))
     rig.idler.queue_read_ahead(task(B))
@@ -242,7 +242,7 @@ def test_the_conversation_that_is_opened_comes_before_the_one_being_read() -> No
     assert rig.made[0][1].is_stopped
 
 
-def test_a_forgotten_conversation_is_read_no_more() -> None:
+def test_dropped_conversation_stops_its_job() -> None:
     rig = IdlerRig()
     rig.idler.queue_read_ahead(task(A))
     rig.idler.queue_read_ahead(task(B))
@@ -256,7 +256,7 @@ def test_a_forgotten_conversation_is_read_no_more() -> None:
     assert rig.events[-1] == IdleStopped()
 
 
-def test_switched_off_it_waits_and_switched_on_it_goes_on() -> None:
+def test_idler_switched_off_waits_until_it_is_switched_on() -> None:
     rig = IdlerRig(enabled=False)
     rig.idler.queue_read_ahead(task(A))
     assert not rig.idler.has_work
@@ -274,7 +274,7 @@ def test_switched_off_it_waits_and_switched_on_it_goes_on() -> None:
     assert rig.order == [A, A]
 
 
-def test_without_a_model_it_waits() -> None:
+def test_idler_without_a_model_waits() -> None:
     rig = IdlerRig()
     rig.idler.worker = None
     rig.idler.queue_read_ahead(task(A))
@@ -283,7 +283,7 @@ def test_without_a_model_it_waits() -> None:
     assert not rig.idler.has_work
 
 
-def test_on_battery_a_draft_does_not_push_out_the_reply() -> None:
+def test_draft_on_battery_does_not_replace_the_reply() -> None:
     rig = IdlerRig(on_battery=True)
     rig.idler.obey(Show(A))
     rig.idler.queue_read_ahead(task(A, "reply"))
@@ -297,7 +297,7 @@ def test_on_battery_a_draft_does_not_push_out_the_reply() -> None:
     assert rig.order == [A, B]
 
 
-def test_what_is_no_work_for_the_battery_pauses_when_the_plug_is_pulled() -> None:
+def test_job_of_hidden_conversation_pauses_on_battery() -> None:
     rig = IdlerRig(num_pieces=3)
     rig.idler.obey(Show(A))
     rig.idler.queue_read_ahead(task(B))
@@ -313,7 +313,7 @@ def test_what_is_no_work_for_the_battery_pauses_when_the_plug_is_pulled() -> Non
     assert rig.made[1][1].done == 3
 
 
-def test_a_task_without_messages_takes_the_one_before_back() -> None:
+def test_task_without_messages_cancels_the_one_before() -> None:
     rig = IdlerRig()
     rig.idler.queue_read_ahead(task(A))
     rig.idler.queue_read_ahead(task(B))
@@ -323,7 +323,7 @@ def test_a_task_without_messages_takes_the_one_before_back() -> None:
     assert rig.order == [A]
 
 
-def test_an_error_ends_one_job_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_error_ends_one_job_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     rig = IdlerRig()
     rig.idler.queue_read_ahead(task(A))
     rig.idler.queue_read_ahead(task(B))
@@ -336,7 +336,7 @@ def test_an_error_ends_one_job_and_is_logged(caplog: pytest.LogCaptureFixture) -
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 
-def test_a_template_that_refuses_is_no_alarm(caplog: pytest.LogCaptureFixture) -> None:
+def test_template_error_is_logged_as_info(caplog: pytest.LogCaptureFixture) -> None:
     def refuse(task: ReadAhead) -> None:
         if task.conversation_id == B:
             raise TemplateError("no such words")
@@ -369,7 +369,7 @@ class FakeCharge:
         (FakeCharge(False), True),
     ],
 )
-def test_the_battery_is_in_use_only_if_that_is_known(
+def test_battery_is_in_use_only_if_the_system_says_so(
     monkeypatch: pytest.MonkeyPatch, charge: FakeCharge | None, in_use: bool
 ) -> None:
     monkeypatch.setattr("psutil.sensors_battery", lambda: charge)
@@ -377,7 +377,7 @@ def test_the_battery_is_in_use_only_if_that_is_known(
     assert Battery().in_use() is in_use
 
 
-def test_a_battery_that_can_t_be_asked_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_battery_counts_as_not_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise OSError("no such file")
 
@@ -386,7 +386,7 @@ def test_a_battery_that_can_t_be_asked_is_none(monkeypatch: pytest.MonkeyPatch) 
     assert not Battery().in_use()
 
 
-def test_the_battery_is_asked_every_few_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_battery_is_read_every_few_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     charge, now = FakeCharge(False), [100.0]
     monkeypatch.setattr("psutil.sensors_battery", lambda: charge)
     battery = Battery(clock=lambda: now[0])
@@ -399,10 +399,10 @@ def test_the_battery_is_asked_every_few_seconds_at_most(monkeypatch: pytest.Monk
     assert not battery.in_use()
 
 
-# Audits, and room
+# Audits, and room in the cache
 
 
-def test_an_audit_comes_last_and_now_and_then() -> None:
+def test_audit_runs_after_other_work_and_once_per_interval() -> None:
     rig = IdlerRig()
     rig.now = 61.0
     rig.idler.queue_read_ahead(task(A))
@@ -415,7 +415,7 @@ def test_an_audit_comes_last_and_now_and_then() -> None:
         IdleKind.AUDIT,
         IdleKind.AUDIT,
     ]
-    # Nobody who waits for idle work waits for it.
+    # IdleReached does not wait for the audit.
     reached = rig.events.index(IdleReached())
     assert not any(
         isinstance(event, IdleWorking) and event.kind is IdleKind.AUDIT
@@ -428,14 +428,14 @@ def test_an_audit_comes_last_and_now_and_then() -> None:
     rig.now += 1.0
     rig.run()
     assert len(rig.audits) == 2
-    # Nothing has been done since: an engine that is left alone stays so.
+    # No work was done since the last audit, so none is due: an unused engine stays idle.
     rig.now += 1000.0
     rig.run()
     assert len(rig.audits) == 2
 
 
 @pytest.mark.parametrize("spared", ["on_battery", "disabled"])
-def test_no_audit_where_power_is_spared(spared: str) -> None:
+def test_audit_does_not_run_on_battery_or_while_disabled(spared: str) -> None:
     rig = IdlerRig(on_battery=spared == "on_battery", enabled=spared != "disabled")
     rig.now = 61.0
     rig.run()
@@ -443,10 +443,10 @@ def test_no_audit_where_power_is_spared(spared: str) -> None:
     assert not rig.audits
 
 
-def test_reading_takes_an_audits_place() -> None:
+def test_read_ahead_interrupts_an_audit() -> None:
     rig = IdlerRig(num_pieces=3)
     rig.now = 61.0
-    rig.idler.pause()  # a request came
+    rig.idler.pause()  # a request has arrived
     assert rig.idler.step()
     rig.idler.queue_read_ahead(task(A))
     rig.run()
@@ -455,7 +455,7 @@ def test_reading_takes_an_audits_place() -> None:
     assert rig.order == [A]
 
 
-def test_others_make_room_for_the_shown_conversation_only() -> None:
+def test_only_the_shown_conversation_may_displace_other_state() -> None:
     rig = IdlerRig()
     rig.idler.obey(Show(A))
     for name in (A, B, C):

@@ -15,12 +15,12 @@ from tests.fakes.model_folder import make_model
 
 
 def nothing(_: float) -> None:
-    """Hears progress and forgets it."""
+    """Ignore the reported progress."""
 
 
 @pytest.fixture
 def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
-    """Of somebody who has no models yet, nor the starter's package."""
+    """Return the paths of a user without models and without the starter model's package."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -32,9 +32,7 @@ def listed(models: LocalModels) -> list[tuple[Path, ModelSource]]:
     return [(card.path, card.source) for card in models.scan(())]
 
 
-def test_the_starter_of_a_bundle_is_listed_once_and_left_as_it_is(
-    paths: Paths, tmp_path: Path
-) -> None:
+def test_bundled_starter_is_listed_once_and_left_unchanged(paths: Paths, tmp_path: Path) -> None:
     bundle = tmp_path / "Rejoinder.app" / "Contents" / "Resources"
     bundled = make_model(starter_folder(bundle))
     make_model(starter_folder(paths.data_dir))
@@ -49,7 +47,9 @@ def test_the_starter_of_a_bundle_is_listed_once_and_left_as_it_is(
     assert {path: path.stat().st_mtime_ns for path in bundle.rglob("*")} == before
 
 
-def test_a_new_starter_is_a_cache(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_starter_is_made_in_the_cache_folder(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
     packaged = paths.data_dir.parent / "packaged.gguf"
     packaged.write_bytes(tiny_llama().to_bytes())
     monkeypatch.setattr("engine.catalog.starter.find_starter_file", lambda: packaged)
@@ -61,13 +61,13 @@ def test_a_new_starter_is_a_cache(paths: Paths, monkeypatch: pytest.MonkeyPatch)
     assert listed(models) == listed(LocalModels(paths)) == [(folder, ModelSource.STARTER)]
 
 
-def test_a_model_folder_is_opened_and_looked_in_from_now_on(paths: Paths, tmp_path: Path) -> None:
+def test_opened_model_folder_is_added_to_the_search(paths: Paths, tmp_path: Path) -> None:
     folder = make_model(tmp_path / "Opened")
 
     assert LocalModels(paths).open(folder, (), nothing) == OpenedModel(folder, folder)
 
 
-def test_a_folder_that_is_searched_already_is_not_added_again(paths: Paths, tmp_path: Path) -> None:
+def test_opened_folder_already_searched_is_not_added_again(paths: Paths, tmp_path: Path) -> None:
     folder = make_model(tmp_path / "mine" / "Opened")
     link = tmp_path / "link"
     link.symlink_to(folder)
@@ -77,7 +77,7 @@ def test_a_folder_that_is_searched_already_is_not_added_again(paths: Paths, tmp_
     assert found == OpenedModel(folder)
 
 
-def test_of_several_models_a_usable_one_is_taken(paths: Paths, tmp_path: Path) -> None:
+def test_opened_folder_with_several_models_gives_a_usable_one(paths: Paths, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     (make_model(mine / "Broken") / "model.safetensors").unlink()
     good = make_model(mine / "Good")
@@ -85,7 +85,7 @@ def test_of_several_models_a_usable_one_is_taken(paths: Paths, tmp_path: Path) -
     assert LocalModels(paths).open(mine, (), nothing) == OpenedModel(good, mine)
 
 
-def test_a_gguf_file_is_imported_with_the_data(paths: Paths, tmp_path: Path) -> None:
+def test_opened_gguf_file_is_imported_into_the_data_folder(paths: Paths, tmp_path: Path) -> None:
     file = tmp_path / "Tiny.Q4.GGUF"
     file.write_bytes(tiny_llama().to_bytes())
     heard: list[float] = []
@@ -98,7 +98,7 @@ def test_a_gguf_file_is_imported_with_the_data(paths: Paths, tmp_path: Path) -> 
     assert (card.path, card.usable) == (folder, True)
 
 
-def test_another_architecture_is_told_in_one_sentence(paths: Paths, tmp_path: Path) -> None:
+def test_gguf_file_of_another_architecture_is_refused(paths: Paths, tmp_path: Path) -> None:
     file = tmp_path / "mamba.gguf"
     file.write_bytes(gguf_bytes({**tiny_metadata(), "general.architecture": "mamba"}, []))
 
@@ -116,7 +116,7 @@ def test_another_architecture_is_told_in_one_sentence(paths: Paths, tmp_path: Pa
         ("Broken", "It has no weights"),
     ],
 )
-def test_what_is_no_model_is_told_in_one_sentence(
+def test_opened_path_without_a_usable_model_is_refused(
     paths: Paths, tmp_path: Path, name: str, sentence: str
 ) -> None:
     (tmp_path / "notes.txt").write_text("Milk")

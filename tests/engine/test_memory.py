@@ -1,4 +1,4 @@
-"""The budget: from the device, under pressure, while an answer grows, and what no budget can hold."""
+"""The budget of the cache: from device memory, under pressure, and while an answer grows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GB = 10**9
 
 @dataclass
 class FakeComputer:
-    """A computer's memory and clock, turned by hand."""
+    """The memory and the clock of a computer, set by the test."""
 
     available: int
     total: int = 16 * GB
@@ -40,7 +40,7 @@ class FakeComputer:
 
 @dataclass
 class FakeBudgetedCache:
-    """Holds so much and remembers the budget that it is given."""
+    """A cache that holds a given number of bytes and records the budget that it is given."""
 
     held: int
     budget: int | None = None
@@ -52,7 +52,7 @@ class FakeBudgetedCache:
         self.budget = budget_bytes
 
 
-def test_the_budget_is_what_the_device_has_to_spare() -> None:
+def test_cache_budget_is_the_spare_memory_of_the_device() -> None:
     config = EngineConfig(device_bytes=12 * GB, head_room_bytes=2 * GB, least_budget_bytes=GB)
 
     assert cache_budget(config, 5 * GB) == 5 * GB
@@ -63,7 +63,7 @@ def test_the_budget_is_what_the_device_has_to_spare() -> None:
     assert spare_bytes(EngineConfig(), 1) == working_set_bytes() - 1
 
 
-def test_what_the_machine_is_short_of_is_given_back_and_grows_again_slowly() -> None:
+def test_budget_shrinks_by_missing_memory_and_regrows_slowly() -> None:
     config = EngineConfig(
         scarce_memory=0.1, ample_memory=0.2, regrowth=0.25, memory_check_s=5, least_budget_bytes=GB
     )
@@ -71,17 +71,17 @@ def test_what_the_machine_is_short_of_is_given_back_and_grows_again_slowly() -> 
     watch = MemoryWatch(config, 8 * GB, machine=lambda: machine, clock=lambda: machine.now)
 
     def look(available: float, held: int, after: float = 5) -> int | None:
-        """The new budget, None if it stays."""
+        """Return the new budget, or None if the budget stays."""
         machine.available, machine.now = int(available), machine.now + after
         cache = FakeBudgetedCache(held)
         watch.adjust_budget(cache)
         return cache.budget
 
-    assert look(8 * GB, 6 * GB) is None  # enough
-    assert look(0.6 * GB, 6 * GB, after=4) is None  # not yet looked at
-    assert look(0.6 * GB, 6 * GB, after=1) == 5 * GB  # 1 GB is missing of what is held
-    assert look(1.6 * GB, 5 * GB) is None  # no longer scarce, not yet ample
-    assert look(0.1 * GB, 2 * GB) == GB  # never less than the least
+    assert look(8 * GB, 6 * GB) is None  # memory is ample
+    assert look(0.6 * GB, 6 * GB, after=4) is None  # memory_check_s has not passed yet
+    assert look(0.6 * GB, 6 * GB, after=1) == 5 * GB  # the 6 GB held, less the missing 1 GB
+    assert look(1.6 * GB, 5 * GB) is None  # memory is neither scarce nor ample
+    assert look(0.1 * GB, 2 * GB) == GB  # at least least_budget_bytes
     assert look(3.2 * GB, GB) == 3 * GB
     assert [look(9 * GB, GB) for _ in range(4)] == [5 * GB, 7 * GB, 8 * GB, None]
 
@@ -92,7 +92,7 @@ def open_with(tiny_model: TinyModel, config: EngineConfig, name: str = "qwen3_5"
     return client
 
 
-def test_the_engine_evicts_state_while_memory_is_short(
+def test_engine_evicts_state_while_memory_is_short(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = FakeComputer(available=8 * GB)
@@ -115,7 +115,9 @@ def test_the_engine_evicts_state_while_memory_is_short(
     assert ask(client, user("one")).content == before.content
 
 
-def test_a_configured_budget_stays(tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_configured_budget_stays_while_memory_is_short(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("psutil.virtual_memory", lambda: FakeComputer(available=0))
     config = EngineConfig(use_openblas=False, cache_budget_bytes=1 << 30, memory_check_s=0)
     client = open_with(tiny_model, config)
@@ -137,7 +139,7 @@ def request(text: str, **options: object) -> Submit:
     )
 
 
-def test_a_prompt_that_cannot_fit_is_refused_before_it_starts(tiny_model: TinyModel) -> None:
+def test_prompt_beyond_device_memory_is_refused_before_it_starts(tiny_model: TinyModel) -> None:
     config = EngineConfig(
         use_openblas=False,
         device_bytes=int(6.4 * GB),
@@ -155,7 +157,7 @@ def test_a_prompt_that_cannot_fit_is_refused_before_it_starts(tiny_model: TinyMo
     assert ask(client, user("ok")).usage.plan.restored == 0
 
 
-def test_an_answer_ends_where_no_memory_is_left(tiny_model: TinyModel) -> None:
+def test_answer_ends_when_device_memory_is_used_up(tiny_model: TinyModel) -> None:
     probe = open_with(tiny_model, EngineConfig(use_openblas=False), "llama").core.model
     assert probe is not None
     num_tokens = 640
@@ -170,7 +172,7 @@ def test_an_answer_ends_where_no_memory_is_left(tiny_model: TinyModel) -> None:
     assert num_tokens <= len(finished.prompt_ids) + finished.usage.output_tokens < num_tokens + 256
 
 
-def test_a_pin_outlives_the_model(tiny_model: TinyModel) -> None:
+def test_unpin_reaches_the_cache_of_a_model_loaded_after_the_pin(tiny_model: TinyModel) -> None:
     config = EngineConfig(use_openblas=False, cache_budget_bytes=1 << 30, idle_work=False)
     client = InlineClient(config)
     client.send(Pin(ConversationId("A"), pinned=True))
@@ -184,7 +186,7 @@ def test_a_pin_outlives_the_model(tiny_model: TinyModel) -> None:
 
 
 @pytest.mark.parametrize("budget", [0, 1, 200_000])
-def test_a_tiny_budget_changes_no_answer(open_tiny: OpenTiny, budget: int) -> None:
+def test_tiny_budget_changes_no_answer(open_tiny: OpenTiny, budget: int) -> None:
     roomy, tight = open_tiny(), open_tiny(cache_bytes=budget)
     turn = [user("one thing")]
     for text in ("and another", "the last one"):
@@ -196,7 +198,7 @@ def test_a_tiny_budget_changes_no_answer(open_tiny: OpenTiny, budget: int) -> No
 
 
 @pytest.mark.parametrize("num_words", [100, 300, 700])
-def test_a_prompt_that_outgrows_parked_caches_stays_in_the_budget(
+def test_prompt_larger_than_parked_caches_stays_in_the_budget(
     open_tiny: OpenTiny, num_words: int
 ) -> None:
     client = open_tiny()

@@ -1,4 +1,4 @@
-"""Evicted state is freed at once: nothing that names arrays waits for a garbage collection."""
+"""State is freed as soon as it is evicted: no reference cycle keeps arrays until a collection."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ SMALL = 4096  # bytes
 def no_search() -> Iterator[None]:
     gc.collect()
     gc.disable()
-    logging.disable()  # pytest keeps log records, and with them tracebacks
+    logging.disable()  # pytest keeps log records, whose tracebacks hold arrays
     yield
     logging.disable(logging.NOTSET)
     gc.enable()
 
 
 @pytest.mark.parametrize("name", ["llama", "qwen3_5", "falcon_h1"])
-def test_a_model_and_all_that_it_read(open_tiny: OpenTiny, name: str) -> None:
+def test_unload_frees_the_model_and_all_cached_state(open_tiny: OpenTiny, name: str) -> None:
     before = mx.get_active_memory()
     client = open_tiny(name)
     for chat in ("A", "B"):
@@ -46,7 +46,7 @@ def test_a_model_and_all_that_it_read(open_tiny: OpenTiny, name: str) -> None:
     assert mx.get_active_memory() - before < SMALL
 
 
-# Calls that fail: the attribute, and how many calls succeed before.
+# Calls that fail: class, method, and the number of calls that succeed before.
 FAILING_CALLS: dict[str, tuple[type, str, int]] = {
     "start": (Restorer, "restore", 0),
     "prefill": (ModelAdapter, "forward", 0),

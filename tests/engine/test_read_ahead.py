@@ -1,4 +1,4 @@
-"""Idle work on real tiny models: the next turn reads only its own message, and nothing suffers."""
+"""Reading ahead in idle time: the next turn reads only its own message, at no other cost."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ from tests.fakes.tiny_model import Template
 
 PLENTY = 32_000
 A, B = ConversationId("A"), ConversationId("B")
-# <|im_end|>\n<|im_start|>user\n around a message and the assistant's header after it.
+# Largest number of template tokens around a message: `<|im_end|>`, `<|im_start|>user` and the
+# assistant's header.
 TEMPLATE_TOKENS = 24
 LONG = "The quick brown fox jumps over the lazy dog, and the dog sleeps on. " * 12
 REPLY = ForcedReply(reasoning="say it in other words", text="A short story about a small boat.")
@@ -64,7 +65,10 @@ OpenShort = Callable[..., InlineClient]
 
 @pytest.fixture
 def open_short(tiny_model: TinyModel) -> OpenShort:
-    """An engine that prefills in short chunks, so that a short prompt has many."""
+    """Return a function that opens an engine with short prefill chunks.
+
+    Even a short prompt then has many chunks.
+    """
 
     def get(template: Template = Template.THINKING, **options: object) -> InlineClient:
         fields = {"idle_work": True, "saves_battery": False, "cache_budget_bytes": 1 << 30}
@@ -96,7 +100,10 @@ def submit(
 
 
 def answer_to(client: InlineClient, *messages: Message) -> RequestFinished:
-    """The answer, held to the bare model; idle work only goes on while it is asked for."""
+    """Return the answer to the request in progress, after a comparison with the bare model.
+
+    The engine works only while the test takes events, so idle work stops with this function.
+    """
     while True:
         event = client.next_event()
         if isinstance(event, RequestFinished):
@@ -120,7 +127,7 @@ def ask(
 
 
 def idle(client: InlineClient) -> list[IdleWorking]:
-    """Let all idle work be done."""
+    """Run all idle work and return its IdleWorking events."""
     client.send(AwaitIdle())
     events = client.run_until_idle()
     assert sum(isinstance(event, IdleReached) for event in events) == 1
@@ -133,12 +140,12 @@ def step_until(client: InlineClient, kind: type[Event]) -> Event:
     return event
 
 
-# What it is for
+# Benefits
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["qwen3_5", "lfm2", "falcon_h1", "gemma3", "llama"])
-def test_after_idle_a_turn_reads_only_its_message(open_tiny: OpenTiny, name: str) -> None:
+def test_turn_after_idle_work_reads_only_its_message(open_tiny: OpenTiny, name: str) -> None:
     player = ScriptPlayer(open_tiny(name, Template.THINKING), Path(), check=True)
 
     def play(step: dict[str, object]) -> list[StepReport]:
@@ -159,7 +166,7 @@ def test_after_idle_a_turn_reads_only_its_message(open_tiny: OpenTiny, name: str
         assert report.read <= len("In other words?") + TEMPLATE_TOKENS
 
 
-def test_a_reply_that_is_kept_leaves_nothing_to_read(open_short: OpenShort) -> None:
+def test_reply_kept_by_template_leaves_nothing_to_read_ahead(open_short: OpenShort) -> None:
     client = open_short(Template.KEEPING)
     ask(client, user("one"), forced=ForcedReply(text=REPLY.text))
 
@@ -167,7 +174,7 @@ def test_a_reply_that_is_kept_leaves_nothing_to_read(open_short: OpenShort) -> N
     assert cache_of(client).counters.copied_bytes == 0
 
 
-def test_a_stopped_reply_is_read_ahead_too(open_short: OpenShort) -> None:
+def test_stopped_reply_is_read_ahead(open_short: OpenShort) -> None:
     client = open_short()
     submit(client, user("one"))
     for _ in range(12):
@@ -181,7 +188,7 @@ def test_a_stopped_reply_is_read_ahead_too(open_short: OpenShort) -> None:
     assert again.usage.plan.replayed == 0
 
 
-def test_a_conversation_that_is_opened_is_read_in_advance(open_short: OpenShort) -> None:
+def test_opened_conversation_is_read_ahead(open_short: OpenShort) -> None:
     client = open_short()
     history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
     client.send(ReadAhead(conversation_id=A, messages=history))
@@ -197,7 +204,7 @@ def test_a_conversation_that_is_opened_is_read_in_advance(open_short: OpenShort)
     assert plan.restored == working[0].total
 
 
-def test_a_draft_is_read_as_it_is_typed(open_short: OpenShort) -> None:
+def test_draft_is_read_ahead_while_it_is_typed(open_short: OpenShort) -> None:
     client = open_short()
     first = ask(client, user("one"))
     before = (user("one"), reply_of(first))
@@ -219,10 +226,10 @@ def test_a_draft_is_read_as_it_is_typed(open_short: OpenShort) -> None:
     assert plan.read < TEMPLATE_TOKENS
 
 
-# Who waits for it
+# Priorities
 
 
-def test_a_request_waits_for_no_more_than_the_chunk_in_progress(open_short: OpenShort) -> None:
+def test_request_waits_only_for_the_chunk_in_progress(open_short: OpenShort) -> None:
     client = open_short()
     history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
     client.send(ReadAhead(conversation_id=A, messages=history))
@@ -235,12 +242,12 @@ def test_a_request_waits_for_no_more_than_the_chunk_in_progress(open_short: Open
 
     assert isinstance(stopped, IdleStopped)
     assert isinstance(started, RequestStarted)
-    # What was read is there, and nothing was read in between.
+    # The request restores all that was read ahead, and nothing was read in between.
     assert started.plan.restored == working.done < working.total
     answer_to(client, *history, user("more"))
 
 
-def test_other_conversations_go_on_where_they_were_interrupted(open_short: OpenShort) -> None:
+def test_interrupted_read_ahead_continues_after_the_request(open_short: OpenShort) -> None:
     client = open_short()
     history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
     client.send(ReadAhead(conversation_id=A, messages=history))
@@ -255,7 +262,7 @@ def test_other_conversations_go_on_where_they_were_interrupted(open_short: OpenS
     assert ask(client, *history, user("more")).usage.plan.restored == working.total
 
 
-def test_the_shown_conversation_comes_first(open_short: OpenShort) -> None:
+def test_shown_conversation_is_read_ahead_first(open_short: OpenShort) -> None:
     client = open_short(idle_work=False)
     ask(client, user("one"))
     ask(client, user("two"), chat=B)
@@ -265,14 +272,14 @@ def test_the_shown_conversation_comes_first(open_short: OpenShort) -> None:
     assert list(dict.fromkeys(event.conversation_id for event in idle(client))) == [A, B]
 
 
-def test_switched_off_nothing_is_read(open_short: OpenShort) -> None:
+def test_idle_work_switched_off_reads_nothing(open_short: OpenShort) -> None:
     client = open_short(idle_work=False)
     first = ask(client, user("one"))
     assert idle(client) == []
     assert ask(client, user("one"), reply_of(first), user("two")).usage.plan.replayed > 0
 
 
-def test_on_battery_only_the_shown_conversation_is_read(
+def test_idle_work_on_battery_reads_only_the_shown_conversation(
     open_short: OpenShort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("psutil.sensors_battery", lambda: SimpleNamespace(power_plugged=False))
@@ -287,10 +294,10 @@ def test_on_battery_only_the_shown_conversation_is_read(
     assert idle(client) == []
 
 
-# What it must not cost
+# Limits: no eviction, no broken cache
 
 
-def test_what_does_not_fit_is_not_read_and_nothing_is_evicted(
+def test_read_ahead_without_room_reads_and_evicts_nothing(
     open_short: OpenShort, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -330,7 +337,7 @@ def test_idle_work_evicts_nothing_at_any_budget(open_short: OpenShort, spare: in
     assert plan.replayed == 0 or spare < PLENTY
 
 
-def test_a_forgotten_conversation_is_read_no_more(open_short: OpenShort) -> None:
+def test_forgotten_conversation_is_not_read_ahead(open_short: OpenShort) -> None:
     client = open_short()
     history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
     client.send(ReadAhead(conversation_id=A, messages=history))
@@ -342,7 +349,7 @@ def test_a_forgotten_conversation_is_read_no_more(open_short: OpenShort) -> None
 
 
 @pytest.mark.parametrize("what", list(EvictWhat))
-def test_evicting_while_it_reads_leaves_a_sound_cache(
+def test_eviction_during_read_ahead_leaves_a_sound_cache(
     open_short: OpenShort, what: EvictWhat
 ) -> None:
     client = open_short()
@@ -356,10 +363,10 @@ def test_evicting_while_it_reads_leaves_a_sound_cache(
     assert ask(client, *history, user("more")).usage.plan.replayed == 0
 
 
-# What goes wrong
+# Errors
 
 
-def test_a_template_that_refuses_costs_nothing(open_short: OpenShort, tmp_path: Path) -> None:
+def test_template_error_in_read_ahead_costs_nothing(open_short: OpenShort, tmp_path: Path) -> None:
     client = open_short()
     source = client.core.model
     assert source is not None
@@ -380,7 +387,7 @@ def test_a_template_that_refuses_costs_nothing(open_short: OpenShort, tmp_path: 
     assert ask(client, user("one"), reply_of(first), user("two")).usage.plan.replayed == 0
 
 
-def test_an_error_in_the_model_is_logged_and_nothing_else(
+def test_model_error_in_read_ahead_is_only_logged(
     open_short: OpenShort, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = open_short()
@@ -401,7 +408,7 @@ def test_an_error_in_the_model_is_logged_and_nothing_else(
     assert ask(client, *messages).usage.plan.replayed == 0
 
 
-def test_what_is_pending_outlives_the_same_model_and_no_other(
+def test_pending_read_ahead_survives_reload_of_the_same_model_only(
     open_short: OpenShort, tiny_model: TinyModel
 ) -> None:
     client = open_short(idle_work=False)
@@ -419,7 +426,7 @@ def test_what_is_pending_outlives_the_same_model_and_no_other(
     assert idle(client) == []
 
 
-def test_without_a_model_idle_is_reached_at_once(open_short: OpenShort) -> None:
+def test_await_idle_without_a_model_is_answered_at_once(open_short: OpenShort) -> None:
     client = open_short()
     client.send(UnloadModel())
     client.send(ReadAhead(conversation_id=A, messages=(user(LONG), user("x"))))

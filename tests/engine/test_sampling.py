@@ -1,4 +1,4 @@
-"""Draws are reproducible and independent; filters are mlx-lm's."""
+"""Draws of tokens are reproducible and independent of each other; filters are those of mlx-lm."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def tokens(seed: int, count: int) -> list[object]:
     return [draw(log_probs, temperature=1.0, seed=seed, index=i).item() for i in range(count)]
 
 
-def test_a_draw_depends_on_seed_and_index_alone() -> None:
+def test_draw_depends_on_seed_and_index_alone() -> None:
     first = tokens(1, 50)
     mx.random.seed(99)
     mx.random.normal((7,))
@@ -37,23 +37,23 @@ def test_draws_follow_the_probabilities() -> None:
         assert abs(share - wanted[token_id].item()) < 0.04
 
 
-def test_temperature_zero_takes_the_largest() -> None:
+def test_draw_at_temperature_zero_takes_the_largest_logit() -> None:
     for temperature in (0.0, -0.1):
         assert draw(LOGITS, temperature=temperature, seed=5, index=0).item() == 0
 
 
 @settings(deadline=None)
 @given(st.integers(0, 1 << 40), st.integers(0, 1 << 20))
-def test_mixed_keys_are_64_bit_and_differ(seed: int, index: int) -> None:
+def test_mixed_keys_are_64_bit_and_differ_by_index(seed: int, index: int) -> None:
     assert 0 <= mix(seed, index) < 1 << 64
     assert mix(seed, index) != mix(seed, index + 1)
 
 
 def nothing() -> mx.array:
-    raise AssertionError("no penalty looks back")
+    raise AssertionError("recent tokens are read without a penalty")
 
 
-def test_filters_cut_the_tail() -> None:
+def test_top_k_and_top_p_remove_unlikely_tokens() -> None:
     cut = make_filter(SamplingParams(top_p=1.0, top_k=2), vocab_size=5)
     kept = [bool(x > -1e9) for x in cut(nothing, LOGITS, index=0).tolist()]  # type: ignore[union-attr]
 
@@ -62,7 +62,7 @@ def test_filters_cut_the_tail() -> None:
     assert sum(x > -1e9 for x in narrow(nothing, LOGITS, index=0).tolist()) == 1  # type: ignore[union-attr,misc]
 
 
-def test_penalties_look_at_recent_tokens() -> None:
+def test_repetition_penalty_applies_to_recent_tokens() -> None:
     penalise = make_filter(SamplingParams(top_p=1.0, repetition_penalty=10.0), vocab_size=5)
     plain = make_filter(SamplingParams(top_p=1.0), vocab_size=5)
 
@@ -79,13 +79,13 @@ def kept_by(params: SamplingParams, index: int = 0, spared_ids: tuple[int, ...] 
     return [float(str(x)) > -1e9 for x in cast("list[float]", logits.tolist())]
 
 
-def test_min_p_leaves_as_many_as_wanted() -> None:
+def test_min_p_keeps_at_least_min_kept_tokens() -> None:
     params = SamplingParams(top_p=1.0, min_p=0.99)
     assert sum(kept_by(params)) == 1
     assert sum(kept_by(replace(params, min_kept=3))) == 3
 
 
-def test_xtc_leaves_out_the_likeliest_but_the_last_of_them_and_what_is_spared() -> None:
+def test_xtc_removes_all_likely_tokens_but_the_last_and_the_spared() -> None:
     params = SamplingParams(top_p=1.0, xtc_probability=1.0, xtc_threshold=0.05)
     probabilities = cast("list[float]", mx.softmax(LOGITS).tolist())
     likely = [index for index, one in enumerate(probabilities) if one > 0.05]
@@ -97,7 +97,7 @@ def test_xtc_leaves_out_the_likeliest_but_the_last_of_them_and_what_is_spared() 
     assert kept_by(params, spared_ids=(spared,))[spared]
 
 
-def test_xtc_is_by_chance_and_the_same_each_time() -> None:
+def test_xtc_applies_at_random_and_equally_for_the_same_seed() -> None:
     params = SamplingParams(top_p=1.0, xtc_probability=0.3, xtc_threshold=0.05, seed=7)
     cuts = [not all(kept_by(params, index)) for index in range(200)]
     assert 30 < sum(cuts) < 90

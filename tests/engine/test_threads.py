@@ -1,4 +1,4 @@
-"""mlx is called on the engine thread alone, and nothing but plain values leaves it."""
+"""mlx is called on the engine thread only, and only plain values leave that thread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.fakes.tiny_model import Template
 
 
 @pytest.mark.slow
-def test_mlx_stays_on_the_engine_thread(tiny_model: TinyModel) -> None:
+def test_mlx_is_called_on_the_engine_thread_only(tiny_model: TinyModel) -> None:
     model = tiny_model("lfm2", Template.THINKING)
     command = [sys.executable, "-m", "tests.fakes.thread_watch", str(model)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
@@ -22,5 +22,5 @@ def test_mlx_stays_on_the_engine_thread(tiny_model: TinyModel) -> None:
 
     assert found["threads"] == ["engine"]
     assert set(found["types"]) <= {"str", "bytes", "int", "float", "bool", "NoneType"}
-    # The watch is not blind: a call on the main thread was seen afterwards.
+    # The watch works: it also saw a call that was made on the main thread afterwards.
     assert found["seen"] == ["MainThread", "engine"]

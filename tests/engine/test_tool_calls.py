@@ -1,4 +1,4 @@
-"""A tool's result is expected after a reply with control tokens; a user's message feeds no more."""
+"""The message after a tool call, from the tool or from the user, feeds no known token again."""
 
 from __future__ import annotations
 

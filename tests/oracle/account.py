@@ -1,4 +1,11 @@
-"""What an engine has processed and must not process again, kept apart from the engine."""
+"""The account of the tokens that an engine has processed, to find tokens that it feeds twice.
+
+A redo is a fed token whose whole prefix, from token 0 on, the engine had processed before, as
+prompt or as output. The engine promises a redo of 0. The harness (harness.py) adds every prompt
+and every answer to an `Account`. It lets the account judge each new prompt: the number of tokens
+that the engine restored must agree with what the engine had processed. After an eviction the
+harness clears the account, because evicted tokens may be fed again.
+"""
 
 from __future__ import annotations
 
@@ -11,40 +18,45 @@ from engine.types import Message, PromptPlan, Request
 
 @dataclass(slots=True)
 class Processed:
-    """What was processed for one conversation, and not lost since for any known reason."""
+    """The token sequences that were processed for one conversation and not evicted since."""
 
+    # Every processed sequence, as prompt or as output.
     tokens: ProcessedTokens = field(default_factory=ProcessedTokens)
-    prompts: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])  # read to the end
-    questions: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])  # without tails
-    forks: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])  # left once, read on
-    read_ahead: set[object] = field(default_factory=set[object])  # next turns, see ahead_of
+    # Prompts that were read to their end.
+    prompts: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
+    # The same prompts without their generation tails.
+    questions: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
+    # The beginning of each prompt that was known or matched when its request started.
+    forks: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
+    # Keys (see ahead_of) of the next turns that idle work has read ahead.
+    read_ahead: set[object] = field(default_factory=set[object])
 
 
 def ahead_of(messages: tuple[Message, ...], request: Request) -> object:
-    """What a read-ahead of messages depends on."""
+    """Return the key of a read-ahead: the messages, and the options that change their tokens."""
     return messages, request.thinking, request.keep_thinking
 
 
 class Account:
-    """All conversations' processed tokens. A token fed again after the same tokens is a redo."""
+    """The processed tokens of all conversations, and the judgement of new prompts by them."""
 
     def __init__(self) -> None:
         self._processed: dict[str, Processed] = {}
-        self.num_strict = 0  # prompts of which not one token was allowed to be fed again
+        self.num_strict = 0  # number of judged prompts whose redo had to be 0
 
     def clear(self) -> None:
-        """Anything may have been lost."""
+        """Forget all processed tokens, because any cached state may have been evicted."""
         self._processed.clear()
 
     def forget(self, chat: str) -> None:
-        """What only this conversation used is lost, nothing else."""
+        """Forget the tokens of one conversation, because its cached state was dropped."""
         self._processed.pop(chat, None)
 
     def of(self, chat: str) -> Processed:
         return self._processed.setdefault(chat, Processed())
 
     def known_len(self, prompt_ids: tuple[int, ...]) -> int:
-        """How many of the prompt's first tokens were processed, in whichever conversation."""
+        """Return how many leading tokens of the prompt any single conversation has processed."""
         everyone = self._processed.values()
         return max((one.tokens.known_len(prompt_ids) for one in everyone), default=0)
 
@@ -57,62 +69,69 @@ class Account:
         *,
         is_fresh: bool,
     ) -> None:
-        """Hold a prompt's plan to what was processed before it.
+        """Assert that the engine restored as much of a prompt as it promises.
+
+        A prompt that was read to its end before must be restored whole. If only a fresh newest
+        message differs, no known token may be fed again. In all other cases the engine may once
+        feed known tokens again, from the start of the message in which the prompt differs.
 
         Args:
-            request: what was asked.
-            plan: what the engine said that it restored.
-            prompt_ids: the prompt.
-            message_starts: where its messages' tokens begin, and the generation tail.
-            is_fresh: the newest message begins like no other, so that nothing of its text is known.
+            request: The request that the prompt was built for.
+            plan: The engine's report of restored, replayed and read tokens.
+            prompt_ids: The token ids of the prompt.
+            message_starts: The index of each message's first token, then that of the tail.
+            is_fresh: True if the newest message begins differently from every earlier message.
         """
         known = self.known_len(prompt_ids)
         if any(prompt_ids in one.prompts for one in self._processed.values()):
             self.num_strict += 1
-            assert plan.restored == plan.prompt_tokens, f"read again to answer again: {plan}"
+            assert plan.restored == plan.prompt_tokens, (
+                f"a known prompt is not restored whole: {plan}"
+            )
             return
         if ahead_of(request.messages[:-1], request) in self.of(request.conversation_id).read_ahead:
-            assert plan.replayed == 0, f"read ahead, and still replayed: {plan}"
+            assert plan.replayed == 0, f"tokens are replayed after a read-ahead: {plan}"
         redo = max(0, known - plan.restored)
-        # The message in which the prompt leaves what is known; the last entry is the tail.
+        # Index of the message that holds the first unknown token; the last index is the tail.
         at = max(i for i, start in enumerate(message_starts) if start <= known)
         if is_fresh and at == len(message_starts) - 2 > 0:
             self.num_strict += 1
-            assert redo == 0, f"{redo} tokens before {known} fed again: {plan}"
+            assert redo == 0, f"{redo} of {known} known tokens are fed again: {plan}"
         elif redo:
-            # Text that begins like an older one's is fed from the start of its message: once.
-            assert prompt_ids[:known] not in self._forks(), f"fed again at {known} again: {plan}"
-            # Text that was read as history alone has no point where its reply began.
+            # A text that begins like an earlier one is fed from the start of its message, but only
+            # once: then the engine keeps a resume point where the two texts part.
+            assert prompt_ids[:known] not in self._forks(), f"second redo at token {known}: {plan}"
+            # A resume point before the reply exists only if a request has ended with this message.
             within = (
                 message_starts
                 if self._was_asked(prompt_ids[: message_starts[-1]])
                 else message_starts[:-1]
             )
             began = max(start for start in within if start < known)
-            assert plan.restored >= began, f"{known}, and {began} was within reach: {plan}"
+            assert plan.restored >= began, f"redo from before the message start {began}: {plan}"
             own = self.of(request.conversation_id).tokens.known_len(prompt_ids)
             is_old = at not in {0, *request.new_messages, len(message_starts) - 1}
-            assert not is_old or own < known, f"{known} is in an old message: {plan}"
+            assert not is_old or own < known, f"redo inside an old message, token {known}: {plan}"
 
     def add(self, chat: str, token_ids: Iterable[int]) -> None:
-        """Tokens that were processed one after the other."""
+        """Add a sequence of tokens that was processed for a conversation."""
         self.of(chat).tokens.add(token_ids)
 
     def add_prompt(self, chat: str, prompt_ids: tuple[int, ...], *, fork: int, tail: int) -> None:
-        """A prompt that was read to its end.
+        """Add a prompt that was read to its end.
 
         Args:
-            chat: whose it was.
-            prompt_ids: the prompt.
-            fork: how many of its tokens were known, or found, when it started.
-            tail: where its generation tail begins.
+            chat: The name of the conversation.
+            prompt_ids: The token ids of the prompt.
+            fork: The number of leading tokens that were known or matched when the prompt started.
+            tail: The index of the first token of the generation tail.
         """
         self.of(chat).forks.add(prompt_ids[:fork])
         self.of(chat).questions.add(prompt_ids[:tail])
         self.of(chat).prompts.add(prompt_ids)
 
     def _was_asked(self, question: tuple[int, ...]) -> bool:
-        """Whether a prompt that ended with this message was read."""
+        """Return True if a prompt with exactly these tokens before its generation tail was read."""
         return any(question in one.questions for one in self._processed.values())
 
     def _forks(self) -> set[tuple[int, ...]]:

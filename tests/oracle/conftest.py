@@ -1,4 +1,4 @@
-"""The engine's fixtures."""
+"""Fixtures of the oracle tests: tiny models, and engines that run in the test's thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Wrong states, planted in an engine's prefix cache: what the check must never miss."""
+"""Faults that are planted in an engine, and each of which the check of an answer must report.
+
+A check that never fails proves nothing. Therefore the tests play the first turn of chat A, plant
+a fault and play the second turn with the check on. A planted fault is a zeroed state, the state
+of one token later, the state of another chat, or a turn that is left out of the prompt. A model
+without recurrent layers gets the same faults in its K/V. The check compares logits with those of
+the bare model; a fault must make a difference above `VISIBLE`.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +35,12 @@ Step = dict[str, object]
 
 FIRST: Step = {"op": "send", "chat": "A", "text": "Please write a short story.", "max_tokens": 4}
 OTHER: Step = {"op": "send", "chat": "B", "text": "What is the list of numbers?", "max_tokens": 4}
-# Short: a layer that forgets fast has hardly forgotten the fault when the reply begins.
+# The message is short, because a layer that forgets fast would lose the fault before the reply.
 SECOND: Step = {"op": "send", "chat": "A", "text": "And?", "max_tokens": 4}
 A, B = ConversationId("A"), ConversationId("B")
 
-# Rounding stays below 2e-5 of the logits' deviation on these models.
+# Smallest difference that shows a fault, relative to the logits' standard deviation. Rounding
+# stays below 2e-5 on these models.
 VISIBLE = 1e-3
 
 
@@ -42,7 +50,7 @@ def play(player: ScriptPlayer, step: Step) -> StepReport:
 
 
 def play_with_fault(client: InlineClient, plant: Callable[[InlineClient], None]) -> StepReport:
-    """The second turn of a chat in whose state a fault was planted after the first."""
+    """Plant a fault after a chat's first turn and return the report of its second turn."""
     player = ScriptPlayer(client, Path(), check=True)
     play(player, FIRST)
     play(player, OTHER)
@@ -51,14 +59,14 @@ def play_with_fault(client: InlineClient, plant: Callable[[InlineClient], None])
 
 
 def play_forgetfully(client: ForgetfulClient) -> StepReport:
-    """The second turn of a chat whose first turn was left out of its prompt."""
+    """Return the report of a chat's second turn, whose prompt lacks the first turn."""
     player = ScriptPlayer(client, Path(), check=True)
     play(player, FIRST)
     return play(player, SECOND)
 
 
 class ForgetfulClient(InlineClient):
-    """Leaves the first turn out of every later request."""
+    """An engine client that removes the first turn from every later request."""
 
     @override
     def send(self, command: Command) -> None:
@@ -72,6 +80,7 @@ class ForgetfulClient(InlineClient):
 
 
 def plant_zeros(client: InlineClient) -> None:
+    """Zero every snapshot of chat A, or its keys if the model has no recurrent layers."""
     if not _points_with_states(client):
         _shift_kv(client, 0)
     for node in _points_with_states(client):
@@ -80,6 +89,7 @@ def plant_zeros(client: InlineClient) -> None:
 
 
 def plant_one_ahead(client: InlineClient) -> None:
+    """Replace every snapshot of chat A by the state one token later, or shift its keys by one."""
     model = client.core.model
     assert model is not None
     if not _points_with_states(client):
@@ -93,13 +103,14 @@ def plant_one_ahead(client: InlineClient) -> None:
 
 
 def plant_other_chat(client: InlineClient) -> None:
+    """Replace every snapshot of chat A by one of chat B, or its K/V by those of chat B."""
     mine, theirs = _points_with_states(client), _points(client, B)
     if not mine:
         _put_other_kv(client)
     for node in mine:
         assert node.snapshot is not None
-        # Another place of the other chat: a short convolution forgets all but the last tokens,
-        # and those are the same template text where the same kind of point lies.
+        # Take a snapshot of another kind. Before points of one kind the last tokens are the same
+        # template text, and a short convolution remembers only the last tokens.
         other = next(n for n in theirs if n.snapshot and n.snapshot.kind != node.snapshot.kind)
         assert other.snapshot is not None
         _put_states(node, other.snapshot.states)
@@ -113,7 +124,7 @@ PLANTS: tuple[Callable[[InlineClient], None], ...] = (
 
 
 def _points(client: InlineClient, user: ConversationId) -> list[KvNode]:
-    """Nodes with a state that only this conversation uses, shallowest first."""
+    """Return the nodes that have a snapshot and that only `user` uses, shallowest first."""
     nodes = [n for n in cache_of(client).nodes() if n.snapshot and n.users == {user}]
     return sorted(nodes, key=lambda node: node.end)
 
@@ -128,7 +139,7 @@ def _path_ids(node: KvNode) -> list[int]:
 
 
 def _shift_kv(client: InlineClient, by: int) -> None:
-    """Roll A's keys along the tokens; by 0 zeroes them."""
+    """Roll the keys of chat A by a number of tokens, or zero them if the number is 0."""
 
     def rolled(keys: mx.array) -> mx.array:
         if not by:
@@ -142,7 +153,7 @@ def _shift_kv(client: InlineClient, by: int) -> None:
 
 
 def _put_other_kv(client: InlineClient) -> None:
-    """B's K/V in A's buffers."""
+    """Overwrite the K/V of chat A with those of chat B."""
     hot, other = cache_of(client).parked_cache(A), cache_of(client).parked_cache(B)
     assert hot is not None
     assert other is not None
@@ -160,7 +171,10 @@ def _put_states(node: KvNode, foreign: tuple[object, ...]) -> None:
 
 
 def _grafted(own: object, other: object) -> object:
-    """other's arrays in own's place; own's counts are left alone: the engine itself checks those."""
+    """Return `own` with its arrays replaced by those of `other`.
+
+    Counts stay as they are, because the engine checks counts itself.
+    """
     if isinstance(own, mx.array) and isinstance(other, mx.array):
         return _fitted(own, other)
     if isinstance(own, dict):
@@ -173,7 +187,7 @@ def _grafted(own: object, other: object) -> object:
 
 
 def _fitted(own: mx.array, other: mx.array) -> mx.array:
-    """The newest rows of other, as many as own has."""
+    """Return `other` cut or zero-padded to the rows of `own`, or `own` if another size differs."""
     if own.ndim < 2 or (own.shape[:-2], own.shape[-1]) != (other.shape[:-2], other.shape[-1]):
         return own
     num_rows, num_others = own.shape[-2], other.shape[-2]

@@ -1,4 +1,9 @@
-"""A request on its way, and what must be true of it when it ends."""
+"""A request in progress, and the checks of its end.
+
+The harness (harness.py) keeps a `Flight` for each request that it submits. It adds the streamed
+text as it comes. When the request finishes, `Flight.check` asserts that the final text is the
+streamed text, and that the token counts and the plan agree with each other.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +27,15 @@ from engine.types import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class How:
-    """How a reply is asked for."""
+    """The options of a request for a reply."""
 
     sampling: SamplingParams = field(default_factory=SamplingParams)
     max_tokens: int = 4
     thinking: bool | None = None
     keep_thinking: bool = False
-    forced: ForcedReply | None = None
-    stop_after: int | None = None
-    is_checked: bool = True  # held to the oracle
+    forced: ForcedReply | None = None  # a given reply in place of drawn tokens
+    stop_after: int | None = None  # stop the reply after this many tokens
+    is_checked: bool = True  # the answer is compared with the bare model's
 
     def ask(
         self,
@@ -59,30 +64,35 @@ class How:
 
 @dataclass(slots=True, eq=False)
 class Flight:
-    """A request on its way."""
+    """A request in progress, and the text that was streamed for it so far."""
 
     request: Request
-    visible: tuple[Message, ...]  # what a person sees above what is written
+    # The shown messages. They end with the reply that is continued, or with the user's message.
+    visible: tuple[Message, ...]
     turn: Turn | None  # None for a side request
-    is_fresh: bool  # the newest message begins like no other
+    is_fresh: bool  # the newest message begins differently from every earlier one
     is_started: bool = False
-    prompt_ids: tuple[int, ...] = ()  # once it has started; empty while faults are planted
-    fork: int = 0  # how much of the prompt was known, or found begun, when it started
-    tail: int = 0  # where the prompt's generation tail begins
-    has_lost: bool = False  # something was evicted meanwhile, perhaps of its own
-    fed_before: Counter[int] = field(default_factory=Counter[int])  # by caches, when it started
+    # Set when the request starts. Empty until then, and while a test plants faults.
+    prompt_ids: tuple[int, ...] = ()
+    # Number of leading prompt tokens that were known or matched when the request started.
+    fork: int = 0
+    tail: int = 0  # index of the first token of the prompt's generation tail
+    has_lost: bool = False  # state was evicted after the start, perhaps this request's own
+    # Tokens fed before the start, by the id() of the list of caches they were fed to.
+    fed_before: Counter[int] = field(default_factory=Counter[int])
     streamed: dict[Channel, str] = field(default_factory=lambda: dict.fromkeys(Channel, ""))
 
     def __post_init__(self) -> None:
         begun = self.begun
         if begun is not None:
-            # Where it was stopped inside a character, that is still to come.
+            # A reply that was stopped inside a character ends with U+FFFD; the character itself is
+            # streamed when the reply is continued.
             self.streamed[Channel.ANSWER] = begun.content.rstrip("\N{REPLACEMENT CHARACTER}")
             self.streamed[Channel.REASONING] = begun.reasoning.rstrip("\N{REPLACEMENT CHARACTER}")
 
     @property
     def begun(self) -> Message | None:
-        """The reply that goes on, as it was."""
+        """The reply that this request continues, as it was before the request, or None."""
         last = self.visible[-1]
         return last if last.role is Role.ASSISTANT else None
 
@@ -91,13 +101,13 @@ class Flight:
         return str(self.request.conversation_id)
 
     def check(self, finished: RequestFinished) -> None:
-        """Assert that the end agrees with what was streamed, and the numbers with each other."""
+        """Assert that the final values agree with the streamed text and with each other."""
         thought = self.streamed[Channel.REASONING]
         if self.begun is None:
             assert thought.rstrip("\n") == finished.reasoning
         else:
             assert _without_lines(thought) == _without_lines(finished.reasoning)
-        # Blanks before a thought are shown before anyone knows that a thought follows.
+        # Blanks before a thought are streamed as answer, before the thought is recognised.
         blanks = self.streamed[Channel.ANSWER].removesuffix(finished.content)
         assert not blanks.strip()
         assert self.streamed[Channel.ANSWER] == blanks + finished.content
@@ -114,5 +124,9 @@ class Flight:
 
 
 def _without_lines(thought: str) -> str:
-    """A thought's own end has none; where one is stopped there and goes on, it is seen only at the end."""
+    """Return a thought without its line breaks.
+
+    The engine strips line breaks from the end of a thought. If a thought was stopped behind a line
+    break and continued, its final text has this line break, but its streamed text has not.
+    """
     return thought.replace("\n", "")

@@ -1,7 +1,13 @@
-"""Many conversations on one engine without its thread, and everything that is promised of them.
+"""A harness that plays the actions of users on one engine and checks all that the engine promises.
 
-The messages come from the app's own conversation code; what the engine makes of them is held to a
-bare model, to the account of what it has processed before, and to the bytes that it says it holds.
+The real engine core runs in the calling thread, one piece of work for each `step`. The app's own
+conversation code turns actions into messages (people.py). The harness checks:
+
+- every answer: its logits must be those of the bare model with empty caches,
+- every prompt: no token that the engine has processed is fed again (account.py),
+- the cache at rest: its ledger must be the sum of the bytes of its arrays (holdings.py).
+
+The random actions of machine.py, the long run of turns.py and the fault tests use it.
 """
 
 from __future__ import annotations
@@ -62,47 +68,52 @@ from tests.oracle.flight import Flight, How
 from tests.oracle.holdings import fingerprint, real_bytes
 from tests.oracle.people import People
 
-# Reading in one go gives the very same bits on these (CPU, reference BLAS).
+# On these models, reading a prompt in one go gives the same bits (CPU, reference BLAS).
 BITWISE = frozenset({"qwen3_5", "lfm2", "llama"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """How a reply was asked for, and of which template."""
+    """The options and the template of a reply, which are needed again to continue the reply."""
 
     how: How
     template_hash: str
 
 
 class Harness:
-    """People at one engine. Everything it says is checked as it comes."""
+    """The conversations of several users on one engine, with a check of every event."""
 
     def __init__(self, config: EngineConfig) -> None:
         self.client = InlineClient(config)
         self.people = People()
         self.flights: dict[RequestId, Flight] = {}
         self.account = Account()
-        # What ended requests while a test plants faults; at other times nothing may. Answers are
-        # held to the oracle and the account afterwards: the faults would hit those, too.
+        # Problems that ended requests while a test plants faults. None at all other times; then
+        # no request may fail. Answers are verified only at those times, because a planted fault
+        # would also hit the calls that the verification makes.
         self.problems: list[Problem] | None = None
-        self.num_planted = 0  # wrong states, each of them to be found
-        self.num_checked = 0
+        self.num_planted = 0  # planted wrong states; the cache must count each of them as a fault
+        self.num_checked = 0  # answers that were verified
         self._begun: dict[NodeId, _Begun] = {}
+        # The cache and its number of evictions at the last call of _is_anything_lost.
         self._known_cache: PrefixCache | None = None
         self._known_evictions = 0
+        # Tokens fed as prompts, by the id() of the list of caches.
         self._fed: Counter[int] = Counter()
+        # The key (see ahead_of) of the next read-ahead of each conversation.
         self._read_ahead: dict[str, object] = {}
-        self._to_verify: list[Verify] = []
-        self._unverified: set[RequestId] = set()
+        self._to_verify: list[Verify] = []  # not sent yet
+        self._unverified: set[RequestId] = set()  # sent; the result has not come yet
         self._cancelled: set[RequestId] = set()
         self._is_idle_work_on = config.idle_work
         self._is_working_ahead = False
         self._is_idle_reached = False
+        # False from a load until the next ModelLoaded: recorded logits are lost with their model.
         self._has_records = False
         self._model_type = ""
         self._num_requests = 0
 
-    # What people do
+    # Actions of users
 
     def send(self, chat: str, text: str, how: How, *, is_fresh: bool) -> None:
         self._submit(self.people.send(chat, text), how, text if is_fresh else None)
@@ -116,7 +127,7 @@ class Harness:
             self._submit(turn, how, None)
 
     def resume(self, chat: str, how: How) -> None:
-        """Go on with the last reply, if it was cut off and the same model is there."""
+        """Continue the last reply if it was cut off and its model's template is still loaded."""
         before = self.people.chat(chat)
         replies = self.people.shown(chat, Role.ASSISTANT)
         begun = self._begun.get(replies[-1].node_id) if replies else None
@@ -124,7 +135,7 @@ class Harness:
             return
         turn = self.people.resume(chat)
         if turn is not None:
-            # In its thoughts or not as it was begun.
+            # A continued reply keeps the thinking option that it was begun with.
             how = replace(how, thinking=begun.how.thinking)
             self._submit(turn, how, None, visible_messages(before, turn.reply_id))
 
@@ -133,7 +144,7 @@ class Harness:
         return self.client.core.model.facts.template_hash if self.client.core.model else ""
 
     def ask_aside(self, chat: str, how: How) -> None:
-        """A side request: alone at the engine, it must leave no trace."""
+        """Send a side request; if it is the only request, assert that it leaves no trace."""
         asked = self.people.shown(chat, Role.USER)
         content = asked[0].content if asked else "A title, please."
         messages = (Message(role=Role.USER, content=content),)
@@ -165,7 +176,7 @@ class Harness:
         self.tell(Forget(ConversationId(chat)))
 
     def read_ahead(self, chat: str, how: How, draft: str = "") -> None:
-        """Read ahead what is on show, or with the draft that a person is typing."""
+        """Send a ReadAhead of the shown messages, or of these and a draft of the next one."""
         if chat in self.busy:
             return
         messages = self.people.upcoming(chat, draft)
@@ -195,7 +206,7 @@ class Harness:
         self.tell(Evict(what))
 
     def load(self, *folders: Path) -> None:
-        """Load models, one while the one before is still loading; unload if there are none."""
+        """Load models in order, without waiting for any of them; unload if there are none."""
         self._ask_to_verify()
         self._has_records = False
         for folder in folders:
@@ -208,7 +219,7 @@ class Harness:
         self.client.send(command)
         self.step()
 
-    # The engine's side
+    # The engine's work
 
     @property
     def cache(self) -> PrefixCache | None:
@@ -216,11 +227,11 @@ class Harness:
 
     @property
     def busy(self) -> set[str]:
-        """Conversations with a turn on its way."""
+        """Names of the conversations that have a turn in progress."""
         return {flight.chat for flight in self.flights.values() if flight.turn is not None}
 
     def step(self) -> bool:
-        """One piece of the engine's work, and a look at all that holds between two pieces."""
+        """Do one piece of the engine's work, check its events and return True if there was work."""
         self._ask_to_verify()
         worked = self.client.step()
         if self._is_anything_lost():
@@ -232,25 +243,26 @@ class Harness:
         return worked
 
     def settle(self) -> None:
-        """Until every request is answered and held to the oracle."""
+        """Work until every request is answered and every answer is verified."""
         while self.flights or (self.problems is None and (self._to_verify or self._unverified)):
-            assert self.step(), "the engine has nothing to do and requests wait"
+            assert self.step(), "the engine is idle although requests wait"
 
     def await_idle(self) -> None:
-        """Until nothing is left to be read ahead."""
+        """Work until the engine reports that all idle work is done."""
         self._is_idle_reached = False
         self.tell(AwaitIdle())
         while not self._is_idle_reached:
-            assert self.step(), "the engine has nothing to do and did not say so"
+            assert self.step(), "the engine is idle but has not sent IdleReached"
         assert not self.flights
         statistics = self.cache.statistics() if self.cache else NOTHING_CACHED
-        # Where the budget is short, idle work for chats that are not on show reads nothing.
+        # In a nearly full cache, idle work for hidden conversations reads nothing. So expect a
+        # read-ahead to be done only if at most a quarter of the budget is used.
         if self._is_idle_work_on and statistics.total_bytes < statistics.budget_bytes // 4:
             for chat, ahead in self._read_ahead.items():
                 self.account.of(chat).read_ahead.add(ahead)
 
     def check(self) -> None:
-        """What holds between two actions."""
+        """Check the cache's fault counters and, if the engine is at rest, its ledger."""
         if self.cache is None:
             return
         statistics = self.cache.statistics()
@@ -262,7 +274,7 @@ class Harness:
             assert ledger.total_bytes <= statistics.budget_bytes
 
     def close(self) -> None:
-        """Everything is answered, every conversation deleted: nothing may be left."""
+        """Answer all requests, forget all conversations and assert that the cache is empty."""
         self.settle()
         self._rest()
         self.check()
@@ -291,7 +303,7 @@ class Harness:
         self._begun[turn.reply_id] = _Begun(how, self._template_hash)
         request = how.ask(self._name(), chat, turn.messages, turn.new_messages, side=False)
         visible = visible or visible_messages(turn.conversation, turn.user_id)
-        # Joined to a message that got no answer, a text is not the message's beginning.
+        # If the message before got no answer, the new text is joined to it and does not begin it.
         is_fresh = turn.messages[-1].content == fresh
         self._take_off(Flight(request, visible, turn, is_fresh=is_fresh))
 
@@ -304,14 +316,14 @@ class Harness:
         return f"{self._num_requests}"
 
     def _is_anything_lost(self) -> bool:
-        """Whether the cache gave something up since the last time."""
+        """Return True if the cache was replaced, or evicted state, since the last call."""
         evictions = self.cache.counters.evictions if self.cache else 0
         is_lost = self.cache is not self._known_cache or evictions != self._known_evictions
         self._known_cache, self._known_evictions = self.cache, evictions
         return is_lost
 
     def _note_loss(self) -> None:
-        """Expect nothing of what was processed before: evicted state is not read ahead again."""
+        """Drop all expectations, because evicted state is fed again and is not read ahead again."""
         self.account.clear()
         self._read_ahead.clear()
 
@@ -362,11 +374,11 @@ class Harness:
             assert failed.request_id in self._cancelled, failed.problem
 
     def _started(self, flight: Flight, plan: PromptPlan) -> None:
-        """Hold the plan to what had been processed by then."""
+        """Compare the plan of a started request with the account of processed tokens."""
         flight.is_started = True
         flight.fed_before = Counter(self._fed)
         if self.problems is not None:
-            # A planted fault is for the engine's own work alone.
+            # Building the prompt here could trigger the planted fault outside the engine's work.
             return
         assert self.client.core.model is not None
         request = flight.request
@@ -391,7 +403,7 @@ class Harness:
                 held = finished.prompt_ids + output_ids
                 self.account.add(chat, held)
                 if finished.reason is not FinishReason.STOP:
-                    # It may go on, and nothing is read again for that.
+                    # The reply may be continued. That must feed no token again.
                     self.account.add_prompt(chat, held, fork=flight.fork, tail=len(held))
             above = request.messages if flight.begun is None else request.messages[:-1]
             messages = (*above, reply_of(finished))
@@ -399,12 +411,12 @@ class Harness:
         parked = self.cache.parked_cache(request.conversation_id) if self.cache else None
         if parked is not None:
             fed = parked.num_tokens - finished.usage.plan.restored
-            # Tokens that others were drawn after went through as rows: all but the newest.
+            # All drawn tokens but the last were fed as rows of a batch, which _fed does not count.
             num_drawn = finished.usage.output_tokens + (finished.reason is FinishReason.STOP)
             fed -= max(0, num_drawn - 1)
             name = id(parked.caches)
             is_true = self._fed[name] - flight.fed_before[name] == fed
-            assert is_true or self.problems is not None, "more was fed than it says"
+            assert is_true or self.problems is not None, "the plan hides tokens that were fed"
             if not flight.has_lost:
                 self.account.add(chat, parked.token_ids)
 
@@ -417,7 +429,7 @@ class Harness:
         self.num_checked += 1
 
     def _count_fed(self) -> None:
-        """Count the tokens that go through the model, by the caches that they are fed to."""
+        """Count the tokens of each forward pass, by the id() of the caches that get them."""
         assert self.client.core.model is not None
         adapter = self.client.core.model.adapter
 
@@ -425,4 +437,4 @@ class Harness:
             self._fed[id(caches)] += len(token_ids)
             return type(adapter).forward(adapter, token_ids, caches)
 
-        setattr(adapter, "forward", counted)  # noqa: B010 — a method, as far as types go
+        setattr(adapter, "forward", counted)  # noqa: B010 — type checkers refuse an assignment

@@ -1,4 +1,4 @@
-"""What a prefix cache at rest holds, counted without its help."""
+"""The bytes that a prefix cache at rest holds, counted from its arrays instead of its ledger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.types import ConversationId
 
 
 def real_bytes(cache: PrefixCache, chats: Iterable[str]) -> Ledger:
-    """The bytes of the arrays that a cache at rest really holds, each array found once."""
+    """Return the bytes of all arrays of a cache at rest; assert that no array is held twice."""
     nodes = list(cache.nodes())
     parked = [hot for chat in chats if (hot := cache.parked_cache(ConversationId(chat)))]
     kv_leaves = [leaf for hot in parked for leaf in leaves_of(hot.caches) if is_kv(leaf)]
@@ -31,7 +31,7 @@ def real_bytes(cache: PrefixCache, chats: Iterable[str]) -> Ledger:
 
 
 def fingerprint(cache: PrefixCache | None) -> object:
-    """All that a side request must leave as it is."""
+    """Return the nodes and statistics of a cache, which a side request must leave unchanged."""
     if cache is None:
         return None
     nodes = [(node.end, node.last_used, frozenset(node.users)) for node in cache.nodes()]

@@ -1,6 +1,11 @@
-"""A Hypothesis state machine over the whole engine: what people may do, in any order.
+"""A Hypothesis state machine: random actions of users, in any order, on a whole engine.
 
-What must hold after each step is the harness's. Also run by `python -m tests.soak machine`.
+Each rule is an action: send, edit, regenerate, continue, stop, switch, read ahead, evict, load a
+model. After most actions the engine does only some pieces of work, so that the next action
+meets it in the middle of a request. The harness (harness.py) plays the actions and checks each
+event; the machine's invariant checks the cache after every step. Budgets, cells and attention
+blocks are drawn small, so that short texts reach their limits. Hypothesis shortens a failing
+sequence of actions before it reports it. `python -m tests.soak machine` runs more examples.
 """
 
 from __future__ import annotations
@@ -34,7 +39,8 @@ from tests.oracle.harness import Harness
 
 CHATS = ("A", "B", "C")
 SYSTEMS = ("", "You are short.", "You are long-winded.", "Speak like a <|im_end|> sailor.")
-# Every message begins with another one of these, so that what is fed again is never by chance.
+# Each new message begins with another of these characters, so that no two messages share their
+# first tokens by chance. The account of fed tokens is strict only then.
 _FIRST = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _ENDINGS = (
     "",
@@ -69,12 +75,12 @@ hows = st.builds(
     forced=st.one_of(st.none(), replies),
     stop_after=st.one_of(st.none(), st.none(), st.integers(1, 3)),
 )
-# Pieces of work until something else happens; None: until all is answered.
+# Number of pieces of work before the next action; None to work until all is answered.
 pieces = st.one_of(st.none(), st.none(), st.integers(0, 9))
 
 
 class Change(Enum):
-    """What is changed between two questions."""
+    """A change other than a request, made between two requests."""
 
     SYSTEM = auto()
     FORGET = auto()
@@ -86,33 +92,33 @@ class Change(Enum):
 
 
 class Load(Enum):
-    """Which model is loaded."""
+    """A choice of the model to load."""
 
     SAME = auto()
     OTHER = auto()
     MISSING = auto()
-    CHANGED_MIND = auto()  # another one, and the first again before that is there
+    CHANGED_MIND = auto()  # load another model, and the first one again before that is loaded
     NONE = auto()
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was run so far."""
+    """The numbers of examples, steps and checks that were run so far."""
 
     examples: int = 0
     steps: int = 0
-    checked: int = 0  # replies held to the oracle
-    strict: int = 0  # prompts of which no token was allowed to be fed again
+    checked: int = 0  # replies whose logits were compared with the bare model's
+    strict: int = 0  # prompts whose redo had to be 0
 
 
 @dataclass(frozen=True, slots=True)
 class EngineSetup:
-    """An engine's sizes: what the machine has, and what short texts must be to meet its limits."""
+    """The settings of an engine, small enough for short texts to reach their limits."""
 
-    budget: float  # in short conversations: one cache with room for a reply, and eight snapshots
+    budget: float  # in units of Subject.conversation_bytes
     max_hot: int
     cell_len: int
-    max_scores: int  # of a block of attention
+    max_scores: int  # most attention scores computed in one block
     max_running: int
     looks_ahead: bool
 
@@ -130,15 +136,15 @@ setups = st.builds(
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A model's folder, one of another model, and the bytes of a short conversation."""
+    """The folders of a model and of another model, and the size of a short conversation."""
 
     model: Path
     other: Path
-    conversation_bytes: int
+    conversation_bytes: int  # K/V of 512 tokens and eight snapshots
 
 
 class Machine(RuleBasedStateMachine):
-    """People at one engine, doing anything at any time."""
+    """The actions of users on one engine as rules, with a check of the cache as invariant."""
 
     subjects: ClassVar[Mapping[str, Subject]]
     tally: ClassVar[Tally]
@@ -177,7 +183,7 @@ class Machine(RuleBasedStateMachine):
         self.harness.load(subject.model)
         self.tally.examples += 1
 
-    # Asking
+    # Requests
 
     @rule(chat=chats, ending=endings, how=hows, run=pieces)
     def send(self, chat: str, ending: str, how: How, run: int | None) -> None:
@@ -196,7 +202,7 @@ class Machine(RuleBasedStateMachine):
     def edit_alike(
         self, chat: str, nth: int, old: int, ending: str, how: How, run: int | None
     ) -> None:
-        """A version that begins as an older message does."""
+        """Edit a message to a text that begins like an earlier message."""
         if chat not in self.harness.busy and self._texts:
             text = self._texts[old % len(self._texts)] + ending.rstrip()
             self.harness.edit(chat, nth, text, how, is_fresh=False)
@@ -226,7 +232,7 @@ class Machine(RuleBasedStateMachine):
     def cancel(self, which: int) -> None:
         self.harness.cancel(which)
 
-    # Everything else
+    # Other actions
 
     @rule(chat=chats, nth=numbers, version=numbers)
     def switch(self, chat: str, nth: int, version: int) -> None:
@@ -318,7 +324,7 @@ class Machine(RuleBasedStateMachine):
 def subjects_of(
     names: Iterable[str], get_model: Callable[[str, Template], Path]
 ) -> dict[str, Subject]:
-    """Each of these tiny models with both templates, by title."""
+    """Return a Subject for each tiny model with each template, by title."""
     subjects: dict[str, Subject] = {}
     for name in names:
         other = get_model("lfm2" if name == "llama" else "llama", Template.KEEPING)
@@ -334,13 +340,13 @@ def subjects_of(
 def run_machine(
     subjects: Mapping[str, Subject], *, examples: int, steps: int, seeded: bool
 ) -> Tally:
-    """Run the machine; raises what it finds, with the steps that lead to it.
+    """Run the machine and return its counts, or raise the first failure and print its steps.
 
     Args:
-        subjects: the models.
-        examples: how many engines live from beginning to end.
-        steps: at most so many actions each.
-        seeded: the same steps at every run.
+        subjects: The models to choose from, by title.
+        examples: The number of sequences of actions, each with an engine of its own.
+        steps: The largest number of actions in a sequence.
+        seeded: True to run the same sequences each time.
     """
 
     class Bound(Machine):

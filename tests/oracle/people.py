@@ -1,4 +1,7 @@
-"""People at their conversations: what the app's own code makes of what they do."""
+"""The conversations of users, changed by the app's own conversation code.
+
+Each action returns the `Turn` that the app's window would submit to the engine.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ from tests.oracle.flight import Flight
 
 
 class People:
-    """The newest value of every conversation, by name. nth counts round the messages on show."""
+    """The newest value of every conversation, by name.
+
+    An action that takes `nth` counts the shown messages from 0 and wraps around at their end.
+    """
 
     def __init__(self) -> None:
         self.chats: dict[str, Conversation] = {}
@@ -45,7 +51,7 @@ class People:
         return self._begin(plan_send(self.chat(chat), text, self._ids(), now=0.0))
 
     def edit(self, chat: str, nth: int, text: str) -> Turn:
-        """Edit a message of the person's; the first one is sent."""
+        """Edit a shown message of the user, or send the text if there is no message yet."""
         nodes = self.shown(chat, Role.USER)
         if not nodes:
             return self.send(chat, text)
@@ -60,7 +66,7 @@ class People:
         return self._begin(plan_regenerate(self.chat(chat), node_id, self._ids().reply, now=0.0))
 
     def resume(self, chat: str) -> Turn | None:
-        """Go on with the last reply, if it was cut off."""
+        """Continue the last reply if it was cut off, else return None."""
         nodes = self.shown(chat, Role.ASSISTANT)
         if not nodes or not can_continue(self.chat(chat), nodes[-1].node_id):
             return None
@@ -77,7 +83,7 @@ class People:
         self.chats[chat] = set_system_prompt(self.chat(chat), text)
 
     def upcoming(self, chat: str, draft: str) -> tuple[Message, ...]:
-        """The messages of the next turn as far as they are known; none before the first."""
+        """Return the known messages of the next turn; none before the first message."""
         turn = plan_send(self.chat(chat), draft or "x", self._ids(), now=0.0)
         return turn.messages if draft else turn.messages[:-1]
 

@@ -1,10 +1,11 @@
-"""Real conversations with real Qwen tokenizers and templates: what each turn reads, and what it should.
+"""Conversations for the real Qwen tokenizers and templates, and the tokens that each turn may feed.
 
-Questions, thoughts and answers are composed of sentences, code, lists, numbers and several scripts;
-replies are forced, so the same seed gives the same conversation to every engine.
+Questions, thoughts and answers are composed of sentences, code, lists, numbers and several scripts.
+Replies are forced, so that a seed gives the same conversation on every engine. Each turn states
+how many tokens it must read; `tally` compares this number with the engine's reports.
 """
 
-# The texts are in several scripts on purpose.
+# The texts need several scripts, so letters that look like Latin ones are allowed.
 # ruff: noqa: RUF001
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _SYSTEM = "You are a careful assistant. Answer in the language of the question. 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """What a conversation asks of the template."""
+    """The thinking options of a conversation, which its template gets."""
 
     thinking: bool | None = None
     keep_thinking: bool = False
@@ -62,7 +63,7 @@ class Manner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lengths:
-    """Least and most tokens of what a model writes."""
+    """The smallest and largest number of tokens of a thought and of an answer."""
 
     thought: tuple[int, int] = (50, 300)
     answer: tuple[int, int] = (20, 200)
@@ -70,20 +71,17 @@ class Lengths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealTurn:
-    """One step of a conversation, and what it may cost.
-
-    reads are the tokens of the new message and of the template after it; stripped are those of the
-    answer before it, which is all that a template which drops thoughts makes the engine feed again.
-    """
+    """One step of a conversation, and the number of tokens that it may feed."""
 
     step: Mapping[str, Any]
     is_first: bool
-    reads: int
+    reads: int  # tokens of the new message and of the template text behind it
+    # Tokens of the answer before. A template that drops thoughts makes the engine replay these.
     stripped: int
 
 
 class RealChats:
-    """Conversations in turn, each in its manner. The same seed gives the same ones."""
+    """Conversations that are played round by round, each with its own thinking options."""
 
     def __init__(
         self, prompts: PromptBuilder, manners: Sequence[Manner], lengths: Lengths, seed: int
@@ -92,13 +90,14 @@ class RealChats:
         self._chats = {f"{chr(ord('A') + i)}": manner for i, manner in enumerate(manners)}
         self._lengths = lengths
         self._rng = random.Random(seed)
+        # Tokens of the newest answer of each conversation.
         self._stripped = dict.fromkeys(self._chats, 0)
 
     def systems(self) -> list[dict[str, Any]]:
         return [{"op": "system", "chat": chat, "text": _SYSTEM} for chat in self._chats]
 
     def round(self) -> list[RealTurn]:
-        """The next turn of every conversation."""
+        """Return the next turn of every conversation."""
         return [self._turn(chat, manner) for chat, manner in self._chats.items()]
 
     def _turn(self, chat: str, manner: Manner) -> RealTurn:
@@ -129,7 +128,7 @@ class RealChats:
         )
 
     def _text(self, least: int, most: int) -> str:
-        """Pieces up to a length in tokens, cut at a space where a piece is too long."""
+        """Return random pieces of text, at most `most` tokens long and cut at a space."""
         wanted = self._rng.randint(least, most)
         text = ""
         while self._num_tokens(text) < wanted:
@@ -146,12 +145,13 @@ class RealChats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealChatsTally:
-    """Turns after the first of their conversations, and how many of them cost what they should."""
+    """Counts of all turns but each conversation's first, and of those that met their limits."""
 
     num_turns: int
-    num_exact: int  # nothing replayed, and only the message and the template after it read
-    num_within: int  # at most the stripped reply before was replayed
-    stripped: int  # tokens of those replies
+    # Turns that replayed nothing and read only the message and the template text behind it.
+    num_exact: int
+    num_within: int  # turns that replayed at most the answer before them
+    stripped: int  # tokens of the answers before the turns
     redo: int
     replayed: int
     read: int

@@ -1,4 +1,4 @@
-"""Scripts that go through what people do with conversations, for `rejoinder bench script`."""
+"""Random scripts of user actions on several conversations, for `rejoinder bench script`."""
 
 from __future__ import annotations
 
@@ -43,9 +43,11 @@ _WORDS = [
 def promise_script(
     *, chats: int, turns: int, seed: int, reasoning: bool, max_tokens: int = 24
 ) -> list[dict[str, Any]]:
-    """Turns round robin over chats, then regenerate, edit, switch_branch, stop and return in each.
+    """Return a script: turns of all chats in rotation, then each kind of action in each chat.
 
-    Half of the replies are forced, with reasoning for templates that have a place for it.
+    The kinds are regenerate, edit, switch_branch, stop and a return to the chat. Half of the
+    replies are forced. With `reasoning`, forced replies have thoughts; the template needs a place
+    for them.
     """
     rng = random.Random(seed)
     names = [chr(ord("A") + index) for index in range(chats)]
@@ -87,7 +89,7 @@ def promise_script(
 
 
 def main() -> None:
-    """Print a promise script."""
+    """Print a script of user actions as JSON lines."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--chats", type=int, default=8)
     parser.add_argument("--turns", type=int, default=4)

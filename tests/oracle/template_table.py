@@ -1,8 +1,10 @@
-"""What each real Qwen template makes the engine read, as a table.
+"""A table of the tokens that the engine reads and replays with each real Qwen template.
 
     python -m tests.oracle.template_table [--chats 8] [--turns 6] [--only ROW ...]
 
-Every row is played twice: each turn right after the one before, and with the engine idle between.
+Each row is played twice: with every turn right after the one before, and with the engine idle
+between turns. With idle time, nothing may be replayed. Without it, a template that drops thoughts
+may cost a replay of the last answer.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ HEADER = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSize:
-    """How many conversations of how many turns."""
+    """The number of conversations in each row of the table, and of turns in each conversation."""
 
     chats: int = 8
     turns: int = 6
@@ -56,7 +58,7 @@ class TableSize:
 def template_table(
     folder: Path, names: Iterable[str] = ROWS, size: TableSize | None = None
 ) -> bool:
-    """Print the table; whether every row is as it must be."""
+    """Print the table and return True if every row meets its limits."""
     print(HEADER, flush=True)
     rows = [_row(folder, name, size or TableSize()) for name in names]
     return all(rows)
@@ -107,7 +109,7 @@ def _play(
 
 
 def main() -> int:
-    """Print the table."""
+    """Print the table and return the exit status: 0 if every row meets its limits."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--only", nargs="+", choices=ROWS, default=[*ROWS], metavar="ROW")
     parser.add_argument("--chats", type=int, default=8)

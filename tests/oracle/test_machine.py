@@ -1,6 +1,6 @@
-"""Whatever people do and in whatever order, every answer is the bare model's and nothing is redone.
+"""Random user actions in any order: every answer is the bare model's, and no token is fed twice.
 
-`python -m tests.soak machine` runs the same for longer.
+`python -m tests.soak machine` runs more and longer sequences.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.oracle.machine import run_machine, subjects_of
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["qwen3_5", "lfm2", "falcon_h1", "gemma3", "llama"])
-def test_any_order_of_actions_is_exact_and_redoes_nothing(tiny_model: TinyModel, name: str) -> None:
+def test_random_actions_give_exact_answers_and_no_redo(tiny_model: TinyModel, name: str) -> None:
     subjects = subjects_of([name], tiny_model)
     tally = run_machine(subjects, examples=6, steps=30, seeded=True)
 
@@ -29,7 +29,7 @@ def test_any_order_of_actions_is_exact_and_redoes_nothing(tiny_model: TinyModel,
 
 @pytest.mark.parametrize("what", [EvictWhat.ALL, EvictWhat.SNAPSHOTS])
 @pytest.mark.parametrize("template", Template)
-def test_evicted_read_ahead_is_not_expected_again(
+def test_turn_after_evicted_read_ahead_passes_all_checks(
     tiny_model: TinyModel, template: Template, what: EvictWhat
 ) -> None:
     config = EngineConfig(use_openblas=False, cache_budget_bytes=1 << 30, saves_battery=False)

@@ -1,4 +1,4 @@
-"""The check is not blind: every planted fault is reported, for every model."""
+"""The check reports every planted fault, on every model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.oracle.faults import (
 @pytest.mark.slow
 @pytest.mark.parametrize("plant", PLANTS)
 @pytest.mark.parametrize("name", list(CONFIGS))
-def test_wrong_state_is_reported(
+def test_planted_wrong_state_is_reported(
     open_tiny: OpenTiny, name: str, plant: Callable[[InlineClient], None]
 ) -> None:
     report = play_with_fault(open_tiny(name, Template.KEEPING), plant)
@@ -39,7 +39,7 @@ def test_wrong_state_is_reported(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(CONFIGS))
-def test_message_left_out_is_reported(open_tiny: OpenTiny, name: str) -> None:
+def test_turn_left_out_of_prompt_is_reported(open_tiny: OpenTiny, name: str) -> None:
     client = open_tiny(name, Template.KEEPING, client_type=ForgetfulClient)
     assert isinstance(client, ForgetfulClient)
     report = play_forgetfully(client)
@@ -51,7 +51,7 @@ def test_message_left_out_is_reported(open_tiny: OpenTiny, name: str) -> None:
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
-def test_another_token_than_the_logits_give_is_reported(
+def test_token_that_does_not_follow_from_logits_is_reported(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch, temperature: float
 ) -> None:
     player = ScriptPlayer(open_tiny("lfm2", Template.KEEPING), Path(), check=True)

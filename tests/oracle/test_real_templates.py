@@ -1,6 +1,6 @@
-"""Tiny models behind the real Qwen tokenizers and templates: what a turn reads, in the engine itself.
+"""Tiny models with real Qwen tokenizers and templates: the tokens that a turn reads and replays.
 
-The whole table is in template_table.py; this is the part of it that is quick enough to run always.
+template_table.py plays all templates and options; these tests play the few that run quickly.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ OpenQwen = Callable[[Qwen], InlineClient]
 
 @pytest.fixture(scope="module")
 def open_qwen(tmp_path_factory: pytest.TempPathFactory) -> OpenQwen:
-    """An engine in this thread whose model has a real tokenizer and template; one for all tests."""
+    """Return a function that opens an engine, in this thread, with a real tokenizer and template.
+
+    All tests of the module share one engine for each Qwen version.
+    """
     opened: dict[Qwen, InlineClient] = {}
 
     def get(qwen: Qwen) -> InlineClient:
@@ -58,7 +61,7 @@ def open_qwen(tmp_path_factory: pytest.TempPathFactory) -> OpenQwen:
 
 
 class Played:
-    """Conversations played on an engine."""
+    """Conversations with real templates, played on an engine round by round."""
 
     def __init__(self, client: InlineClient, manners: list[Manner]) -> None:
         assert client.core.model is not None
@@ -83,11 +86,13 @@ class Played:
 
 
 def one_by_one(played: tuple[list[RealTurn], list[dict[str, Any]]]) -> Iterable[RealChatsTally]:
-    """A tally for each conversation of a round."""
+    """Return the tally of each conversation of a round."""
     return (tally([turn], [report]) for turn, report in zip(*played, strict=True))
 
 
-def test_dropped_thoughts_cost_the_reply_until_the_engine_is_idle(open_qwen: OpenQwen) -> None:
+def test_reply_with_dropped_thoughts_is_replayed_unless_engine_was_idle(
+    open_qwen: OpenQwen,
+) -> None:
     played = Played(open_qwen(Qwen.QWEN3_5), [DEFAULT, OFF])
     played.round()
     for hurried in one_by_one(played.round()):
@@ -99,7 +104,7 @@ def test_dropped_thoughts_cost_the_reply_until_the_engine_is_idle(open_qwen: Ope
         assert rested.redo == 0
 
 
-def test_kept_thoughts_cost_nothing(open_qwen: OpenQwen) -> None:
+def test_reply_with_kept_thoughts_is_never_replayed(open_qwen: OpenQwen) -> None:
     played = Played(open_qwen(Qwen.QWEN3_6), [KEPT, DEFAULT])
     played.round()
     for _ in range(2):
@@ -111,7 +116,7 @@ def test_kept_thoughts_cost_nothing(open_qwen: OpenQwen) -> None:
 
 
 class Agent:
-    """A conversation with tools, each of its steps a request of its own."""
+    """A conversation that calls tools. Each tool result is a request of its own."""
 
     def __init__(self, client: InlineClient, *, keep_thinking: bool) -> None:
         self._client = client
@@ -155,7 +160,7 @@ COLD = ForcedReply(text="It is cold there.", reasoning="Below zero, so it is col
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_a_tool_loop_reads_only_what_tools_say(open_qwen: OpenQwen, *, keep: bool) -> None:
+def test_tool_loop_reads_only_the_tool_results(open_qwen: OpenQwen, *, keep: bool) -> None:
     agent = Agent(open_qwen(Qwen.QWEN3_6), keep_thinking=keep)
     start = agent.step(Role.USER, "How cold is it in Oslo, and in Rome?", CALL)
     for text, reply in (('{"celsius": -3.5}', CALL), ('{"celsius": 14, "wind": "calm"}', COLD)):
@@ -166,7 +171,8 @@ def test_a_tool_loop_reads_only_what_tools_say(open_qwen: OpenQwen, *, keep: boo
     if keep:
         assert next_turn.replayed == 0
     else:
-        # All thoughts of the loop are gone: on from before its first step, two tokens less.
+        # All thoughts of the loop are dropped. So the common part is the prompt of the first step
+        # without its last two tokens, which open a thought.
         assert next_turn.restored == start.prompt_tokens - 2
     agent.idle()
     rested = agent.step(Role.USER, "And tomorrow?", COLD)

@@ -1,4 +1,7 @@
-"""Turn after turn under a budget nothing grows. `python -m tests.soak turns` goes on for 2,000."""
+"""A long run under a cache budget, in which memory must not grow.
+
+`python -m tests.soak turns` plays 2,000 turns in place of these 120.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ def test_memory_stays_flat_under_a_budget(tiny_model: TinyModel) -> None:
     assert report.checked == 30
     assert report.evictions > 0
     assert report.last.ledger <= report.budget
-    # MLX may give a small array the freed buffer of one somewhat larger.
+    # MLX may put a small array into a freed buffer that is somewhat larger.
     assert report.unaccounted < 0.25 * report.budget
-    # Over the whole run less than a tenth of what is held.
+    # The growth over the whole run is less than a tenth of the memory held.
     assert abs(report.device_slope) * report.turns < 0.1 * report.last.device

@@ -1,6 +1,7 @@
-"""Thousands of turns of many conversations under a budget, watched for anything that grows.
+"""A long run of turns in many conversations under a cache budget, measured for memory that grows.
 
-Python's collector is off meanwhile: what is evicted must be free at once, not at the next collection.
+Python's garbage collector is off during the run, because evicted state must be freed at once and
+not at the next collection. test_turns.py plays 120 turns, `python -m tests.soak turns` 2,000.
 """
 
 from __future__ import annotations
@@ -20,33 +21,36 @@ from tests.oracle.flight import How
 from tests.oracle.harness import Harness
 
 NUM_CHATS = 24
-# A conversation that got this long is deleted and another one begun in its place.
+# A conversation with this many turns is deleted, and a new one takes its place.
 MAX_TURNS = 8
-SAMPLE_EVERY = 20
-CHECK_EVERY = 4
+SAMPLE_EVERY = 20  # turns between two measurements of memory
+CHECK_EVERY = 4  # one turn in four is compared with the bare model
 WORDS = ("boat", "weather", "small", "list", "dog", "fox", "quick", "please", "thank", "about")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What is held between two turns, in bytes."""
+    """The memory held between two turns, in bytes."""
 
     turn: int
-    device: int  # arrays that MLX holds, weights included
-    process: int  # resident
-    ledger: int  # what the prefix cache says that it holds
+    device: int  # all arrays of MLX, weights included
+    process: int  # resident memory of the process
+    ledger: int  # total of the prefix cache's ledger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnsReport:
-    """How a long run went. Slopes are bytes a turn over the last three quarters."""
+    """The result of a long run.
+
+    A slope is the growth in bytes per turn over the last three quarters of the run.
+    """
 
     turns: int
-    checked: int
+    checked: int  # answers that were compared with the bare model's
     evictions: int
     budget: int
     last: Sample
-    unaccounted: int  # bytes on the device beside the weights and the ledger, at most
+    unaccounted: int  # most bytes that MLX held beyond the weights and the ledger
     device_slope: float
     process_slope: float
     ledger_slope: float
@@ -55,7 +59,7 @@ class TurnsReport:
 def run_turns(
     folder: Path, *, turns: int, budget: int, seed: int, progress: Callable[[Sample], None]
 ) -> TurnsReport:
-    """People come back to conversations, the popular ones most often. Nothing is redone, as everywhere."""
+    """Play turns of many conversations, popular ones most often, and report the memory held."""
     config = EngineConfig(
         use_openblas=False, cache_budget_bytes=budget, max_hot=3, saves_battery=False
     )
@@ -76,7 +80,7 @@ def run_turns(
 
 
 def _turns(harness: Harness, rng: random.Random, turns: int) -> Iterator[int]:
-    """Take turns; their number so far, every so often."""
+    """Play the turns; after every SAMPLE_EVERY turns, yield the number of turns played."""
     ages = dict.fromkeys((f"chat {i}" for i in range(NUM_CHATS)), 0)
     shares = [1 / (rank + 1) for rank in range(NUM_CHATS)]
     for turn in range(turns):
@@ -111,7 +115,7 @@ def _take_turn(harness: Harness, rng: random.Random, chat: str, turn: int) -> No
 
 def _sample(harness: Harness, turn: int) -> Sample:
     assert harness.cache is not None
-    # What MLX keeps of freed buffers for itself has its own limit.
+    # Do not count the freed buffers that MLX keeps for reuse; they have a limit of their own.
     mx.clear_cache()
     return Sample(
         turn=turn,
@@ -143,7 +147,7 @@ def _report(
 
 
 def _slope(x: Sequence[float], y: Sequence[float]) -> float:
-    """Least squares."""
+    """Return the slope of the least-squares line through the points."""
     mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
     spread = sum((value - mean_x) ** 2 for value in x)
     return sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / spread

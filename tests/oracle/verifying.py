@@ -1,4 +1,4 @@
-"""Hold requests that have ended to the bare model, one after the other."""
+"""A comparison of finished requests with the bare model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from tests.oracle.harness import BITWISE
 
 
 def hold_to_the_oracle(client: InlineClient, name: str, requests: Iterable[Request]) -> None:
-    """Every bit as when the same passes are repeated by an engine that starts cold, and alone."""
+    """Assert that each request's answer is exact.
+
+    The same passes on empty caches, with no other request beside them, must give the same bits. On
+    the models in BITWISE, so must a prompt that is read in one go.
+    """
     for request in requests:
         client.send(Verify(request.request_id, request.messages))
         (event,) = client.run_until_idle()

@@ -1,1 +1,1 @@
-"""Tiny configurations of mlx-lm's model types, by family."""
+"""Tiny configurations of mlx-lm's model types, one module for each family."""

@@ -1,4 +1,4 @@
-"""Dense models in which every layer attends to all tokens."""
+"""Tiny configurations of dense models whose layers all attend to all tokens."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ CONFIGS: dict[str, Config] = {
     "phi3": ATTENTION,
     "phi3small": {
         **ATTENTION,
-        "vocab_size": 100352,  # it writes to logits up to there
+        "vocab_size": 100352,  # the model code writes to logits with indices up to this size
         "dense_attention_every_n_layers": 2,
         "ff_intermediate_size": 96,
         "gegelu_limit": 20.0,

@@ -1,4 +1,4 @@
-"""All tiny configurations by mlx-lm's module names."""
+"""The tiny configurations of all families, by the names of mlx-lm's modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models with recurrent layers or short convolutions, alone or beside attention."""
+"""Tiny configurations with recurrent layers or short convolutions, alone or beside attention."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ CONFIGS: dict[str, Config] = {
         "use_bias": False,
         "use_conv_bias": True,
         "tie_word_embeddings": True,
-        "time_step_limit": [0.001, 0.1],  # else it forgets within a few tokens
+        "time_step_limit": [0.001, 0.1],  # otherwise the state forgets a token within a few steps
         "time_step_rank": 4,
     },
     "nemotron_h": {

@@ -1,4 +1,4 @@
-"""Latent attention, some of it with an index that chooses which tokens to attend to."""
+"""Tiny configurations with latent attention, some with an index that selects attended tokens."""
 
 from __future__ import annotations
 

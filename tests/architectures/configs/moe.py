@@ -1,4 +1,4 @@
-"""Mixtures of experts in which every layer attends to all tokens."""
+"""Tiny configurations of mixtures of experts whose layers all attend to all tokens."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What many tiny configurations have in common.
+"""Settings that many tiny configurations share.
 
-Head dimensions are 32, the smallest group that K/V can be quantised in. Windows are shorter than
-the conversations that the trial has, so that they rotate.
+Head dimensions are 32, the smallest group size in which K/V can be quantised. Sliding windows are
+shorter than the conversations of the trial, so that their caches rotate.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ATTENTION: Config = {
     "attention_bias": False,
     "mlp_bias": False,
 }
-# All names by which types call the number of experts, their size and how many are chosen.
+# The number of experts, their size and the number chosen, under each name that a model type uses.
 EXPERTS: Config = {
     "num_experts": 4,
     "num_local_experts": 4,
@@ -42,7 +42,7 @@ EXPERTS: Config = {
     "n_group": 1,
     "topk_group": 1,
 }
-# Multi-head latent attention: what is cached are a latent and the rotated part of the keys.
+# Multi-head latent attention. The cache holds a latent vector and the rotated part of the keys.
 LATENT: Config = {
     **ATTENTION,
     "num_key_value_heads": 2,
@@ -52,7 +52,7 @@ LATENT: Config = {
     "qk_nope_head_dim": 32,
     "v_head_dim": 32,
 }
-# Attention layers that see a window, and one in so many that sees everything.
+# Layers with a sliding window in turn with layers that attend to all tokens.
 ALTERNATING: Config = {
     **ATTENTION,
     "layer_types": ["sliding_attention", "full_attention"],

@@ -1,4 +1,4 @@
-"""Models in which some layers attend to a window or a chunk of the newest tokens."""
+"""Tiny configurations with layers that attend to a window or a chunk of the newest tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text models inside multimodal ones."""
+"""Tiny configurations of multimodal model types, made from those of their text models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The budget while requests run, and pins."""
+"""The budget of the prefix cache while requests run, and pinned conversations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def numbers(start: int, num_tokens: int) -> list[int]:
     return list(range(start, start + num_tokens))
 
 
-def test_a_growing_answer_makes_room_while_it_runs() -> None:
+def test_growing_answer_evicts_other_state_and_stays_in_the_budget() -> None:
     feeder = CacheFeeder()
     for chat, start in (("A", 0), ("B", 50_000), ("C", 90_000)):
         feeder.turn(chat, numbers(start, 2_000), {2_000: TAIL})
@@ -31,7 +31,7 @@ def test_a_growing_answer_makes_room_while_it_runs() -> None:
     feeder.cache.check_invariants()
 
 
-def test_what_a_request_restored_from_the_tree_is_not_counted_twice() -> None:
+def test_state_restored_from_the_tree_is_not_counted_twice() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 20_000), {20_000: TAIL})
     feeder.turn("B", numbers(50_000, 2_000), {2_000: TAIL})
@@ -42,7 +42,7 @@ def test_what_a_request_restored_from_the_tree_is_not_counted_twice() -> None:
     assert feeder.cache.counters.evictions == 0
 
 
-def test_the_first_chunk_of_a_new_conversation_is_counted_too() -> None:
+def test_first_chunk_of_a_new_conversation_counts_for_the_budget() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 2_000), {2_000: TAIL})
     budget = feeder.cache.ledger().total_bytes + feeder.layout.snapshot_bytes
@@ -54,7 +54,7 @@ def test_the_first_chunk_of_a_new_conversation_is_counted_too() -> None:
     assert feeder.cache.counters.evictions > 0
 
 
-def test_what_a_failed_request_restored_is_not_held_twice() -> None:
+def test_state_restored_by_a_failed_request_is_not_held_twice() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 20_000), {20_000: TAIL})
     feeder.cache.evict_hot()
@@ -65,7 +65,7 @@ def test_what_a_failed_request_restored_is_not_held_twice() -> None:
     assert feeder.start("A", numbers(0, 20_010)).restored == 20_000
 
 
-def test_what_was_forgotten_while_a_request_used_it_goes_with_the_request() -> None:
+def test_state_forgotten_while_in_use_is_dropped_when_the_request_ends() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 100), {50: TAIL, 100: TAIL})
     feeder.cache.evict_hot()
@@ -79,7 +79,7 @@ def test_what_was_forgotten_while_a_request_used_it_goes_with_the_request() -> N
     assert feeder.cache.ledger().total_bytes == 0
 
 
-def test_a_side_request_evicts_nothing() -> None:
+def test_side_request_evicts_nothing() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 2_000), {2_000: TAIL})
     feeder.cache.set_budget(feeder.cache.ledger().total_bytes)
@@ -93,7 +93,7 @@ def test_a_side_request_evicts_nothing() -> None:
     assert feeder.start("A", numbers(0, 2_001)).restored == 2_000
 
 
-def test_a_long_prompt_thins_its_own_points_when_nothing_else_is_left() -> None:
+def test_long_prompt_alone_in_the_cache_thins_its_own_points() -> None:
     feeder = CacheFeeder(budget_bytes=1_200_000)
     token_ids = numbers(0, 4_000)
     lease = feeder.start("A", token_ids)
@@ -107,7 +107,7 @@ def test_a_long_prompt_thins_its_own_points_when_nothing_else_is_left() -> None:
     assert max(gaps) <= 2 * min(gaps[:-1])
 
 
-def test_the_newest_point_of_a_request_stays() -> None:
+def test_least_valuable_point_is_never_the_newest() -> None:
     feeder = CacheFeeder()
     lease = feeder.start("A", numbers(0, 100))
     assert least_valuable([]) is None
@@ -120,7 +120,7 @@ def test_the_newest_point_of_a_request_stays() -> None:
     assert point.num_tokens in (100, 300)
 
 
-def test_a_pinned_conversation_outlives_a_fresher_one() -> None:
+def test_pinned_conversation_is_kept_longer_than_a_newer_one() -> None:
     feeder = CacheFeeder()
     feeder.turn("pinned", numbers(0, 500), {500: TAIL})
     feeder.cache.pin(ConversationId("pinned"), pinned=True)

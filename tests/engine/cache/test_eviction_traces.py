@@ -1,4 +1,4 @@
-"""The kept traces of tests/benchmarks/eviction.py, the beginning of one of them played."""
+"""The stored traces of tests/benchmarks/eviction.py, and a short run of one of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.fakes.sized_model import load_sized
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_kept_trace_is_what_its_seed_gives(seed: int) -> None:
+def test_stored_trace_equals_the_one_written_from_its_seed(seed: int) -> None:
     lines = (TRACES / f"trace-{seed}.jsonl").read_text(encoding="utf-8").splitlines()
 
     assert [json.loads(line) for line in lines] == TraceWriter(seed).write()
@@ -29,7 +29,7 @@ def test_a_kept_trace_is_what_its_seed_gives(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_less_is_fed_again_than_under_plain_lru() -> None:
+def test_coverage_ranking_feeds_fewer_tokens_than_lru() -> None:
     model = load_sized(state_tokens=STATE_TOKENS)
     steps = list(with_texts("trace-1", TraceWriter(1).write()[:90]))
     free = play(model, steps, CoverageRanking, 1 << 62)

@@ -1,4 +1,4 @@
-"""Feeds against a plain list that names the pass of every token."""
+"""Records of the forward pass that fed each token, compared with a plain list of passes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Pass = tuple[int, int]
 
 @dataclass
 class Fed:
-    """Tokens fed by passes whose ends may have been cut off."""
+    """Tokens fed in passes, some of which were cut at their end."""
 
     feeds: list[Feed] = field(default_factory=list[Feed])
-    passes: list[Pass] = field(default_factory=list[Pass])
+    passes: list[Pass] = field(default_factory=list[Pass])  # the pass of each token
 
     def feed(self, length: int, kept: int) -> None:
         start = len(self.passes)
@@ -38,7 +38,7 @@ def passes_of(feeds: list[Feed], start: int, end: int) -> list[Pass]:
 
 
 @given(fed(), st.data())
-def test_clip_names_the_pass_of_every_token(made: Fed, data: st.DataObject) -> None:
+def test_clip_keeps_the_pass_of_every_token(made: Fed, data: st.DataObject) -> None:
     num_tokens = len(made.passes)
     start = data.draw(st.integers(0, num_tokens))
     end = data.draw(st.integers(start, num_tokens))
@@ -47,7 +47,7 @@ def test_clip_names_the_pass_of_every_token(made: Fed, data: st.DataObject) -> N
 
 
 @given(fed(), st.data())
-def test_halves_join_to_the_whole(made: Fed, data: st.DataObject) -> None:
+def test_clipped_halves_of_feeds_join_to_the_whole(made: Fed, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(made.passes)))
     joined = list(clip(made.feeds, 0, at))
     add_feeds(joined, clip(made.feeds, at, len(made.passes)))
@@ -56,7 +56,7 @@ def test_halves_join_to_the_whole(made: Fed, data: st.DataObject) -> None:
 
 
 @given(fed(), fed(), st.data())
-def test_common_end_is_where_the_passes_part(a: Fed, b: Fed, data: st.DataObject) -> None:
+def test_common_feeding_end_is_where_the_passes_differ(a: Fed, b: Fed, data: st.DataObject) -> None:
     end = min(len(a.passes), len(b.passes))
     start = data.draw(st.integers(0, end))
     expected = start
@@ -66,7 +66,7 @@ def test_common_end_is_where_the_passes_part(a: Fed, b: Fed, data: st.DataObject
     assert common_feeding_end(a.feeds, b.feeds, start, end) == expected
 
 
-def test_a_reply_is_one_feed_however_long() -> None:
+def test_reply_fed_token_by_token_is_one_feed() -> None:
     feeds: list[Feed] = []
     add_pass(feeds, 0, 10)
     for position in range(10, 500):

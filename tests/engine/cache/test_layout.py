@@ -1,4 +1,4 @@
-"""Layouts are read off real cache objects."""
+"""The layout of a model, found from its cache objects."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from mlx_lm.models.cache import (
 from engine.cache.layout import Leaves, is_kv
 from tests.fakes.engine_fixtures import OpenTiny
 
+# Numbers of K/V caches and of auxiliary caches.
 EXPECTED = {
     "qwen3_5": (2, 6),
     "qwen3_5_moe": (1, 3),
@@ -26,7 +27,7 @@ EXPECTED = {
 }
 
 
-def test_only_caches_that_can_be_cut_anywhere_are_kv() -> None:
+def test_only_caches_that_can_be_cut_at_any_token_are_kv() -> None:
     assert is_kv(KVCache())
     assert is_kv(QuantizedKVCache())
     assert not is_kv(RotatingKVCache(max_size=8))
@@ -34,14 +35,14 @@ def test_only_caches_that_can_be_cut_anywhere_are_kv() -> None:
     assert not is_kv(ArraysCache(2))
 
 
-def test_lists_of_caches_are_opened_and_missing_ones_skipped() -> None:
+def test_leaves_include_members_of_cache_lists_and_skip_none() -> None:
     leaves = Leaves.of([None, CacheList(ArraysCache(1), KVCache()), KVCache()])
 
     assert (len(leaves.kv), len(leaves.aux)) == (2, 1)
 
 
 @pytest.mark.parametrize("name", list(EXPECTED))
-def test_layout_of_models(open_tiny: OpenTiny, name: str) -> None:
+def test_layout_of_model_has_expected_counts_and_bytes(open_tiny: OpenTiny, name: str) -> None:
     model = open_tiny(name).core.model
     assert model is not None
     layout = model.layout
@@ -50,5 +51,5 @@ def test_layout_of_models(open_tiny: OpenTiny, name: str) -> None:
     assert (layout.kv_bytes_per_token > 0) == (layout.num_kv > 0)
     assert (layout.snapshot_bytes > 0) == layout.needs_snapshot
     if name == "llama":
-        # 4 layers, keys and values, 2 heads of 16 float32
+        # 4 layers, keys and values, 2 heads of 16 values, 4 bytes each (float32)
         assert layout.kv_bytes_per_token == 4 * 2 * 2 * 16 * 4

@@ -1,4 +1,8 @@
-"""What is copied, as MLX's allocator counts it: nothing to finish a turn or to switch, a fork's old end."""
+"""Copies of K/V, measured with MLX's allocator.
+
+Finishing a turn and switching to another chat copy nothing. A fork copies only the K/V that it
+abandons.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +22,16 @@ from engine.cache.trees import evaluate, tree_bytes
 from tests.fakes.cache_feeder import CacheFeeder
 
 TAIL = PointKind.TAIL
-# Scalars and index arrays; one token's K/V are 64 bytes, those of a conversation here a megabyte.
+# Bytes allowed for scalars and index arrays. The K/V of a token are 64 bytes; those of a
+# conversation in these tests are a megabyte.
 SMALL = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Allocated:
-    """Bytes in use after something beyond those before, and the most in use whenever it allocated."""
+    """Bytes that a call allocated: those still in use after it, and the most in use during it."""
 
-    kept: int
+    kept: int  # negative if the call freed more than it allocated
     peak: int
 
 
@@ -46,7 +51,7 @@ def numbers(start: int, num_tokens: int) -> list[int]:
 
 
 def opened(feeder: CacheFeeder, chat: str, token_ids: list[int]) -> Lease:
-    """A turn that is fed and not yet finished."""
+    """Return the lease of a turn that is fed but not finished."""
     lease = feeder.start(chat, token_ids)
     feeder.feed(lease, token_ids, {len(token_ids): TAIL})
     return lease
@@ -74,7 +79,7 @@ def test_switching_between_hot_chats_copies_nothing() -> None:
         feeder.cache.publish(leases[0])
 
 
-def test_a_fork_copies_the_abandoned_end_alone() -> None:
+def test_fork_allocates_only_the_abandoned_end() -> None:
     feeder = CacheFeeder()
     shared, old = numbers(0, 20_000), numbers(30_000, 5_000)
     feeder.turn("A", shared + old, {20_000: TAIL, 25_000: TAIL})
@@ -100,7 +105,8 @@ def test_large_buffers_grow_one_layer_at_a_time() -> None:
     after = sum(tree_bytes((leaf.keys, leaf.values)) for leaf in leaves)
 
     assert abs(grown.kept - (after - before)) <= SMALL
-    assert grown.peak <= grown.kept + before // 2  # of four layers
+    # The peak may exceed the result by two of four layers. To grow all at once would take four.
+    assert grown.peak <= grown.kept + before // 2
 
 
 def test_evicting_a_parked_cache_frees_its_spare_room() -> None:

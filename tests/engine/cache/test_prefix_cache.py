@@ -1,4 +1,4 @@
-"""Restoring, sharing, evicting and copying by the prefix cache."""
+"""The prefix cache behind a real engine: restoring, sharing, evicting, copying and failing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_continuing_and_switching_copy_nothing(open_tiny: OpenTiny) -> None:
     assert again.usage.plan.restored > again.usage.plan.read
 
 
-def test_a_fork_copies_only_the_abandoned_end(open_tiny: OpenTiny) -> None:
+def test_fork_copies_only_the_abandoned_end(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     cache = cache_of(client)
     first = ask(client, user("a long first message " * 20))
@@ -77,7 +77,7 @@ def test_a_fork_copies_only_the_abandoned_end(open_tiny: OpenTiny) -> None:
     assert copied == abandoned * model.layout.kv_bytes_per_token
 
 
-def test_branches_share_their_common_tokens(open_tiny: OpenTiny) -> None:
+def test_conversations_share_the_tokens_of_a_system_prompt(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     system = Message(role=Role.SYSTEM, content="You are a list of numbers.")
     ask(client, system, user("one"))
@@ -95,7 +95,7 @@ def test_regenerate_feeds_nothing(open_tiny: OpenTiny) -> None:
     assert again.content == first.content
 
 
-def test_a_prompt_whose_logits_are_gone_feeds_its_last_token(open_tiny: OpenTiny) -> None:
+def test_prompt_without_stored_logits_feeds_its_last_token(open_tiny: OpenTiny) -> None:
     client = open_tiny("llama")
     first = ask(client, user("one"))
     for node in cache_of(client).nodes():
@@ -106,7 +106,7 @@ def test_a_prompt_whose_logits_are_gone_feeds_its_last_token(open_tiny: OpenTiny
     assert again.reply.token_ids == first.reply.token_ids
 
 
-def test_a_side_request_leaves_no_trace(open_tiny: OpenTiny) -> None:
+def test_side_request_leaves_no_trace(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     ask(client, user("one"))
     cache = cache_of(client)
@@ -118,7 +118,7 @@ def test_a_side_request_leaves_no_trace(open_tiny: OpenTiny) -> None:
 
 
 @pytest.mark.parametrize("what", list(EvictWhat))
-def test_answers_survive_eviction(open_tiny: OpenTiny, what: EvictWhat) -> None:
+def test_answer_after_eviction_is_the_same(open_tiny: OpenTiny, what: EvictWhat) -> None:
     client = open_tiny()
     first = ask(client, user("one"))
     turn = (user("one"), reply_of(first), user("more"))
@@ -131,7 +131,7 @@ def test_answers_survive_eviction(open_tiny: OpenTiny, what: EvictWhat) -> None:
     assert (again.usage.plan.restored == 0) == (what is not EvictWhat.HOT)
 
 
-def test_forget_drops_one_chat_and_keeps_the_other(open_tiny: OpenTiny) -> None:
+def test_forget_drops_only_the_named_conversation(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     ask(client, user("one"))
     ask(client, user("two"), chat="B")
@@ -143,7 +143,7 @@ def test_forget_drops_one_chat_and_keeps_the_other(open_tiny: OpenTiny) -> None:
     assert plan.restored < plan.prompt_tokens
 
 
-def test_a_small_budget_holds_and_changes_no_answer(open_tiny: OpenTiny) -> None:
+def test_small_budget_is_kept_and_changes_no_answer(open_tiny: OpenTiny) -> None:
     roomy, tight = open_tiny(), open_tiny(cache_bytes=900_000, max_hot=2)
     for client_turn in range(4):
         for chat in "ABC":
@@ -155,14 +155,14 @@ def test_a_small_budget_holds_and_changes_no_answer(open_tiny: OpenTiny) -> None
     assert statistics.evictions > 0
 
 
-def test_a_point_that_is_not_what_it_says_is_dropped(open_tiny: OpenTiny) -> None:
+def test_resume_point_with_wrong_offset_is_dropped(open_tiny: OpenTiny) -> None:
     client = open_tiny("gemma3")
     cache = cache_of(client)
     first = ask(client, user("one"))
     turn = (user("one"), reply_of(first), user("more"))
     for node in cache.nodes():
         if node.snapshot is not None:
-            # The offset of a rotating window no longer agrees with the tokens.
+            # Make the offset of each rotating window disagree with the number of tokens.
             node.snapshot.states = tuple(
                 cast("dict[str, object]", state) | {"offset": node.end + 1}
                 for state in node.snapshot.states
@@ -173,7 +173,7 @@ def test_a_point_that_is_not_what_it_says_is_dropped(open_tiny: OpenTiny) -> Non
     assert answered.content == ask(open_tiny("gemma3"), *turn).content
 
 
-def test_reloading_the_same_model_keeps_its_conversations(
+def test_reload_of_the_same_model_keeps_cached_conversations(
     open_tiny: OpenTiny, tiny_model: TinyModel
 ) -> None:
     client = open_tiny()
@@ -187,7 +187,7 @@ def test_reloading_the_same_model_keeps_its_conversations(
     assert ask(client, user("one")).usage.plan.restored == 0
 
 
-def test_the_old_weights_are_gone_before_the_next_model_loads(
+def test_old_weights_are_freed_before_the_next_model_loads(
     open_tiny: OpenTiny, tiny_model: TinyModel
 ) -> None:
     client = open_tiny()
@@ -202,7 +202,7 @@ def test_the_old_weights_are_gone_before_the_next_model_loads(
     assert ask(client, user("one")).usage.plan.read == 0
 
 
-def test_memory_held_is_what_the_ledger_says(open_tiny: OpenTiny) -> None:
+def test_memory_held_is_not_above_the_ledger(open_tiny: OpenTiny) -> None:
     client = open_tiny("llama")
     cache = cache_of(client)
     ask(client, user("warm"))
@@ -219,7 +219,7 @@ def test_memory_held_is_what_the_ledger_says(open_tiny: OpenTiny) -> None:
     assert held <= promised * 1.05
 
 
-def test_a_failure_in_publish_costs_the_state_and_nothing_else(
+def test_failure_in_publish_loses_only_the_state(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_tiny()
@@ -234,7 +234,7 @@ def test_a_failure_in_publish_costs_the_state_and_nothing_else(
     assert ask(client, user("one")).usage.plan.restored == 0
 
 
-def test_a_failure_while_restoring_leaves_no_lease(
+def test_failure_while_restoring_leaves_no_lease(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_tiny()
@@ -252,7 +252,7 @@ def test_a_failure_while_restoring_leaves_no_lease(
     assert ask(client, *turn).usage.plan.replayed == 0
 
 
-def test_a_failing_copy_leaves_everything_as_it_was(
+def test_failing_copy_leaves_the_cache_unchanged(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_tiny("lfm2")
@@ -273,7 +273,7 @@ def test_a_failing_copy_leaves_everything_as_it_was(
     assert ask(client, *long, reply_of(second), user("x")).usage.plan.replayed == 0
 
 
-def test_out_of_memory_while_restoring_is_tried_again(
+def test_request_out_of_memory_while_restoring_is_retried(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_tiny("lfm2")
@@ -291,12 +291,12 @@ def test_out_of_memory_while_restoring_is_tried_again(
     monkeypatch.setattr("engine.cache.kv.append_slices", fail_once)
     answer = ask(client, user("one"), reply_of(first), user("more"))
 
-    assert num_calls == 1  # the second time there is nothing to restore
+    assert num_calls == 1  # after the eviction, the retry has nothing to restore
     assert answer.usage.plan.restored == 0
     cache_of(client).check_invariants()
 
 
-def test_a_reply_whose_end_can_t_be_fed_is_kept(
+def test_reply_whose_closing_cannot_be_fed_is_kept(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_tiny("lfm2")
@@ -316,7 +316,7 @@ def test_a_reply_whose_end_can_t_be_fed_is_kept(
     assert plan.restored + plan.read + plan.replayed == plan.prompt_tokens
 
 
-def test_what_is_read_ahead_makes_nothing_older() -> None:
+def test_publishing_a_read_ahead_does_not_advance_the_clock() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", list(range(100)), {100: PointKind.TAIL})
     turns = feeder.cache.holdings().clock
@@ -327,7 +327,7 @@ def test_what_is_read_ahead_makes_nothing_older() -> None:
     assert feeder.cache.holdings().clock == turns
 
 
-def test_an_error_in_one_chat_leaves_what_others_share(
+def test_error_in_one_chat_keeps_the_state_shared_with_others(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_tiny()
@@ -355,7 +355,7 @@ def test_an_error_in_one_chat_leaves_what_others_share(
     assert again.usage.plan.replayed == 0
 
 
-def test_restoring_from_the_tree_copies_once(open_tiny: OpenTiny) -> None:
+def test_restoring_from_the_tree_copies_each_token_once(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     first = ask(client, user("quick brown fox " * 60))
     client.send(Evict(EvictWhat.HOT))
@@ -370,7 +370,7 @@ def test_restoring_from_the_tree_copies_once(open_tiny: OpenTiny) -> None:
     assert copied == restored * model.layout.kv_bytes_per_token
 
 
-def test_snapshots_are_not_touched_by_later_tokens(open_tiny: OpenTiny) -> None:
+def test_snapshots_do_not_change_with_later_tokens(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     ask(client, user("one"))
     kept = {

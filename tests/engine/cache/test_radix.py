@@ -1,4 +1,4 @@
-"""The radix tree against a set of token sequences."""
+"""The radix tree of token runs, compared with a plain list of the stored runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.sequences import common_prefix_len
 
 @dataclass(frozen=True)
 class TextNodeSpan:
-    """A span that knows which tokens it should hold."""
+    """A span that holds the token ids of its node, so that a test can compare the two."""
 
     token_ids: tuple[int, ...]
 
@@ -38,7 +38,7 @@ tokens = st.lists(st.integers(0, 2), min_size=1, max_size=12).map(tuple)
 
 @st.composite
 def runs(draw: st.DrawFn) -> TokenRun:
-    """Tokens fed in passes of one to four."""
+    """Draw a run of tokens that were fed in passes of one to four tokens."""
     token_ids = draw(tokens)
     feeds: list[Feed] = []
     end = 0
@@ -68,7 +68,7 @@ def end_of(path: list[PathStep[TextNodeSpan, int]]) -> int:
 
 @settings(deadline=None)
 @given(st.lists(runs(), max_size=12), runs())
-def test_matches_are_the_longest_common_prefixes(stored: list[TokenRun], wanted: TokenRun) -> None:
+def test_match_is_the_longest_common_prefix(stored: list[TokenRun], wanted: TokenRun) -> None:
     tree: Tree = RadixTree()
     for run in stored:
         insert(tree, run)
@@ -86,7 +86,7 @@ def test_matches_are_the_longest_common_prefixes(stored: list[TokenRun], wanted:
         assert node.span.token_ids == node.token_ids
 
 
-def test_the_same_tokens_fed_otherwise_are_another_branch() -> None:
+def test_same_tokens_fed_in_other_passes_are_another_branch() -> None:
     tree: Tree = RadixTree()
     in_one, in_two = one_pass(1, 2, 3, 4), one_pass(1, 2)
     feeds = list(in_two.feeds)
@@ -100,7 +100,9 @@ def test_the_same_tokens_fed_otherwise_are_another_branch() -> None:
 
 
 @given(tokens, st.lists(st.integers(0, 2), max_size=12))
-def test_common_prefix_len(a: tuple[int, ...], b: list[int]) -> None:
+def test_common_prefix_len_equals_a_comparison_token_by_token(
+    a: tuple[int, ...], b: list[int]
+) -> None:
     expected = 0
     while expected < min(len(a), len(b)) and a[expected] == b[expected]:
         expected += 1
@@ -108,7 +110,7 @@ def test_common_prefix_len(a: tuple[int, ...], b: list[int]) -> None:
     assert common_prefix_len(a, b) == expected
 
 
-def test_common_prefix_len_of_long_sequences() -> None:
+def test_common_prefix_len_is_exact_for_long_sequences() -> None:
     a = list(range(5000))
     b = [*range(4321), -1, *range(4322, 5000)]
 
@@ -116,7 +118,7 @@ def test_common_prefix_len_of_long_sequences() -> None:
     assert common_prefix_len(a, [-7, *a], 1) == 5000
 
 
-def test_split_keeps_the_node_and_its_snapshot_below() -> None:
+def test_split_leaves_the_snapshot_on_the_lower_node() -> None:
     tree: Tree = RadixTree()
     insert(tree, one_pass(1, 2, 3, 4))
     (node,) = tree.nodes()
@@ -131,7 +133,7 @@ def test_split_keeps_the_node_and_its_snapshot_below() -> None:
     tree.check_invariants()
 
 
-def test_a_removed_subtree_is_freed_at_once() -> None:
+def test_removed_subtree_is_freed_without_a_collection() -> None:
     tree: Tree = RadixTree()
     insert(tree, one_pass(1, 2, 3, 4))
     (node,) = tree.nodes()

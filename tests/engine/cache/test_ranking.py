@@ -1,4 +1,4 @@
-"""The order of eviction, on trees of numbers."""
+"""The order in which CoverageRanking evicts, on trees of plain numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def numbers(start: int, num_tokens: int) -> list[int]:
 
 
 def evictions(feeder: CacheFeeder) -> Iterator[Victim]:
-    """Evict everything, victim by victim."""
+    """Evict all state, and yield each victim after its eviction."""
     cache = feeder.cache
     ranking = CoverageRanking(cache.holdings())
     while (victim := ranking.next_victim()) is not None:
@@ -48,11 +48,11 @@ def test_point_that_covers_least_is_evicted_first() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 1000), {400: TURN, 500: TURN, 1000: TURN})
 
-    # Without 500, 1000 is 600 tokens from the next point.
+    # Then the point at 1000 is 600 tokens behind the one at 400, so it is evicted last.
     assert evicted_ends(without_hot(feeder)) == [500, 400, 1000]
 
 
-def test_requests_of_an_evicted_point_count_for_the_one_above() -> None:
+def test_uses_of_an_evicted_point_count_for_the_point_above() -> None:
     def build(num_branches: int) -> CacheFeeder:
         feeder = CacheFeeder()
         feeder.turn("A", numbers(0, 300), {300: TURN})
@@ -62,12 +62,13 @@ def test_requests_of_an_evicted_point_count_for_the_one_above() -> None:
         feeder.turn("B", numbers(9000, 310), {310: TURN})
         return without_hot(feeder)
 
-    # The short branches go first; who came back to them needs what they share.
+    # The branches of 20 tokens are evicted first. The point at 300 then counts their uses as its
+    # own.
     assert evicted_ends(build(0)) == [300, 310]
     assert evicted_ends(build(3)) == [320, 320, 320, 310, 300]
 
 
-def test_a_point_in_use_is_fresh_and_those_above_it_are_not() -> None:
+def test_restored_point_becomes_fresh_and_points_above_do_not() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 400), {200: TURN, 400: TURN})
     feeder.turn("B", numbers(5000, 400), {200: TURN, 400: TURN})
@@ -83,7 +84,7 @@ def test_a_point_in_use_is_fresh_and_those_above_it_are_not() -> None:
     assert max(goes[0, 200], goes[5000, 200]) < goes[200, 400]
 
 
-def test_points_of_long_prefills_go_before_ends_of_replies() -> None:
+def test_stride_points_are_evicted_before_ends_of_replies() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 800), {200: STRIDE, 400: TAIL, 600: STRIDE, 800: TAIL})
 
@@ -91,21 +92,21 @@ def test_points_of_long_prefills_go_before_ends_of_replies() -> None:
 
 
 @pytest.mark.parametrize("state_tokens", [0, 100])
-def test_logits_that_save_one_token_go_first(state_tokens: int) -> None:
+def test_logits_or_snapshot_that_save_one_token_are_evicted_first(state_tokens: int) -> None:
     feeder = CacheFeeder(state_tokens=state_tokens)
     points: Points = {299: TURN, 300: PROMPT, 400: TAIL}
     feeder.turn("A", numbers(0, 400), points)
     first, *_ = evictions(without_hot(feeder))
 
     if state_tokens:
-        # The state at 300 saves as little as its logits and is larger.
+        # The snapshot at 300 saves one token, as its logits do, and is larger.
         assert isinstance(first, EvictSnapshot)
         assert first.node.end == 300
     else:
         assert isinstance(first, EvictLogits)
 
 
-def test_logits_go_before_a_state_that_others_need() -> None:
+def test_logits_are_evicted_before_a_snapshot_that_branches_share() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 300), {300: PROMPT})
     for branch in range(12):
@@ -116,7 +117,7 @@ def test_logits_go_before_a_state_that_others_need() -> None:
     assert [type(v) for v in shared] == [EvictLogits, EvictSnapshot]
 
 
-def test_useless_leaf_is_removed_with_the_nodes_that_led_there() -> None:
+def test_useless_leaf_is_removed_with_ancestors_that_become_useless() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 300), {100: TURN, 200: STRIDE, 300: TURN})
     feeder.turn("A", numbers(0, 100) + numbers(5000, 900), {1000: TAIL})
@@ -128,7 +129,7 @@ def test_useless_leaf_is_removed_with_the_nodes_that_led_there() -> None:
     assert [node.end for node in feeder.cache.nodes()] == [100, 1000]
 
 
-def test_an_interior_point_keeps_its_kv() -> None:
+def test_evicted_interior_snapshot_keeps_its_kv() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 300), {100: STRIDE, 300: TURN})
     without_hot(feeder)
@@ -139,7 +140,7 @@ def test_an_interior_point_keeps_its_kv() -> None:
     assert feeder.cache.ledger().snapshot_bytes < held.snapshot_bytes
 
 
-def test_pinned_is_evicted_after_the_rest_and_shared_system_prompts_last() -> None:
+def test_pinned_points_are_evicted_late_and_shared_system_prompts_last() -> None:
     feeder = CacheFeeder()
     system = numbers(0, 100)
     for chat, start in (("pinned", 1000), ("A", 2000), ("B", 3000)):
@@ -167,7 +168,7 @@ def test_short_system_prompt_is_evicted_like_any_point() -> None:
     assert evicted_ends(feeder)[0] == 3
 
 
-def test_spare_room_goes_before_what_would_have_to_be_fed_again() -> None:
+def test_spare_room_of_caches_is_evicted_before_snapshots() -> None:
     feeder = CacheFeeder(state_tokens=500)
     feeder.turn("A", numbers(0, 300), {300: TAIL})
     feeder.turn("B", numbers(5000, 300), {300: TAIL})
@@ -178,7 +179,7 @@ def test_spare_room_goes_before_what_would_have_to_be_fed_again() -> None:
     assert feeder.cache.ledger().hot_bytes < held.hot_bytes
 
 
-def test_moving_a_long_chat_for_little_spare_room_comes_after_old_points() -> None:
+def test_long_cache_with_little_spare_room_is_evicted_after_old_points() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 300), {100: STRIDE, 300: TAIL})
     for _ in range(60):
@@ -192,8 +193,8 @@ def test_moving_a_long_chat_for_little_spare_room_comes_after_old_points() -> No
     assert old < long
 
 
-def test_a_cache_full_of_what_leads_nowhere_goes_first() -> None:
-    """Its K/V would not be moved but dropped."""
+def test_live_cache_without_resume_points_is_evicted_first() -> None:
+    """No resume point can use the K/V of this live cache, so they are dropped and not moved."""
     feeder = CacheFeeder(state_tokens=100)
     ends = range(100, 1000, 100)
     feeder.turn("dead", numbers(0, 1000), dict.fromkeys(ends, TAIL) | {1000: TAIL})
@@ -206,7 +207,7 @@ def test_a_cache_full_of_what_leads_nowhere_goes_first() -> None:
     assert first.hot.conversation_id == "dead"
 
 
-def test_kv_alone_goes_leaf_by_leaf_the_oldest_first() -> None:
+def test_kv_without_snapshots_is_evicted_oldest_leaf_first() -> None:
     feeder = CacheFeeder(state_tokens=0)
     for start in (1000, 2000, 3000):
         feeder.turn("A", numbers(0, 100) + numbers(start, 100), {})
@@ -216,8 +217,8 @@ def test_kv_alone_goes_leaf_by_leaf_the_oldest_first() -> None:
     assert dropped == [1000, 2000, 3000, 0]
 
 
-def test_lent_leaf_is_evicted_in_its_turn() -> None:
-    """Its cache has no spare room, so that evicting it alone frees nothing."""
+def test_lent_leaf_is_evicted_right_after_its_live_cache() -> None:
+    """The live cache that lends the leaf has no spare room, so its eviction alone frees nothing."""
     feeder = CacheFeeder(state_tokens=0)
     num_tokens = 256
     feeder.turn("old", numbers(0, num_tokens), {})
@@ -232,7 +233,8 @@ def test_lent_leaf_is_evicted_in_its_turn() -> None:
 
 
 chats = st.sampled_from("ABCD")
-# A prompt that goes on from a common beginning: how much of it, what follows, where points lie.
+# A prompt: the chat, the length of the common beginning (in units of 40 tokens), the number of the
+# branch that follows, and the kinds of its points.
 turns = st.tuples(
     chats,
     st.integers(0, 4),

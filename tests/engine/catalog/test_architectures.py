@@ -19,20 +19,20 @@ ROOT = Path(__file__).parents[3]
         ("qwen3_5", "qwen3_5"),
         ("qwen3_5_moe", "qwen3_5_moe"),
         ("mamba2", "mamba2"),
-        ("solar_open", "solar_open"),  # takes another module's class
-        ("mistral", "llama"),  # by mlx-lm's table
+        ("solar_open", "solar_open"),  # its module imports another module's class
+        ("mistral", "llama"),  # mlx-lm maps this type to another module
         ("cache", None),  # a module, not a model
         ("bert", None),
-        ("olmo", None),  # its module ends the process
+        ("olmo", None),  # importing its module ends the process
         ("../llama", None),
         ("", None),
     ],
 )
-def test_model_types_of_the_installed_mlx_lm(model_type: str, module: str | None):
+def test_model_type_maps_to_module_of_installed_mlx_lm_or_none(model_type: str, module: str | None):
     assert installed_architectures().module(model_type, ()) == module
 
 
-def test_a_class_can_decide():
+def test_architecture_class_decides_between_modules_of_a_type():
     architectures = Architectures(
         modules=frozenset({"old", "new"}),
         with_template=frozenset(),
@@ -44,7 +44,7 @@ def test_a_class_can_decide():
 
 
 @pytest.mark.slow
-def test_every_listed_module_has_what_mlx_lm_asks_for():
+def test_every_listed_module_has_model_and_model_args():
     pytest.importorskip("mlx_lm")
     for name in sorted(installed_architectures().modules):
         module = importlib.import_module(f"mlx_lm.models.{name}")

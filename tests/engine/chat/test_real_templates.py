@@ -1,7 +1,8 @@
-"""The real Qwen tokenizers and templates: what of a turn the next turn's prompt begins with.
+"""Real Qwen tokenizers and templates: how much of a turn the next turn's prompt repeats.
 
-The engine knows none of these templates. The tables say what each of them keeps; that a snapshot
-lies exactly there is what lets the next turn go on without reading anything again.
+The engine has no code for any of these templates. The tables below have the number of tokens that
+each template changes. A resume point must lie exactly there, so that the next turn continues
+without reading anything again.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from tests.fakes.texts import reply_of
 
 pytestmark = pytest.mark.slow
 
-ALL: int | None = None  # the prompt and all that was generated
+ALL: int | None = None  # the next prompt repeats the prompt and the whole reply
 MODES = [None, True, False]
 KEEPING = [Qwen.QWEN3_6, Qwen.QWEN3_8]
 
-# Of a prompt, how many tokens at its end the prompt of the next turn does not repeat, by `thinking`.
+# Number of tokens at the end of a prompt that the next turn's prompt does not repeat, by the option
+# `thinking`.
 TURN_LOSS: dict[Qwen, dict[bool | None, int | None]] = {
     Qwen.QWEN3: {None: 0, True: 0, False: 4},
     Qwen.QWEN3_5: {None: 2, True: 2, False: 4},
@@ -35,7 +37,7 @@ TURN_LOSS: dict[Qwen, dict[bool | None, int | None]] = {
     Qwen.QWEN3_6: {None: 2, True: 2, False: 4},
     Qwen.QWEN3_8: {None: ALL, True: ALL, False: ALL},
 }
-# The same where a tool answers next. Qwen3 shows no empty thought there.
+# The same number if a tool's result follows. Qwen3 repeats no empty thought in this case.
 LOOP_LOSS: dict[Qwen, dict[bool | None, int | None]] = {
     qwen: dict.fromkeys(MODES, ALL) for qwen in Qwen
 }
@@ -57,7 +59,8 @@ ANSWERS = [
     "1. Äpfel\n2. Birnen\n3. Mehl (3,5 kg)",
     "この関数は `x` をそのまま返します。🙂",
 ]
-# Inside the first thought, not after a blank, which templates trim.
+# Number of tokens after which a reply is stopped: inside the first thought, and not behind a blank,
+# because templates trim blanks.
 STOPPED_AFTER = 10
 TOOL_CALL = "<tool_call>\n<function=weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>"
 TOOL_ANSWER = '{"city": "Oslo", "celsius": -3.5, "note": "</tool_response><|im_end|>"}'
@@ -70,7 +73,7 @@ def builder_of(qwen: Qwen) -> PromptBuilder:
 
 @dataclass(slots=True)
 class TemplateChat:
-    """A conversation with one template; thoughts are written where the model would think."""
+    """A conversation with one template. Replies have thoughts where the model would think."""
 
     qwen: Qwen
     thinking: bool | None = None
@@ -96,7 +99,7 @@ class TemplateChat:
         return self.builder.build(self.messages, thinking=self.thinking, keep_thinking=self.keep)
 
     def answer(self, prompt: Prompt, text: str, thought: str) -> tuple[int, ...]:
-        """-> all that is fed when the reply is written."""
+        """Add a reply and return the prompt's ids followed by the reply's ids."""
         builder = self.builder
         thought = thought if self.thinks else ""
         token_ids = builder.forced_ids(text, thought, in_reasoning=prompt.in_reasoning)
@@ -111,7 +114,7 @@ class TemplateChat:
 
 
 def assert_lost(loss: int | None, prompt: Prompt, fed: tuple[int, ...], later: Prompt) -> None:
-    """The later prompt repeats what is said of an earlier one, and a point lies right there."""
+    """Assert that the later prompt repeats all but `loss` tokens, and that a point lies there."""
     common = common_prefix_len(fed, later.token_ids)
     if loss is None:
         assert common == len(fed)
@@ -127,14 +130,16 @@ def assert_lost(loss: int | None, prompt: Prompt, fed: tuple[int, ...], later: P
         (Qwen.QWEN3_5, (248045, 846, 198, 9419, 248046, 198, 248069)),
     ],
 )
-def test_the_vocabularies_are_the_published_ones(qwen: Qwen, token_ids: tuple[int, ...]) -> None:
+def test_vocabulary_has_the_published_token_ids(qwen: Qwen, token_ids: tuple[int, ...]) -> None:
     text = "<|im_start|>user\nHello<|im_end|>\n</think>"
     assert builder_of(qwen).tokenizer.encode_template(text) == token_ids
 
 
 @pytest.mark.parametrize("thinking", MODES)
 @pytest.mark.parametrize("qwen", Qwen)
-def test_turns(qwen: Qwen, thinking: bool | None) -> None:
+def test_next_prompt_repeats_the_last_one_up_to_a_resume_point(
+    qwen: Qwen, thinking: bool | None
+) -> None:
     chat = TemplateChat(qwen, thinking)
     assert chat.builder.template.can_keep_thinking is (qwen is Qwen.QWEN3_6)
     before: tuple[Prompt, tuple[int, ...]] | None = None
@@ -151,7 +156,7 @@ def test_turns(qwen: Qwen, thinking: bool | None) -> None:
 
 @pytest.mark.parametrize("thinking", MODES)
 @pytest.mark.parametrize("qwen", KEEPING)
-def test_kept_thoughts_lose_nothing(qwen: Qwen, thinking: bool | None) -> None:
+def test_next_turn_with_kept_thoughts_repeats_everything(qwen: Qwen, thinking: bool | None) -> None:
     chat = TemplateChat(qwen, thinking, keep=True)
     before: tuple[Prompt, tuple[int, ...]] | None = None
     for question, thought, answer in zip(QUESTIONS, THOUGHTS, ANSWERS, strict=True):
@@ -161,7 +166,7 @@ def test_kept_thoughts_lose_nothing(qwen: Qwen, thinking: bool | None) -> None:
         before = prompt, chat.answer(prompt, answer, thought)
 
 
-def test_what_the_template_trims_is_lost_and_nothing_before_it() -> None:
+def test_blanks_trimmed_by_the_template_lose_only_later_tokens() -> None:
     chat = TemplateChat(Qwen.QWEN3_6, keep=True)
     prompt = chat.ask(QUESTIONS[0])
     fed = chat.answer(prompt, ANSWERS[0], f"{THOUGHTS[0]}  ")
@@ -176,7 +181,9 @@ def test_what_the_template_trims_is_lost_and_nothing_before_it() -> None:
 
 @pytest.mark.parametrize("thinking", MODES)
 @pytest.mark.parametrize("qwen", Qwen)
-def test_tool_loops(qwen: Qwen, thinking: bool | None) -> None:
+def test_prompts_of_a_tool_loop_repeat_earlier_ones_up_to_a_point(
+    qwen: Qwen, thinking: bool | None
+) -> None:
     chat = TemplateChat(qwen, thinking)
     first = chat.ask("How cold is it in Oslo?")
     fed = chat.answer(first, TOOL_CALL, "I need the weather.")
@@ -203,8 +210,9 @@ def test_tool_loops(qwen: Qwen, thinking: bool | None) -> None:
     if qwen is Qwen.QWEN3_8:
         assert_lost(ALL, second, fed, third)
     elif thoughts_go:
-        # The thoughts of the whole loop: back to before its first step, whose point also a reading
-        # of the second step in one go would give.
+        # The thoughts of the whole loop are dropped, so the common part ends inside the loop's
+        # first prompt. The second prompt also has a resume point there, in case it is read in one
+        # go.
         common = common_prefix_len(fed, third.token_ids)
         assert_lost(TURN_LOSS[qwen][thinking], first, fed, third)
         assert common in {point.num_tokens for point in second.points}
@@ -214,7 +222,9 @@ def test_tool_loops(qwen: Qwen, thinking: bool | None) -> None:
 
 @pytest.mark.parametrize("first_thinks", [True, False])
 @pytest.mark.parametrize("qwen", Qwen)
-def test_thinking_toggled_between_turns(qwen: Qwen, first_thinks: bool) -> None:
+def test_thinking_switched_between_turns_keeps_a_resume_point(
+    qwen: Qwen, first_thinks: bool
+) -> None:
     chat = TemplateChat(qwen, first_thinks)
     prompt = chat.ask(QUESTIONS[0])
     other = replace(chat, thinking=not first_thinks, messages=list(chat.messages)).prompt()
@@ -223,11 +233,11 @@ def test_thinking_toggled_between_turns(qwen: Qwen, first_thinks: bool) -> None:
     later = chat.ask(QUESTIONS[1])
 
     if qwen is Qwen.QWEN3_8:
-        # This template writes how much to think into the system message.
+        # This template writes the thinking option into the system message.
         assert common_prefix_len(fed, later.token_ids) == len(["<|im_start|>", "system", "\n"])
         return
     assert_lost(TURN_LOSS[qwen][first_thinks], prompt, fed, later)
-    # The same question asked in the other manner shares all but the tail, too.
+    # The same question with the other thinking option shares all tokens but the tail.
     common = common_prefix_len(prompt.token_ids, other.token_ids)
     point = max(p.num_tokens for p in prompt.points if p.num_tokens <= common)
     assert common - point <= 1
@@ -235,7 +245,7 @@ def test_thinking_toggled_between_turns(qwen: Qwen, first_thinks: bool) -> None:
 
 
 @pytest.mark.parametrize("qwen", Qwen)
-def test_another_system_prompt_changes_nothing_after_it(qwen: Qwen) -> None:
+def test_changed_system_prompt_keeps_all_later_ids(qwen: Qwen) -> None:
     chat = TemplateChat(qwen)
     for question, thought, answer in zip(QUESTIONS, THOUGHTS, ANSWERS, strict=True):
         chat.answer(chat.ask(question), answer, thought)
@@ -252,7 +262,7 @@ def test_another_system_prompt_changes_nothing_after_it(qwen: Qwen) -> None:
 
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("qwen", Qwen)
-def test_an_edited_reply_is_read_from_its_beginning(qwen: Qwen, keep: bool) -> None:
+def test_edited_reply_leaves_a_resume_point_before_its_text(qwen: Qwen, keep: bool) -> None:
     chat = TemplateChat(qwen, keep=keep)
     prompt = chat.ask(QUESTIONS[0])
     chat.answer(prompt, ANSWERS[0], THOUGHTS[0])
@@ -271,7 +281,7 @@ def test_an_edited_reply_is_read_from_its_beginning(qwen: Qwen, keep: bool) -> N
 
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("qwen", Qwen)
-def test_a_reply_stopped_inside_its_thought_leaves_no_open_thought(qwen: Qwen, keep: bool) -> None:
+def test_reply_stopped_inside_its_thought_leaves_no_open_thought(qwen: Qwen, keep: bool) -> None:
     chat = TemplateChat(qwen, True, keep=keep)
     prompt = chat.ask(QUESTIONS[0])
     whole = chat.builder.forced_ids(ANSWERS[0], THOUGHTS[0], in_reasoning=prompt.in_reasoning)
@@ -289,7 +299,7 @@ def test_a_reply_stopped_inside_its_thought_leaves_no_open_thought(qwen: Qwen, k
 
 
 @pytest.mark.parametrize("qwen", Qwen)
-def test_what_is_known_ahead_is_what_comes(qwen: Qwen) -> None:
+def test_read_ahead_prompt_is_the_beginning_of_the_next_prompt(qwen: Qwen) -> None:
     chat = TemplateChat(qwen)
     for question, thought, answer in zip(QUESTIONS, THOUGHTS, ANSWERS, strict=True):
         chat.answer(chat.ask(question), answer, thought)
@@ -310,7 +320,7 @@ DRAFT = "Première question : où est la gare ?\n\n- 12 km, это далеко?
 
 @pytest.mark.parametrize("typed_len", range(0, len(DRAFT) + 1, 7))
 @pytest.mark.parametrize("qwen", [Qwen.QWEN3, Qwen.QWEN3_5])
-def test_no_further_typing_changes_what_is_read_of_a_draft(qwen: Qwen, typed_len: int) -> None:
+def test_read_ahead_of_a_draft_is_valid_for_longer_drafts(qwen: Qwen, typed_len: int) -> None:
     chat = TemplateChat(qwen)
     chat.answer(chat.ask(QUESTIONS[0]), ANSWERS[0], THOUGHTS[0])
     whole = chat.ask(DRAFT)

@@ -1,4 +1,4 @@
-"""A reply's text in two channels, its ids whole."""
+"""The stream of a reply: its text in two channels, answer and reasoning, and its token ids."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def joined(pieces: list[TextPiece], channel: Channel) -> str:
     return "".join(piece.text for piece in pieces if piece.channel is channel)
 
 
-def test_a_reply_that_starts_inside_its_reasoning() -> None:
+def test_reply_that_starts_in_reasoning_is_split_at_the_end_mark() -> None:
     token_ids = TOKENIZER.encode_template("Let me see.\n</think>\n\nYes, of course.")
     reply, pieces = stream(token_ids, in_reasoning=True)
 
@@ -37,7 +37,7 @@ def test_a_reply_that_starts_inside_its_reasoning() -> None:
 
 
 @pytest.mark.parametrize("blank", ["", "\n", " \n\n"])
-def test_a_reply_that_opens_its_reasoning_itself(blank: str) -> None:
+def test_reply_that_opens_its_reasoning_shows_no_marks(blank: str) -> None:
     token_ids = TOKENIZER.encode_template(f"{blank}<think>\nhm\n</think>\n\nYes.")
     reply, pieces = stream(token_ids, in_reasoning=False)
 
@@ -45,7 +45,7 @@ def test_a_reply_that_opens_its_reasoning_itself(blank: str) -> None:
     assert not any("think" in piece.text for piece in pieces)
 
 
-def test_a_reply_stopped_inside_its_reasoning_has_no_answer() -> None:
+def test_reply_stopped_inside_its_reasoning_has_no_answer() -> None:
     token_ids = TOKENIZER.encode_template("Let me")
     reply, _ = stream(token_ids, in_reasoning=True)
 
@@ -53,14 +53,14 @@ def test_a_reply_stopped_inside_its_reasoning_has_no_answer() -> None:
     assert reply.tokens().answer_start == len(token_ids)
 
 
-def test_a_thought_does_not_begin_inside_an_answer() -> None:
+def test_think_mark_inside_an_answer_is_plain_text() -> None:
     token_ids = TOKENIZER.encode_template("Say <think> and </think>.")
     reply, _ = stream(token_ids, in_reasoning=False)
 
     assert (reply.reasoning, reply.content) == ("", "Say <think> and </think>.")
 
 
-def test_a_leading_space_is_kept() -> None:
+def test_leading_space_of_a_reply_is_kept() -> None:
     reply, _ = stream(TOKENIZER.encode_template(" dog"), in_reasoning=False)
 
     assert reply.content == " dog"
@@ -68,14 +68,14 @@ def test_a_leading_space_is_kept() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, TOKENIZER.vocab_size - 6), max_size=30).map(tuple))
-def test_plain_replies_are_their_ids_text(token_ids: tuple[int, ...]) -> None:
+def test_reply_of_plain_tokens_has_the_decoded_text(token_ids: tuple[int, ...]) -> None:
     reply, pieces = stream(token_ids, in_reasoning=False)
 
     assert reply.content == TOKENIZER.decode(token_ids) == joined(pieces, Channel.ANSWER)
 
 
 @pytest.mark.parametrize("in_reasoning", [True, False])
-def test_a_reply_that_goes_on_is_split_as_if_it_had_not_been_cut(in_reasoning: bool) -> None:
+def test_continued_reply_is_split_like_an_uncut_one(in_reasoning: bool) -> None:
     opened = "" if in_reasoning else "<think>"
     token_ids = TOKENIZER.encode_template(
         f"{opened}\nhm \N{GRINNING FACE}\n</think>\n\nYes, \u00e9t\u00e9."

@@ -1,4 +1,4 @@
-"""A reply's own ids stand wherever its text does, thoughts and all, and nowhere else."""
+"""Splicing: where template text equals a reply's text, the prompt gets the reply's own ids."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from engine.sequences import common_prefix_len
 from engine.types import Message, Role
 from tests.fakes.texts import StringRenderer, chat_tokenizer, reply_of
 
-# Keeps every thought; trims as Qwen's templates do.
+# A template that keeps every thought and trims blanks as Qwen's templates do.
 ALWAYS = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n"
     "{% if m.role == 'assistant' %}<think>\n{{ m.reasoning_content | default('') | trim }}\n</think>\n\n{% endif %}"
     "{{ m.content | trim }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
 )
-# The model opens its thoughts itself.
+# The same template without the opened thought: the model writes <think> itself.
 OPENING = ALWAYS.replace("assistant\n<think>\n{% endif %}", "assistant\n{% endif %}")
 USER = Message(role=Role.USER, content="one")
 NEXT = Message(role=Role.USER, content="two")
 TOKENIZER = chat_tokenizer()
 BUILDERS = {name: PromptBuilder(TOKENIZER, StringRenderer(name)) for name in (ALWAYS, OPENING)}
 
-# Letters one by one: ids that the tokenizer would not give.
+# Texts whose letters are encoded one by one, with ids that the tokenizer would not give.
 letters = st.text("abcdefghij ", min_size=1, max_size=12).filter(lambda t: t == t.strip())
 
 
@@ -36,7 +36,7 @@ def spelled(text: str) -> tuple[int, ...]:
 
 
 def kept(template: str, token_ids: tuple[int, ...]) -> int:
-    """How many of a reply's ids the next turn's prompt repeats."""
+    """Return how many of a reply's ids the next turn's prompt repeats."""
     builder = BUILDERS[template]
     prompt = builder.build([USER], thinking=None, keep_thinking=False)
     reply = reply_of(builder, prompt, token_ids)
@@ -48,7 +48,7 @@ def kept(template: str, token_ids: tuple[int, ...]) -> int:
 
 @settings(deadline=None, max_examples=30)
 @given(letters, letters)
-def test_thought_marker_and_answer_are_one_run(thought: str, answer: str) -> None:
+def test_thought_marker_and_answer_keep_all_their_ids(thought: str, answer: str) -> None:
     end = TOKENIZER.encode_template("</think>")
     token_ids = (*spelled(f"{thought}\n"), *end, *spelled(f"\n\n{answer}"))
     opened = (*TOKENIZER.encode_template("<think>"), *spelled("\n"), *token_ids)
@@ -62,14 +62,14 @@ def test_thought_marker_and_answer_are_one_run(thought: str, answer: str) -> Non
     [
         ("\n</think>\n\nYes.", "\n</think>\n\nYes."),  # no thought
         ("hm\n</think>\n\n", "hm\n</think>\n\n"),  # no answer
-        ("hm\n</think>", "hm\n</think>"),  # stopped before one
+        ("hm\n</think>", "hm\n</think>"),  # stopped before the answer
         ("hm", "hm"),  # stopped inside its thought
-        ("hm\n</think>\n\nYes. ", "hm\n</think>\n\nYes."),  # what the template trims
+        ("hm\n</think>\n\nYes. ", "hm\n</think>\n\nYes."),  # the template trims the blank
         ("hm \n</think>\n\nYes.", "hm"),
         ("hm</think>Yes.", "hm"),  # other blanks than the template writes
     ],
 )
-def test_ids_are_kept_as_far_as_the_text_agrees(text: str, agreed: str) -> None:
+def test_reply_ids_are_kept_as_far_as_the_text_agrees(text: str, agreed: str) -> None:
     parts = TOKENIZER.split_control(text)
     token_ids = tuple(
         token_id
@@ -84,7 +84,7 @@ def test_ids_are_kept_as_far_as_the_text_agrees(text: str, agreed: str) -> None:
     assert TOKENIZER.decode(token_ids[: kept(ALWAYS, token_ids)]) == agreed
 
 
-def test_an_edited_thought_is_read_and_the_answer_keeps_its_ids() -> None:
+def test_edited_thought_is_tokenised_and_the_answer_keeps_its_ids() -> None:
     builder = BUILDERS[ALWAYS]
     prompt = builder.build([USER], thinking=None, keep_thinking=False)
     answer = spelled("\n\nSo be it.")

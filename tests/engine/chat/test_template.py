@@ -1,4 +1,4 @@
-"""Which text of a rendering came from which message, or a clear refusal."""
+"""Division of a rendered prompt into segments, each from the template or from one message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHAT = [
 
 
 @pytest.mark.parametrize("name", list(Template))
-def test_segments_join_to_the_rendering(name: Template) -> None:
+def test_segments_join_to_the_rendered_prompt(name: Template) -> None:
     template = ChatTemplate(StringRenderer(TEMPLATES[name]))
     segments = render_segments(template, CHAT, Thoughts(), reply_follows=True)
     rendered = template.render(CHAT, Thoughts(), reply_follows=True)
@@ -31,7 +31,7 @@ def test_segments_join_to_the_rendering(name: Template) -> None:
     assert not any("obey" in s.text for s in segments if not s.is_content)
 
 
-def test_a_template_that_rewrites_what_people_wrote_is_refused() -> None:
+def test_template_that_rewrites_a_users_text_is_refused() -> None:
     changing = ChatTemplate(
         FakeRenderer(lambda messages, _: "".join(m.content.replace("x", "y") for m in messages))
     )
@@ -42,7 +42,7 @@ def test_a_template_that_rewrites_what_people_wrote_is_refused() -> None:
         )
 
 
-def test_a_template_that_says_other_things_for_other_texts_is_refused() -> None:
+def test_template_whose_text_depends_on_a_message_is_refused() -> None:
     moody = ChatTemplate(
         FakeRenderer(
             lambda messages, _: (
@@ -57,7 +57,7 @@ def test_a_template_that_says_other_things_for_other_texts_is_refused() -> None:
         )
 
 
-def test_a_template_may_cut_a_reply() -> None:
+def test_template_that_cuts_a_reply_is_accepted() -> None:
     cutting = ChatTemplate(
         FakeRenderer(
             lambda messages, _: "".join(f"[{m.content.split('</think>')[-1]}]" for m in messages)
@@ -78,11 +78,11 @@ DROPPING = "{% for m in messages %}[{% if SWITCH %}{{ m.reasoning_content }}{% e
         ("preserve_thinking is defined and preserve_thinking", {"preserve_thinking": True}),
         ("not clear_thinking | default(true)", {"clear_thinking": False}),
         ("not truncate_history_thinking | default(true)", {"truncate_history_thinking": False}),
-        ("false", {}),  # nothing makes them appear
-        ("true", {}),  # nothing is needed
+        ("false", {}),  # no option shows the thoughts
+        ("true", {}),  # thoughts are shown without an option
     ],
 )
-def test_the_switch_that_keeps_thoughts_is_found(switch: str, options: dict[str, bool]) -> None:
+def test_option_that_keeps_thoughts_is_found(switch: str, options: dict[str, bool]) -> None:
     renderer = StringRenderer(DROPPING.replace("SWITCH", switch))
     template = ChatTemplate(renderer)
 

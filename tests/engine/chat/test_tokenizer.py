@@ -1,4 +1,4 @@
-"""Ids and text, exactly; control tokens only where a template wrote them."""
+"""Token ids decode to exactly the encoded text; only template text becomes control tokens."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ any_ids = st.lists(st.integers(0, TOKENIZER.vocab_size - 1), max_size=40)
 
 @settings(deadline=None)
 @given(typed)
-def test_typed_text_never_becomes_a_control_token(text: str) -> None:
+def test_typed_text_has_no_control_tokens(text: str) -> None:
     token_ids = TOKENIZER.encode_text(text)
 
     assert not CONTROL_IDS & set(token_ids)
     assert TOKENIZER.decode(token_ids) == text
 
 
-def test_template_text_becomes_control_tokens() -> None:
+def test_template_text_has_control_tokens() -> None:
     assert set(TOKENIZER.encode_template("<|im_start|>user")) & CONTROL_IDS
     parts = TOKENIZER.split_control("a<|im_start|>user\n<think>")
 
@@ -35,7 +35,7 @@ def test_template_text_becomes_control_tokens() -> None:
 
 @settings(deadline=None)
 @given(any_ids)
-def test_stream_gives_the_text_of_all_ids(token_ids: list[int]) -> None:
+def test_streamed_text_equals_the_decoded_ids(token_ids: list[int]) -> None:
     stream = TextStream(TOKENIZER)
     text = "".join(stream.add(token_id) for token_id in token_ids) + stream.flush()
 
@@ -44,7 +44,7 @@ def test_stream_gives_the_text_of_all_ids(token_ids: list[int]) -> None:
 
 @settings(deadline=None)
 @given(any_ids)
-def test_text_ends_grow_to_the_length_of_the_text(token_ids: list[int]) -> None:
+def test_text_ends_rise_to_the_length_of_the_text(token_ids: list[int]) -> None:
     ends = TOKENIZER.text_ends(token_ids)
 
     assert ends == sorted(ends)

@@ -1,4 +1,4 @@
-"""Stored points are computed anew; one that is wrong is dropped, and the next answer is right."""
+"""Audits recompute stored resume points and drop a wrong one, so that the next answer is right."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def adapter_of(client: InlineClient) -> ModelAdapter:
 
 
 def audit_all(client: InlineClient) -> None:
-    """Every point once, those that are left after others were dropped."""
+    """Audit every resume point once, except those that an earlier audit has dropped."""
     for _ in range(len(list(cache_of(client).nodes()))):
         job = start_audit(client)
         while job is not None and job.step():
@@ -55,7 +55,7 @@ def chat_a_while(client: InlineClient) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_stored_points_are_what_their_passes_give(open_tiny: OpenTiny, name: str) -> None:
+def test_audit_of_correct_points_finds_no_fault(open_tiny: OpenTiny, name: str) -> None:
     client = open_tiny(name)
     chat_a_while(client)
     audit_all(client)
@@ -81,7 +81,7 @@ def spoil_kv(cache: PrefixCache) -> bool:
 
 @pytest.mark.parametrize("spoil", [spoil_states, spoil_kv])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_wrong_point_is_dropped(
+def test_audit_drops_a_wrong_point_and_the_answer_is_right(
     open_tiny: OpenTiny, name: str, spoil: Callable[[PrefixCache], bool]
 ) -> None:
     client = open_tiny(name)
@@ -96,7 +96,7 @@ def test_a_wrong_point_is_dropped(
     assert again.reply.token_ids == right.reply.token_ids
 
 
-def test_what_is_wrong_further_up_goes_with_all_below(open_tiny: OpenTiny) -> None:
+def test_audit_that_finds_a_wrong_ancestor_drops_its_whole_subtree(open_tiny: OpenTiny) -> None:
     client = open_tiny("lfm2")
     chat_a_while(client)
     cache = cache_of(client)
@@ -117,9 +117,7 @@ def test_what_is_wrong_further_up_goes_with_all_below(open_tiny: OpenTiny) -> No
     cache.check_invariants()
 
 
-def test_an_audit_that_fails_holds_nothing(
-    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_audit_holds_no_memory(open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch) -> None:
     client = open_tiny("lfm2")
     chat_a_while(client)
     before = cache_of(client).ledger()
@@ -137,7 +135,7 @@ def test_an_audit_that_fails_holds_nothing(
     assert cache_of(client).ledger() == before
 
 
-def test_a_dropped_point_is_named_as_the_reason(open_tiny: OpenTiny) -> None:
+def test_turn_after_a_dropped_point_reports_fault_as_reason(open_tiny: OpenTiny) -> None:
     client = open_tiny("lfm2")
     first = ask(client, user("What is a boat?"))
     spoil_states(cache_of(client))
@@ -150,7 +148,7 @@ def test_a_dropped_point_is_named_as_the_reason(open_tiny: OpenTiny) -> None:
     assert second.usage.plan.reasons[0].kind is ReasonKind.FAULT
 
 
-def test_what_is_too_long_or_in_use_is_left_alone(open_tiny: OpenTiny) -> None:
+def test_audit_skips_points_that_are_too_long_or_in_use(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     assert start_audit(client) is None
     chat_a_while(client)
@@ -160,13 +158,13 @@ def test_what_is_too_long_or_in_use_is_left_alone(open_tiny: OpenTiny) -> None:
     job = start_audit(client, shortest)
     assert job is not None
     assert job.total == shortest
-    # Its point is locked until the job stops.
+    # The job locks its point until it stops.
     assert start_audit(client, shortest) is None
     job.stop()
     assert start_audit(client, shortest) is not None
 
 
-def test_the_idle_engine_audits(open_tiny: OpenTiny) -> None:
+def test_idle_engine_runs_an_audit(open_tiny: OpenTiny) -> None:
     client = open_tiny("lfm2")
     chat_a_while(client)
     client.send(SetIdleWork(enabled=True))

@@ -1,4 +1,4 @@
-"""The check of a prompt's ids lets right ones pass and names what is wrong with others."""
+"""The check of a prompt's token ids: it accepts correct ids and names the fault of wrong ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOKENIZER = THINKING.tokenizer
 
 
 def conversation(template: Template, typed: str) -> list[Message]:
-    """Two turns and a tool's answer, with a reply that was sampled and one whose ids are unusual."""
+    """Return two turns and a tool's result; some reply ids differ from the tokenizer's."""
     builder = BUILDERS[template]
     messages = [
         Message(role=Role.SYSTEM, content="Be brief."),
@@ -38,20 +38,20 @@ def fault(template: Template, prompt_ids: Ids, messages: list[Message]) -> str:
 
 @pytest.mark.parametrize("typed", ["Which list?", TYPED])
 @pytest.mark.parametrize("template", list(Template))
-def test_right_ids_pass(template: Template, typed: str) -> None:
+def test_correct_prompt_ids_have_no_fault(template: Template, typed: str) -> None:
     messages = conversation(template, typed)
     prompt = BUILDERS[template].build(messages, thinking=None, keep_thinking=False)
 
     assert fault(template, prompt.token_ids, messages) == ""
 
 
-def test_what_is_left_of_an_empty_reply_may_stand_elsewhere_too() -> None:
+def test_ids_of_an_empty_reply_found_elsewhere_are_no_fault() -> None:
     messages = [Message(role=Role.USER, content="Which list?")]
     for text in ("", "No."):
         prompt = THINKING.build(messages, thinking=None, keep_thinking=False)
         reply = written_reply(THINKING, prompt, text, "")
         messages += [reply, Message(role=Role.USER, content="And more words?")]
-    # Its last tokens open and close the thoughts that there shall not be.
+    # With thinking off, the prompt ends with an opened and closed empty thought.
     prompt = THINKING.build(messages, thinking=False, keep_thinking=False)
     way = THINKING.template, TOKENIZER, prompt.token_ids, messages, Thoughts(wanted=False)
 
@@ -59,7 +59,7 @@ def test_what_is_left_of_an_empty_reply_may_stand_elsewhere_too() -> None:
 
 
 @pytest.mark.parametrize("ending", ["", " ", "\x1d", " \x1d\n"])
-def test_half_a_character_at_a_replys_end_may_stand_elsewhere_or_go_with_blanks(
+def test_half_a_character_at_the_end_of_a_reply_is_no_fault(
     ending: str,
 ) -> None:
     half = TOKENIZER.encode_text("\N{SLIGHTLY SMILING FACE}")[:1]
@@ -101,7 +101,9 @@ TYPED_FAULTS = [
         *((TYPED, fault) for fault in [*PLAIN_FAULTS, *TYPED_FAULTS]),
     ],
 )
-def test_wrong_ids_are_named(typed: str, fault_at: tuple[Ids, Ids, str]) -> None:
+def test_wrong_prompt_ids_are_reported_with_their_fault(
+    typed: str, fault_at: tuple[Ids, Ids, str]
+) -> None:
     old, new, said = fault_at
     messages = conversation(Template.THINKING, typed)
     prompt = THINKING.build(messages, thinking=None, keep_thinking=False)

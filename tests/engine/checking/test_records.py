@@ -1,4 +1,4 @@
-"""Recorded logits: one row for each delivered token, that of the last draw at its index."""
+"""Recorded logits: one row for each delivered token, from the last draw at its index."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from engine.runner.drawing import ForcedTokens
 
 
 def recent() -> mx.array:
-    raise AssertionError("no penalty looks back")
+    raise AssertionError("recent tokens are read without a penalty")
 
 
-def test_position_drawn_again_replaces_the_earlier_row() -> None:
+def test_second_draw_at_an_index_replaces_its_row() -> None:
     source = RecordedTokens(ForcedTokens((7, 8, 9), start=2, eos_id=1))
     drawn = [
         source.draw(mx.array([value]), recent, index=index).item()

@@ -41,7 +41,7 @@ def cause(model: TinyLlama, folder: Path) -> str:
 
 
 def interleaved(rows: NDArray[np.floating], num_heads: int) -> NDArray[np.floating]:
-    """The rows of a projection as llama.cpp's converter writes them, head by head, pair by pair."""
+    """Return a projection's rows in the order of llama.cpp's converter: by head, then in pairs."""
     written: list[NDArray[np.floating]] = []
     for head in np.split(rows, num_heads):
         half = len(head) // 2
@@ -50,7 +50,7 @@ def interleaved(rows: NDArray[np.floating], num_heads: int) -> NDArray[np.floati
     return np.stack(written)
 
 
-def test_plain_weights_arrive_under_their_names_and_in_order(tmp_path: Path):
+def test_plain_weights_get_mlx_names_and_row_order(tmp_path: Path):
     model = tiny_llama((TensorKind.F32,))
     wanted: dict[str, NDArray[np.float16]] = {}
     tensors: list[WrittenTensor] = []
@@ -84,7 +84,7 @@ def test_plain_weights_arrive_under_their_names_and_in_order(tmp_path: Path):
         assert np.array_equal(weights[f"{ours}.weight"], wanted[f"{theirs}.weight"]), ours
 
 
-def test_quantised_rows_are_put_in_order_like_plain_ones(tmp_path: Path):
+def test_quantised_rows_get_the_same_order_as_plain_ones(tmp_path: Path):
     packed = tiny_llama((TensorKind.Q8_0,))
     convert(packed, tmp_path)
     gguf = read_gguf(tmp_path / "model.gguf")
@@ -98,7 +98,7 @@ def test_quantised_rows_are_put_in_order_like_plain_ones(tmp_path: Path):
     assert not np.array_equal(ours, scales)
 
 
-def test_the_configuration_is_that_of_the_file(tmp_path: Path):
+def test_config_is_made_from_the_files_metadata(tmp_path: Path):
     convert(
         tiny_llama((TensorKind.Q8_0, TensorKind.Q4_1, TensorKind.Q4_0, TensorKind.F16)), tmp_path
     )
@@ -128,7 +128,7 @@ def test_the_configuration_is_that_of_the_file(tmp_path: Path):
     assert generation == {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 2}
 
 
-def test_an_output_matrix_of_its_own_is_not_tied(tmp_path: Path):
+def test_separate_output_matrix_is_not_tied(tmp_path: Path):
     model = tiny_llama()
     output = random_tensor(
         "output.weight", TensorKind.Q6_K, model.tensors[0].shape, np.random.default_rng(1)
@@ -142,14 +142,14 @@ def test_an_output_matrix_of_its_own_is_not_tied(tmp_path: Path):
     assert 0 < rounding.requantised_error < 6e-3
 
 
-def test_the_weights_file_says_that_it_is_for_mlx(tmp_path: Path):
+def test_weights_file_has_the_mlx_format_mark(tmp_path: Path):
     convert(tiny_llama(), tmp_path)
     content = (tmp_path / "model.safetensors").read_bytes()
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     assert header["__metadata__"] == {"format": "mlx"}
 
 
-def test_an_import_hears_about_every_byte_of_the_tensors(tmp_path: Path):
+def test_progress_covers_every_byte_of_the_tensors(tmp_path: Path):
     model = tiny_llama()
     source = tmp_path / "model.gguf"
     source.write_bytes(model.to_bytes())
@@ -191,7 +191,7 @@ def test_an_import_hears_about_every_byte_of_the_tensors(tmp_path: Path):
         ),
     ],
 )
-def test_metadata_that_is_not_understood_is_told(
+def test_unsupported_metadata_is_refused_with_the_cause(
     tmp_path: Path, key: str, value: int | str, sentence: str
 ):
     model = tiny_llama()
@@ -199,7 +199,7 @@ def test_metadata_that_is_not_understood_is_told(
     assert sentence in cause(model, tmp_path)
 
 
-def test_a_tensor_that_is_not_understood_is_told(tmp_path: Path):
+def test_unknown_tensor_is_refused_with_its_name(tmp_path: Path):
     model = tiny_llama()
     extra = plain_tensor("rope_freqs.weight", TensorKind.F32, np.ones(32))
     assert "for example rope_freqs.weight." in cause(
@@ -207,7 +207,7 @@ def test_a_tensor_that_is_not_understood_is_told(tmp_path: Path):
     )
 
 
-def test_more_tokens_than_embeddings_are_told(tmp_path: Path):
+def test_more_tokens_than_embeddings_are_refused(tmp_path: Path):
     model = tiny_llama()
     short = random_tensor("token_embd.weight", TensorKind.F32, (8, 256), np.random.default_rng(0))
     spoilt = replace(model, tensors=[short, *model.tensors[1:]])
@@ -215,7 +215,7 @@ def test_more_tokens_than_embeddings_are_told(tmp_path: Path):
 
 
 @pytest.mark.parametrize("value", [1e6, float("nan")])
-def test_values_beyond_16_bits_are_told(tmp_path: Path, value: float):
+def test_values_beyond_16_bits_are_refused(tmp_path: Path, value: float):
     model = tiny_llama()
     norm = plain_tensor("output_norm.weight", TensorKind.F32, np.full(256, value))
     tensors = [norm if tensor.name == norm.name else tensor for tensor in model.tensors]
@@ -224,7 +224,7 @@ def test_values_beyond_16_bits_are_told(tmp_path: Path, value: float):
     )
 
 
-def test_a_third_dimension_is_told(tmp_path: Path):
+def test_tensor_with_three_dimensions_is_refused(tmp_path: Path):
     model = tiny_llama()
     deep = plain_tensor("output_norm.weight", TensorKind.F32, np.ones((2, 2, 64)))
     tensors = [deep if tensor.name == deep.name else tensor for tensor in model.tensors]

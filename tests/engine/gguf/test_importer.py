@@ -53,7 +53,7 @@ def destination(tmp_path: Path) -> Path:
 
 
 def nothing(_: float) -> None:
-    """Hears progress and forgets it."""
+    """Ignore the reported progress."""
 
 
 def written(folder: Path) -> dict[Path, tuple[int, int, int]]:
@@ -69,7 +69,7 @@ def names(folder: Path) -> set[str]:
 
 @contextmanager
 def small_files_only(max_bytes: int) -> Generator[None]:
-    """As on a full disk, writing fails part-way: here by the limit on a file's size."""
+    """Limit the size of files, so that writing fails part-way as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (max_bytes, hard))
     try:
@@ -78,9 +78,7 @@ def small_files_only(max_bytes: int) -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_the_folder_is_complete_private_and_says_where_it_came_from(
-    source: Path, destination: Path
-):
+def test_imported_folder_is_complete_private_and_names_its_source(source: Path, destination: Path):
     record = import_once(source, destination, nothing)
 
     assert names(destination) == FILES
@@ -96,7 +94,7 @@ def test_the_folder_is_complete_private_and_says_where_it_came_from(
     assert 0 < record.requantised_error < 6e-3
 
 
-def test_progress_rises_to_one(source: Path, destination: Path):
+def test_import_progress_rises_to_one(source: Path, destination: Path):
     heard: list[float] = []
     import_once(source, destination, heard.append)
     assert heard == sorted(heard)
@@ -105,7 +103,7 @@ def test_progress_rises_to_one(source: Path, destination: Path):
     assert heard[-1] == 1.0
 
 
-def test_a_second_import_does_nothing(source: Path, destination: Path):
+def test_second_import_of_a_file_writes_nothing(source: Path, destination: Path):
     first = import_once(source, destination, nothing)
     before = (destination / "model.safetensors").stat()
     heard: list[float] = []
@@ -116,7 +114,7 @@ def test_a_second_import_does_nothing(source: Path, destination: Path):
 
 
 @pytest.mark.parametrize("damage", ["record", "weights", "missing", "older"])
-def test_a_spoilt_folder_is_imported_anew(source: Path, destination: Path, damage: str):
+def test_damaged_import_is_repeated(source: Path, destination: Path, damage: str):
     import_once(source, destination, nothing)
     weights = (destination / "model.safetensors").read_bytes()
     record = destination / "import.json"
@@ -137,7 +135,7 @@ def test_a_spoilt_folder_is_imported_anew(source: Path, destination: Path, damag
     assert names(destination.parent) == {"Tiny", ".Tiny.lock"}
 
 
-def test_another_source_replaces_the_folder(source: Path, destination: Path):
+def test_import_of_another_file_replaces_the_folder(source: Path, destination: Path):
     import_once(source, destination, nothing)
     other = source.with_name("other.gguf")
     other.write_bytes(tiny_llama(seed=1).to_bytes())
@@ -145,12 +143,12 @@ def test_another_source_replaces_the_folder(source: Path, destination: Path):
     assert names(destination.parent) == {"Tiny", ".Tiny.lock"}
 
 
-def test_each_file_has_a_folder_of_its_own(source: Path, tmp_path: Path):
+def test_each_imported_file_has_a_folder_of_its_own(source: Path, tmp_path: Path):
     models, other = tmp_path / "models", tmp_path / "elsewhere" / "tiny.gguf"
     other.parent.mkdir()
     other.write_bytes(tiny_llama(KINDS, seed=1).to_bytes())
     assert other.stat().st_size == source.stat().st_size
-    (models / "other").mkdir(parents=True)  # a folder that is no import
+    (models / "other").mkdir(parents=True)  # a folder that no import made
 
     assert import_into(models, source, nothing) == models / "tiny"
     assert import_into(models, other, nothing) == models / "tiny-2"
@@ -163,7 +161,7 @@ def test_each_file_has_a_folder_of_its_own(source: Path, tmp_path: Path):
     assert import_into(models, third, nothing) == models / "other-2"
 
 
-def test_what_stops_an_import_leaves_nothing(source: Path, tmp_path: Path):
+def test_stopped_import_leaves_no_files(source: Path, tmp_path: Path):
     def stop(fraction: float) -> None:
         if fraction > 0.5:
             raise CancelledWaitingError("The app ends.")
@@ -174,14 +172,16 @@ def test_what_stops_an_import_leaves_nothing(source: Path, tmp_path: Path):
 
 
 @pytest.mark.parametrize("max_bytes", [1_000, 5_000, 200_000])
-def test_a_full_disk_leaves_nothing_and_is_told(source: Path, destination: Path, max_bytes: int):
+def test_import_on_a_full_disk_leaves_no_files_and_fails(
+    source: Path, destination: Path, max_bytes: int
+):
     with small_files_only(max_bytes), pytest.raises(DiskError) as caught:
         import_once(source, destination, nothing)
     assert caught.value.problem.cause == f"{destination} could not be written: File too large."
     assert names(destination.parent) == {".Tiny.lock"}
 
 
-def test_a_full_disk_keeps_the_folder_that_was_there(source: Path, destination: Path):
+def test_import_on_a_full_disk_keeps_the_earlier_folder(source: Path, destination: Path):
     import_once(source, destination, nothing)
     weights = (destination / "model.safetensors").read_bytes()
     other = source.with_name("other.gguf")
@@ -194,20 +194,20 @@ def test_a_full_disk_keeps_the_folder_that_was_there(source: Path, destination: 
     assert json.loads((destination / "import.json").read_bytes())["source_name"] == "tiny.gguf"
 
 
-def test_a_place_that_cannot_be_written_is_told(source: Path, tmp_path: Path):
+def test_import_into_an_unwritable_place_fails_with_the_cause(source: Path, tmp_path: Path):
     (tmp_path / "file").touch()
     with pytest.raises(DiskError, match="could not be written: File exists"):
         import_once(source, tmp_path / "file" / "Tiny", nothing)
 
 
-def test_what_cannot_be_imported_leaves_nothing(source: Path, destination: Path):
+def test_truncated_file_leaves_no_files(source: Path, destination: Path):
     source.write_bytes(source.read_bytes()[:-10])
     with pytest.raises(GgufError, match="truncated"):
         import_once(source, destination, nothing)
     assert names(destination.parent) == {".Tiny.lock"}
 
 
-def test_an_abandoned_import_leaves_nothing(source: Path, destination: Path):
+def test_interrupted_import_leaves_no_files(source: Path, destination: Path):
     def abandon(_: float) -> None:
         raise KeyboardInterrupt
 
@@ -231,9 +231,7 @@ def in_another_process(source: Path, destination: Path, on_progress: str) -> sub
 
 
 @pytest.mark.slow
-def test_a_killed_import_leaves_no_folder_and_the_next_one_succeeds(
-    source: Path, destination: Path
-):
+def test_killed_import_leaves_no_folder_and_the_next_one_succeeds(source: Path, destination: Path):
     killed = in_another_process(source, destination, "os._exit(9)")
     killed.communicate()
     assert killed.returncode == 9
@@ -247,7 +245,7 @@ def test_a_killed_import_leaves_no_folder_and_the_next_one_succeeds(
 
 
 @pytest.mark.slow
-def test_of_two_processes_one_imports_and_both_succeed(source: Path, destination: Path):
+def test_two_processes_at_once_import_only_once(source: Path, destination: Path):
     both = [in_another_process(source, destination, "heard.append(x)") for _ in range(2)]
     counts = sorted(int(process.communicate()[0]) for process in both)
     assert [process.returncode for process in both] == [0, 0]
@@ -256,7 +254,7 @@ def test_of_two_processes_one_imports_and_both_succeed(source: Path, destination
     assert names(destination) == FILES
 
 
-def test_a_thread_that_comes_second_waits(source: Path, destination: Path):
+def test_second_thread_waits_for_the_import_of_the_first(source: Path, destination: Path):
     second_heard: list[float] = []
     second = threading.Thread(target=import_once, args=(source, destination, second_heard.append))
 
@@ -278,7 +276,7 @@ def starter_gguf() -> Path | None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(starter_gguf() is None, reason="the extra `starter` is not installed")
-def test_the_starter_model_knows_the_capital_of_france(destination: Path):
+def test_imported_starter_model_names_the_capital_of_france(destination: Path):
     mx = pytest.importorskip("mlx.core")
     mlx_lm = pytest.importorskip("mlx_lm")
     source = starter_gguf()
@@ -286,7 +284,7 @@ def test_the_starter_model_knows_the_capital_of_france(destination: Path):
 
     record = import_once(source, destination, nothing)
     model, tokenizer = mlx_lm.load(str(destination))
-    # Half precision is hopelessly slow on a CPU.
+    # Half precision is too slow on a CPU.
     model = mlx_lm.utils.dequantize_model(model)
     model.set_dtype(mx.float32)
     prompt = tokenizer.apply_chat_template(
@@ -300,7 +298,7 @@ def test_the_starter_model_knows_the_capital_of_france(destination: Path):
 
 
 @pytest.mark.slow
-def test_mlx_lm_loads_a_folder_with_every_width(source: Path, destination: Path):
+def test_mlx_lm_loads_an_import_with_every_quantisation_width(source: Path, destination: Path):
     mx = pytest.importorskip("mlx.core")
     mlx_lm = pytest.importorskip("mlx_lm")
     import_once(source, destination, nothing)

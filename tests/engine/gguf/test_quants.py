@@ -119,7 +119,7 @@ def from_mlx(packed: quants.Packed, bits: int) -> NDArray[np.float32]:
 
 
 @pytest.mark.parametrize("kind", TensorKind)
-def test_values_are_those_of_the_slow_reading(kind: TensorKind):
+def test_dequantised_values_equal_a_slow_reference(kind: TensorKind):
     raw = raw_rows(kind)
     size = block_of(kind).num_bytes
     flat = raw.tobytes()
@@ -132,7 +132,7 @@ def test_values_are_those_of_the_slow_reading(kind: TensorKind):
 
 
 @pytest.mark.parametrize("kind", REPACKED)
-def test_mlx_reads_the_repacked_codes_as_the_same_values(kind: TensorKind):
+def test_mlx_reads_repacked_codes_as_the_same_values(kind: TensorKind):
     raw = raw_rows(kind)
     affine = quants.quantised(kind, raw)
     packed = quants.packed(affine)
@@ -143,16 +143,14 @@ def test_mlx_reads_the_repacked_codes_as_the_same_values(kind: TensorKind):
     largest = np.abs(exact).reshape(SHAPE[0], -1, 32).max(axis=2).repeat(32, axis=1)
     assert affine.error == 0
     assert (np.abs(seen_by_mlx - exact) <= 2e-3 * largest).all()
-    if kind not in (
-        TensorKind.Q4_K,
-        TensorKind.Q5_K,
-    ):  # their scales are products, which float16 rounds
+    # The scales of Q4_K and Q5_K are products, which float16 rounds.
+    if kind not in (TensorKind.Q4_K, TensorKind.Q5_K):
         assert packed.error == 0
         np.testing.assert_allclose(seen_by_mlx, exact, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", [TensorKind.Q4_K, TensorKind.Q5_K])
-def test_the_stated_scale_error_bounds_every_value(kind: TensorKind):
+def test_stated_scale_error_bounds_every_value(kind: TensorKind):
     affine = quants.quantised(kind, raw_rows(kind))
     packed = quants.packed(affine)
     top = 2**affine.bits - 1
@@ -164,7 +162,7 @@ def test_the_stated_scale_error_bounds_every_value(kind: TensorKind):
     assert (moved <= packed.error * reach[..., None] * 1.001).all()
 
 
-def test_q6_k_is_quantised_anew_within_the_stated_error():
+def test_q6_k_is_requantised_within_the_stated_error():
     raw = raw_rows(TensorKind.Q6_K)
     exact = quants.dequantised(TensorKind.Q6_K, raw).reshape(SHAPE[0], -1, 32)
 
@@ -177,7 +175,7 @@ def test_q6_k_is_quantised_anew_within_the_stated_error():
     assert shares.max() == pytest.approx(affine.error, rel=1e-3)
 
 
-def test_groups_without_range_are_quantised_exactly():
+def test_groups_of_equal_values_are_quantised_exactly():
     values = np.zeros((1, 64), np.float32)
     values[0, 32:] = -0.5
     affine = quants.requantised(values)

@@ -28,7 +28,7 @@ def cause(path: Path) -> str:
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_values_and_tensors_come_back(tmp_path: Path, version: int):
+def test_metadata_and_tensors_are_read_back_as_written(tmp_path: Path, version: int):
     values = np.arange(12, dtype=np.float32).reshape(3, 4)
     content = gguf_bytes(
         {
@@ -56,7 +56,7 @@ def test_values_and_tensors_come_back(tmp_path: Path, version: int):
     assert np.array_equal(gguf.tensors["v"].raw.view("<f2")[0], values[0])
 
 
-def test_alignment_is_the_files_own(tmp_path: Path):
+def test_tensors_are_read_with_the_files_alignment(tmp_path: Path):
     tensors = [
         plain_tensor(name, TensorKind.F32, np.full(3, value))
         for name, value in (("a", 1.0), ("b", 2.0))
@@ -67,7 +67,7 @@ def test_alignment_is_the_files_own(tmp_path: Path):
     assert gguf.tensors["b"].raw.view("<f4").tolist() == [[2.0, 2.0, 2.0]]
 
 
-def test_asking_for_the_wrong_type_is_told(tmp_path: Path):
+def test_metadata_of_the_wrong_type_is_refused(tmp_path: Path):
     metadata = read_gguf(
         write(tmp_path, gguf_bytes({"n": 1, "t": "x", "mixed": [1.5]}, []))
     ).metadata
@@ -100,15 +100,15 @@ def test_asking_for_the_wrong_type_is_told(tmp_path: Path):
         (TINY[:-100], "model.gguf is truncated: the tensor blk.1.ffn_down.weight ends at byte"),
     ],
 )
-def test_what_cannot_be_read_is_told(tmp_path: Path, content: bytes, sentence: str):
+def test_unreadable_file_is_refused_with_the_cause(tmp_path: Path, content: bytes, sentence: str):
     assert sentence in cause(write(tmp_path, content))
 
 
-def test_a_missing_file_is_told(tmp_path: Path):
+def test_missing_file_is_refused_with_the_cause(tmp_path: Path):
     assert cause(tmp_path / "none.gguf").endswith("can’t be read: No such file or directory.")
 
 
-def test_an_unknown_quantisation_is_told(tmp_path: Path):
+def test_unknown_quantisation_is_refused_with_the_known_ones(tmp_path: Path):
     content = bytearray(gguf_bytes({}, [plain_tensor("w", TensorKind.F32, np.zeros(4))]))
     kind_at = content.index(b"w") + 1 + 4 + 8
     content[kind_at : kind_at + 4] = struct.pack("<I", 19)
@@ -117,7 +117,7 @@ def test_an_unknown_quantisation_is_told(tmp_path: Path):
     )
 
 
-def test_a_tensor_twice_is_told(tmp_path: Path):
+def test_repeated_tensor_is_refused(tmp_path: Path):
     tensor = plain_tensor("w", TensorKind.F32, np.zeros(4))
     assert (
         cause(write(tmp_path, gguf_bytes({}, [tensor, tensor])))
@@ -125,7 +125,7 @@ def test_a_tensor_twice_is_told(tmp_path: Path):
     )
 
 
-def test_rows_that_are_no_whole_blocks_are_told(tmp_path: Path):
+def test_rows_of_incomplete_blocks_are_refused(tmp_path: Path):
     tensor = random_tensor("w", TensorKind.Q4_0, (2, 32), np.random.default_rng(0))
     content = bytearray(gguf_bytes({}, [tensor]))
     columns_at = content.index(b"w") + 1 + 4
@@ -133,7 +133,7 @@ def test_rows_that_are_no_whole_blocks_are_told(tmp_path: Path):
     assert "has a shape that Q4_0 can’t have" in cause(write(tmp_path, bytes(content)))
 
 
-def test_nested_lists_are_refused(tmp_path: Path):
+def test_nested_metadata_lists_are_refused(tmp_path: Path):
     content = b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 1) + b"k"
     content += struct.pack("<IIQ", 9, 9, 1)
     assert cause(write(tmp_path, content)) == "The metadata value 'k' is of the unknown type 9."
@@ -156,7 +156,7 @@ HEADER_BYTES = 12_000
 
 @FUZZ
 @given(end=st.integers(0, len(TINY)))
-def test_any_truncation_is_a_gguf_error(tmp_path: Path, end: int):
+def test_any_truncation_is_read_or_raises_gguf_error(tmp_path: Path, end: int):
     assert_understood_or_refused(write(tmp_path, TINY[:end]))
 
 
@@ -168,7 +168,9 @@ def test_any_truncation_is_a_gguf_error(tmp_path: Path, end: int):
         max_size=4,
     )
 )
-def test_any_damage_to_the_header_is_a_gguf_error(tmp_path: Path, changes: list[tuple[int, int]]):
+def test_any_damaged_header_is_read_or_raises_gguf_error(
+    tmp_path: Path, changes: list[tuple[int, int]]
+):
     content = bytearray(TINY)
     for position, value in changes:
         content[position] = value
@@ -177,5 +179,5 @@ def test_any_damage_to_the_header_is_a_gguf_error(tmp_path: Path, changes: list[
 
 @FUZZ
 @given(garbage=st.binary(max_size=400))
-def test_garbage_after_the_magic_is_a_gguf_error(tmp_path: Path, garbage: bytes):
+def test_garbage_after_the_magic_is_read_or_raises_gguf_error(tmp_path: Path, garbage: bytes):
     assert_understood_or_refused(write(tmp_path, b"GGUF\x03\x00\x00\x00" + garbage))

@@ -21,7 +21,7 @@ TEXTS = [
 
 
 def written(**changes: Value | None) -> Metadata:
-    """The tiny tokenizer with some values changed, or left out where None."""
+    """Return the tiny tokenizer's metadata with changed values; a value of None is left out."""
     values: dict[str, Value] = tiny_metadata()
     for key, value in changes.items():
         values.pop(f"tokenizer.ggml.{key}", None)
@@ -31,7 +31,7 @@ def written(**changes: Value | None) -> Metadata:
 
 
 def reference(pre: str) -> Tokenizer:
-    """The same tokenizer, assembled with the library's own classes."""
+    """Return the same tokenizer, assembled from the classes of the tokenizers library."""
     metadata = Metadata(tiny_metadata())
     tokens = metadata.texts("tokenizer.ggml.tokens")
     parts = [merge.partition(" ") for merge in metadata.texts("tokenizer.ggml.merges")]
@@ -50,7 +50,7 @@ def reference(pre: str) -> Tokenizer:
 
 
 @pytest.mark.parametrize("pre", ["smollm", "gpt-2"])
-def test_ids_are_those_of_the_reference_and_decode_to_the_text(pre: str):
+def test_imported_tokenizer_equals_the_reference_and_decodes_to_text(pre: str):
     ours = Tokenizer.from_str(tokenizer_json(read_tokenizer(written(pre=pre))))
     theirs = reference(pre)
     for text in TEXTS:
@@ -59,7 +59,7 @@ def test_ids_are_those_of_the_reference_and_decode_to_the_text(pre: str):
         assert ours.decode(token_ids, skip_special_tokens=False) == text
 
 
-def test_digits_are_never_merged_by_smollm():
+def test_smollm_pre_tokenizer_never_merges_digits():
     counts = {
         pre: len(
             Tokenizer.from_str(tokenizer_json(read_tokenizer(written(pre=pre)))).encode("12").ids
@@ -81,7 +81,7 @@ def test_control_tokens_are_special_and_user_defined_ones_are_not():
     ]
 
 
-def test_the_configuration_names_special_tokens_and_the_template():
+def test_tokenizer_config_has_special_tokens_and_the_template():
     content = json.loads(tokenizer_config_json(read_tokenizer(written()), context_len=512))
     assert content["eos_token"] == "<|im_end|>"
     assert content["bos_token"] == "<|im_start|>"
@@ -91,7 +91,7 @@ def test_the_configuration_names_special_tokens_and_the_template():
     assert content["model_max_length"] == 512
 
 
-def test_both_ends_of_a_reply_are_kept():
+def test_both_end_tokens_of_a_reply_are_kept():
     assert read_tokenizer(written(eot_token_id=0)).eos_ids == (2, 0)
     assert read_tokenizer(written(eot_token_id=2)).eos_ids == (2,)
     assert read_tokenizer(written(bos_token_id=None)).bos_id is None
@@ -116,13 +116,15 @@ def test_both_ends_of_a_reply_are_kept():
         ({"tokens": None}, "'tokenizer.ggml.tokens' is missing or not a list of texts."),
     ],
 )
-def test_what_cannot_be_imported_is_told(changes: dict[str, Value | None], sentence: str):
+def test_unsupported_tokenizer_is_refused_with_the_cause(
+    changes: dict[str, Value | None], sentence: str
+):
     with pytest.raises(GgufError) as caught:
         read_tokenizer(written(**changes))
     assert sentence in caught.value.problem.cause
 
 
-def test_a_file_without_a_template_is_told():
+def test_file_without_a_chat_template_is_refused():
     values = {
         key: value for key, value in written().values.items() if key != "tokenizer.chat_template"
     }

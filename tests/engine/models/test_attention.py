@@ -1,4 +1,4 @@
-"""Attention in blocks gives the same bits; a pass that is built under watch says what each gives."""
+"""Attention computed in blocks gives the same bits, and `watched` collects each layer's blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MORE_TOKENS = list(range(100))
 
 
 @pytest.mark.parametrize(("name", "has_attention"), [("qwen3_5", True), ("mamba2", False)])
-def test_every_layer_with_kv_is_seen_and_nothing_changes(
+def test_watched_pass_has_every_kv_layer_and_the_same_logits(
     tiny_model: TinyModel, name: str, *, has_attention: bool
 ) -> None:
     adapter = load_model(tiny_model(name, Template.KEEPING), lambda _done, _total: None).adapter
@@ -37,10 +37,10 @@ def test_every_layer_with_kv_is_seen_and_nothing_changes(
 
 @pytest.mark.parametrize("name", ["qwen3_5", "llama", "gemma3"])
 @pytest.mark.parametrize("kv_bits", [None, 8])
-def test_attention_in_blocks_is_the_same(
+def test_attention_in_blocks_gives_the_same_bits(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, name: str, kv_bits: int | None
 ) -> None:
-    """After tokens of an earlier pass, beyond gemma3's window."""
+    """An earlier pass has fed tokens, and the prompt is longer than gemma3's window."""
     folder = tiny_model(name, Template.KEEPING)
     adapter = load_model(folder, lambda _done, _total: None, kv_bits=kv_bits).adapter
     whole, divided = adapter.new_caches(), adapter.new_caches()

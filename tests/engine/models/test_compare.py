@@ -1,4 +1,4 @@
-"""The measure of difference is not blind to what is no number."""
+"""The measure of difference between logits, also for infinities and NaN."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from engine.models.compare import relative_difference
 
 INF = math.inf
-ROW = [1.0, -1.0, 1.0, -1.0]  # of deviation 1
+ROW = [1.0, -1.0, 1.0, -1.0]  # the standard deviation is 1
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ ROW = [1.0, -1.0, 1.0, -1.0]  # of deviation 1
     ],
 )
 @pytest.mark.parametrize("dtype", [mx.float32, mx.bfloat16])
-def test_difference(
+def test_relative_difference_is_exact_or_infinite(
     ours: list[float], wanted: list[float], difference: float, dtype: mx.Dtype
 ) -> None:
     assert relative_difference(mx.array(ours, dtype), mx.array(wanted, dtype)) == difference

@@ -1,4 +1,4 @@
-"""Model folders to models, or to the reason why not."""
+"""Loading of model folders: a model, or an error that names the cause."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ def no_progress(_: int, __: int) -> None:
 
 
 @pytest.mark.parametrize("kv_bits", [4, 8])
-def test_quantised_kv_costs_fewer_bytes(tmp_path: Path, kv_bits: int) -> None:
+def test_layout_with_quantised_kv_has_fewer_bytes_per_token(tmp_path: Path, kv_bits: int) -> None:
     folder = build_tiny("qwen3_5", tmp_path, Template.KEEPING, CONFIGS)
     plain = load_model(folder, no_progress).layout
     quantised = load_model(folder, no_progress, kv_bits=kv_bits).layout
 
-    # Values of kv_bits, and a scale and a bias of 4 bytes for every 32 of them, for 4 bytes each.
+    # A float32 value of 4 bytes becomes kv_bits bits, plus a 4-byte scale and a 4-byte bias for
+    # every 32 values.
     share = (kv_bits / 8 + 2 * 4 / 32) / 4
     assert quantised.kv_bytes_per_token == plain.kv_bytes_per_token * share
     assert quantised.snapshot_bytes == plain.snapshot_bytes
 
 
-def test_state_of_other_kv_belongs_elsewhere(tiny_model: TinyModel) -> None:
+def test_namespace_differs_by_kv_quantisation(tiny_model: TinyModel) -> None:
     folder = tiny_model("llama", Template.KEEPING)
     kinds = (None, 4, 8)
 
@@ -40,15 +41,15 @@ def test_state_of_other_kv_belongs_elsewhere(tiny_model: TinyModel) -> None:
     assert namespace_of(folder, EngineConfig().kv_bits) == namespace_of(folder, None)
 
 
-def test_a_config_that_only_mlx_lm_understands_is_enough(tmp_path: Path) -> None:
-    # Its layers have a type that transformers, which reads the tokenizer, does not know.
+def test_config_that_only_mlx_lm_supports_is_loaded(tmp_path: Path) -> None:
+    # transformers reads the tokenizer, but does not support the layer types of this model's config.
     folder = build_tiny("gear", tmp_path, Template.KEEPING, CONFIGS)
     model = load_model(folder, no_progress)
 
     assert model.prompts.tokenizer.markers.eos_ids
 
 
-def test_a_broken_tokenizer_is_named(tiny_model: TinyModel, tmp_path: Path) -> None:
+def test_broken_tokenizer_is_named_in_the_error(tiny_model: TinyModel, tmp_path: Path) -> None:
     source = tiny_model("llama", Template.KEEPING)
     for file in source.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
@@ -59,7 +60,7 @@ def test_a_broken_tokenizer_is_named(tiny_model: TinyModel, tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(mx.metal.is_available(), reason="this is such a GPU")
-def test_a_model_for_a_gpu_alone_says_so(tmp_path: Path) -> None:
+def test_model_that_needs_a_gpu_is_refused_without_one(tmp_path: Path) -> None:
     folder = build_tiny("bitnet", tmp_path, Template.KEEPING, CONFIGS)
 
     with pytest.raises(ModelFolderError, match="only on a Mac’s GPU"):

@@ -1,4 +1,4 @@
-"""Loading finds out whether a model's caches can be taken out and put back."""
+"""The probe at loading: can the state of a model's caches be taken out and put back?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.fakes.tiny_model import make_model
 
 
 class Summing(nn.Module):
-    """Adds up all tokens in the one cache that it is given."""
+    """A model that adds up all tokens in its one cache."""
 
     def __init__(self, cache: type[Any]) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Summing(nn.Module):
 
 
 class Sums:
-    """A cache that mlx-lm knows nothing of: no state, no setter, written in place."""
+    """A cache of a kind that mlx-lm does not have: no state, no setter, arrays written in place."""
 
     def __init__(self) -> None:
         self.total = mx.zeros(1)
@@ -60,7 +60,7 @@ class _HiddenSum:
 
 
 class HidingSums(Sums):
-    """Keeps its state in an object that nobody can look into."""
+    """A cache that keeps part of its state in an object that the probe cannot inspect."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class HidingSums(Sums):
 
 
 class MiscountingSums(Sums):
-    """Counts something else than tokens."""
+    """A cache whose offset counts passes instead of tokens."""
 
     offset = 0
 
@@ -84,7 +84,7 @@ class MiscountingSums(Sums):
 
 
 class ReadingAhead(nn.Module):
-    """Mixes the newest token of a pass into the keys of all others."""
+    """A model that adds the newest token of a pass to the keys of all tokens of this pass."""
 
     def make_cache(self) -> list[object]:
         return [KVCache()]
@@ -97,7 +97,7 @@ class ReadingAhead(nn.Module):
 
 
 class LlamaWith(nn.Module):
-    """A small Llama with other caches than its own."""
+    """A tiny Llama with caches of another class than its own."""
 
     def __init__(self, cache: Callable[[], object]) -> None:
         super().__init__()
@@ -116,20 +116,20 @@ def tiny(name: str) -> nn.Module:
     return make_model(CONFIGS[name] | {"vocab_size": 32})
 
 
-def test_a_cache_of_no_known_kind_is_state_to_be_copied() -> None:
+def test_cache_of_an_unknown_kind_is_auxiliary_state() -> None:
     layout = probe(ModelAdapter(Summing(Sums)))
 
     assert (layout.num_kv, layout.num_aux) == (0, 1)
     assert layout.needs_snapshot
 
 
-def test_a_model_whose_tokens_see_later_ones_is_refused() -> None:
+def test_model_whose_kv_depend_on_later_tokens_is_refused() -> None:
     with pytest.raises(StateError, match="K/V of the same tokens"):
         probe(ModelAdapter(ReadingAhead()))
 
 
 @pytest.mark.parametrize("cache", [HidingSums, MiscountingSums])
-def test_state_that_cannot_be_put_back_is_refused(cache: type[object]) -> None:
+def test_cache_whose_state_cannot_be_put_back_is_refused(cache: type[object]) -> None:
     with pytest.raises(StateError):
         probe(ModelAdapter(Summing(cache)))
 
@@ -145,17 +145,19 @@ def test_state_that_cannot_be_put_back_is_refused(cache: type[object]) -> None:
         (lambda: ChunkedKVCache(6), False),
     ],
 )
-def test_every_cache_of_mlx_lm_can_be_put_back(cache: Callable[[], object], is_kv: bool) -> None:
+def test_every_cache_class_of_mlx_lm_passes_the_probe(
+    cache: Callable[[], object], is_kv: bool
+) -> None:
     layout = probe(ModelAdapter(LlamaWith(cache)))
 
     assert (layout.num_kv, layout.num_aux) == ((2, 0) if is_kv else (0, 2))
 
 
-def test_the_bytes_of_a_window_are_those_of_a_full_one() -> None:
+def test_snapshot_bytes_of_a_window_are_those_of_a_full_window() -> None:
     narrow = probe(ModelAdapter(LlamaWith(lambda: RotatingKVCache(max_size=100))))
     wide = probe(ModelAdapter(LlamaWith(lambda: RotatingKVCache(max_size=1000))))
 
-    # 2 layers, keys and values, 1 head of 32 float32
+    # 2 layers, keys and values, 1 head of 32 values, 4 bytes each (float32)
     assert narrow.snapshot_bytes == 100 * 2 * 2 * 32 * 4
     assert wide.snapshot_bytes == 10 * narrow.snapshot_bytes
 
@@ -164,14 +166,16 @@ def test_the_bytes_of_a_window_are_those_of_a_full_one() -> None:
     ("name", "group_sizes"),
     [
         ("llama", (32, 32)),
-        ("qwen3_5", (0, 32)),  # a recurrent layer and an attending one
-        ("afm7", (32, 0)),  # other layers read the K/V of the last one
-        ("deepseek_v3", (0, 0)),  # its attention takes latents apart by itself
-        ("falcon_h1", (0, 32, 0, 32)),  # both kinds in every layer
-        ("minimax_m3_vl", (32, 0, 0, 0, 0)),  # an index beside the K/V of all layers but the first
+        ("qwen3_5", (0, 32)),  # a recurrent layer and an attention layer
+        ("afm7", (32, 0)),  # further layers read the K/V of the last one
+        ("deepseek_v3", (0, 0)),  # its attention splits the latents itself
+        ("falcon_h1", (0, 32, 0, 32)),  # each layer has a recurrent cache and a K/V cache
+        ("minimax_m3_vl", (32, 0, 0, 0, 0)),  # later layers have an index beside the K/V
     ],
 )
-def test_all_kv_that_attention_takes_quantised_is(name: str, group_sizes: tuple[int, ...]) -> None:
+def test_kv_are_quantised_where_attention_supports_it(
+    name: str, group_sizes: tuple[int, ...]
+) -> None:
     model = tiny(name)
     quantisation = find_quantisation(model, 8)
     caches = ModelAdapter(model, quantisation).new_caches()
@@ -182,7 +186,7 @@ def test_all_kv_that_attention_takes_quantised_is(name: str, group_sizes: tuple[
     probe(ModelAdapter(model, quantisation))
 
 
-def test_lists_of_caches_are_quantised_inside() -> None:
+def test_members_of_a_cache_list_are_quantised() -> None:
     (pair,) = quantise([CacheList(KVCache(), KVCache())], KvQuantisation(4, (0, 64)))
 
     assert isinstance(pair, CacheList)

@@ -1,4 +1,4 @@
-"""Rows that go through a model together give what each gives alone, and can be taken apart at any time."""
+"""Rows of a batch: each gives the bits that it gives alone, and can be handed back at any time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.models.rows import MergedRows, RowByRow, RowGroup
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.tiny_model import CONFIGS, Template
 
-# Two of one length; one longer than every window.
+# Number of tokens of each row. Two rows are equally long, and longer than every window.
 LENGTHS = (5, 40, 17, 40)
 
 
@@ -37,7 +37,7 @@ def tokens(step: int, num_rows: int) -> list[mx.array]:
 
 
 def contents(rows: list[list[object]]) -> list[mx.array]:
-    """All that caches hold, spare room left out."""
+    """Return all arrays that the caches hold, without the spare room of their buffers."""
     arrays: list[mx.array] = []
     for row in rows:
         leaves = Leaves.of(row)
@@ -52,12 +52,12 @@ def assert_same(ours: list[mx.array], theirs: list[mx.array]) -> None:
         assert mx.array_equal(one, other).item()
 
 
-def test_rows_together_have_the_bits_of_rows_alone(adapter: ModelAdapter) -> None:
+def test_rows_of_a_batch_have_the_bits_of_rows_alone(adapter: ModelAdapter) -> None:
     together, apart = rows_of(adapter), rows_of(adapter)
     group = MergedRows(together)
     for step in range(20):
         if step in (3, 11):
-            # Somebody has joined or left: the others are put together anew.
+            # Merge the rows again, as after a row was attached or detached.
             hand_back_all(group, len(together))
             group = MergedRows(together)
         token_ids = tokens(step, len(together))
@@ -74,7 +74,7 @@ def hand_back_all(group: RowGroup, num_rows: int) -> None:
 
 @pytest.mark.parametrize("name", ["qwen3_5", "lfm2", "falcon_h1", "mamba2", "llama"])
 @pytest.mark.parametrize("kind", [MergedRows, RowByRow])
-def test_one_row_takes_its_newest_token_back(
+def test_row_handed_back_with_undoing_loses_its_newest_token(
     tiny_model: TinyModel, name: str, kind: type[MergedRows | RowByRow]
 ) -> None:
     model = load_model(tiny_model(name, Template.KEEPING), lambda _done, _total: None)
@@ -95,7 +95,7 @@ def test_one_row_takes_its_newest_token_back(
 
 
 @pytest.mark.parametrize("kind", [MergedRows, RowByRow])
-def test_a_pass_that_fails_feeds_nothing(
+def test_failed_pass_leaves_all_rows_unchanged(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, kind: type[MergedRows | RowByRow]
 ) -> None:
     adapter = load_model(
@@ -120,7 +120,7 @@ def test_a_pass_that_fails_feeds_nothing(
 def built_for_lengths(
     adapter: ModelAdapter, lengths: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> int:
-    """Arrays that a pass makes of Python numbers."""
+    """Return the number of arrays that a pass makes from Python numbers."""
     group, count = MergedRows(rows_of(adapter, lengths)), [0]
     made = mx.array
 
@@ -136,7 +136,7 @@ def built_for_lengths(
     return count[0]
 
 
-def test_lengths_make_one_array_for_all_layers_and_none_where_all_are_alike(
+def test_rows_of_different_lengths_need_one_array_of_positions(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("llama", "qwen3_5"):

@@ -1,4 +1,4 @@
-"""Where prompts are cut."""
+"""The chunks that a prompt is cut into."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def cuts(start: int, num_tokens: int, *points: int) -> list[int]:
     return [chunk.end for chunk in chunks]
 
 
-def test_a_short_prompt_is_one_chunk() -> None:
+def test_short_prompt_is_one_chunk() -> None:
     assert cuts(0, 40) == [40]
 
 
-def test_points_and_cells_are_ends() -> None:
+def test_chunks_end_at_points_and_cells() -> None:
     assert cuts(0, 1200, 700) == [512, 700, 1024, 1184, 1200]
 
 
-def test_nothing_is_left_of_a_prompt_restored_whole() -> None:
+def test_prompt_restored_whole_has_no_chunks() -> None:
     assert cuts(40, 40) == []
 
 
-def test_long_prompts_keep_points_on_the_way() -> None:
+def test_long_prompt_has_stride_points() -> None:
     points = [ResumePoint(5000, PointKind.PROMPT)]
     chunks = plan_chunks(0, points, num_tokens=5000, cell_len=512, stride_len=2048)
 
@@ -42,7 +42,7 @@ def test_long_prompts_keep_points_on_the_way() -> None:
 
 
 @given(st.integers(1, 4000), st.integers(0, 4000), st.lists(st.integers(1, 4000), max_size=5))
-def test_a_restored_prompt_is_cut_like_a_cold_one(
+def test_restored_prompt_is_cut_like_a_cold_one(
     num_tokens: int, start: int, points: list[int]
 ) -> None:
     inside = [point for point in points if point < num_tokens]

@@ -1,4 +1,4 @@
-"""Sources of tokens: a draw is a function of its arguments, and a forced reply has its place."""
+"""Token sources: a sampled token depends on the draw's arguments, a forced one on its index."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ids_of(source: TokenSource, indices: range) -> list[object]:
     return [source.draw(LOGITS, recent, index=index).item() for index in indices]
 
 
-def test_sampled_token_drawn_in_another_order_is_the_same() -> None:
+def test_tokens_sampled_in_reverse_order_are_the_same() -> None:
     forwards = ids_of(sampled(PARAMS), range(40))
     backwards = ids_of(sampled(PARAMS), range(39, -1, -1))
 

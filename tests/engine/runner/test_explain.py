@@ -1,4 +1,4 @@
-"""Which reason each fed token gets, on prompts written out by hand."""
+"""The reason that each fed token of a prompt gets. All prompts are written by hand."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ONE = said(Role.USER, "one", 200, 10)
 EDITED = Said(
     message=Message(role=Role.USER, content="on and on"), token_ids=(200, 201, *range(210, 216))
 )
-# A reply of 6 tokens of thought and 8 of answer, which follow each other where it is produced.
+# A reply of 6 tokens of thought and 8 of answer.
 THOUGHT = tuple(range(300, 306))
 ANSWER = tuple(range(306, 314))
 REPLY = Said(
@@ -71,7 +71,7 @@ NO_THINKING = (900, 901, 903, 904)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptedRequest:
-    """A request and its prompt."""
+    """A request with its prompt."""
 
     request: Request
     prompt: Prompt
@@ -92,7 +92,7 @@ def ask(
     keep_thinking: bool = False,
     stripped: Sequence[int] = (),
 ) -> PromptedRequest:
-    """A request for an answer to parts; unless new says otherwise the last one is new."""
+    """Return a request whose prompt has the given parts. Without `new`, the last part is new."""
     token_ids: list[int] = []
     starts: list[int] = []
     for part in parts:
@@ -116,7 +116,7 @@ def ask(
 
 
 def feed(history: History, asked: PromptedRequest, reply: Said | None = None, *points: int) -> None:
-    """Say that a prompt, and what was replied, were fed with points there and at its end."""
+    """Record that a prompt and its reply were fed, with resume points at `points` and its end."""
     shown, token_ids = asked.request, asked.prompt.token_ids
     if reply is not None:
         shown = replace(shown, messages=(*shown.messages, reply.message))
@@ -156,28 +156,28 @@ FIRST = ask(SYSTEM, ONE, new=[0, 1])
 
 @pytest.fixture
 def history() -> History:
-    """One turn was answered: points before the first text, before the reply and at the end."""
+    """Return the history of one turn, with points at tokens 10 and 22 and the prompt's end."""
     history = History()
     feed(history, FIRST, REPLY, 10, FIRST.start(2) + 2)
     return history
 
 
-def test_a_new_conversation_is_one_reason() -> None:
+def test_new_conversation_has_one_reason() -> None:
     found = reasons(History(), FIRST, at(4))
     assert brief(found) == [(ReasonKind.NEW_CONVERSATION, 4, 19)]
     assert texts(found) == ["This conversation had not been read yet: 19 tokens."]
 
 
-def test_a_conversation_that_is_older_than_the_engine() -> None:
+def test_unknown_conversation_with_old_turns_is_new_to_the_engine() -> None:
     found = reasons(History(), ask(SYSTEM, ONE, STRIPPED, SECOND), at(0))
     assert brief(found) == [(ReasonKind.NEW_CONVERSATION, 0, 28), (ReasonKind.NEW_MESSAGE, 28, 13)]
 
 
-def test_everything_restored_needs_no_reason(history: History) -> None:
+def test_prompt_restored_whole_has_no_reason(history: History) -> None:
     assert reasons(history, FIRST, at(FIRST.num_tokens)) == ()
 
 
-def test_a_reply_that_the_template_keeps(history: History) -> None:
+def test_reply_kept_by_the_template_needs_no_reason(history: History) -> None:
     known = FIRST.num_tokens + len(REPLY.token_ids)
     whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
     found = reasons(history, ask(SYSTEM, ONE, whole, SECOND), at(known))
@@ -185,7 +185,7 @@ def test_a_reply_that_the_template_keeps(history: History) -> None:
     assert texts(found) == ["Message 3 is new: 13 tokens."]
 
 
-def test_thoughts_that_the_template_drops(history: History) -> None:
+def test_thoughts_dropped_by_the_template_are_the_reason(history: History) -> None:
     begun = replace(STRIPPED, token_ids=(*TAIL[:2], *ANSWER))
     asked = ask(SYSTEM, ONE, begun, SECOND, stripped=[2])
     found = reasons(history, asked, at(22))
@@ -198,7 +198,7 @@ def test_thoughts_that_the_template_drops(history: History) -> None:
     )
 
 
-def test_after_idle_work_nothing_is_said_of_replays(history: History) -> None:
+def test_turn_after_idle_work_has_only_the_new_message_as_reason(history: History) -> None:
     begun = replace(STRIPPED, token_ids=(*TAIL[:2], *ANSWER))
     asked = ask(SYSTEM, ONE, begun, SECOND, stripped=[2])
     assert brief(reasons(history, asked, at(31))) == [(ReasonKind.NEW_MESSAGE, 31, 12)]
@@ -212,14 +212,14 @@ def test_only_thoughts_that_were_fed_count_as_dropped(history: History) -> None:
     assert "dropped 6 reasoning tokens" in dropped.text
 
 
-def test_a_reply_that_is_written_differently(history: History) -> None:
+def test_reply_rendered_differently_is_the_reason(history: History) -> None:
     rewritten = replace(REWRITTEN, token_ids=(*TAIL, *REWRITTEN.token_ids))
     found = reasons(history, ask(SYSTEM, ONE, rewritten, SECOND), at(23))
     assert brief(found) == [(ReasonKind.REPLY_RENDERED, 23, 14), (ReasonKind.NEW_MESSAGE, 37, 13)]
     assert "writes message 2 differently" in found[0].text
 
 
-def test_another_system_prompt_replays_all_that_follows(history: History) -> None:
+def test_changed_system_prompt_is_the_reason_for_all_later_tokens(history: History) -> None:
     whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
     asked = ask(OTHER_SYSTEM, ONE, whole, SECOND, new=[0, 3])
     found = reasons(history, asked, at(0, 3))
@@ -227,31 +227,31 @@ def test_another_system_prompt_replays_all_that_follows(history: History) -> Non
     assert found[0].text == "The system prompt changed at token 3: 37 tokens read."
 
 
-def test_a_system_prompt_that_is_gone(history: History) -> None:
+def test_removed_system_prompt_is_the_reason(history: History) -> None:
     found = reasons(history, ask(ONE, new=[]), at(0))
     assert brief(found) == [(ReasonKind.SYSTEM_CHANGED, 0, 13)]
 
 
-def test_an_edited_message_goes_with_its_tail(history: History) -> None:
+def test_edited_message_is_the_reason_for_its_tail_too(history: History) -> None:
     found = reasons(history, ask(SYSTEM, EDITED), at(10, 12))
     assert brief(found) == [(ReasonKind.EDITED_MESSAGE, 10, 11)]
     assert texts(found) == ["Message 1 changed at token 12: 11 tokens read."]
 
 
-def test_a_message_rewritten_behind_the_engines_back_replays_what_follows(history: History) -> None:
+def test_changed_old_message_counts_as_edited_and_replays_the_rest(history: History) -> None:
     whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
     found = reasons(history, ask(SYSTEM, EDITED, whole, SECOND), at(10))
     assert brief(found) == [(ReasonKind.EDITED_MESSAGE, 10, 25), (ReasonKind.NEW_MESSAGE, 35, 13)]
 
 
-def test_thinking_switched_off_for_another_answer(history: History) -> None:
+def test_regenerate_with_thinking_off_has_options_as_reason(history: History) -> None:
     asked = ask(SYSTEM, ONE, tail=NO_THINKING, new=[], thinking=False)
     found = reasons(history, asked, at(22))
     assert brief(found) == [(ReasonKind.OPTIONS_CHANGED, 22, 2)]
     assert texts(found) == ["The thinking options changed the prompt at token 22: 2 tokens read."]
 
 
-def test_thoughts_no_longer_kept_are_the_options_doing() -> None:
+def test_thoughts_no_longer_kept_have_options_as_reason() -> None:
     history = History()
     feed(history, ask(SYSTEM, ONE, new=[0, 1], keep_thinking=True), REPLY, 10, 22)
     begun = replace(STRIPPED, token_ids=(*TAIL[:2], *ANSWER))
@@ -259,13 +259,13 @@ def test_thoughts_no_longer_kept_are_the_options_doing() -> None:
     assert found[0].kind is ReasonKind.OPTIONS_CHANGED
 
 
-def test_a_saved_state_that_had_to_make_room(history: History) -> None:
+def test_evicted_snapshot_is_the_reason(history: History) -> None:
     found = reasons(history, ask(SYSTEM, ONE, new=[]), at(10, 23))
     assert brief(found) == [(ReasonKind.SNAPSHOT_EVICTED, 10, 13)]
     assert texts(found) == ["The saved state at token 23 had to make room: 13 tokens read again."]
 
 
-def test_lost_state_is_told_from_what_the_template_did(history: History) -> None:
+def test_evicted_state_and_dropped_thoughts_are_separate_reasons(history: History) -> None:
     begun = replace(STRIPPED, token_ids=(*TAIL[:2], *ANSWER))
     asked = ask(SYSTEM, ONE, begun, SECOND, stripped=[2])
     assert brief(reasons(history, asked, at(0, 15))) == [
@@ -276,13 +276,13 @@ def test_lost_state_is_told_from_what_the_template_did(history: History) -> None
     ]
 
 
-def test_all_state_had_to_make_room(history: History) -> None:
+def test_evicted_state_is_the_reason(history: History) -> None:
     found = reasons(history, ask(SYSTEM, ONE, new=[]), at(0))
     assert brief(found) == [(ReasonKind.STATE_EVICTED, 0, 23)]
     assert texts(found) == ["What was saved after token 0 had to make room: 23 tokens read again."]
 
 
-def test_a_model_without_points_could_have_gone_on_from_any_token(history: History) -> None:
+def test_model_without_snapshots_counts_every_stored_token_as_evicted(history: History) -> None:
     edited = ask(SYSTEM, EDITED)
     found = reasons(history, edited, at(4, needs_points=False))
     assert brief(found) == [(ReasonKind.STATE_EVICTED, 4, 8), (ReasonKind.EDITED_MESSAGE, 12, 9)]
@@ -291,7 +291,7 @@ def test_a_model_without_points_could_have_gone_on_from_any_token(history: Histo
     assert texts(again) == ["The saved state at token 23 had to make room: 1 token read again."]
 
 
-def test_another_model_was_loaded(history: History) -> None:
+def test_reloaded_model_is_the_reason(history: History) -> None:
     history.forget_model()
     begun = replace(STRIPPED, token_ids=(*TAIL[:2], *ANSWER))
     found = reasons(history, ask(SYSTEM, ONE, begun, SECOND, stripped=[2]), at(0))
@@ -299,39 +299,39 @@ def test_another_model_was_loaded(history: History) -> None:
     assert texts(found)[0] == "The model was loaded again: 30 tokens read again."
 
 
-def test_a_message_edited_after_another_model_was_loaded(history: History) -> None:
+def test_edit_after_a_reload_has_both_reasons(history: History) -> None:
     history.forget_model()
     found = reasons(history, ask(SYSTEM, EDITED), at(0))
     assert brief(found) == [(ReasonKind.MODEL_RELOADED, 0, 10), (ReasonKind.EDITED_MESSAGE, 10, 11)]
 
 
-def test_a_branch_from_before_the_model_was_loaded_again(history: History) -> None:
+def test_branch_from_before_a_reload_has_the_reload_as_reason(history: History) -> None:
     history.forget_model()
     feed(history, ask(SYSTEM, EDITED), None, 10)
     found = reasons(history, ask(SYSTEM, ONE, new=[]), at(10))
     assert brief(found) == [(ReasonKind.MODEL_RELOADED, 10, 13)]
 
 
-def test_a_stored_point_that_was_wrong(history: History) -> None:
+def test_faulty_point_is_the_reason(history: History) -> None:
     found = reasons(history, ask(SYSTEM, ONE, new=[]), at(10, faulted=23))
     assert brief(found) == [(ReasonKind.FAULT, 10, 13)]
     stranger = reasons(History(), FIRST, at(0, faulted=10))
     assert brief(stranger) == [(ReasonKind.FAULT, 0, 10), (ReasonKind.NEW_CONVERSATION, 10, 13)]
 
 
-def test_a_point_that_was_dropped_before_anybody_asked(history: History) -> None:
+def test_faulty_point_dropped_earlier_is_the_reason_until_fed_again(history: History) -> None:
     history.mark_faulted((*FIRST.prompt.token_ids, 7), 12)
     again = ask(SYSTEM, ONE, new=[])
     assert brief(reasons(history, again, at(10))) == [(ReasonKind.FAULT, 10, 13)]
-    # What lies before it was lost for another reason.
+    # The tokens before the faulty point were lost for another reason.
     edited = ask(SYSTEM, EDITED)
     assert brief(reasons(history, edited, at(0)))[0] == (ReasonKind.STATE_EVICTED, 0, 10)
-    # Fed again, all is well.
+    # After the tokens are fed again, the fault is forgotten.
     feed(history, again, None, 10, 23)
     assert brief(reasons(history, again, at(10))) == [(ReasonKind.STATE_EVICTED, 10, 13)]
 
 
-def test_a_prompt_that_was_stopped_half_way() -> None:
+def test_prompt_stopped_half_way_has_its_message_as_reason() -> None:
     history = History()
     history.remember(FIRST.request, FIRST.prompt, FIRST.prompt.token_ids[:15], [10, 15])
     again = reasons(history, ask(SYSTEM, ONE, new=[]), at(15))
@@ -339,7 +339,7 @@ def test_a_prompt_that_was_stopped_half_way() -> None:
     assert texts(again) == ["Message 1 was not saved to its end: 8 tokens."]
 
 
-def test_what_was_lost_before_a_stop_is_still_known(history: History) -> None:
+def test_prompt_known_before_a_stopped_request_counts_as_evicted(history: History) -> None:
     whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
     asked = ask(SYSTEM, ONE, whole, SECOND)
     feed(history, asked, None, 37)
@@ -348,7 +348,7 @@ def test_what_was_lost_before_a_stop_is_still_known(history: History) -> None:
     assert brief(again) == [(ReasonKind.STATE_EVICTED, 5, 45)]
 
 
-def test_a_draft_that_was_read_ahead_is_no_message_yet(history: History) -> None:
+def test_draft_read_ahead_does_not_count_as_a_message(history: History) -> None:
     whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
     draft = ask(SYSTEM, ONE, whole, EDITED, tail=())
     task = ReadAhead(conversation_id=CHAT, messages=draft.request.messages, is_draft=True)
@@ -357,7 +357,7 @@ def test_a_draft_that_was_read_ahead_is_no_message_yet(history: History) -> None
     assert texts(reasons(history, sent, at(37))) == ["Message 3 is new: 13 tokens."]
 
 
-def test_a_hop_to_another_branch_is_compared_with_that_branch(history: History) -> None:
+def test_switched_branch_is_compared_with_its_own_last_turn(history: History) -> None:
     feed(history, ask(SYSTEM, EDITED), REPLY, 10, 20)
     whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
     back = ask(SYSTEM, ONE, whole, SECOND)
@@ -371,10 +371,10 @@ def test_a_hop_to_another_branch_is_compared_with_that_branch(history: History) 
     assert texts(lost)[1] == "Message 2 was not saved to its end: 14 tokens."
 
 
-def test_of_old_turns_only_the_branches_are_kept(history: History) -> None:
+def test_points_of_an_earlier_turn_are_still_known(history: History) -> None:
     whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
     feed(history, ask(SYSTEM, ONE, whole, SECOND), REPLY, 37)
-    # The points of the turn before are still known.
+    # The history still has the points of the turn before.
     found = reasons(history, ask(SYSTEM, EDITED), at(0, 12))
     assert brief(found) == [
         (ReasonKind.SNAPSHOT_EVICTED, 0, 10),
@@ -382,7 +382,7 @@ def test_of_old_turns_only_the_branches_are_kept(history: History) -> None:
     ]
 
 
-def test_memory_is_bounded() -> None:
+def test_history_forgets_the_oldest_conversations() -> None:
     history = History()
     for number in range(300):
         request = replace(FIRST.request, conversation_id=ConversationId(f"{number}"))
@@ -397,20 +397,20 @@ def test_memory_is_bounded() -> None:
     assert history.recall(FIRST.request, FIRST.prompt) is not None
 
 
-def test_a_forgotten_conversation_is_new(history: History) -> None:
+def test_forgotten_conversation_is_new(history: History) -> None:
     history.forget(CHAT)
     assert brief(reasons(history, FIRST, at(0))) == [(ReasonKind.NEW_CONVERSATION, 0, 23)]
 
 
 @pytest.mark.parametrize("kind", list(ReasonKind))
-def test_every_kind_has_a_sentence_with_its_number(kind: ReasonKind) -> None:
+def test_every_kind_of_reason_has_a_sentence_with_its_token_count(kind: ReasonKind) -> None:
     why = Why(kind=kind, message=2, place=1_024, num_dropped=212)
     assert "12,345 tokens" in sentence(why, 12_345)
     assert "1 token" in sentence(why, 1)
     assert "1 tokens" not in sentence(why, 1)
 
 
-def test_the_log_line_has_counts_and_kinds_only(history: History) -> None:
+def test_log_line_has_only_counts_and_kinds(history: History) -> None:
     begun = replace(STRIPPED, token_ids=(*TAIL[:2], *ANSWER))
     asked = ask(SYSTEM, ONE, begun, SECOND, stripped=[2])
     known = history.recall(asked.request, asked.prompt)
