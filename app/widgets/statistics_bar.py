@@ -1,4 +1,4 @@
-"""The engine's statistics at the bottom of the window that --debug opens. Main thread."""
+"""The bar at the bottom of the window that shows engine statistics with --debug. Main thread."""
 
 from __future__ import annotations
 
