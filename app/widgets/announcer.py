@@ -13,7 +13,7 @@ def announce(widget: QWidget, text: str) -> None:
 
 
 class Announcer(QObject):
-    """Announces texts for one widget. Skips a text that equals the last announced one."""
+    """A source of announcements for one widget. It skips a text that equals the last one."""
 
     said = Signal(str)  # argument: the announced text
 
@@ -23,7 +23,11 @@ class Announcer(QObject):
         self._last = ""
 
     def say(self, text: str) -> None:
-        """Announce a text if it differs from the last one. An empty text clears the last one."""
+        """Announce a text if it differs from the last one.
+
+        An empty text is not announced, but it clears the last one, so that any next text is
+        announced.
+        """
         if text == self._last:
             return
         self._last = text

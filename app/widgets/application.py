@@ -11,7 +11,10 @@ from typing_extensions import override
 
 
 class Application(QApplication):
-    """The Qt application. macOS sends it an event for a file opened in Finder or on the Dock."""
+    """The Qt application.
+
+    macOS sends an event for a file opened in Finder or dropped on the Dock.
+    """
 
     files_opened = Signal(object)  # argument: tuple[Path, ...], the opened files
 

@@ -40,7 +40,7 @@ from engine.types import ConversationId, Problem
 
 # vertical centre of the composer in an empty chat, as a fraction of the window's height
 EMPTY_PLACE = 0.4
-PRIVACY_CHATS = 10  # with more chats than this, the privacy caption is hidden
+PRIVACY_CHATS = 10  # the privacy caption is hidden if there are more chats than this
 PRIVACY = words.PRIVATE_ON_MAC if sys.platform == "darwin" else words.PRIVATE
 
 

@@ -1,9 +1,9 @@
 """The composer for new messages: text field, thinking chip, send button, caption.
 
-The composer emits a signal for each action of the user, and does not act itself. ChatPane connects
-the signals to the controllers, clears the text after a message is accepted, and calls the setters
-when the conversation changes. While an answer is in progress the send button becomes a stop button,
-but Return still emits `send_requested`; the controller then queues the message. Main thread.
+The composer only emits signals for the user's actions. ChatPane connects the signals to the
+controllers, clears the text after a message is accepted, and calls the setters when the
+conversation changes. While an answer is in progress the send button becomes a stop button, but
+Return still emits `send_requested`; the controller then queues the message. Main thread.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Composer(QWidget):
             return
         can_send = self._has_text()
         if not can_send and self.button.hasFocus():
-            # disabling the button would otherwise move the focus to the next widget
+            # disabling the focused button would move the focus to the next widget
             self.edit.setFocus()
         self.button.set_state(SendState.SEND, enabled=can_send)
 

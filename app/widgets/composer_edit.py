@@ -50,7 +50,7 @@ class ComposerEdit(MessageEdit):
         self.moveCursor(QTextCursor.MoveOperation.End)
 
     def _fit(self) -> None:
-        """Set the height to the number of lines, up to MAX_LINES. Longer text gets a scroll bar."""
+        """Set the height so that the lines fit, up to MAX_LINES. Longer text gets a scroll bar."""
         paragraphs = islice(self.lines.paragraphs(), MAX_LINES)
         num_lines = min(MAX_LINES, sum(max(1, one.lineCount()) for one in paragraphs))
         height = num_lines * self.lines.line_height

@@ -22,7 +22,7 @@ from app.words import commands, window as words
 from engine.types import ConversationId
 
 # Milliseconds from entering a row to `pointed_at`. The pointer crosses a row in less time, and a
-# click takes more.
+# click takes longer.
 REST_MS = 30
 
 
@@ -32,7 +32,7 @@ class ConversationList(QListView):
     chosen = Signal(object)  # argument: ConversationId of the row that the user selected
     pointed_at = Signal(object)  # argument: ConversationId of the row on which the pointer rests
     delete_requested = Signal(object)  # argument: the ConversationId
-    # arguments: the ConversationId, and True to keep it ready
+    # arguments: ConversationId; True to keep it ready (the engine evicts its cached state last)
     keep_ready_requested = Signal(object, bool)
 
     def __init__(self, theme: Theme, model: ConversationsModel, parent: QWidget) -> None:

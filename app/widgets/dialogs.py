@@ -1,4 +1,4 @@
-"""The app's dialogs. They return at once, except show_problem; results come through callbacks."""
+"""The app's dialogs. All except show_problem return at once and pass results to callbacks."""
 
 from __future__ import annotations
 

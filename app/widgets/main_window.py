@@ -113,7 +113,10 @@ class MainWindow(QMainWindow):
         preferences.set(replace(value, read_message=position.key, read_offset=position.offset))
 
     def _restore_position(self) -> None:
-        """Pass the saved scroll position of the conversation shown first to the transcript."""
+        """Pass the saved scroll position to the transcript.
+
+        It applies to the conversation that is shown first.
+        """
         value = self._core.preferences.value
         if value.selected_conversation is not None:
             position = ScrollPosition(value.read_message, value.read_offset)

@@ -27,7 +27,7 @@ class Menu(QMenu):
 
     @override
     def paintEvent(self, arg__1: QPaintEvent) -> None:
-        """Paint the menu. Check marks are vector icons, because those of the style are bitmaps."""
+        """Paint the menu. The style's check marks are bitmaps, so vector icons replace them."""
         super().paintEvent(arg__1)
         painter = QPainter(self)
         color = self.palette().text().color().name()

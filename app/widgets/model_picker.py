@@ -160,7 +160,7 @@ class ModelPicker(QFrame):
 
 
 class SuggestionBox(QFrame):
-    """A terminal command that downloads a model, with a copy button. Hidden if there is none."""
+    """A box with a terminal command that downloads a model. Hidden if there is no command."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The toast over the conversation: undo of deletions, finished answers, problems."""
+"""The toast over the conversation: offers undo, reports finished answers and problems."""
 
 from __future__ import annotations
 

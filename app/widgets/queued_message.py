@@ -19,7 +19,7 @@ _SHOWN_LEN = 300
 
 
 class QueuedMessage(QWidget):
-    """The first line of the queued message, above the composer. Hidden if there is none."""
+    """The first line of the queued message, above the composer. Hidden if none is queued."""
 
     withdrawn = Signal()  # emitted when the user takes the message back
 

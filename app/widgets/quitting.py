@@ -11,7 +11,10 @@ from app.words import dialogs as words
 
 
 class QuitGuard(QObject):
-    """Asks for confirmation before the app quits. The written part of an answer is always kept."""
+    """The guard that asks for confirmation before the app quits while answers are being written.
+
+    The written part of an answer is kept in any case.
+    """
 
     def __init__(self, window: QWidget, num_writing: Callable[[], int]) -> None:
         super().__init__(window)

@@ -1,4 +1,4 @@
-"""The inspector's number fields: sampling options except temperature, and maximum length."""
+"""The inspector's number fields: sampling options except temperature, and answer length."""
 
 from __future__ import annotations
 

@@ -31,7 +31,10 @@ _FIXED = (
 
 
 def shortcuts(*, return_sends: bool) -> dict[str, list[tuple[str, str]]]:
-    """Return a list of pairs (command, shortcut) by menu title, in this platform's notation."""
+    """Return the pairs (command, shortcut) of each menu, by menu title.
+
+    Shortcuts are in this platform's notation.
+    """
     found: dict[str, list[tuple[str, str]]] = {}
     for menu, group in groupby(COMMANDS, attrgetter("menu")):
         keyed = [(command.text.removesuffix("…"), key_sequences(command)) for command in group]

@@ -10,7 +10,7 @@ from app.theme.tokens import Space
 
 
 class StatisticsBar(QLabel):
-    """One line of small text that can be selected and copied. Long lines wrap."""
+    """A line of small text that can be selected and copied. A long line wraps."""
 
     def __init__(self, statistics: EngineStatistics, parent: QWidget) -> None:
         super().__init__(parent)

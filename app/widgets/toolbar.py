@@ -66,7 +66,7 @@ class Toolbar(QWidget):
         self._elide()
 
     def set_scrolled(self, scrolled: bool) -> None:  # noqa: FBT001 (setter)
-        """Draw a hairline below the bar if the text below is scrolled."""
+        """Draw a hairline below the bar while text is scrolled under the bar."""
         if scrolled != self._scrolled:
             self._scrolled = scrolled
             self.update()

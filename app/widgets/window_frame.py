@@ -1,4 +1,4 @@
-"""The position of a window: saved as text and restored; and moving a window to the front."""
+"""Functions that save and restore the position of a window, or bring a window to the front."""
 
 from __future__ import annotations
 
