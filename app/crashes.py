@@ -1,9 +1,8 @@
-"""The crash log: the stack traces of a run that ended by a fault, written by Python's faulthandler.
+"""The crash log: a file for the stack traces that Python's faulthandler writes in a crash.
 
-The file is opened before Qt and other native libraries are imported, so that it records their
-faults too. It stays empty until a fault is written to it, and a clean exit removes it. The next
-start renames a crash log that has content, and shows it to the user once. This module imports no
-Qt.
+The file is opened before Qt and other native libraries are imported, so that it records crashes in
+these libraries too. It stays empty until a crash, and a clean exit removes it. The next start
+renames a crash log that has content, and shows it to the user once. This module imports no Qt.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def crash_problem(account: Path) -> Problem:
 def _put_aside(path: Path) -> Path | None:
     """Rename the crash log and return its new path, or return None if it is missing or empty.
 
-    With the old name, the next start would report the same crash again.
+    If the log kept its name, the next start would report the same crash again.
     """
     if not path.exists() or path.stat().st_size == 0:
         return None

@@ -139,7 +139,7 @@ def switch_threads_often() -> None:
 
 def end(window: MainWindow, core: Core) -> None:
     """Save the window's drafts and settings, then stop the engine and every thread."""
-    # flush() saves the drafts: do not read them ahead, the engine is about to stop
+    # The engine is about to stop, so do not let it read ahead the drafts that flush() saves.
     core.read_ahead.stop()
     window.flush()
     window.hide()

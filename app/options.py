@@ -20,5 +20,6 @@ class Options:
 
     model: Path | None = None  # model folder to load, instead of the model chosen last
     files: tuple[Path, ...] = ()  # model folders and GGUF files to open
-    selftest: SelfTestOptions | None = None  # run the self-test, then quit
+    # run the self-test with these options, then quit; None: no self-test
+    selftest: SelfTestOptions | None = None
     debug: bool = False  # True: log at level DEBUG, check the engine's cache, show its statistics

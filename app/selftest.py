@@ -27,8 +27,8 @@ from app.viewmodels.models import ModelPhase
 from app.widgets.main_window import MainWindow
 from engine.types import ConversationId, Problem
 
-# Time limit of the self-test. A machine without a GPU needs this long if it imports all libraries
-# for the first time.
+# Time limit of the self-test: enough for a machine without a GPU on which all libraries are
+# imported for the first time.
 LIMIT_MS = 180_000
 MAX_TOKENS = 16
 FIRST, SECOND, THIRD = "What is the capital of France?", "Name a colour.", "And of Italy?"
@@ -48,10 +48,10 @@ class Findings:
     answers: list[str] = field(default_factory=list[str])
     # Milliseconds from sending each message to the first token of its answer.
     first_token_ms: list[float] = field(default_factory=list[float])
-    # tokens restored from the cache for the message that continued the first chat
+    # tokens restored for the prompt that continued the first chat
     restored: int = 0
-    replayed: int = 0  # tokens of that prompt that were fed before and had to be fed again
-    read: int = 0  # tokens of that prompt that were new
+    replayed: int = 0  # tokens fed again for the prompt that continued the first chat
+    read: int = 0  # new tokens in the prompt that continued the first chat
     done_ms: float = 0.0  # time at which the test ended; 0 until then
     problems: list[str] = field(default_factory=list[str])  # texts of the failed checks
 

@@ -47,7 +47,8 @@ class Settings:
     appearance: Appearance = Appearance.SYSTEM
     more_contrast: bool = False  # True: high contrast even if the system's own setting is off
     model_path: str | None = None  # path of the model that was chosen last
-    model_folders: tuple[str, ...] = ()  # folders to search for models that the user added
+    # folders that the user has added; they are searched for models
+    model_folders: tuple[str, ...] = ()
     window_geometry: str = ""  # size and position, as encoded by window_frame.frame_text
     sidebar_visible: bool = True
     sidebar_width: int = 0  # pixels; 0: the default width
@@ -55,7 +56,7 @@ class Settings:
     # conversation that was on show when the app last ended
     selected_conversation: ConversationId | None = None
     read_message: str = ""  # key of the message at the top of the view when the app last ended
-    read_offset: int = 0  # pixels from the top of that message to the top of the view
+    read_offset: int = 0  # pixels from the top of read_message to the top of the view
     text_zoom: int = 100  # size of text, in per cent
     read_ahead: bool = True  # True: the engine reads prompts ahead while it is idle
     return_sends: bool = True  # True: Return sends; False: only Ctrl+Return (⌘+Return) sends

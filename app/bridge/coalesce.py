@@ -11,11 +11,11 @@ from engine.types import RequestId
 def merge_deltas(events: Iterable[Event]) -> list[Event]:
     """Join consecutive text deltas of the same request and channel into one.
 
-    Deltas of other requests may lie between the joined ones. Any event that is not a text delta
-    ends the joining, so no text moves past such an event.
+    Deltas are joined even if deltas of other requests lie between them. An event that is not a text
+    delta ends the joining, so no text moves past such an event.
     """
     merged: list[Event] = []
-    # Deltas that are not joined yet, by request. The deltas of one request all have one channel.
+    # Deltas that are not joined yet, by request. All deltas in a list have the same channel.
     runs: dict[RequestId, list[TextDelta]] = {}
 
     def end_run(run: list[TextDelta]) -> None:

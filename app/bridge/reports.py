@@ -20,7 +20,7 @@ from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
-LOG_BYTES = 1_000_000  # a log of more bytes is renamed at the next start, which begins a new one
+LOG_BYTES = 1_000_000  # size of the log above which the next start renames it and begins a new one
 
 _LEVELS = {
     QtMsgType.QtDebugMsg: logging.DEBUG,

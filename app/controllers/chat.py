@@ -49,14 +49,14 @@ Plan = Callable[[Conversation], Turn]
 
 
 class AnswerRunningError(UserFixableError):
-    """The user restores a deleted message while the conversation has a running answer."""
+    """The user tried to restore a deleted message while the conversation has a running answer."""
 
     title = words.ANSWER_RUNNING
     advice = words.ANSWER_RUNNING_ADVICE
 
 
 class ChatController(QObject):
-    """The user's actions in conversations. Ids name the conversation and the message.
+    """The user's actions in conversations. Conversations and messages are named by their ids.
 
     send, edit, regenerate and resume return True if a turn was started or queued. If they return
     False, nothing has changed: either an answer is running, or `refused` was emitted with the
@@ -64,14 +64,14 @@ class ChatController(QObject):
     """
 
     refused = Signal(object)  # argument: a Refusal
-    # argument: ConversationId of a conversation with changed messages or options
+    # argument: ConversationId; its messages or options have changed
     next_turn_changed = Signal(object)
     draft_saved = Signal(object)  # argument: the ConversationId
-    # argument: ConversationId of a conversation with a changed queued message, or none any more
+    # argument: ConversationId; its queued message has changed or is gone
     queue_changed = Signal(object)
     # arguments: number of deleted messages, function that undoes the deletion
     deleted = Signal(int, object)
-    # argument: ConversationId of a conversation in which a deleted message was restored
+    # argument: ConversationId; one of its deleted messages was restored
     restored = Signal(object)
     failed = Signal(object)  # argument: a Problem
 
@@ -84,7 +84,7 @@ class ChatController(QObject):
         self._models = models
         self._undo = undo
         self._origin = origin
-        # Running reply by conversation; only conversations that have a queued message.
+        # Id of the running reply, by conversation; only for conversations with a queued message.
         self._awaited: dict[ConversationId, NodeId] = {}
         turns.refused.connect(self.refused)
         turns.activity_changed.connect(self._on_activity_changed)

@@ -2,8 +2,9 @@
 
 The desk holds the current value of every open conversation; the controllers change it and the
 transcript shows it. A value in memory may be newer than the stored one: a turn is shown before the
-engine accepts it. Until then, only the user's text of that turn is saved, as part of the draft. A
-queued message is saved as part of the draft too. A save that failed is retried after 5 s.
+engine accepts it. Until the engine accepts the turn, only the text of its user message is saved, as
+part of the draft. A queued message is saved as part of the draft too. A save that failed is retried
+after 5 s.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class Desk(QObject):
     def expect(self, conversation_id: ConversationId) -> None:
         """Load a conversation that may be opened next, and keep it until another one is expected.
 
-        It does not count towards KEPT, so loading it closes no other conversation.
+        The conversation does not count towards KEPT, so loading it closes no other conversation.
         """
         self._expected = conversation_id
         if conversation_id not in self._open:
@@ -103,7 +104,9 @@ class Desk(QObject):
         """Replace the draft and save it; emit `changed` if the draft becomes empty or non-empty."""
         before = self._open[conversation_id]
         if draft == before.draft:
-            return  # a save would store a new conversation even if it has no content
+            # Do not save an unchanged draft: the save would store a new conversation without
+            # content.
+            return
         self._open[conversation_id] = set_draft(before, draft)
         self._save(conversation_id)
         if bool(before.draft) != bool(draft):

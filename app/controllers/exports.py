@@ -13,7 +13,7 @@ from engine.errors import DiskError
 
 
 class Exports(QObject):
-    """Writes exported files on a lane, atomically: an error leaves an existing file unchanged."""
+    """The writer of exported files. A file is replaced atomically: an error leaves it unchanged."""
 
     saved = Signal(str)  # argument: name of the saved file
     failed = Signal(object)  # argument: a Problem

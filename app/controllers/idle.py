@@ -16,9 +16,10 @@ HOLD_MS = 500  # delay before the note appears or disappears; shorter work or pa
 
 
 class IdleController(QObject):
-    """Sends the user's setting for idle work to the engine, and keeps the note for the window.
+    """The switch for the engine's idle work, and a note about running idle work.
 
-    The note is empty while no idle work runs.
+    The controller sends the user's setting to the engine. The note is empty while no idle work
+    runs.
     """
 
     note_changed = Signal()

@@ -1,4 +1,4 @@
-"""The list of conversations and the choice of the one on show. Main thread.
+"""The list of all conversations, and which of them is on show. Main thread.
 
 The sidebar shows `summaries` and calls the controller to open, create, rename, pin and delete
 conversations. The list holds a ConversationSummary of every stored conversation; the messages are
@@ -62,7 +62,7 @@ class LibraryController(QObject):
         self._unseen: set[ConversationId] = set()
         # Summaries of the conversations deleted since the start of the app, for undo.
         self._deleted: dict[ConversationId, ConversationSummary] = {}
-        # The conversation that was selected last. It is loaded before it is on show.
+        # The conversation that was selected last. It may still be loading and not yet on show.
         self._wanted: ConversationId | None = None
         self.current = desk.shown = self._lay_out_new()
         desk.changed.connect(self._on_conversation_changed)
@@ -203,9 +203,9 @@ class LibraryController(QObject):
         )
 
     def _on_summaries(self, summaries: tuple[ConversationSummary, ...]) -> None:
-        """Add the stored summaries to the list, without conversations that were already changed.
+        """Add the stored summaries to the list.
 
-        While the summaries were loading, the user may have opened or deleted a conversation.
+        Skip conversations that the user has opened or deleted while the summaries were loading.
         """
         for summary in summaries:
             conversation_id = summary.conversation_id

@@ -88,7 +88,7 @@ class ModelsController(QObject):
         self._catalog = catalog
         self._preferences = preferences
         self._wanted = wanted  # model folder named on the command line, or None
-        self._fingerprint = ""  # Catalog.fingerprint at the last scan; empty: scan in any case
+        self._fingerprint = ""  # Catalog.fingerprint at the last scan; empty to force a scan
         self._checking = False  # True while a check of the folders is queued or running
         self.cards: tuple[ModelCard, ...] = ()
         self.suggestion = ""  # shell command that downloads a suitable model
@@ -215,7 +215,7 @@ class ModelsController(QObject):
             return
         path = event.facts.path if isinstance(event, ModelLoaded) else event.path
         if not path or path != self.status.path:
-            return  # the event belongs to no model, or to a model that has been replaced
+            return  # ignore an event about another model, for example one that has been replaced
         match event:
             case ModelLoading():
                 self._set_status(_loading(self.status, event))

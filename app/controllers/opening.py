@@ -24,7 +24,7 @@ from engine.types import Problem
 
 
 class OpeningEndedError(EngineError):
-    """Raised in an import to stop it because the app is closing. Never shown to the user."""
+    """The app is closing: an import raises this error to stop. Never shown to the user."""
 
 
 class Opening(QObject):
@@ -58,7 +58,7 @@ class Opening(QObject):
             self._lane.run(call, self._on_opened, self._on_failed)
 
     def close(self) -> None:
-        """Cancel a running import and join the lane's thread. The import removes its files."""
+        """Cancel a running import, remove its incomplete files, and join the lane's thread."""
         self._ended.set()
         self._lane.stop()
 

@@ -57,7 +57,7 @@ class PresetsController(QObject):
         self._write(lambda store: store.save_preset(preset))
 
     def _on_loaded(self, stored: Presets) -> None:
-        """Add the presets from the store, except those that were saved while it was loading."""
+        """Add the stored presets, but keep a preset that was saved while they were loading."""
         self._take(
             Presets(
                 by_name={**stored.by_name, **self.value.by_name},
@@ -75,7 +75,7 @@ class PresetsController(QObject):
         self.deleted.emit(name, self._undo.add(lambda: self._bring_back(preset, models)))
 
     def choose(self, model_path: str, name: str) -> None:
-        """Choose the preset for new conversations with a model. An empty name removes it."""
+        """Choose the preset for new conversations with a model. An empty name clears the choice."""
         by_model = {path: one for path, one in self.value.by_model.items() if path != model_path}
         if name:
             by_model[model_path] = name

@@ -22,11 +22,12 @@ from app.controllers.turns import Turns
 from app.conversation.tree import ConversationSummary
 from engine.types import ConversationId, ModelFacts
 
-STAY_MS = 400  # delay before reading ahead, so that a conversation shown only briefly is not read
+# delay before reading ahead, so that a conversation shown only briefly is not read ahead
+STAY_MS = 400
 
 
 class ReadAheadController(QObject):
-    """Sends Show, ReadAhead and Pin commands to the engine."""
+    """The controller that sends Show, ReadAhead and Pin commands to the engine."""
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class ReadAheadController(QObject):
         self._on_shown()
 
     def stop(self) -> None:
-        """Send no more ReadAhead commands: the app is closing. Idempotent."""
+        """Stop sending ReadAhead commands, because the app is closing. Idempotent."""
         self._is_over = True
         self._stay.stop()
 
@@ -86,7 +87,7 @@ class ReadAheadController(QObject):
             return
         self._engine.read_ahead(summary.conversation_id, ())
         if self._has_sent_for(summary.conversation_id):
-            self._sent = None  # send the command again if undo restores the conversation
+            self._sent = None  # lets the command be sent again if undo restores the conversation
 
     def _on_next_turn_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._library.current:
@@ -100,11 +101,11 @@ class ReadAheadController(QObject):
                 self._send_next_turn()
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
-        """Send the beginning of the next prompt after a turn.
+        """Send the beginning of the next prompt after a turn, if necessary.
 
-        Do so only if sending was put off or the draft is long. The engine reads ahead by itself
-        after a turn and drops the ReadAhead command that was sent before the turn, but it does not
-        know the draft.
+        The engine reads ahead by itself after a turn, and drops the ReadAhead command that was sent
+        before the turn. A new command is necessary if the draft is long, because the engine does
+        not know the draft, or if a command was put off during the turn.
         """
         is_on_show = conversation_id == self._library.current
         if not is_on_show or self._turns.live_in(conversation_id) is not None:

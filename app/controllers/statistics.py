@@ -20,9 +20,9 @@ log = logging.getLogger(__name__)
 
 
 class EngineStatistics(QObject):
-    """Requests the statistics of the engine's cache and a check of its invariants.
+    """The controller that requests engine statistics, with a check of the cache's invariants.
 
-    It does so after each answer, after a model is loaded, and when idle work stops.
+    It requests them after each answer, after a model is loaded, and when idle work stops.
     """
 
     line_changed = Signal(str)

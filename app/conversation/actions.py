@@ -51,8 +51,8 @@ class Turn:
     user_id: NodeId  # the user message that the reply answers
     reply_id: NodeId
     messages: tuple[Message, ...]  # the last one is the user's message, or the reply to continue
-    # Indices into `messages` of those that the turn adds or changes. The engine counts their tokens
-    # as read; tokens of other messages count as replayed if they are fed again
+    # Indices of the items of `messages` that the turn adds or changes. The engine counts their
+    # tokens as read. Tokens of other messages count as replayed if they are fed again
     # (engine.types.Request).
     new_messages: frozenset[int]
 
@@ -229,12 +229,12 @@ def _reply_message(node: MessageNode) -> Message:
 
 
 def _holds_something(reply: MessageNode) -> bool:
-    # A complete reply counts even if it is empty: the model chose to end it, and the engine's cache
-    # includes it.
+    # A complete reply stays in the prompt even if it is empty: the model chose to end it, and the
+    # engine's cache includes it.
     return reply.status is MessageStatus.COMPLETE or _has_text(reply)
 
 
 def _has_text(reply: MessageNode) -> bool:
-    # Tokens count even without text: the reply may have been cut off inside a character.
+    # Tokens without text are enough: the reply may have been cut off inside a character.
     has_tokens = reply.reply is not None and bool(reply.reply.token_bytes)
     return has_tokens or bool(reply.content or reply.reasoning)

@@ -37,6 +37,6 @@ def preset_of(conv: Conversation, name: str) -> Preset:
 
 
 def apply_preset(conv: Conversation, preset: Preset) -> Conversation:
-    """Copy a preset's system prompt and setup into a conversation. Keep its own seed."""
+    """Copy a preset's system prompt and setup into a conversation. Keep the conversation's seed."""
     setup = replace(preset.setup, seed=conv.setup.seed)
     return replace(conv, system_prompt=preset.system_prompt, setup=setup)

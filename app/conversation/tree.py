@@ -58,7 +58,7 @@ class Generation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """The generation options of a conversation. None means the default of the model."""
+    """The generation options of a conversation. A field that is None means the model's default."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -143,7 +143,7 @@ class Conversation:
     # All messages, deleted ones too, in order of creation: a parent comes before its children.
     nodes: Mapping[NodeId, MessageNode] = field(default_factory=dict[NodeId, MessageNode])
     # Ids of the versions below each message, oldest first, without deleted ones. The versions of
-    # the first message are under None.
+    # the first message are under the key None.
     children: Mapping[NodeId | None, tuple[NodeId, ...]] = field(
         default_factory=dict[NodeId | None, tuple[NodeId, ...]]
     )
@@ -285,7 +285,10 @@ def finish_reply(conv: Conversation, reply_id: NodeId, finished: RequestFinished
 def stop_reply(
     conv: Conversation, reply_id: NodeId, *, content: str, reasoning: str
 ) -> Conversation:
-    """Mark a streaming reply as stopped, with the text received so far. Needs no engine event."""
+    """Mark a streaming reply as stopped, with the text received so far.
+
+    Use it if the engine sends no event about the end of the reply.
+    """
     node = conv.nodes[reply_id]
     status = MessageStatus.STOPPED
     return _end_reply(conv, replace(node, content=content, reasoning=reasoning, status=status))

@@ -1,4 +1,4 @@
-"""Conversion of conversations to and from rows of conversations and shown_versions. Pure."""
+"""Conversations as rows of the tables conversations and shown_versions, and back. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.conversation.tree import Conversation, ConversationSummary, NodeId, Set
 from app.store.codec import from_json_or_none, to_json
 from engine.types import ConversationId
 
-_ROOT = ""  # parent column of a first message, instead of NULL, which a primary key cannot hold
+_ROOT = ""  # value of the column `parent` for a first message: a primary key cannot hold NULL
 
 
 class ConversationRecord(NamedTuple):

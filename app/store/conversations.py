@@ -43,7 +43,7 @@ DELETED_KEPT_S = 30 * 24 * 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedStore:
-    """An open store. `problem` is shown if a new database has replaced a damaged one."""
+    """An open store, and the problem to show if a new database has replaced a damaged one."""
 
     store: ConversationStore
     problem: Problem | None = None
@@ -138,7 +138,7 @@ class ConversationStore:
             return self._database.run(statements.PURGE, long_ago)
 
     def stop_interrupted(self) -> int:
-        """Mark replies that a crash interrupted as stopped, and return their number.
+        """Mark as stopped all replies that a crash interrupted, and return their number.
 
         The saved part of their text stays.
         """

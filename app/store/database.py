@@ -187,7 +187,7 @@ def migrate(database: Database, migrations: Sequence[Migration], *, since: int) 
 def _keep_aside(path: Path) -> Path:
     kept = free_name(path, "damaged")
     try:
-        # The write-ahead log is renamed too: it may hold messages that the main file does not.
+        # The write-ahead log is renamed too: it may contain messages that are not in the main file.
         for suffix in ("-wal", "-shm", ""):
             part = Path(f"{path}{suffix}")
             if part.exists():

@@ -78,7 +78,7 @@ _PRIMARY_CODE = 0xFF  # mask: the low byte of an extended result code is the pri
 
 
 def store_error(error: sqlite3.Error, path: Path) -> StoreError | None:
-    """Return the StoreError for an SQLite error, or None for an error such as bad SQL."""
+    """Return the StoreError for an SQLite error, or None for a programming error (bad SQL)."""
     # Errors raised by Python's sqlite3 module itself, not by SQLite, have no error code.
     code: int | None = getattr(error, "sqlite_errorcode", None)
     if code is None:

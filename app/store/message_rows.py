@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class MessageRow(NamedTuple):
-    """The columns of the table messages that every message uses; the fields are their names."""
+    """The columns of the table messages that every message uses. The fields have their names."""
 
     conversation_id: str
     node_id: str
@@ -80,7 +80,7 @@ COLUMNS = (*MessageRow._fields, *TokensRow._fields, *UsageRow._fields)
 
 _TOKENS_AT = len(MessageRow._fields)
 _USAGE_AT = _TOKENS_AT + len(TokensRow._fields)
-# Dictionaries instead of calls of the enum classes, which take five times as long: opening a long
+# Reading these dictionaries is five times as fast as calling the enum classes. Opening a long
 # conversation looks up thousands of values.
 _ROLES = {role.value: role for role in Role}
 _STATUSES = {status.value: status for status in MessageStatus}
@@ -152,7 +152,7 @@ def _generation(row: MessageRow, usage: tuple[Value, ...]) -> Generation | None:
 
 
 class _Shared(NamedTuple):
-    """Keyword arguments for Generation and SamplingParams, of values that many replies share."""
+    """Keyword arguments for Generation and SamplingParams that are the same in many replies."""
 
     generation: dict[str, Any]
     sampling: dict[str, Any]

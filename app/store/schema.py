@@ -62,7 +62,7 @@ _M001: Migration = (
     ) STRICT
     """,
     "CREATE INDEX messages_by_conversation ON messages (conversation_id)",
-    # A partial index of the streaming replies only, so that a start finds interrupted replies
+    # A partial index of the streaming replies only: at the start, the app finds interrupted replies
     # without reading all messages.
     "CREATE INDEX messages_streaming ON messages (status) WHERE status = 'streaming'",
     """

@@ -28,7 +28,7 @@ SELECT_SUMMARIES = _select(
     SummaryRow._fields,
     "WHERE deleted_at IS NULL ORDER BY updated_at DESC, created_at DESC",
 )
-# Parameters: a value for each column except the id, then the id. A parameter NULL leaves its column
+# Parameters: a value for each column except the id, then the id. A NULL parameter leaves its column
 # unchanged, so this statement cannot set a column to NULL. No caller needs to.
 _CHANGES = _assign("{0} = coalesce(?, {0})", ConversationRecord._fields[1:])
 UPDATE_CONVERSATION = f"UPDATE conversations SET {_CHANGES} WHERE conversation_id = ?"  # noqa: S608 - only constants
