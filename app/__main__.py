@@ -27,7 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if first_word(arguments) in COMMANDS:
-        # Imported here: the commands must not import Qt, nor the window the code of the commands.
+        # Imported here: the terminal commands must not import Qt, and a start of the window need
+        # not import the code of the commands.
         from app.cli.main import run  # noqa: PLC0415
 
         return run(arguments)

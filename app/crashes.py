@@ -1,9 +1,8 @@
-"""The crash log: the stack traces of a run that ended by a fault, written by Python's faulthandler.
+"""The crash log: a file for the stack traces that Python's faulthandler writes in a crash.
 
-The file is opened before Qt and other native libraries are imported, so that it records their
-faults too. It stays empty until a fault is written to it, and a clean exit removes it. A crash log
-with content is therefore the last run's: the next start renames it and shows it to the user once.
-This module imports no Qt.
+The file is opened before Qt and other native libraries are imported, so that it records crashes in
+these libraries too. It stays empty until a crash, and a clean exit removes it. The next start
+renames a crash log that has content, and shows it to the user once. This module imports no Qt.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ FILE_NAME = "crash.log"
 class CrashLog:
     """The crash log of this run: a context manager that keeps the file open while the app runs.
 
-    A folder has one crash log at a time, because the caller holds the InstanceLock.
+    The caller holds the InstanceLock, so no other process writes to this file.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,8 +55,9 @@ class CrashLog:
     ) -> None:
         faulthandler.disable()
         is_unexpected = isinstance(error, Exception) and not isinstance(error, EngineError)
-        # An exception can end the app before there is a window that would show the error: a
-        # shared library cannot be loaded, for example. The next start shows the traceback.
+        # Write an exception that ends the app to the crash log: there may be no window yet that
+        # could show it (for example, if a shared library cannot be loaded). The next start shows
+        # the traceback.
         if is_unexpected:
             account = "".join(format_exception(error))
             os.write(self._descriptor, account.encode("utf-8", "backslashreplace"))
@@ -78,9 +78,9 @@ def crash_problem(account: Path) -> Problem:
 
 
 def _put_aside(path: Path) -> Path | None:
-    """Rename the crash log if it has content, and return its new path, else None.
+    """Rename the crash log and return its new path, or return None if it is missing or empty.
 
-    The new name keeps the next start from reporting the same crash again.
+    If the log kept its name, the next start would report the same crash again.
     """
     if not path.exists() or path.stat().st_size == 0:
         return None

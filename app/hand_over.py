@@ -1,10 +1,10 @@
-"""The hand-over between two Rejoinder processes on one data folder, through a Unix socket there.
+"""The hand-over between two Rejoinder processes that use one data folder, through a Unix socket.
 
-The first process listens. A second one sends it the files to open, waits for the answer and exits;
-it imports no Qt, so that it exits at once. The socket can be used by its owner only. It is bound
-and connected by its bare name from inside the folder, because the path of a socket may have at most
-104 bytes on macOS. A killed process leaves a dead socket file behind: the next process that holds
-the InstanceLock replaces it.
+The first process listens on a socket in the data folder. A second one sends it the files to open,
+waits for the answer and exits; it imports no Qt, so that it exits at once. The socket can be used
+by its owner only. A process changes into the folder to bind or connect the socket by its bare name,
+because the path of a socket may have at most 104 bytes on macOS. A killed process leaves a dead
+socket file behind: the next process that holds the InstanceLock replaces it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from typing import Final, cast
 log = logging.getLogger(__name__)
 
 SOCKET_NAME: Final = "socket"
-ANSWER_S: Final = 15.0  # a first process that is still starting answers once its window is open
+# seconds to wait for the answer: a first process that is still starting answers when its window is
+# open
+ANSWER_S: Final = 15.0
 WILL_DO: Final = b"1"  # the answer of the first process; a process that hangs sends none
 END: Final = b"\n"  # the last byte of a request
 
@@ -29,7 +31,7 @@ END: Final = b"\n"  # the last byte of a request
 def listening(data_dir: Path) -> Generator[socket.socket | None]:
     """Yield the socket that later processes connect to, or None if it cannot be created.
 
-    The caller holds the InstanceLock. Some file systems have no sockets: the app runs without one.
+    The caller holds the InstanceLock. On a file system without sockets the app runs without one.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         try:
@@ -79,6 +81,7 @@ def _listen(listener: socket.socket, data_dir: Path) -> None:
     place.unlink(missing_ok=True)
     with contextlib.chdir(data_dir):
         listener.bind(SOCKET_NAME)
-    place.chmod(0o600)  # safe after bind(): no process can connect before listen()
+    # changing the mode after bind() is safe: no process can connect before listen()
+    place.chmod(0o600)
     listener.listen()
     listener.setblocking(False)

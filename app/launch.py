@@ -2,8 +2,8 @@
 
 Only one process may use a data folder, and the InstanceLock decides which. A second process hands
 its files over to the first one and exits. The first one opens the socket for hand-overs and the
-crash log, then imports Qt and runs `app.main.open_window` until the app ends. An error before that
-is printed to standard error.
+crash log, then imports Qt and runs `app.main.open_window` until the app ends. An error during these
+steps is printed to standard error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.errors import EngineError
 
 
 def launch(data_dir: Path | None, options: Options) -> int:
-    """Run the app, or hand over to the one that already runs; return the exit status."""
+    """Run the app, or hand over to a process that already runs; return the exit status."""
     model = options.model and _absolute(options.model)
     files = tuple(_absolute(file) for file in options.files)
     try:
@@ -43,8 +43,8 @@ def _run(paths: Paths, options: Options) -> int:
             listening(paths.data_dir) as listener,
             CrashLog(paths.logs_dir) as crashes,
         ):
-            # Imported here: the crash log then records a fault during the import of Qt, and a
-            # process that only hands over does not wait for this import.
+            # Imported here for two reasons: the crash log records a fault during the import of Qt,
+            # and a process that only hands over does not wait for the import.
             from app.main import open_window  # noqa: PLC0415
 
             return open_window(paths, options, listener=listener, last_crash=crashes.last)
@@ -61,5 +61,8 @@ def _nobody_reads() -> bool:
 
 
 def _absolute(path: Path) -> Path:
-    """Return the absolute path: the process that opens the file may have another working folder."""
+    """Return the absolute path.
+
+    The process that opens the file may have another working folder.
+    """
     return path.expanduser().absolute()

@@ -42,8 +42,8 @@ from engine.types import Problem
 log = logging.getLogger(__name__)
 
 # Seconds after which a busy Python thread lets another one run. Painting a frame takes the
-# interpreter lock again after every call into Qt; with Python's default of 5 ms each of these calls
-# may wait that long for the thread that typesets formulas or decodes tokens. Longest gap of the
+# interpreter lock again after every call into Qt. With Python's default of 5 ms, each of these
+# calls may wait 5 ms for the thread that typesets formulas or decodes tokens. Longest pause of the
 # main thread in an answer with formulas: 127 ms with the default, 39 ms with this value.
 SWITCH_S = 0.0002
 
@@ -53,7 +53,8 @@ def open_window(
 ) -> int:
     """Run the app until it is closed; return the exit status.
 
-    `listener` accepts hand-overs of later processes, `last_crash` is the crash log of the last run.
+    `listener` is the socket for hand-overs from later processes, and `last_crash` is the crash log
+    of the last run.
 
     Raises:
         DiskError: the log cannot be written, or the settings cannot be read.
@@ -74,7 +75,7 @@ def open_window(
     window.painted.connect(core.start)
     window.painted.connect(lambda: log.info("the window is open"))
     if options.selftest is not None:
-        # Imported here: a start without a self-test need not wait for it.
+        # Imported here: a normal start does not need the self-test.
         from app.selftest import SelfTest  # noqa: PLC0415
 
         SelfTest(window, core, options.selftest)
@@ -85,7 +86,7 @@ def open_window(
     if last_crash is not None:
         window.pane.app_notice.show_crash(last_crash)
     signals = QuitSignals()
-    signals.received.connect(lambda: app.exit(0))  # without the quit confirmation
+    signals.received.connect(lambda: app.exit(0))  # quits without the confirmation
     callers = listener and Callers(listener)
     listen_to_others(app, callers, window, core)
     status = app.exec()
@@ -98,7 +99,7 @@ def open_window(
 
 
 def make_seams(paths: Paths, options: Options, settings: Settings, origin: SystemOrigin) -> Seams:
-    """Return the real engine factory, store, model catalog and clocks, which tests replace."""
+    """Return the real engine factory, store, model catalog and clocks. Tests use fakes instead."""
     config = EngineConfig(on_cpu=options.selftest is not None and options.selftest.on_cpu)
     return Seams(
         make_engine=lambda on_event: Engine(config, on_event),
@@ -113,15 +114,15 @@ def make_seams(paths: Paths, options: Options, settings: Settings, origin: Syste
 
 
 def tell(problem: Problem) -> None:
-    """Show an error that keeps the window from opening, in a message box."""
-    _application = make_application()  # must exist as long as the message box is shown
+    """Show a message box with an error that keeps the window from opening."""
+    _application = make_application()  # keeps the application alive while the message box is shown
     show_problem(problem)
 
 
 def make_application() -> Application:
     """Create the Qt application, set its name and icon, and install accessibility support."""
-    # macOS also sends an event for each file on the command line. Qt finds them in argv and drops
-    # these events, so that a file is not opened twice.
+    # macOS also sends an event for each file on the command line. Qt drops an event if argv names
+    # its file, so that a file is not opened twice.
     app = Application(sys.argv)
     app.setApplicationName(words.APP_NAME)
     app.setApplicationDisplayName(words.APP_NAME)
@@ -138,7 +139,8 @@ def switch_threads_often() -> None:
 
 def end(window: MainWindow, core: Core) -> None:
     """Save the window's drafts and settings, then stop the engine and every thread."""
-    core.read_ahead.stop()  # the drafts that flush() saves next need not be read ahead
+    # The engine is about to stop, so do not let it read ahead the drafts that flush() saves.
+    core.read_ahead.stop()
     window.flush()
     window.hide()
     core.close()
@@ -147,7 +149,7 @@ def end(window: MainWindow, core: Core) -> None:
 def listen_to_others(
     app: Application, callers: Callers | None, window: MainWindow, core: Core
 ) -> None:
-    """Open files named by the system or a second process, and bring the window to the front."""
+    """Connect the requests of the system and of later processes: open files, show the window."""
 
     def on_called(files: tuple[Path, ...]) -> None:
         bring_to_front(window)
@@ -160,5 +162,6 @@ def listen_to_others(
     app.files_opened.connect(on_called)
     if callers is not None:
         callers.called.connect(on_called)
-    if sys.platform == "darwin":  # a click on the Dock icon shows a closed window again
+    # a click on the Dock icon shows the window again after it was closed
+    if sys.platform == "darwin":
         app.applicationStateChanged.connect(on_state_changed)

@@ -11,7 +11,7 @@ class SelfTestOptions:
     """The options of `--selftest`."""
 
     report: Path | None = None  # JSON file for the findings; None: print them as lines
-    on_cpu: bool = False  # run the engine on the CPU, also where there is a GPU
+    on_cpu: bool = False  # True: run the engine on the CPU even if there is a GPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,5 +20,6 @@ class Options:
 
     model: Path | None = None  # model folder to load, instead of the model chosen last
     files: tuple[Path, ...] = ()  # model folders and GGUF files to open
-    selftest: SelfTestOptions | None = None  # run the self-test, then quit
-    debug: bool = False  # DEBUG log, checks of the engine's cache, a line of its statistics
+    # run the self-test with these options, then quit; None: no self-test
+    selftest: SelfTestOptions | None = None
+    debug: bool = False  # True: log at level DEBUG, check the engine's cache, show its statistics

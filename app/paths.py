@@ -22,8 +22,10 @@ class Paths:
 
     data_dir: Path  # files that cannot be recreated
     logs_dir: Path
-    cache_dir: Path  # files that can be recreated: not backed up, the system may remove them
-    bundle: Path | None = None  # Contents/Resources of the .app bundle; never written to
+    # files that can be recreated: they are not backed up, and the system may remove them
+    cache_dir: Path
+    # Contents/Resources of the .app bundle, never written to; None if there is no bundle
+    bundle: Path | None = None
 
     @property
     def models_dir(self) -> Path:
@@ -39,10 +41,11 @@ class Paths:
 
 
 def make_paths(data_dir: Path | None = None) -> Paths:
-    """Create missing folders and return all: the platform's usual ones, or those inside data_dir.
+    """Return the folders of the app, and create those that are missing.
 
-    Only the owner may read a new folder. An existing folder keeps its permissions, because the user
-    may share it on purpose.
+    The folders are the platform's usual ones, or subfolders of `data_dir`. Only the owner may read
+    a new folder. An existing folder keeps its permissions, because the user may share it on
+    purpose.
 
     Raises:
         DiskError: a folder cannot be created.
@@ -84,7 +87,7 @@ def _inside(folder: Path) -> Paths:
 
 
 def free_name(path: Path, word: str) -> Path:
-    """Return an unused path beside this one, for example settings.broken-1.json."""
+    """Return an unused path in the folder of `path`, for example settings.broken-1.json."""
     number = 1
     while (free := path.with_name(f"{path.stem}.{word}-{number}{path.suffix}")).exists():
         number += 1

@@ -1,10 +1,10 @@
-"""`--selftest`: a check that the installed app works, run in its own window. Main thread.
+"""`--selftest`: a check that the installed app works. It runs in the app's window. Main thread.
 
-The test types messages into the composer and waits for the answers of the model that the app found.
-It starts two chats, then returns to the first one and continues it. The engine may not replay any
-token of the first chat, and the store must hold the same messages as the window. The findings are
-printed as lines or written to a JSON file; then the app quits, with exit status 0 if every check
-passed.
+The test types messages into the composer and waits for the answers. It uses the model that the app
+loads. It starts two chats, then returns to the first one and continues it. The engine must not feed
+any token of the first chat again, and the store must hold the same messages as the window. The
+findings are printed as lines or written to a JSON file; then the app quits, with exit status 0 if
+every check passed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from app.viewmodels.models import ModelPhase
 from app.widgets.main_window import MainWindow
 from engine.types import ConversationId, Problem
 
-# Enough for a machine without a GPU that imports all libraries for the first time.
+# Time limit of the self-test: enough for a machine without a GPU on which all libraries are
+# imported for the first time.
 LIMIT_MS = 180_000
 MAX_TOKENS = 16
 FIRST, SECOND, THIRD = "What is the capital of France?", "Name a colour.", "And of Italy?"
@@ -41,17 +42,18 @@ class Findings:
     system: str = f"{platform.system()} {platform.release()} {platform.machine()}"
     home: str = sys.prefix
     chats_found: int = 0  # chats that an earlier run left in the same data folder
-    window_ms: float = 0.0  # when the window was first painted
-    model_ms: float = 0.0  # when the model was loaded
+    window_ms: float = 0.0  # time of the first paint of the window
+    model_ms: float = 0.0  # time at which the model was loaded
     model: str = ""  # path of the model
     answers: list[str] = field(default_factory=list[str])
     # Milliseconds from sending each message to the first token of its answer.
     first_token_ms: list[float] = field(default_factory=list[float])
-    restored: int = 0  # tokens restored for the prompt that continued the first chat
-    replayed: int = 0  # tokens of that prompt that were fed again
-    read: int = 0  # tokens of that prompt that were new
-    done_ms: float = 0.0  # 0 until the test has ended
-    problems: list[str] = field(default_factory=list[str])  # failed checks
+    # tokens restored for the prompt that continued the first chat
+    restored: int = 0
+    replayed: int = 0  # tokens fed again for the prompt that continued the first chat
+    read: int = 0  # new tokens in the prompt that continued the first chat
+    done_ms: float = 0.0  # time at which the test ended; 0 until then
+    problems: list[str] = field(default_factory=list[str])  # texts of the failed checks
 
     def lines(self) -> Iterator[str]:
         for name, value in asdict(self).items():
@@ -59,7 +61,7 @@ class Findings:
 
 
 class SelfTest(QObject):
-    """The running self-test: a signal from the app starts each step, and the last step quits."""
+    """The running self-test. A signal of the app starts each step; the last step quits the app."""
 
     def __init__(self, window: MainWindow, core: Core, options: SelfTestOptions) -> None:
         super().__init__(window)

@@ -40,25 +40,28 @@ class Appearance(StrEnum):
 class Settings:
     """All settings that are kept between starts.
 
-    The name of a field is its key in the JSON file. A field has one of the types that _read can
+    The name of a field is its key in the JSON file. A field has one of the types that `_read` can
     check: bool, int, str, Appearance, tuple of str, or str | None with None as its default.
     """
 
     appearance: Appearance = Appearance.SYSTEM
-    more_contrast: bool = False  # high contrast, even if the system's own setting is off
-    model_path: str | None = None  # the model chosen last
-    model_folders: tuple[str, ...] = ()  # added by the user
+    more_contrast: bool = False  # True: high contrast even if the system's own setting is off
+    model_path: str | None = None  # path of the model that was chosen last
+    # folders that the user has added; they are searched for models
+    model_folders: tuple[str, ...] = ()
     window_geometry: str = ""  # size and position, as encoded by window_frame.frame_text
     sidebar_visible: bool = True
     sidebar_width: int = 0  # pixels; 0: the default width
     inspector_visible: bool = False
-    selected_conversation: ConversationId | None = None  # on show when the app ended
-    read_message: str = ""  # key of the message at the top of the view when the app ended
+    # conversation that was on show when the app last ended
+    selected_conversation: ConversationId | None = None
+    read_message: str = ""  # key of the message at the top of the view when the app last ended
     read_offset: int = 0  # pixels from the top of read_message to the top of the view
-    text_zoom: int = 100  # per cent
-    read_ahead: bool = True  # let the engine read ahead while it is idle
-    return_sends: bool = True  # False: only Ctrl+Return (⌘+Return) sends
-    # Keys that only a newer version uses; written back unchanged.
+    text_zoom: int = 100  # size of text, in per cent
+    read_ahead: bool = True  # True: the engine reads prompts ahead while it is idle
+    return_sends: bool = True  # True: Return sends; False: only Ctrl+Return (⌘+Return) sends
+    # Entries of the file that this version does not know, by key. A newer version wrote them; they
+    # are written back unchanged.
     unknown: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
@@ -66,13 +69,13 @@ _NAMES = tuple(field.name for field in fields(Settings) if field.name != "unknow
 
 
 def zoom_in_range(percent: int) -> int:
-    """Return the nearest zoom that the window offers."""
+    """Return `percent`, limited to the range of zooms that the window offers."""
     return min(max(percent, ZOOM_MIN), ZOOM_MAX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedSettings:
-    """The settings, and the problem to show to the user if their file was damaged."""
+    """The settings as read from their file, and the problem to show if the file was damaged."""
 
     settings: Settings
     problem: Problem | None = None
@@ -90,7 +93,7 @@ def load_settings(path: Path) -> LoadedSettings:
         parsed = cast("object", json.loads(path.read_bytes()))
     except FileNotFoundError:
         return LoadedSettings(settings=Settings())
-    except (ValueError, RecursionError):  # not JSON, not UTF-8, or nested too deeply
+    except (ValueError, RecursionError):  # the file is not JSON, not UTF-8, or nested too deeply
         return _keep_aside(path)
     except OSError as error:
         raise DiskError(words.cannot_read(path, error.strerror)) from error
@@ -151,7 +154,7 @@ def _read(value: object, default: object) -> object:
         case Appearance() if isinstance(value, str) and value in set(Appearance):
             return Appearance(value)
         case _:
-            # not isinstance(): bool is a subclass of int, so it would accept true as a number
+            # isinstance() would accept true as a number, because bool is a subclass of int.
             return value if type(value) is type(default) else default
 
 

@@ -1,6 +1,6 @@
 """The receiving side of a hand-over (`app.hand_over`): requests of later processes as a Qt signal.
 
-Main thread. The sockets do not block: Qt's event loop reports when one can be read.
+Main thread. The sockets do not block: Qt's event loop reports when a socket can be read.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ from app.hand_over import END, WILL_DO, read_request
 log = logging.getLogger(__name__)
 
 PIECE_BYTES = 1 << 16
-MAX_BYTES = 1 << 20  # close a connection whose request, a list of files, is longer
+# size limit of a request, which is a list of files; a longer request closes its connection
+MAX_BYTES = 1 << 20
 
 
 class Callers(QObject):
-    """The open hand-over connections: accepts and answers requests until closed.
+    """The open hand-over connections. Accepts connections and answers requests until closed.
 
-    Closing does not close the listening socket, which belongs to the caller.
+    close() does not close the listening socket: the code that opened it closes it.
     """
 
-    called = Signal(object)  # tuple[Path, ...]: files to open; the window comes to the front
+    # argument: tuple[Path, ...], the files to open. The receiver also brings the window to the
+    # front.
+    called = Signal(object)
 
     def __init__(self, listener: socket.socket, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -41,15 +44,15 @@ class Callers(QObject):
         try:
             connection, _address = self._listener.accept()
         except OSError:
-            return  # the other process has closed the connection already
+            return  # the other process has already closed the connection
         caller = _Caller(connection, self)
         caller.asked.connect(self.called)
 
 
 class _Caller(QObject):
-    """A connection of one other process: reads its request, answers it and closes."""
+    """The connection to one other process: reads a request, answers it and closes."""
 
-    asked = Signal(object)  # tuple[Path, ...]: the files in the request
+    asked = Signal(object)  # argument: tuple[Path, ...], the files in the request
 
     def __init__(self, connection: socket.socket, parent: QObject) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""A pure function that merges the text deltas of a reply, so that Qt emits fewer signals."""
+"""A function that merges the text deltas of a reply, so that Qt emits fewer signals. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from engine.types import RequestId
 
 
 def merge_deltas(events: Iterable[Event]) -> list[Event]:
-    """Join consecutive text deltas of the same request and channel.
+    """Join consecutive text deltas of the same request and channel into one.
 
-    Deltas of other requests may lie between them. No text is moved across an event of another kind.
+    Deltas are joined even if deltas of other requests lie between them. An event that is not a text
+    delta ends the joining, so no text moves past such an event.
     """
     merged: list[Event] = []
-    # The deltas of each request that are not merged yet, all of one channel; oldest run first.
+    # Deltas that are not joined yet, by request. All deltas in a list have the same channel.
     runs: dict[RequestId, list[TextDelta]] = {}
 
     def end_run(run: list[TextDelta]) -> None:

@@ -1,4 +1,4 @@
-"""A check for a display, made without importing Qt, which may fail on a machine without one."""
+"""A check for a display. It imports no Qt, because importing Qt may fail without a display."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from app.words import problems as words
 
-# Part of the loader's message when a system library that Qt needs is not installed.
+# Part of the dynamic loader's message when a system library that Qt needs is missing.
 MISSING_LIBRARY = "cannot open shared object file"
 
 

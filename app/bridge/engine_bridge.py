@@ -44,7 +44,7 @@ IdleEvent = IdleWorking | IdleStopped
 
 
 class EnginePort(EngineCommands, Protocol):
-    """The engine as the app uses it: commands, start and close. Tests pass fakes."""
+    """The engine as the app uses it: commands, start() and close(). Tests use a fake engine."""
 
     def start(self) -> None: ...
     def close(self, timeout_s: float = 30.0) -> None: ...
@@ -54,7 +54,7 @@ EngineFactory = Callable[[Callable[[Event], None]], EnginePort]
 
 
 class EngineBridge(QObject):
-    """The engine with its events as signals on the main thread; starts and closes the engine."""
+    """The link to the engine: starts and closes it, and emits its events on the main thread."""
 
     model_changed = Signal(object)  # argument: a ModelEvent
     request_changed = Signal(object)  # argument: a RequestEvent
@@ -109,6 +109,7 @@ class EngineBridge(QObject):
                 case StatisticsReported():
                     self.statistics_reported.emit(event)
                 case CommandResult():
-                    pass  # a result for the command line and the benchmarks, not for the window
+                    # an event for the command line and the benchmarks; the window does not use it
+                    pass
                 case _:
                     assert_never(event)

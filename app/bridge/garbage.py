@@ -3,8 +3,8 @@
 By default Python collects garbage on the thread whose allocation reaches the threshold, and
 destroys the objects that it finds on that thread. Destroying a Qt object on another thread can
 deadlock: the destructor waits for a lock of the main thread, which waits for the interpreter. A
-window hung this way, with a collection on the engine thread. Automatic collection is therefore off,
-and a timer on the main thread collects instead.
+window once hung this way, when the engine thread collected garbage. Automatic collection is
+therefore off, and a timer on the main thread collects instead.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ import gc
 from PySide6.QtCore import QObject, QTimer
 
 EVERY_MS = 1000
-# New objects before a collection is worth its time. Opening a long conversation makes many objects
-# and no garbage: with Python's own threshold of 700 it started fifty collections.
+# Number of new objects that starts a collection. Opening a long conversation makes many objects and
+# no garbage: with Python's default of 700 it started fifty collections.
 YOUNG = 50_000
-# Collections of one generation before the next older one is collected too; Python's own value.
+# Number of collections of a generation after which the next older generation is collected too.
+# Python's default.
 OLDER = 10
 
 
 class GarbageSearch(QObject):
-    """The timer that collects garbage; Python's automatic collection is off until it is closed.
+    """The timer that collects garbage. Turns Python's automatic collection off until closed.
 
     A process has one GarbageSearch at a time.
     """
@@ -35,7 +36,7 @@ class GarbageSearch(QObject):
         self._timer.start()
 
     def spare_all(self) -> None:
-        """Exclude all present objects from collections, because they live until the app ends."""
+        """Exclude all existing objects from collections, because they live until the app ends."""
         gc.freeze()
 
     def close(self) -> None:

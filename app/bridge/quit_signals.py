@@ -11,7 +11,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class QuitSignals(QObject):
-    """The handler of the process's quit signals; emits `received` on the main thread.
+    """The handler of the signals that end the process; emits `received` on the main thread.
 
     Python runs signal handlers only between two Python instructions, and an idle event loop
     executes none. The interpreter therefore writes a byte to a socket, which wakes the event loop.
@@ -31,7 +31,7 @@ class QuitSignals(QObject):
         signal.set_wakeup_fd(self._sender.fileno(), warn_on_full_buffer=False)
 
     def close(self) -> None:
-        """Restore the default: a signal ends the process at once."""
+        """Restore the default: a quit signal then ends the process at once."""
         signal.set_wakeup_fd(-1)
         for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)

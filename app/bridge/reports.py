@@ -20,7 +20,7 @@ from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
-LOG_BYTES = 1_000_000  # a start renames a longer log and begins a new one
+LOG_BYTES = 1_000_000  # size of the log above which the next start renames it and begins a new one
 
 _LEVELS = {
     QtMsgType.QtDebugMsg: logging.DEBUG,
@@ -41,9 +41,10 @@ class PrivateFileHandler(logging.FileHandler):
 
 
 def start_log(folder: Path, *, debug: bool = False) -> None:
-    """Log this process to rejoinder.log in a folder; rename an old log over LOG_BYTES first.
+    """Send the log of this process to the file rejoinder.log in `folder`.
 
-    With debug, the packages app and engine log at level DEBUG, to standard error too.
+    A log file over LOG_BYTES is renamed first. With `debug`, the packages app and engine log at
+    level DEBUG, and the log also goes to standard error.
 
     Raises:
         DiskError: the log cannot be written.
@@ -83,8 +84,9 @@ def catch_unexpected(report: Callable[[Problem], None]) -> None:
 
 
 def log_qt_messages() -> None:
-    """Send Qt's messages to the log. On a fatal one, print why no window can be shown and exit."""
-    causes: list[str] = []  # messages of Qt's platform plugins; the first one names the reason
+    """Send Qt's messages to the log. After a fatal message, print the cause and exit."""
+    # messages of Qt's platform plugins; the first one says why no window can be shown
+    causes: list[str] = []
 
     def on_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
         log.log(_LEVELS[kind], "%s: %s", context.category, text)
@@ -93,6 +95,7 @@ def log_qt_messages() -> None:
         if kind == QtMsgType.QtFatalMsg:
             sys.stderr.write(words.no_window((causes or text.splitlines())[0]) + "\n")
             sys.stderr.flush()
-            os._exit(1)  # exit here: after this handler Qt would abort the process
+            # exit now: Qt aborts the process when this handler of a fatal message returns
+            os._exit(1)
 
     qInstallMessageHandler(on_message)

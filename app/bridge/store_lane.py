@@ -2,9 +2,9 @@
 
 The main thread must not wait for the disk, and only one thread may use the SQLite connection. Each
 call is therefore queued to one worker thread, the store lane, which runs the calls in order;
-results and errors come back as callbacks on the main thread (tasks.py). The lane keeps the value of
-each conversation that was last written. A save writes the difference from that value, so the save
-after a failed one writes the failed changes too.
+results and errors come back as callbacks on the main thread (tasks.py). For each conversation, the
+lane keeps the value that was last written. A save writes only the difference from that value. If a
+save fails, the value stays, so the next save writes the failed changes too.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ OpenStore = Callable[[], OpenedStore]
 
 
 class StoreLane(QObject):
-    """The conversation store, called from the main thread and run on the store thread."""
+    """The conversation store: called from the main thread, runs on the store thread."""
 
     opened = Signal()
-    unavailable = Signal(object)  # Problem: the store cannot be opened, every call will fail
-    failed = Signal(object)  # Problem: one call failed that has no on_error of its own
+    # argument: a Problem. The store cannot be opened, so every call will fail.
+    unavailable = Signal(object)
+    failed = Signal(object)  # argument: the Problem of a failed call that has no on_error callback
 
     def __init__(self, open_store: OpenStore, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._lane = TaskLane("store", self)
         self._worker = _StoreWorker(open_store)
-        self._is_lost = False  # True once the store could not be opened
+        self._is_lost = False  # True after opening the store has failed
 
     def open(self) -> None:
-        """Queue the opening of the store; calls that are queued later run after it."""
+        """Queue the opening of the store. Later calls run after it."""
         self._lane.run(self._worker.open, self._on_opened, self._on_unavailable)
 
     def run(
@@ -52,7 +53,7 @@ class StoreLane(QObject):
         self._queue(lambda: call(self._worker.store), on_result, on_error)
 
     def save(self, conversation: Conversation, on_error: Callable[[Problem], None]) -> None:
-        """Write the difference between a conversation and its value that was written last."""
+        """Write the changes of a conversation since it was last written."""
         self._queue(lambda: self._worker.save(conversation), None, on_error)
 
     def load(
@@ -64,7 +65,7 @@ class StoreLane(QObject):
         self._queue(lambda: self._worker.load(conversation_id), on_result, on_error)
 
     def release(self, conversation_id: ConversationId) -> None:
-        """Forget the last written value of a conversation; load it again before the next save."""
+        """Forget the last written value of a conversation. Load it again before the next save."""
         self._lane.run(lambda: self._worker.release(conversation_id))
 
     def close(self) -> None:
@@ -81,7 +82,7 @@ class StoreLane(QObject):
         report = on_error or self.failed.emit
 
         def unless_lost(problem: Problem) -> None:
-            if not self._is_lost:  # a lost store was reported once, for all calls, by `unavailable`
+            if not self._is_lost:  # `unavailable` has already reported a lost store
                 report(problem)
 
         self._lane.run(call, on_result, unless_lost)
@@ -97,7 +98,7 @@ class StoreLane(QObject):
 
 
 class _StoreWorker:
-    """The store and the last written values. Used on the store thread only."""
+    """The store and the conversations as last written. Use on the store thread only."""
 
     def __init__(self, open_store: OpenStore) -> None:
         self._open_store = open_store

@@ -23,12 +23,13 @@ T = TypeVar("T")
 class TaskLane(QObject):
     """A worker thread and its queue of calls. Used from the main thread.
 
-    Each call may have an on_result and an on_error callback. They run on the main thread, and no
-    longer once the lane is stopped. A failed call without on_error emits `failed`.
+    Each call may have an on_result and an on_error callback. The callbacks run on the main thread;
+    a stopped lane runs none. A failed call without on_error emits `failed`.
     """
 
     failed = Signal(object)  # argument: a Problem
-    _delivered = Signal(object)  # Callable[[], None]: a callback for the main thread
+    # argument: Callable[[], None], a callback to run on the main thread
+    _delivered = Signal(object)
 
     def __init__(self, name: str, parent: QObject | None = None) -> None:
         super().__init__(parent)

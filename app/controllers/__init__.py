@@ -1,1 +1,1 @@
-"""Controllers: carry out the user's actions and hold the state behind the window. Main thread."""
+"""Controllers: they carry out the user's actions and hold the window's state. Main thread."""

@@ -2,7 +2,7 @@
 
 The window's widgets call `ChatController` for every such action. An action that needs an answer is
 planned by a pure function of conversation/actions.py, which returns the changed conversation and
-the messages for the engine. The plan goes to turns.py, which follows it until the answer has ended.
+the messages for the engine. The plan goes to turns.py, which runs it until the answer has ended.
 The other actions change the conversation at once and save it through desk.py. A conversation has
 one answer at a time: a message that is sent during an answer is queued and sent when that answer
 has ended.
@@ -49,25 +49,30 @@ Plan = Callable[[Conversation], Turn]
 
 
 class AnswerRunningError(UserFixableError):
-    """A deleted message cannot be restored while the conversation has a running answer."""
+    """The user tried to restore a deleted message while the conversation has a running answer."""
 
     title = words.ANSWER_RUNNING
     advice = words.ANSWER_RUNNING_ADVICE
 
 
 class ChatController(QObject):
-    """The user's actions in all conversations, by conversation id and message id.
+    """The user's actions in conversations. Conversations and messages are named by their ids.
 
     send, edit, regenerate and resume return True if a turn was started or queued. If they return
-    False, nothing has changed, and `refused` gives the reason unless an answer is running.
+    False, nothing has changed: either an answer is running, or `refused` was emitted with the
+    reason.
     """
 
     refused = Signal(object)  # argument: a Refusal
-    next_turn_changed = Signal(object)  # ConversationId: its messages or options have changed
+    # argument: ConversationId; its messages or options have changed
+    next_turn_changed = Signal(object)
     draft_saved = Signal(object)  # argument: the ConversationId
-    queue_changed = Signal(object)  # ConversationId: its queued message has changed or is gone
-    deleted = Signal(int, object)  # number of deleted messages, function that undoes the deletion
-    restored = Signal(object)  # ConversationId: a deleted message was restored
+    # argument: ConversationId; its queued message has changed or is gone
+    queue_changed = Signal(object)
+    # arguments: number of deleted messages, function that undoes the deletion
+    deleted = Signal(int, object)
+    # argument: ConversationId; one of its deleted messages was restored
+    restored = Signal(object)
     failed = Signal(object)  # argument: a Problem
 
     def __init__(
@@ -79,13 +84,13 @@ class ChatController(QObject):
         self._models = models
         self._undo = undo
         self._origin = origin
-        # The running reply of each conversation that has a queued message.
+        # Id of the running reply, by conversation; only for conversations with a queued message.
         self._awaited: dict[ConversationId, NodeId] = {}
         turns.refused.connect(self.refused)
         turns.activity_changed.connect(self._on_activity_changed)
 
     def send(self, conversation_id: ConversationId, text: str) -> bool:
-        """Add a message and request its answer. While another answer runs, queue the message."""
+        """Add a message and request its answer; queue the message if another answer is running."""
         reply_id = self._turns.reply_in(conversation_id)
         if reply_id is not None:
             self._awaited[conversation_id] = reply_id
@@ -95,14 +100,14 @@ class ChatController(QObject):
         return self._send(conversation_id, text, draft="")
 
     def withdraw(self, conversation_id: ConversationId) -> None:
-        """Return the queued message to the composer."""
+        """Move the queued message back into the composer."""
         text = self._desk.take_queued(conversation_id)
         if text:
             self._give_back(conversation_id, text)
             self.queue_changed.emit(conversation_id)
 
     def queued(self, conversation_id: ConversationId) -> str:
-        """Return the text that is sent when the running answer has ended, or an empty string."""
+        """Return the message that waits for the end of the running answer, or an empty string."""
         return self._desk.queued(conversation_id)
 
     def _send(self, conversation_id: ConversationId, text: str, *, draft: str) -> bool:
@@ -115,10 +120,10 @@ class ChatController(QObject):
         return self._begin(conversation_id, text, plan)
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
-        """Send the queued message if the answer before it is complete and ends the branch on show.
+        """Send the queued message if the answer before it is complete and is the last one on show.
 
-        Otherwise return the message to the composer: the answer was stopped, failed or refused, or
-        the user has switched to another version.
+        Return the message to the composer if the answer was stopped, failed or refused, or if the
+        user has switched to another version.
         """
         text = self._desk.queued(conversation_id)
         if not text or self._turns.live_in(conversation_id) is not None:
@@ -135,13 +140,13 @@ class ChatController(QObject):
         self.queue_changed.emit(conversation_id)
 
     def _give_back(self, conversation_id: ConversationId, text: str) -> None:
-        """Put a text that was not sent in front of the draft in the composer."""
+        """Put a text that was not sent into the composer, before the draft."""
         draft = self._desk.get(conversation_id).draft
         self._desk.save_draft(conversation_id, join_texts(text, draft))
         self.refused.emit(Refusal(conversation_id, text, None))
 
     def edit(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> bool:
-        """Add a version of a user message and request its answer."""
+        """Add a new version of a user message, with this text, and request its answer."""
         ids, now = self._new_ids(), self._origin.now()
         return self._begin(
             conversation_id,
@@ -150,7 +155,7 @@ class ChatController(QObject):
         )
 
     def regenerate(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
-        """Request another version of a reply; this also retries a failed reply."""
+        """Request another version of a reply. Use it also to retry a failed reply."""
         new_id, now = NodeId(self._origin.new_id()), self._origin.now()
         return self._begin(
             conversation_id,
@@ -178,7 +183,10 @@ class ChatController(QObject):
         self._turns.stop(conversation_id)
 
     def show_neighbour(self, conversation_id: ConversationId, node_id: NodeId, step: int) -> None:
-        """Show the version `step` places after this one (before, if negative), if there is one."""
+        """Show the version `step` places after this one, or before it if `step` is negative.
+
+        Do nothing if there is no such version.
+        """
         conversation = self._desk.get(conversation_id)
         siblings = versions(conversation, node_id)
         index = siblings.index(node_id) + step

@@ -37,20 +37,20 @@ from app.store.conversations import OpenedStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seams:
-    """The parts of the app that touch the world outside, and that tests replace by fakes."""
+    """The parts that tests replace: engine, store, model catalog, clocks and settings."""
 
     make_engine: EngineFactory
     open_store: Callable[[], OpenedStore]
     catalog: Catalog
-    origin: Origin  # clocks, random ids and seeds
-    settings: Settings  # as loaded at the start
+    origin: Origin  # source of clock times, random ids and seeds
+    settings: Settings  # settings as they were loaded at the start
     settings_path: Path
     model: Path | None = None  # model folder to load, instead of the model chosen last
-    debug: bool = False  # check the engine's cache after each answer, and show its statistics
+    debug: bool = False  # True: check the engine's cache after each answer, and show its statistics
 
 
 class Core(QObject):
-    """All controllers and the lanes that they run blocking work on.
+    """All controllers, and the lanes (worker threads) that run their blocking calls.
 
     Call start() after the window is shown and close() after the event loop has ended.
     """
@@ -94,13 +94,13 @@ class Core(QObject):
             source.failed.connect(self.failed)
 
     def open(self) -> None:
-        """Open the store and load presets and conversations, which needs no engine."""
+        """Open the store and load presets and conversations. This needs no engine."""
         self.store.open()
         self.presets.start()
         self.library.start(self.preferences.value.selected_conversation)
 
     def start(self) -> None:
-        """Start the engine and the search for models: seconds of work on other threads."""
+        """Start the engine and the search for models. Both take seconds, on other threads."""
         self.bridge.start()
         self.models.start()
 

@@ -1,9 +1,10 @@
 """The conversations in memory, and how they are saved. Main thread.
 
 The desk holds the current value of every open conversation; the controllers change it and the
-transcript shows it. A value may be ahead of the store: a turn that the engine has not accepted yet
-is shown, but of this turn only the user's text is saved, as part of the draft. A queued message is
-saved as part of the draft too. A save that failed is retried after 5 s.
+transcript shows it. A value in memory may be newer than the stored one: a turn is shown before the
+engine accepts it. Until the engine accepts the turn, only the text of its user message is saved, as
+part of the draft. A queued message is saved as part of the draft too. A save that failed is retried
+after 5 s.
 """
 
 from __future__ import annotations
@@ -18,29 +19,30 @@ from app.bridge.store_lane import StoreLane
 from app.conversation.tree import Conversation, set_draft
 from engine.types import ConversationId, Problem
 
-KEPT = 5  # recently used conversations in memory, besides those that must stay (see _trim)
+# number of recently used conversations kept in memory, besides those that `_trim` must keep
+KEPT = 5
 RETRY_MS = 5000
 
 
 @dataclass(frozen=True, slots=True)
 class _UnacceptedTurn:
-    """A turn that is shown, but that the engine has not accepted yet."""
+    """A turn that is on show although the engine has not accepted it yet."""
 
     before: Conversation  # the conversation without the turn
-    text: str  # the user's message; empty if the turn adds none
+    text: str  # text of the turn's user message; empty if the turn adds none
 
 
 class _Waiter(NamedTuple):
-    """The callbacks of one caller of Desk.open, held until the conversation is loaded."""
+    """The callbacks of one call of Desk.open, kept until the conversation is loaded."""
 
     on_ready: Callable[[Conversation], None]
     on_error: Callable[[Problem], None]
 
 
 class Desk(QObject):
-    """The open conversations by id, least recently used first; loads, saves and closes them."""
+    """The open conversations by id, least recently used first. Loads, saves and closes them."""
 
-    changed = Signal(object)  # ConversationId: its messages or its title may have changed
+    changed = Signal(object)  # argument: ConversationId; its messages or its title may have changed
     failed = Signal(object)  # argument: a Problem
 
     def __init__(self, store: StoreLane, parent: QObject | None = None) -> None:
@@ -50,8 +52,9 @@ class Desk(QObject):
         self._held: dict[ConversationId, _UnacceptedTurn] = {}
         self._queued: dict[ConversationId, str] = {}
         self._reading: dict[ConversationId, list[_Waiter]] = {}
-        self.shown: ConversationId | None = None  # on show, so it stays in memory
-        self._expected: ConversationId | None = None  # may be opened next, so it stays in memory
+        self.shown: ConversationId | None = None  # conversation on show; stays in memory
+        # conversation that may be opened next; stays in memory
+        self._expected: ConversationId | None = None
         self._pinned: set[ConversationId] = set()  # conversations with a running turn
         self._unsaved: set[ConversationId] = set()  # conversations whose last save failed
         self._retry = QTimer(self, singleShot=True, interval=RETRY_MS)
@@ -85,14 +88,14 @@ class Desk(QObject):
     def expect(self, conversation_id: ConversationId) -> None:
         """Load a conversation that may be opened next, and keep it until another one is expected.
 
-        The expected conversation does not count as one of the KEPT, so it closes none of them.
+        The conversation does not count towards KEPT, so loading it closes no other conversation.
         """
         self._expected = conversation_id
         if conversation_id not in self._open:
             self._read(conversation_id)
 
     def save(self, conversation: Conversation) -> None:
-        """Replace the value of a conversation and save it."""
+        """Replace the value of an open conversation, and write it to the store."""
         self._open[conversation.conversation_id] = conversation
         self._save(conversation.conversation_id)
         self.changed.emit(conversation.conversation_id)
@@ -101,31 +104,37 @@ class Desk(QObject):
         """Replace the draft and save it; emit `changed` if the draft becomes empty or non-empty."""
         before = self._open[conversation_id]
         if draft == before.draft:
-            return  # saving an empty draft would store a new conversation that has no content
+            # Do not save an unchanged draft: the save would store a new conversation without
+            # content.
+            return
         self._open[conversation_id] = set_draft(before, draft)
         self._save(conversation_id)
         if bool(before.draft) != bool(draft):
             self.changed.emit(conversation_id)
 
     def hold(self, conversation: Conversation, text: str) -> None:
-        """Show a conversation with a turn that is not accepted yet; save only the turn's text."""
+        """Show a conversation with a turn that is not accepted yet.
+
+        Only the user's `text` of that turn is saved, as part of the draft, until accept() is
+        called.
+        """
         conversation_id = conversation.conversation_id
         self._held[conversation_id] = _UnacceptedTurn(self._open[conversation_id], text)
         self.save(conversation)
 
     def accept(self, conversation_id: ConversationId) -> None:
-        """Save the held turn as part of its conversation: the engine has accepted it."""
+        """Save the turn that hold() showed, because the engine has accepted it."""
         del self._held[conversation_id]
         self._save(conversation_id)
 
     def take_back(self, conversation_id: ConversationId) -> None:
-        """Remove the held turn from its conversation, and put its text in front of the draft."""
+        """Remove the turn that hold() showed, and put its text in front of the draft."""
         value = self._without_turn(self._open[conversation_id])
         del self._held[conversation_id]
         self.save(value)
 
     def queue(self, conversation_id: ConversationId, text: str) -> None:
-        """Append a text to the conversation's queued message, and empty the draft."""
+        """Append a text to the conversation's queued message, and clear the draft."""
         self._open[conversation_id] = set_draft(self._open[conversation_id], "")
         self._queued[conversation_id] = join_texts(self.queued(conversation_id), text)
         self._save(conversation_id)
@@ -153,7 +162,7 @@ class Desk(QObject):
             self._save(conversation_id)
 
     def close(self) -> None:
-        """Retry the failed saves for the last time."""
+        """Retry the failed saves one last time."""
         self.save_again()
 
     def _save(self, conversation_id: ConversationId) -> None:
@@ -180,7 +189,7 @@ class Desk(QObject):
         )
 
     def _read(self, conversation_id: ConversationId) -> list[_Waiter]:
-        """Load a conversation, unless it is loading already; return the waiting callbacks."""
+        """Load a conversation, unless it is already loading. Return its list of waiting callers."""
         if conversation_id not in self._reading:
             self._reading[conversation_id] = []
             self._store.load(
@@ -215,5 +224,5 @@ class Desk(QObject):
 
 
 def join_texts(earlier: str, later: str) -> str:
-    """Join two texts with a blank line between them; leave out a blank one."""
+    """Join two texts with a blank line between them. Skip a text that is blank."""
     return "\n\n".join(text for text in (earlier, later) if text.strip())

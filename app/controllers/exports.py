@@ -1,4 +1,4 @@
-"""Export of text to a file that the user chose. Main thread; a lane writes the file."""
+"""Export of text to a file that the user has chosen. Main thread; a lane writes the file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from engine.errors import DiskError
 
 
 class Exports(QObject):
-    """The writer of exported files. A file is replaced atomically: an error leaves the old one."""
+    """The writer of exported files. A file is replaced atomically: an error leaves it unchanged."""
 
-    saved = Signal(str)  # name of the file
+    saved = Signal(str)  # argument: name of the saved file
     failed = Signal(object)  # argument: a Problem
 
     def __init__(self, lane: TaskLane) -> None:

@@ -1,4 +1,4 @@
-"""Idle work of the engine: sends the on/off setting, keeps a note for the window. Main thread.
+"""The switch for the engine's idle work, and a note about running idle work. Main thread.
 
 The note appears and disappears with a delay, so that short work does not make it flicker.
 """
@@ -12,11 +12,15 @@ from app.controllers.preferences import Preferences
 from app.viewmodels.idle_note import idle_note
 from engine.events import IdleWorking
 
-HOLD_MS = 500  # delay before the note appears or disappears; shorter work or pauses do not show
+HOLD_MS = 500  # delay before the note appears or disappears; shorter work or pauses change nothing
 
 
 class IdleController(QObject):
-    """The switch for idle work, and the note on it; the note is empty while no idle work runs."""
+    """The switch for the engine's idle work, and a note about running idle work.
+
+    The controller sends the user's setting to the engine. The note is empty while no idle work
+    runs.
+    """
 
     note_changed = Signal()
 
@@ -24,8 +28,9 @@ class IdleController(QObject):
         super().__init__()
         self._engine = bridge.engine
         self._preferences = preferences
-        self._is_enabled: bool | None = None  # the value sent to the engine last
-        self._working: IdleWorking | None = None  # the newest event; None while no idle work runs
+        self._is_enabled: bool | None = None  # setting that was last sent to the engine
+        # newest event of the running idle work; None if none runs
+        self._working: IdleWorking | None = None
         self.note = ""
         self.hold = QTimer(self, singleShot=True, interval=HOLD_MS)
         self.hold.timeout.connect(self._refresh)

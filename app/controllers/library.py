@@ -1,9 +1,9 @@
-"""The list of conversations and the choice of the one on show. Main thread.
+"""The list of all conversations, and which of them is on show. Main thread.
 
 The sidebar shows `summaries` and calls the controller to open, create, rename, pin and delete
 conversations. The list holds a ConversationSummary of every stored conversation; the messages are
-loaded when a conversation is opened, and are held by desk.py. A new conversation is listed and
-stored from its first change on. A deleted one can be restored by undo.
+loaded when a conversation is opened, and desk.py holds them. A new conversation is listed and
+stored after its first change. Undo restores a deleted conversation.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ class LibraryController(QObject):
     """The summaries of all conversations, and the id of the one on show."""
 
     list_changed = Signal()
-    current_changed = Signal()  # another conversation is on show
-    selected = Signal(object)  # ConversationId or None: the conversation to show at the next start
-    deleted = Signal(object, object)  # ConversationSummary, function that undoes the deletion
-    finished_unseen = Signal(object)  # ConversationSummary: an answer ended in a chat not on show
+    current_changed = Signal()  # emitted when another conversation is on show
+    selected = Signal(object)  # argument: ConversationId to show at the next start, or None
+    # arguments: ConversationSummary, function that undoes the deletion
+    deleted = Signal(object, object)
+    # argument: ConversationSummary; its answer ended while another conversation was on show
+    finished_unseen = Signal(object)
     failed = Signal(object)  # argument: a Problem
 
     def __init__(
@@ -58,9 +60,9 @@ class LibraryController(QObject):
         self._origin = origin
         self._summaries: dict[ConversationId, ConversationSummary] = {}
         self._unseen: set[ConversationId] = set()
-        # Conversations deleted since the start, for undo.
+        # Summaries of the conversations deleted since the start of the app, for undo.
         self._deleted: dict[ConversationId, ConversationSummary] = {}
-        # The conversation selected last; it is not on show until it is loaded.
+        # The conversation that was selected last. It may still be loading and not yet on show.
         self._wanted: ConversationId | None = None
         self.current = desk.shown = self._lay_out_new()
         desk.changed.connect(self._on_conversation_changed)
@@ -74,20 +76,20 @@ class LibraryController(QObject):
 
     @property
     def unseen(self) -> frozenset[ConversationId]:
-        """The conversations with an answer that ended while another conversation was on show."""
+        """The conversations whose last answer ended while another conversation was on show."""
         return frozenset(self._unseen)
 
     @property
     def kept_ready(self) -> frozenset[ConversationId]:
-        """The pinned conversations: the engine evicts their state last."""
+        """The pinned conversations. The engine evicts their cached state last."""
         return frozenset(one.conversation_id for one in self._summaries.values() if one.keep_ready)
 
     def is_listed(self, conversation_id: ConversationId) -> bool:
-        """Return True if the conversation is in the list; one that is still empty is not."""
+        """Return True if a conversation is in the list. A new, unchanged one is not."""
         return conversation_id in self._summaries
 
     def start(self, last: ConversationId | None) -> None:
-        """Load the list, then show the conversation that was on show when the app last ended."""
+        """Load the list, then show `last`, the conversation on show when the app last ended."""
 
         def on_summaries(summaries: tuple[ConversationSummary, ...]) -> None:
             self._on_summaries(summaries)
@@ -98,7 +100,10 @@ class LibraryController(QObject):
         self._store.run(lambda store: store.summaries(), on_summaries, self.failed.emit)
 
     def activity(self, conversation_id: ConversationId) -> str:
-        """Return the decoding speed for the list, or an empty string if no answer is running."""
+        """Return the decoding speed for the list of conversations.
+
+        Return an empty string if no answer is running.
+        """
         live = self._turns.live_in(conversation_id)
         if live is None:
             return ""
@@ -110,7 +115,7 @@ class LibraryController(QObject):
             self._show(self._lay_out_new())
 
     def select(self, conversation_id: ConversationId) -> None:
-        """Show a conversation as soon as it is loaded; restore it first if it was deleted."""
+        """Show a conversation as soon as it is loaded. Restore a deleted conversation first."""
         if conversation_id in self._deleted:
             self._bring_back(conversation_id)
             return
@@ -119,14 +124,14 @@ class LibraryController(QObject):
             self._desk.open(conversation_id, self._on_opened, self._on_open_failed)
 
     def expect(self, conversation_id: ConversationId) -> None:
-        """Load a conversation that may be selected next, such as the one under the pointer."""
+        """Load a conversation that may be selected next, for example the one under the pointer."""
         self._desk.expect(conversation_id)
 
     def rename(self, conversation_id: ConversationId, title: str) -> None:
         self._change(conversation_id, lambda conversation: set_title(conversation, title))
 
     def keep_ready(self, conversation_id: ConversationId, keep: bool) -> None:  # noqa: FBT001 (the value)
-        """Pin or unpin a conversation; the engine evicts the state of a pinned one last."""
+        """Pin or unpin a conversation. The engine evicts the cached state of a pinned one last."""
         self._change(conversation_id, lambda conversation: replace(conversation, keep_ready=keep))
 
     def delete(self, conversation_id: ConversationId) -> None:
@@ -134,8 +139,8 @@ class LibraryController(QObject):
         summary = self._summaries.pop(conversation_id, None)
         if summary is None:
             return
-        # Before stop(): taking back a turn that has not started changes the conversation at once,
-        # and a change lists every conversation that is not in _deleted.
+        # Do this before stop(): if stop() takes back a turn that has not started, it changes the
+        # conversation, and a changed conversation is listed again unless it is in _deleted.
         self._deleted[conversation_id] = summary
         self._turns.stop(conversation_id)
         now = self._origin.now()
@@ -166,14 +171,14 @@ class LibraryController(QObject):
         return conversation_id
 
     def _on_presets_changed(self) -> None:
-        """Apply the model's preset to the conversation on show if that is new and unchanged."""
+        """Apply the model's preset to the conversation on show if it is new and unchanged."""
         if self._is_blank(self._desk.get(self.current)):
             self._blank = self._presets.begin_conversation(self._blank)
             self._desk.add(self._blank)
             self.list_changed.emit()
 
     def _is_blank(self, conversation: Conversation) -> bool:
-        """Return True if a conversation is the new one, unchanged since it was created."""
+        """Return True if this is the new conversation and it has not changed since its creation."""
         return conversation == self._blank
 
     def _show(self, conversation_id: ConversationId) -> None:
@@ -198,7 +203,10 @@ class LibraryController(QObject):
         )
 
     def _on_summaries(self, summaries: tuple[ConversationSummary, ...]) -> None:
-        """Add the stored summaries, except those of conversations opened or deleted meanwhile."""
+        """Add the stored summaries to the list.
+
+        Skip conversations that the user has opened or deleted while the summaries were loading.
+        """
         for summary in summaries:
             conversation_id = summary.conversation_id
             if conversation_id not in self._desk and conversation_id not in self._deleted:

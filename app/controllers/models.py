@@ -1,10 +1,10 @@
-"""The models on this machine and the one in use: find, choose, load, watch. Main thread.
+"""The models on this machine and the one in use: find, choose and load. Main thread.
 
 A scan of the model folders runs on the file lane and yields a ModelCard per model; it is repeated
 when the folders have changed. After the first scan the controller loads, in this order: the model
 of the command line, the model chosen last, the best one found, or a small starter model that it
-makes first. `status` says how far the model in use is, and turns.py starts waiting turns when it
-becomes ready.
+makes first. `status` is the state of the model in use (for example loading or ready). When the
+model is ready, turns.py submits the waiting turns.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Catalog(Protocol):
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]: ...
     def fingerprint(self, folders: tuple[str, ...]) -> str:
-        """Return a value that changes when a scan would find other models."""
+        """Return a value that changes if a new scan would find other models."""
         ...
 
     def best(self, cards: tuple[ModelCard, ...]) -> ModelCard | None: ...
@@ -70,7 +70,7 @@ class ModelsController(QObject):
 
     cards_changed = Signal()
     status_changed = Signal()
-    will_replace = Signal()  # a model is about to be loaded, in place of the one in use
+    will_replace = Signal()  # emitted before another model replaces the one in use
     failed = Signal(object)  # argument: a Problem
     _starter_progressed = Signal(float)
 
@@ -87,8 +87,8 @@ class ModelsController(QObject):
         self._lane = lane
         self._catalog = catalog
         self._preferences = preferences
-        self._wanted = wanted  # model folder named on the command line
-        self._fingerprint = ""  # Catalog.fingerprint at the last scan; "" forces a scan
+        self._wanted = wanted  # model folder named on the command line, or None
+        self._fingerprint = ""  # Catalog.fingerprint at the last scan; empty to force a scan
         self._checking = False  # True while a check of the folders is queued or running
         self.cards: tuple[ModelCard, ...] = ()
         self.suggestion = ""  # shell command that downloads a suitable model
@@ -101,7 +101,7 @@ class ModelsController(QObject):
         bridge.model_changed.connect(self._on_model_changed)
 
     def start(self) -> None:
-        """Search for models, load one, and watch the model folders from now on."""
+        """Search for models, load one, and keep watching the model folders."""
         self._lane.run(self._catalog.suggestion, self._on_suggestion, self.failed.emit)
         self.refresh()
         self._watch.start()
@@ -134,7 +134,7 @@ class ModelsController(QObject):
         self._look_in(tuple(one for one in folders if one != folder))
 
     def _look_in(self, folders: tuple[str, ...]) -> None:
-        """Save the list of model folders and scan them at once."""
+        """Set the list of model folders, save it in the settings, and scan the folders at once."""
         self._preferences.change(model_folders=folders)
         self._fingerprint = ""
         self.refresh()
@@ -146,7 +146,7 @@ class ModelsController(QObject):
         self._engine.load_model(str(path))
 
     def _scan(self, folders: tuple[str, ...], known: str) -> _Scan | None:
-        """Scan the folders and return the result, or None if the fingerprint is still `known`.
+        """Return the result of a scan, or None if the fingerprint of the folders is still `known`.
 
         Runs on the lane.
         """
@@ -215,7 +215,7 @@ class ModelsController(QObject):
             return
         path = event.facts.path if isinstance(event, ModelLoaded) else event.path
         if not path or path != self.status.path:
-            return  # the event is from before any model, or from a model that was replaced
+            return  # ignore an event about another model, for example one that has been replaced
         match event:
             case ModelLoading():
                 self._set_status(_loading(self.status, event))

@@ -1,6 +1,6 @@
-"""Model folders and GGUF files that the user opens: import and load them. Main thread.
+"""Import and loading of model folders and GGUF files that the user opens. Main thread.
 
-Paths come from the command line, a double-click, a drop, or a second process that handed over.
+Paths come from the command line, a double-click, a drop, or the hand-over of a second process.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from engine.types import Problem
 
 
 class OpeningEndedError(EngineError):
-    """The app closes during an import. Raised inside the import to stop it; never shown."""
+    """The app is closing: an import raises this error to stop. Never shown to the user."""
 
 
 class Opening(QObject):
-    """The queue of paths to open, with a lane of its own, because an import may take minutes.
+    """The queue of model paths to open. It has its own lane: an import may take minutes.
 
     `note` describes the progress of the import, and is empty while none runs.
     """
@@ -58,14 +58,14 @@ class Opening(QObject):
             self._lane.run(call, self._on_opened, self._on_failed)
 
     def close(self) -> None:
-        """Cancel a running import, which then removes its files, and join the lane's thread."""
+        """Cancel a running import, remove its incomplete files, and join the lane's thread."""
         self._ended.set()
         self._lane.stop()
 
     def _report(self, name: str, fraction: float) -> None:
-        """Report the progress of an import, or cancel the import if the app is closing.
+        """Report the progress of an import, or stop the import if the app is closing.
 
-        Runs on the lane, after each piece of the file.
+        Runs on the lane, after each part of the file.
 
         Raises:
             OpeningEndedError: the app is closing.

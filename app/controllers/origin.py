@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Origin(Protocol):
-    """The values that differ from run to run: ids, seeds and clock times."""
+    """The source of the values that differ from run to run: ids, seeds and clock times."""
 
     def new_id(self) -> str: ...
     def new_seed(self) -> int: ...
@@ -18,12 +18,12 @@ class Origin(Protocol):
         ...
 
     def tick(self) -> float:
-        """Return the seconds of a clock that never goes back, for durations."""
+        """Return the time of a monotonic clock in seconds, to measure durations."""
         ...
 
 
 class SystemOrigin:
-    """The real source: random ids and seeds, and the machine's clocks."""
+    """The real source: random ids and seeds, and the clocks of the machine."""
 
     def new_id(self) -> str:
         return uuid.uuid4().hex

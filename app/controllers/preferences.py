@@ -1,4 +1,4 @@
-"""The current settings, and how changes are saved. Main thread; a lane writes the file."""
+"""The current settings and their storage. Main thread; a lane writes the file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from app.bridge.tasks import TaskLane
 from app.settings import Settings, save_settings, zoom_in_range
 from engine.types import ConversationId
 
-ZOOM_STEP = 10  # per cent
-SAVE_MS = 300  # delay before a write, so that several changes in a row cost one write
+ZOOM_STEP = 10  # change of the text zoom per step, in per cent
+SAVE_MS = 300  # delay before a save, so that several changes in a row cost one write
 
 
 class Preferences(QObject):
-    """The current settings: widgets and controllers read and change them here."""
+    """The current settings. Widgets and controllers read and change them here."""
 
     changed = Signal()
     failed = Signal(object)  # argument: a Problem
@@ -42,7 +42,7 @@ class Preferences(QObject):
             self.changed.emit()
 
     def change(self, **values: object) -> None:
-        """Replace the settings with the given names and save them."""
+        """Set the named settings to new values; the settings are saved soon after."""
         self.set(replace(self._value, **values))
 
     def set_selected(self, conversation_id: ConversationId | None) -> None:
@@ -68,7 +68,7 @@ class Preferences(QObject):
         self.set_zoom(100)
 
     def flush(self) -> None:
-        """Queue the write of unsaved changes at once, instead of after SAVE_MS."""
+        """Queue a write of unsaved changes now, instead of after SAVE_MS."""
         if self._timer.isActive():
             self._timer.stop()
             self._save()

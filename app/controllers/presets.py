@@ -1,6 +1,6 @@
-"""Presets: saving, applying, deleting with undo, and the default preset of each model. Main thread.
+"""Presets: save, apply, delete with undo, and choose a preset for each model. Main thread.
 
-A model's new conversations begin with the preset chosen for that model.
+A new conversation begins with the preset that is chosen for the model in use.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from app.store.presets import PresetStore
 
 
 class PresetsController(QObject):
-    """All presets in one value, which widgets read. Every change is saved at once."""
+    """All presets, in one value that widgets read. Every change is saved at once."""
 
-    changed = Signal()  # the presets or the model in use have changed
-    deleted = Signal(str, object)  # name, function that undoes the deletion
-    replaced = Signal(str, object)  # name, function that brings the earlier preset back
+    changed = Signal()  # emitted if the presets or the model in use have changed
+    # arguments: name of the preset, function that undoes the deletion
+    deleted = Signal(str, object)
+    # arguments: name of the preset, function that restores the earlier preset
+    replaced = Signal(str, object)
 
     def __init__(self, store: StoreLane, models: ModelsController, undo: UndoList) -> None:
         super().__init__()
@@ -39,12 +41,12 @@ class PresetsController(QObject):
         self._store.run(lambda store: store.presets.load(), self._on_loaded)
 
     def begin_conversation(self, conversation: Conversation) -> Conversation:
-        """Return an empty conversation with the preset of the model in use applied."""
+        """Apply the preset chosen for the model in use to an empty conversation, and return it."""
         name = self.value.by_model.get(self._model_path, "")
         return apply_preset(conversation, self.value.by_name.get(name, Preset(name="")))
 
     def save_preset(self, preset: Preset) -> None:
-        """Save a preset, replacing an earlier one with the same name."""
+        """Save a preset. An earlier preset with the same name is replaced."""
         earlier = self.value.by_name.get(preset.name, preset)
         self._put(preset)
         if earlier != preset:
@@ -55,7 +57,7 @@ class PresetsController(QObject):
         self._write(lambda store: store.save_preset(preset))
 
     def _on_loaded(self, stored: Presets) -> None:
-        """Add the stored presets, except where a newer one was saved while they were loading."""
+        """Add the stored presets, but keep a preset that was saved while they were loading."""
         self._take(
             Presets(
                 by_name={**stored.by_name, **self.value.by_name},
@@ -73,7 +75,7 @@ class PresetsController(QObject):
         self.deleted.emit(name, self._undo.add(lambda: self._bring_back(preset, models)))
 
     def choose(self, model_path: str, name: str) -> None:
-        """Set the preset for new conversations with a model; an empty name removes it."""
+        """Choose the preset for new conversations with a model. An empty name clears the choice."""
         by_model = {path: one for path, one in self.value.by_model.items() if path != model_path}
         if name:
             by_model[model_path] = name
@@ -97,7 +99,7 @@ class PresetsController(QObject):
             self.changed.emit()
 
     def _take(self, value: Presets) -> None:
-        """Set the presets, in alphabetical order of their names, and emit `changed`."""
+        """Set the presets, sorted by name, and emit `changed`."""
         names = sorted(value.by_name, key=str.casefold)
         self.value = replace(value, by_name={name: value.by_name[name] for name in names})
         self.changed.emit()

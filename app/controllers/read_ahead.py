@@ -1,10 +1,11 @@
-"""Read-ahead commands: which conversation is on show, and how its next prompt begins. Main thread.
+"""Read-ahead: sends the known beginning of the next prompt to the engine. Main thread.
 
 Reading a prompt ahead makes the answer start sooner. When the user opens a conversation, changes
 its messages or options, or types a long draft, the controller sends the known beginning of the next
-prompt to the engine, which feeds it while idle. After a turn the engine reads ahead by itself. The
-controller also sends which conversations are pinned, so that the engine evicts their state last. It
-has no public methods but stop(): it listens to the signals of the other controllers.
+prompt. The engine feeds it while idle. After a turn the engine reads ahead by itself. The
+controller also tells the engine which conversation is on show, and which ones are pinned: the
+engine evicts their cached state last. Its only public method is stop(); it listens to the signals
+of the other controllers.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from app.controllers.turns import Turns
 from app.conversation.tree import ConversationSummary
 from engine.types import ConversationId, ModelFacts
 
-STAY_MS = 400  # delay before reading ahead, so that a conversation shown in passing is not read
+# delay before reading ahead, so that a conversation shown only briefly is not read ahead
+STAY_MS = 400
 
 
 class ReadAheadController(QObject):
-    """The sender of Show, ReadAhead and Pin commands to the engine."""
+    """The controller that sends Show, ReadAhead and Pin commands to the engine."""
 
     def __init__(
         self,
@@ -43,10 +45,13 @@ class ReadAheadController(QObject):
         self._models = models
         self._library = library
         self._facts: ModelFacts | None = None  # facts of the loaded model
-        self._sent: NextTurn | None = None  # the ReadAhead command sent last, if it is still valid
-        self._is_put_off = False  # True: send when the running turn of the chat on show has ended
+        # content of the last ReadAhead command; None if it is no longer valid
+        self._sent: NextTurn | None = None
+        # True: send a ReadAhead command when the running turn on show has ended
+        self._is_put_off = False
         self._is_over = False  # True once the app is closing
-        self._kept_ready: frozenset[ConversationId] = frozenset()  # pinned in the engine
+        # conversations that are pinned in the engine
+        self._kept_ready: frozenset[ConversationId] = frozenset()
         self._stay = QTimer(self, singleShot=True, interval=STAY_MS)
         self._stay.timeout.connect(self._send_next_turn)
         library.current_changed.connect(self._on_shown)
@@ -59,7 +64,7 @@ class ReadAheadController(QObject):
         self._on_shown()
 
     def stop(self) -> None:
-        """Send no more ReadAhead commands, because the app is closing. Idempotent."""
+        """Stop sending ReadAhead commands, because the app is closing. Idempotent."""
         self._is_over = True
         self._stay.stop()
 
@@ -72,7 +77,8 @@ class ReadAheadController(QObject):
         if facts is self._facts:
             return
         self._facts = facts
-        if facts is not None:  # a newly loaded model has not read anything ahead
+        # a newly loaded model has read nothing ahead, so the command must be sent again
+        if facts is not None:
             self._sent = None
             self._wait()
 
@@ -81,24 +87,25 @@ class ReadAheadController(QObject):
             return
         self._engine.read_ahead(summary.conversation_id, ())
         if self._has_sent_for(summary.conversation_id):
-            self._sent = None  # if undo restores the conversation, the command is sent again
+            self._sent = None  # lets the command be sent again if undo restores the conversation
 
     def _on_next_turn_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._library.current:
             self._wait()
 
     def _on_draft_saved(self, conversation_id: ConversationId) -> None:
-        """Send a long draft at once: a draft is saved only after the user has paused typing."""
+        """Send a long draft without delay: a draft is saved only after a pause in typing."""
         if conversation_id == self._library.current:
             was_draft = self._sent is not None and self._sent.is_draft
             if was_draft or has_long_draft(self._desk.get(conversation_id)):
                 self._send_next_turn()
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
-        """Send the next prompt again when a turn has ended, if it was put off or has a long draft.
+        """Send the beginning of the next prompt after a turn, if necessary.
 
-        The engine reads ahead by itself after a turn, but it does not know the draft, and its own
-        command has replaced the one sent before the turn.
+        The engine reads ahead by itself after a turn, and drops the ReadAhead command that was sent
+        before the turn. A new command is necessary if the draft is long, because the engine does
+        not know the draft, or if a command was put off during the turn.
         """
         is_on_show = conversation_id == self._library.current
         if not is_on_show or self._turns.live_in(conversation_id) is not None:

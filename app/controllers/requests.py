@@ -1,4 +1,4 @@
-"""Values for the engine made from a conversation: requests and prompts to read ahead. Pure."""
+"""Functions that make engine requests, and prompts to read ahead, from a conversation. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from app.words import problems as words
 from engine.errors import UserFixableError
 from engine.types import ConversationId, Message, ModelFacts, Problem, Request, RequestId, Role
 
-MAX_TOKENS = 4096  # limit of a reply whose conversation sets none
-LONG_DRAFT = 400  # characters; a shorter draft is read so fast that reading ahead saves nothing
+MAX_TOKENS = 4096  # limit of a reply if the conversation sets none
+LONG_DRAFT = 400  # characters; feeding a shorter draft is so fast that reading ahead saves no time
 
 
 class OtherModelError(UserFixableError):
-    """Another model began the reply; the model in use would read its token ids differently."""
+    """Another model began the reply. The model in use would read its token ids differently."""
 
     title = words.OTHER_MODEL
     advice = words.OTHER_MODEL_ADVICE
@@ -27,10 +27,10 @@ class NextTurn:
     """The known beginning of a conversation's next prompt, as sent to the engine to read ahead."""
 
     conversation_id: ConversationId
-    messages: tuple[Message, ...] = ()  # empty: there is nothing to read ahead
-    is_draft: bool = False  # the last message is the draft, which the user is still typing
-    thinking: bool | None = None  # None: the chat template's default
-    keep_thinking: bool = False  # earlier thoughts stay in the prompt
+    messages: tuple[Message, ...] = ()  # empty if there is nothing to read ahead
+    is_draft: bool = False  # True if the last message is the draft, which the user is still typing
+    thinking: bool | None = None  # None for the default of the chat template
+    keep_thinking: bool = False  # True: the thoughts of earlier replies stay in the prompt
 
 
 def make_request(
@@ -44,8 +44,8 @@ def make_request(
 ) -> Request:
     """Return the engine request for a turn.
 
-    A continued reply keeps the seed and the thinking option of `begun`, the generation that began
-    it. Any other reply gets the seed of the conversation's setup, or else new_seed.
+    `begun` is the Generation of a reply that is continued: the reply keeps its seed and thinking
+    option. Any other reply gets the seed of `setup`, or `new_seed` if `setup` has none.
     """
     sampling = setup.sampling(replace(facts.default_sampling, seed=new_seed))
     if begun:
@@ -67,7 +67,7 @@ def has_long_draft(conversation: Conversation) -> bool:
 
 
 def next_turn(conversation: Conversation, facts: ModelFacts) -> NextTurn:
-    """Return the known beginning of the next prompt: the messages on show, and a long draft."""
+    """Return the known beginning of the next prompt: messages on show, and a long draft."""
     draft = conversation.draft if has_long_draft(conversation) else ""
     messages = messages_ahead(conversation, draft)
     if not messages or messages[-1].role is Role.SYSTEM:
@@ -90,9 +90,9 @@ def _keep_thinking(setup: Setup, facts: ModelFacts) -> bool:
 
 
 def problem_of_begun(turn: Turn, facts: ModelFacts) -> Problem | None:
-    """Return the reason why this model cannot continue the turn's reply, or None if it can.
+    """Return the reason why the loaded model cannot continue the turn's reply, or None.
 
-    Return None also for a turn that generates a new reply.
+    A turn that generates a new reply always gives None.
     """
     begun = turn.conversation.nodes[turn.reply_id].generation
     if not turn.continues_reply or begun is None or begun.template_hash == facts.template_hash:
@@ -112,6 +112,6 @@ def generation_of(request: Request, facts: ModelFacts) -> Generation:
 
 
 def problem_with(status: ModelStatus) -> Problem:
-    """Return the reason why no model can answer. The model must be neither ready nor loading."""
+    """Return the reason why no model can answer. Call it only if no model is ready or loading."""
     assert status.problem is not None
     return status.problem

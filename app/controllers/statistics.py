@@ -1,4 +1,4 @@
-"""The engine's statistics for the window that --debug opens. Main thread."""
+"""The engine's statistics, for the status line that --debug shows. Main thread."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ log = logging.getLogger(__name__)
 
 
 class EngineStatistics(QObject):
-    """Requests the statistics of the engine's cache, with a check of its invariants, after each piece of work.
+    """The controller that requests engine statistics, with a check of the cache's invariants.
 
-    A piece of work is an answer, a loaded model, or idle work up to the moment when it stops.
+    It requests them after each answer, after a model is loaded, and when idle work stops.
     """
 
     line_changed = Signal(str)

@@ -1,7 +1,7 @@
 """Running turns: from the user's action until the reply is complete in the tree. Main thread.
 
-chat.py starts a turn. Turns submits it to the engine, handles the engine's events for it and saves
-the streamed text every 500 ms. A turn is bound to the tree node of its reply, never to a view, so
+chat.py starts a turn. `Turns` submits the turn to the engine, handles the engine's events and saves
+the streamed text every 500 ms. A turn belongs to the tree node of its reply, not to a view, so
 switching conversations loses nothing. A turn has one of three states:
 
     waiting    no model is ready yet            -> submitted when the model is ready
@@ -46,17 +46,20 @@ from engine.events import (
 )
 from engine.types import ConversationId, FinishReason, ModelFacts, Problem, RequestId
 
-SAVE_MS = 500  # streamed text is on disk within a second: this interval and the write
-SHORT_PROMPT = 256  # tokens; feeding this many or fewer is too fast to show progress
+# interval between saves of streamed text: with the time of the write, less than a second of text
+# can be lost
+SAVE_MS = 500
+SHORT_PROMPT = 256  # tokens; feeding a prompt of this length or less is too fast to show progress
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A message or turn that the engine did not accept."""
+    """A message that was not sent, or a turn that the engine did not start."""
 
     conversation_id: ConversationId
     text: str  # the user's text, to put back into the composer
-    problem: Problem | None  # None: the user stopped the turn, or the answer that it waited for
+    # None if there is no error: the user stopped the turn, or a queued message came back
+    problem: Problem | None
 
 
 @dataclass(slots=True, eq=False)
@@ -66,10 +69,11 @@ class _Running:
     request_id: RequestId
     turn: Turn
     text: str  # the user's text, to put back into the composer if the turn is refused
-    live: LiveReply  # the text that has arrived so far
-    facts: ModelFacts | None = None  # the model; None until the turn is submitted
-    planned: Planned | None = None  # None until the engine has started the turn
-    stopped: bool = False  # True once the user has stopped a submitted turn
+    live: LiveReply  # text that has arrived so far
+    facts: ModelFacts | None = None  # facts of the model; None until the turn is submitted
+    # how much of the prompt is restored and fed; None until the engine has started the turn
+    planned: Planned | None = None
+    stopped: bool = False  # True after the user has stopped a submitted turn
     saved_tokens: int = 0  # live.num_tokens when the text was last saved
 
     @property
@@ -90,14 +94,17 @@ class _Running:
 
 
 class Turns(QObject):
-    """The running turns, oldest first; a conversation has at most one."""
+    """The running turns, oldest first. A conversation has at most one."""
 
-    text_arrived = Signal(object, object, str)  # NodeId of the reply, Channel, new text
-    line_changed = Signal(object)  # NodeId of the reply whose state line has changed
-    activity_changed = Signal(object)  # ConversationId: its turn began, changed state or ended
-    rate_changed = Signal(object)  # ConversationId: its decoding speed may have changed
-    answered = Signal(object)  # ConversationId: its reply finished or failed; not if it was stopped
-    refused = Signal(object)  # argument: a Refusal, whose text goes back to the composer
+    text_arrived = Signal(object, object, str)  # arguments: NodeId of the reply, Channel, new text
+    line_changed = Signal(object)  # argument: NodeId of a reply with a changed state line
+    # argument: ConversationId; its turn has begun, changed state or ended
+    activity_changed = Signal(object)
+    rate_changed = Signal(object)  # argument: ConversationId; its decoding speed may have changed
+    # argument: ConversationId; its reply is complete or failed (not emitted if it was stopped)
+    answered = Signal(object)
+    # argument: a Refusal; the receiver puts its text back into the composer
+    refused = Signal(object)
 
     def __init__(
         self,
@@ -122,12 +129,12 @@ class Turns(QObject):
 
     @property
     def live(self) -> dict[NodeId, LiveReply]:
-        """The streamed text of each running turn, by the node of its reply."""
+        """The streamed text of each running turn, by the NodeId of its reply."""
         return {running.reply_id: running.live for running in self._running.values()}
 
     @property
     def num_writing(self) -> int:
-        """Number of turns that the engine has started: quitting now would cut these replies off."""
+        """Number of turns that the engine has started. Quitting now would cut their replies off."""
         return sum(running.accepted for running in self._running.values())
 
     def live_in(self, conversation_id: ConversationId) -> LiveReply | None:
@@ -140,7 +147,7 @@ class Turns(QObject):
         return None if running is None else running.reply_id
 
     def start_turn(self, turn: Turn, text: str) -> None:
-        """Show the turn, and submit it to the engine at once or when the model is ready."""
+        """Show the turn, and submit it to the engine now or as soon as the model is ready."""
         status = self._models.status
         running = _Running(
             request_id=RequestId(self._origin.new_id()),
@@ -157,7 +164,7 @@ class Turns(QObject):
         self.activity_changed.emit(running.conversation_id)
 
     def stop(self, conversation_id: ConversationId) -> None:
-        """Stop the conversation's turn: keep the reply if it has started, else refuse the turn."""
+        """Stop the conversation's turn: keep a reply that has started, else refuse the turn."""
         running = self._find(conversation_id)
         if running is None:
             return
@@ -168,7 +175,7 @@ class Turns(QObject):
             self._engine.cancel(running.request_id)
 
     def close(self) -> None:
-        """End every turn with the text that has arrived. Call after the engine is closed."""
+        """End every turn and keep the text that has arrived. Call after the engine is closed."""
         self._saver.stop()
         for running in list(self._running.values()):
             if running.accepted:
@@ -267,7 +274,10 @@ class Turns(QObject):
         self.answered.emit(running.conversation_id)
 
     def _on_will_replace(self) -> None:
-        """Cancel submitted turns before another model is loaded; those not started wait for it."""
+        """Cancel all submitted turns, because another model is about to be loaded.
+
+        Turns that the engine has not started wait for the new model.
+        """
         for running in list(self._running.values()):
             if running.facts is None:
                 continue

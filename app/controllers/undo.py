@@ -1,4 +1,4 @@
-"""The actions that the user can undo, newest first. Main thread."""
+"""The list of actions that the user can undo, newest first. Main thread."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from PySide6.QtCore import QObject, Signal
 
 
 class UndoList(QObject):
-    """A stack of functions, each of which undoes one action, at most once."""
+    """A stack of functions. Each one undoes one action, at most once."""
 
-    undone = Signal(object)  # the function that add() returned for the action
+    undone = Signal(object)  # argument: the function that add() returned for the undone action
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -1,1 +1,1 @@
-"""The message tree of a conversation, and the messages that each user action sends. Pure values."""
+"""The message tree of a conversation, and plans for the user's actions on it. Pure values."""

@@ -1,9 +1,9 @@
 """Plans for the user's actions: send, edit, regenerate, continue.
 
-Each plan_... function takes a conversation and returns a `Turn`: the conversation with the new,
-still empty reply, and the messages of its branch for the engine. The functions are pure and store
-nothing. The caller (the window, the command line, the tests) saves the conversation and submits the
-messages, or discards the turn.
+Each plan_... function takes a conversation and returns a `Turn`: the conversation with a new, empty
+reply, and the messages of that branch for the engine. The functions are pure and store nothing. The
+caller (the window, the command line, the tests) saves the conversation and submits the messages, or
+discards the turn.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class EmptyMessageError(UserFixableError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnIds:
-    """The ids of the two messages that a turn adds."""
+    """The ids of the user message and the reply that a turn adds."""
 
     user: NodeId
     reply: NodeId
@@ -48,11 +48,12 @@ class Turn:
     """A planned turn: the conversation after the action, and the messages for the engine."""
 
     conversation: Conversation  # contains the reply, with status STREAMING
-    user_id: NodeId  # the message that is answered
+    user_id: NodeId  # the user message that the reply answers
     reply_id: NodeId
-    messages: tuple[Message, ...]  # end with the user's message, or with the reply to continue
-    # Indices of the messages that the turn adds or changes: their tokens count as read, others as
-    # replayed if they are fed again (engine.types.Request).
+    messages: tuple[Message, ...]  # the last one is the user's message, or the reply to continue
+    # Indices of the items of `messages` that the turn adds or changes. The engine counts their
+    # tokens as read. Tokens of other messages count as replayed if they are fed again
+    # (engine.types.Request).
     new_messages: frozenset[int]
 
     @property
@@ -69,7 +70,7 @@ def plan_send(
     now: float,
     generation: Generation | None = None,
 ) -> Turn:
-    """Add a user message at the end of the branch on show, and clear the draft."""
+    """Plan a turn with a new user message at the end of the branch on show. Clear the draft."""
     path = shown_path(conv)
     user = _user_node(text, ids.user, path[-1].node_id if path else None, now=now)
     return _plan(replace(conv, draft=""), user, _reply_node(ids.reply, user, now, generation))
@@ -84,7 +85,7 @@ def plan_edit(
     now: float,
     generation: Generation | None = None,
 ) -> Turn:
-    """Add a version of a user message, which starts a new branch."""
+    """Plan a turn with a new version of a user message, which starts a new branch."""
     edited = conv.nodes[node_id]
     assert edited.role is Role.USER
     user = _user_node(text, ids.user, edited.parent, now=now)
@@ -99,7 +100,7 @@ def plan_regenerate(
     now: float,
     generation: Generation | None = None,
 ) -> Turn:
-    """Add a version of a reply, generated from the same messages."""
+    """Plan a turn with a new version of a reply, generated from the same messages."""
     parent = conv.nodes[reply_id].parent
     assert parent is not None
     user = conv.nodes[parent]
@@ -114,7 +115,7 @@ def can_continue(conv: Conversation, reply_id: NodeId) -> bool:
 
 
 def is_at_limit(reply: MessageNode) -> bool:
-    """Return True if a reply ended at its own max_tokens, False if the context was full."""
+    """Return True if a reply reached its own max_tokens, and False if the context was full."""
     generation = reply.generation
     if generation is None or generation.finish_reason is not FinishReason.LENGTH:
         return False
@@ -122,7 +123,7 @@ def is_at_limit(reply: MessageNode) -> bool:
 
 
 def plan_continue(conv: Conversation, reply_id: NodeId, *, now: float) -> Turn:
-    """Continue a reply that was cut off: its text stays, and new text is appended."""
+    """Plan a turn that continues a cut-off reply: its text stays, and new text is appended."""
     assert can_continue(conv, reply_id)
     user_id = conv.nodes[reply_id].parent
     assert user_id is not None
@@ -131,7 +132,7 @@ def plan_continue(conv: Conversation, reply_id: NodeId, *, now: float) -> Turn:
 
 
 def messages_ahead(conv: Conversation, draft: str = "") -> tuple[Message, ...]:
-    """Return the messages that the next prompt begins with: those on show, and the draft if any."""
+    """Return the messages at the start of the next prompt: those on show, and the draft if any."""
     messages = _messages(conv.system_prompt, shown_path(conv))
     if draft.strip():
         _add_user(messages, message_text(draft))
@@ -180,7 +181,7 @@ def _turn(
     *,
     now: float,
 ) -> Turn:
-    """Return a Turn; count the system prompt as new if it has changed since the last turn."""
+    """Make the Turn. The system prompt counts as new if it has changed since the last turn."""
     if messages[0].role is Role.SYSTEM and conv.system_prompt != conv.read_system_prompt:
         new_messages.add(0)
     return Turn(
@@ -196,8 +197,8 @@ def _messages(system_prompt: str, path: Iterable[MessageNode]) -> list[Message]:
     """Return the messages of a branch in the form that the model gets.
 
     A reply without content (it failed, or was stopped before its first token) is left out. The user
-    messages before and after it are joined into one, because many chat templates refuse two user
-    messages in a row and the model must get everything that the user wrote and still sees.
+    messages before and after that reply are joined into one: many chat templates refuse two user
+    messages in a row, and the model must get everything that the user wrote and still sees.
     """
     messages: list[Message] = []
     if system_prompt.strip():
@@ -228,12 +229,12 @@ def _reply_message(node: MessageNode) -> Message:
 
 
 def _holds_something(reply: MessageNode) -> bool:
-    # A complete reply counts even if it is empty: the model chose to end it, and the engine's cache
-    # holds the state after it.
+    # A complete reply stays in the prompt even if it is empty: the model chose to end it, and the
+    # engine's cache includes it.
     return reply.status is MessageStatus.COMPLETE or _has_text(reply)
 
 
 def _has_text(reply: MessageNode) -> bool:
-    # Tokens without text count: the reply may have been cut off inside a character.
+    # Tokens without text are enough: the reply may have been cut off inside a character.
     has_tokens = reply.reply is not None and bool(reply.reply.token_bytes)
     return has_tokens or bool(reply.content or reply.reasoning)

@@ -1,7 +1,7 @@
 """Functions that delete and restore messages of a conversation. Pure.
 
-A deleted message stays in the tree with a time in `deleted_at`, so that it can be restored. It is
-no longer among its parent's children, so no branch contains it or the messages below it.
+A deleted message stays in the tree, with a time in `deleted_at`, so that it can be restored. It is
+removed from its parent's children, so no branch contains it or the messages below it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def can_delete(conv: Conversation, node_id: NodeId) -> bool:
 
 
 def delete_message(conv: Conversation, node_id: NodeId, *, now: float) -> Conversation:
-    """Delete a version of a message and all messages below it, and show the version next to it."""
+    """Delete a version of a message and all messages below it. Show a neighbouring version."""
     assert can_delete(conv, node_id)
     node, siblings = conv.nodes[node_id], versions(conv, node_id)
     index = siblings.index(node_id)
@@ -36,7 +36,7 @@ def delete_message(conv: Conversation, node_id: NodeId, *, now: float) -> Conver
 
 
 def restore_message(conv: Conversation, node_id: NodeId) -> Conversation:
-    """Restore a deleted message and all messages below it, and show it.
+    """Restore a deleted message and all messages below it, and show the message.
 
     Return the conversation unchanged if the message is not deleted.
     """
@@ -44,13 +44,13 @@ def restore_message(conv: Conversation, node_id: NodeId) -> Conversation:
     if node.deleted_at is None:
         return conv
     there = {*conv.children.get(node.parent, ()), node_id}
-    siblings = tuple(one for one in conv.nodes if one in there)  # in order of creation
+    siblings = tuple(one for one in conv.nodes if one in there)  # `nodes` is in order of creation
     back = replace_node(conv, replace(node, deleted_at=None))
     return show_version(replace(back, children={**conv.children, node.parent: siblings}), node_id)
 
 
 def num_below(conv: Conversation, node_id: NodeId) -> int:
-    """Return the number of messages in the subtree below a message, including the message."""
+    """Return the number of messages below a message, plus one for the message itself."""
     number, waiting = 0, [node_id]
     while waiting:
         waiting += conv.children.get(waiting.pop(), ())

@@ -1,4 +1,4 @@
-"""Presets: a system prompt and a setup under a name, for use in any conversation. Pure."""
+"""Presets: named pairs of a system prompt and a setup, for use in any conversation. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAME_LEN = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """A system prompt and a setup that can be copied into a conversation together."""
+    """A named system prompt and setup that can be copied into a conversation."""
 
     name: str
     system_prompt: str = ""
@@ -21,22 +21,22 @@ class Preset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presets:
-    """All presets, and the choice of a preset for the new conversations of each model."""
+    """All presets, and the preset that is chosen for new conversations with each model."""
 
     by_name: Mapping[str, Preset] = field(default_factory=dict[str, Preset])
-    # Name of the preset that new conversations begin with, by the path of the model.
+    # Name of the preset for new conversations, by model path.
     by_model: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def preset_of(conv: Conversation, name: str) -> Preset:
     """Return a conversation's system prompt and setup as a preset, without the seed.
 
-    A seed serves to repeat one answer of this conversation, so it is of no use in another one.
+    A seed makes one answer of this conversation repeatable. Another conversation has no use for it.
     """
     return Preset(name=name, system_prompt=conv.system_prompt, setup=replace(conv.setup, seed=None))
 
 
 def apply_preset(conv: Conversation, preset: Preset) -> Conversation:
-    """Copy a preset's system prompt and setup into a conversation, which keeps its own seed."""
+    """Copy a preset's system prompt and setup into a conversation. Keep the conversation's seed."""
     setup = replace(preset.setup, seed=conv.setup.seed)
     return replace(conv, system_prompt=preset.system_prompt, setup=setup)

@@ -11,32 +11,33 @@ _LINE_START = re.compile(r"^\s*(?:(?:#{1,6}|[>*+-]|\d{1,3}[.)])\s+|>)*")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _BOLD = re.compile(r"\*\*(\S|\S.*?\S)\*\*")
 _EMPHASIS = re.compile(r"(?<!\w)\*(\S|\S.*?\S)\*(?!\w)")
-# Number of characters searched for a title. More would take long if the user pasted a megabyte as
-# one line.
+# Number of characters that are searched for a title. Without a limit, a pasted line of a megabyte
+# would take long.
 _SEARCHED_LEN = 400
 
 
 def clean_text(text: str) -> str:
-    """Join surrogate pairs and replace single surrogates, which UTF-8 and SQLite cannot store."""
+    """Join surrogate pairs and replace lone surrogates, which UTF-8 and SQLite cannot store."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def one_line(text: str, max_len: int) -> str:
-    """Return a name on one line, cut to max_len; white space is collapsed to single spaces."""
+    """Return a name on one line, cut to max_len characters. Collapse white space to one space."""
     return " ".join(clean_text(text).split())[:max_len]
 
 
 def message_text(text: str) -> str:
-    """Return a user's message in the form that is stored: without blank lines at the start.
+    """Return a user's message as it is stored: without blank lines at the start.
 
     Some tokenizers merge leading line breaks with the template's text before the message. The token
-    ids there would then differ from those that were read ahead, and would have to be fed again.
+    ids of that text would then differ from the ones that were read ahead, and the engine would have
+    to feed them again.
     """
     return _BLANK_LINES.sub("", clean_text(text))
 
 
 def title_from(text: str) -> str:
-    """Return the first line with words in it, without Markdown, cut to TITLE_LEN characters."""
+    """Return the first line that has text, without Markdown, cut to TITLE_LEN characters."""
     lines = text.strip()[:_SEARCHED_LEN].splitlines()
     titles = (_without_markdown(line) for line in lines if not line.lstrip().startswith("```"))
     return _shorten(next(filter(None, titles), " ".join(lines)))

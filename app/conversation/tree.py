@@ -2,9 +2,9 @@
 
 Each message is a node below the message that it follows. Editing a message or regenerating a reply
 adds a sibling: the children of one parent are the versions of one message, and one of them is on
-show. The branch on show is found by following these choices from the root (`shown_path`). Streamed
-text is held outside the tree (LiveReply) until its reply ends, so that a text delta copies no tree.
-The caller passes ids and times in. No I/O, no Qt.
+show. To find the branch on show, `shown_path` follows the shown versions from the root. Streamed
+text is held outside the tree (LiveReply) until its reply ends, so that a text delta does not copy
+the tree. The caller supplies ids and times. No I/O, no Qt.
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ class MessageStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """The model and options that a reply was generated with, and its cost once it has ended."""
+    """The model and options that generated a reply, and its usage once the reply has ended."""
 
     model_path: str
     model_name: str
-    template_hash: str  # of the chat template; a reply is continued only with the same template
-    thinking: bool | None  # None: the chat template's default
+    # hash of the chat template: a reply is continued only with the same template
+    template_hash: str
+    thinking: bool | None  # None for the default of the chat template
     sampling: SamplingParams
     max_tokens: int
     usage: Usage | None = None  # None until the reply has ended
@@ -57,7 +58,7 @@ class Generation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """The generation options of a conversation. None stands for the model's own default."""
+    """The generation options of a conversation. A field that is None means the model's default."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -72,7 +73,7 @@ class Setup:
     seed: int | None = None
     max_tokens: int | None = None
     thinking: bool | None = None
-    keep_thinking: bool = False  # earlier thoughts stay in the prompt
+    keep_thinking: bool = False  # True: the thoughts of earlier replies stay in the prompt
 
     def sampling(self, defaults: SamplingParams) -> SamplingParams:
         return replace(
@@ -93,19 +94,19 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageNode:
-    """One version of one message. The content of a new reply stays empty until the reply ends."""
+    """One version of one message. A new reply has no content until it ends."""
 
     node_id: NodeId
-    parent: NodeId | None  # None: the first message of a conversation
+    parent: NodeId | None  # None for the first message of a conversation
     role: Role
     content: str
     created_at: float  # Unix seconds
     reasoning: str = ""  # a reply's thoughts
-    reply: ReplyTokens | None = None  # token ids of a reply that the engine has ended
+    reply: ReplyTokens | None = None  # token ids of an ended reply; None if the engine gave none
     status: MessageStatus = MessageStatus.COMPLETE
     generation: Generation | None = None  # None for a user message
-    problem: Problem | None = None  # the reason why a reply failed
-    deleted_at: float | None = None  # Unix seconds; None: not deleted (deletion.py)
+    problem: Problem | None = None  # reason why the reply failed; None if it did not fail
+    deleted_at: float | None = None  # Unix seconds; None if not deleted (see deletion.py)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +123,8 @@ class ConversationSummary:
 class Conversation:
     """A conversation with its tree of messages. Times are Unix seconds.
 
-    The mappings are never changed in place, because several values of a conversation share them.
+    The mappings are never changed in place, because older and newer values of a conversation share
+    them.
     """
 
     conversation_id: ConversationId
@@ -131,19 +133,22 @@ class Conversation:
     title: str = words.NEW_TITLE
     title_is_manual: bool = False
     system_prompt: str = ""
-    read_system_prompt: str | None = None  # sent with the last turn; None before the first turn
-    keep_ready: bool = False  # pinned by the user: the engine evicts its state last
+    # system prompt of the last turn; None before the first turn
+    read_system_prompt: str | None = None
+    # True if the user has pinned it: the engine evicts its cached state last
+    keep_ready: bool = False
     setup: Setup = field(default_factory=Setup)
     draft: str = ""  # text in the composer that is not sent yet
     deleted_at: float | None = None
     # All messages, deleted ones too, in order of creation: a parent comes before its children.
     nodes: Mapping[NodeId, MessageNode] = field(default_factory=dict[NodeId, MessageNode])
-    # The versions below each message, oldest first, without deleted ones; the versions of the first
-    # message are under None.
+    # Ids of the versions below each message, oldest first, without deleted ones. The versions of
+    # the first message are under the key None.
     children: Mapping[NodeId | None, tuple[NodeId, ...]] = field(
         default_factory=dict[NodeId | None, tuple[NodeId, ...]]
     )
-    # The version on show below a message, with an entry only if that is not the newest version.
+    # Id of the version on show, by the id of the parent. There is an entry only if the version on
+    # show is not the newest.
     shown: Mapping[NodeId | None, NodeId] = field(default_factory=dict[NodeId | None, NodeId])
 
     def check_invariants(self) -> None:
@@ -191,7 +196,7 @@ def has_messages(conv: Conversation) -> bool:
 
 
 def path_to(conv: Conversation, node_id: NodeId) -> tuple[MessageNode, ...]:
-    """Return the messages from the root down to the given one, even if they are not on show."""
+    """Return the messages from the root down to the given one, even if that one is not on show."""
     path: list[MessageNode] = []
     at: NodeId | None = node_id
     while at is not None:
@@ -201,12 +206,12 @@ def path_to(conv: Conversation, node_id: NodeId) -> tuple[MessageNode, ...]:
 
 
 def versions(conv: Conversation, node_id: NodeId) -> tuple[NodeId, ...]:
-    """Return the ids of all versions of a message, oldest first, including its own."""
+    """Return the ids of all versions of a message, oldest first. The message itself is included."""
     return conv.children[conv.nodes[node_id].parent]
 
 
 def show_version(conv: Conversation, node_id: NodeId) -> Conversation:
-    """Show a version of a message, and below it the branch that was on show there last."""
+    """Show a version of a message, and the branch below it that was last on show."""
     shown = dict(conv.shown)
     shown.pop(conv.nodes[node_id].parent, None)
     if node_id != versions(conv, node_id)[-1]:
@@ -215,7 +220,7 @@ def show_version(conv: Conversation, node_id: NodeId) -> Conversation:
 
 
 def add_nodes(conv: Conversation, *added: MessageNode) -> Conversation:
-    """Add messages to the tree, parents first, and show those that are not deleted."""
+    """Add messages to the tree, parents first. Show those that are not deleted."""
     nodes, children, shown = dict(conv.nodes), dict(conv.children), dict(conv.shown)
     for node in added:
         assert node.node_id not in nodes
@@ -245,14 +250,14 @@ def set_draft(conv: Conversation, text: str) -> Conversation:
 
 
 def set_generation(conv: Conversation, reply_id: NodeId, generation: Generation) -> Conversation:
-    """Set the model and options of a reply, which may be unknown until a model is ready."""
+    """Set the model and options of a reply. They may be unknown until a model is ready."""
     return replace_node(conv, replace(conv.nodes[reply_id], generation=generation))
 
 
 def resume_reply(conv: Conversation, reply_id: NodeId) -> Conversation:
-    """Set an ended reply to STREAMING again, so that it is continued.
+    """Set an ended reply to STREAMING again, so that it can be continued.
 
-    The token ids are dropped: they cover only the text so far, which is about to grow.
+    The token ids are dropped: they cover only the old text, and more text is about to follow.
     """
     node = conv.nodes[reply_id]
     assert node.status is not MessageStatus.STREAMING
@@ -280,7 +285,10 @@ def finish_reply(conv: Conversation, reply_id: NodeId, finished: RequestFinished
 def stop_reply(
     conv: Conversation, reply_id: NodeId, *, content: str, reasoning: str
 ) -> Conversation:
-    """Mark a streaming reply as stopped with the text received so far, without an engine event."""
+    """Mark a streaming reply as stopped, with the text received so far.
+
+    Use it if the engine sends no event about the end of the reply.
+    """
     node = conv.nodes[reply_id]
     status = MessageStatus.STOPPED
     return _end_reply(conv, replace(node, content=content, reasoning=reasoning, status=status))

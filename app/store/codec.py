@@ -1,8 +1,8 @@
-"""JSON encoding and decoding of frozen dataclasses, checked against their annotations.
+"""JSON encoding and decoding of frozen dataclasses, with a check of types when decoding.
 
-Decoding ignores keys that the class does not have, and gives missing ones their default: a field
-can be added or removed without a migration. Supported types: plain values, StrEnums, optional
-values, tuples of one type and nested dataclasses.
+Decoding ignores keys that are not fields of the class, and sets missing fields to their default. A
+field can therefore be added or removed without a migration. Supported types: plain values,
+StrEnums, optional values, tuples of one type and nested dataclasses.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def to_json(value: DataclassInstance) -> str:
 
 
 def from_json(kind: type[_Value], text: str) -> _Value:
-    """Return the dataclass value that to_json has written.
+    """Return the dataclass value that `text`, written by to_json, describes.
 
     Raises:
         ValueError: the text is not JSON, or does not fit the class.
@@ -39,9 +39,9 @@ def from_json(kind: type[_Value], text: str) -> _Value:
 
 
 def from_json_or_none(kind: type[_Value], text: str) -> _Value | None:
-    """Return the value as from_json does; if it is damaged, log a warning and return None.
+    """Return the value as from_json does. If the text is damaged, log this and return None.
 
-    Use it for data that a conversation can be opened without.
+    Use it for data without which a conversation can still be opened.
     """
     try:
         return from_json(kind, text)

@@ -1,4 +1,4 @@
-"""Conversion between app.conversation values and rows of conversations and shown_versions. Pure."""
+"""Conversations as rows of the tables conversations and shown_versions, and back. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.conversation.tree import Conversation, ConversationSummary, NodeId, Set
 from app.store.codec import from_json_or_none, to_json
 from engine.types import ConversationId
 
-_ROOT = ""  # stands for the parent None of first messages: a primary key cannot hold NULL
+_ROOT = ""  # value of the column `parent` for a first message: a primary key cannot hold NULL
 
 
 class ConversationRecord(NamedTuple):
@@ -28,7 +28,7 @@ class ConversationRecord(NamedTuple):
 
 
 class SummaryRow(NamedTuple):
-    """The columns of the table conversations that the list of conversations shows."""
+    """The columns of the table conversations that the list of conversations needs."""
 
     conversation_id: str
     title: str
@@ -37,7 +37,7 @@ class SummaryRow(NamedTuple):
 
 
 class ShownRow(NamedTuple):
-    """A row of the table shown_versions: the version of a message that is on show."""
+    """A row of the table shown_versions: the version on show below a parent message."""
 
     conversation_id: str
     parent: str
@@ -61,7 +61,7 @@ def conversation_row(conv: Conversation) -> ConversationRecord:
 
 
 def conversation_from(row: ConversationRecord) -> Conversation:
-    """Return the conversation of a row, without its messages."""
+    """Return the conversation that a row describes, without its messages."""
     return Conversation(
         conversation_id=ConversationId(row.conversation_id),
         title=row.title,

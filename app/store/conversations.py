@@ -37,12 +37,13 @@ from app.store.presets import PresetStore
 from app.words import problems as words
 from engine.types import ConversationId, Problem
 
-DELETED_KEPT_S = 30 * 24 * 3600  # age at which deleted conversations and messages are removed
+# seconds after which deleted conversations and messages are removed for good
+DELETED_KEPT_S = 30 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedStore:
-    """An open store, and the problem to show if a damaged database was replaced by a new one."""
+    """An open store, and the problem to show if a new database has replaced a damaged one."""
 
     store: ConversationStore
     problem: Problem | None = None
@@ -98,10 +99,10 @@ class ConversationStore:
             self._write_shown(conv)
 
     def save(self, conv: Conversation, *, since: Conversation) -> None:
-        """Write the difference between a conversation and `since`, its value that was saved last.
+        """Write the changes of a conversation relative to `since`, the value that was saved last.
 
-        After a failed save, pass the same `since` again, so that the next save writes everything. A
-        streaming reply that is unchanged is not written, so its text from save_text stays.
+        After a failed save, pass the same `since` again, so that the next save writes everything.
+        An unchanged streaming reply is not written, so the text that save_text wrote for it stays.
         """
         assert conv.conversation_id == since.conversation_id
         assert since.nodes.keys() <= conv.nodes.keys(), "messages are never removed"
@@ -119,7 +120,7 @@ class ConversationStore:
         self._database.run(statements.SAVE_TEXT, (content, reasoning, reply_id))
 
     def delete(self, conversation_id: ConversationId, *, now: float) -> None:
-        """Mark a conversation as deleted; restore() can undo that for 30 days."""
+        """Mark a conversation as deleted. restore() can undo this for 30 days."""
         self._database.run(statements.SET_DELETED_AT, (now, conversation_id))
 
     def restore(self, conversation_id: ConversationId) -> None:
@@ -137,9 +138,9 @@ class ConversationStore:
             return self._database.run(statements.PURGE, long_ago)
 
     def stop_interrupted(self) -> int:
-        """Mark the replies that a crash interrupted as stopped, and return their number.
+        """Mark as stopped all replies that a crash interrupted, and return their number.
 
-        The part of their text that was saved stays.
+        The saved part of their text stays.
         """
         return self._database.run(statements.STOP_INTERRUPTED)
 

@@ -1,6 +1,6 @@
 """The SQLite connection: opens, checks and migrates the database, runs SQL, translates errors.
 
-Only the thread that opened the connection may use it: that of the store lane. conversations.py and
+Only the thread that opened the connection, the store thread, may use it. conversations.py and
 presets.py run their SQL through `Database`; the tables are defined in schema.py. The database keeps
 a write-ahead log (WAL), so a killed process loses no committed change. A damaged file is renamed
 and replaced by an empty database.
@@ -28,7 +28,7 @@ from app.words import problems as words
 
 log = logging.getLogger(__name__)
 
-BUSY_TIMEOUT_S = 2.0  # longest wait for a lock that another program holds on the database
+BUSY_TIMEOUT_S = 2.0  # longest wait for a database lock of another program
 
 Value = str | bytes | int | float | None
 
@@ -67,7 +67,7 @@ class Database:
             yield
             self.run("COMMIT")
         except BaseException:
-            # After some errors, such as a full disk, SQLite has rolled back already.
+            # After some errors, such as a full disk, SQLite has already rolled back.
             if self._connection.in_transaction:
                 self.run("ROLLBACK")
             raise
@@ -85,7 +85,10 @@ class Database:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedDatabase:
-    """A database that is ready for use, and the new path of a damaged one that it replaces."""
+    """A database that is ready for use.
+
+    `kept_aside` is the new path of a damaged database that was replaced, or None.
+    """
 
     database: Database
     kept_aside: Path | None = None
@@ -138,10 +141,10 @@ def _make_private(path: Path) -> None:
 
 
 def _stored_version(database: Database, path: Path) -> int:
-    """Return the number of migrations that the database has had. Call before anything is written.
+    """Return the number of migrations applied to the database. Call before any write.
 
     Raises:
-        DatabaseNewerError: a newer version of the app wrote the file, which stays unchanged.
+        DatabaseNewerError: a newer version of the app wrote the file. The file stays unchanged.
     """
     (version,) = database.rows("PRAGMA user_version")[0]
     assert isinstance(version, int)
@@ -152,8 +155,8 @@ def _stored_version(database: Database, path: Path) -> int:
 
 
 def _check_integrity(database: Database, path: Path) -> None:
-    # This reads the whole file, about 1 ms per MB, so that damage is found before anything is
-    # written.
+    # This check finds damage before anything is written. It reads the whole file, about 1 ms per
+    # MB.
     findings = database.rows("PRAGMA quick_check(1)")
     if findings != [("ok",)]:
         raise DatabaseDamagedError(words.inconsistent(path), details=str(findings))
@@ -161,15 +164,18 @@ def _check_integrity(database: Database, path: Path) -> None:
 
 def _set_up(database: Database) -> None:
     database.rows("PRAGMA journal_mode = WAL")
-    # NORMAL does not wait for the disk at each commit. The operating system has the data by then,
-    # so a killed process loses nothing. A power cut can lose the last commits, but never leaves
-    # half of one.
+    # With NORMAL, a commit does not wait for the disk. The operating system already has the data,
+    # so a killed process loses nothing. A power cut can lose the last commits, but never leaves a
+    # commit half written.
     database.run("PRAGMA synchronous = NORMAL")
     database.run("PRAGMA foreign_keys = ON")
 
 
 def migrate(database: Database, migrations: Sequence[Migration], *, since: int) -> None:
-    """Apply each migration and store its number, counted from since + 1, in one transaction."""
+    """Apply each migration in a transaction, which also stores its number in user_version.
+
+    The number of the first migration is since + 1.
+    """
     for number, statements in enumerate(migrations, start=since + 1):
         with database.transaction():
             for statement in statements:
@@ -181,7 +187,7 @@ def migrate(database: Database, migrations: Sequence[Migration], *, since: int) 
 def _keep_aside(path: Path) -> Path:
     kept = free_name(path, "damaged")
     try:
-        # The write-ahead log is renamed too: it may hold messages that the main file does not.
+        # The write-ahead log is renamed too: it may contain messages that are not in the main file.
         for suffix in ("-wal", "-shm", ""):
             part = Path(f"{path}{suffix}")
             if part.exists():

@@ -21,7 +21,7 @@ from engine.errors import UserFixableError
 
 
 class StoreError(UserFixableError):
-    """Base class: the stored conversations cannot be used."""
+    """Base class: the database of conversations cannot be used."""
 
     title = words.STORE
 
@@ -74,11 +74,11 @@ class AlreadyRunningError(StoreError):
     advice = words.ALREADY_RUNNING_ADVICE
 
 
-_PRIMARY_CODE = 0xFF  # extended result codes carry the primary one in their low byte
+_PRIMARY_CODE = 0xFF  # mask: the low byte of an extended result code is the primary result code
 
 
 def store_error(error: sqlite3.Error, path: Path) -> StoreError | None:
-    """Return the StoreError for an SQLite error, or None for a programming error like bad SQL."""
+    """Return the StoreError for an SQLite error, or None for a programming error (bad SQL)."""
     # Errors raised by Python's sqlite3 module itself, not by SQLite, have no error code.
     code: int | None = getattr(error, "sqlite_errorcode", None)
     if code is None:

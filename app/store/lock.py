@@ -47,8 +47,8 @@ class InstanceLock:
     def release(self) -> None:
         """Release the lock, but keep its file.
 
-        If the file were removed, one process could hold the lock on the removed file while another
-        locks a new file of the same name.
+        If the file were removed, one process could still hold its lock on the removed file while
+        another one locks a new file of the same name.
         """
         if self._descriptor is not None:
             os.close(self._descriptor)

@@ -1,8 +1,8 @@
 """Conversion between message nodes of app.conversation and rows of the table messages. Pure.
 
-Values that differ from reply to reply have columns of their own: as JSON, parsing them took half of
+Values that differ from reply to reply have their own columns: parsing them from JSON took half of
 the time to open a long conversation. Values that most replies share (model, sampling options) are
-one JSON text, which is parsed once and cached.
+one JSON text. It is parsed once and cached.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class MessageRow(NamedTuple):
-    """The first columns of a row, which every message uses; the fields are the columns."""
+    """The columns of the table messages that every message uses. The fields have their names."""
 
     conversation_id: str
     node_id: str
@@ -50,7 +50,7 @@ class MessageRow(NamedTuple):
 
 
 class TokensRow(NamedTuple):
-    """The next columns: the token ids of a reply. All are NULL if the reply has none."""
+    """The columns of the table messages for a reply's token ids. All are NULL if it has none."""
 
     token_ids: bytes
     answer_start: int
@@ -58,7 +58,7 @@ class TokensRow(NamedTuple):
 
 
 class UsageRow(NamedTuple):
-    """The last columns: the cost of a reply. All are NULL if the cost is not known."""
+    """The columns of the table messages for a reply's usage. All are NULL if it is not known."""
 
     prompt_tokens: int
     restored: int
@@ -80,8 +80,8 @@ COLUMNS = (*MessageRow._fields, *TokensRow._fields, *UsageRow._fields)
 
 _TOKENS_AT = len(MessageRow._fields)
 _USAGE_AT = _TOKENS_AT + len(TokensRow._fields)
-# Opening a long conversation looks up thousands of these values; calling the enum class takes five
-# times as long.
+# Reading these dictionaries is five times as fast as calling the enum classes. Opening a long
+# conversation looks up thousands of values.
 _ROLES = {role.value: role for role in Role}
 _STATUSES = {status.value: status for status in MessageStatus}
 _FINISH_REASONS = {reason.value: reason for reason in FinishReason}
@@ -90,7 +90,7 @@ _NO_USAGE = (None,) * len(UsageRow._fields)
 
 
 def message_values(conversation_id: ConversationId, node: MessageNode) -> tuple[Value, ...]:
-    """Return the values of a message for COLUMNS, in that order."""
+    """Return the values of a message's database row, in the order of COLUMNS."""
     how, reply = node.generation, node.reply
     usage = how and how.usage
     row = MessageRow(
@@ -113,7 +113,7 @@ def message_values(conversation_id: ConversationId, node: MessageNode) -> tuple[
 
 
 def node_from(values: tuple[Value, ...]) -> MessageNode:
-    """Return the message node of a row with the values of COLUMNS."""
+    """Build a message node from a database row. `values` are in the order of COLUMNS."""
     row = MessageRow._make(values[:_TOKENS_AT])
     has_tokens = values[_TOKENS_AT] is not None
     return MessageNode(
@@ -141,7 +141,7 @@ def _generation(row: MessageRow, usage: tuple[Value, ...]) -> Generation | None:
     shared = None if row.generation is None else _read_shared(row.generation)
     if shared is None:
         return None
-    # SQLite stores NaN as NULL. A usage with a NULL in it counts as unknown.
+    # SQLite stores NaN as NULL. If any usage column is NULL, the usage counts as unknown.
     known = None if None in usage else _usage(UsageRow._make(usage))
     finish_reason = None if row.finish_reason is None else _FINISH_REASONS[row.finish_reason]
     # Calling the class with keyword arguments takes half as long as dataclasses.replace().
@@ -152,7 +152,7 @@ def _generation(row: MessageRow, usage: tuple[Value, ...]) -> Generation | None:
 
 
 class _Shared(NamedTuple):
-    """Keyword arguments for Generation and SamplingParams that many replies share."""
+    """Keyword arguments for Generation and SamplingParams that are the same in many replies."""
 
     generation: dict[str, Any]
     sampling: dict[str, Any]
@@ -175,9 +175,9 @@ def _arguments(value: Generation | SamplingParams, *, without: set[str]) -> dict
 
 
 def _reasons(text: str) -> tuple[Reason, ...]:
-    # Decoded without from_json: every reply has reasons, and the generic check would take longer
-    # than reading the rest of the row. The first versions of the app stored sentences here, which
-    # are dropped.
+    # Every reply has reasons, and from_json with its checks would take longer than reading the rest
+    # of the row. Rows of the first versions of the app hold sentences instead of JSON; these are
+    # dropped.
     if not text.startswith("[{"):
         return ()
     try:
@@ -214,7 +214,7 @@ def _usage(row: UsageRow) -> Usage:
         restored=row.restored,
         replayed=row.replayed,
         read=row.read,
-        matched=row.restored,  # a lower bound: the exact number is not stored
+        matched=row.restored,  # `matched` is not stored; `restored` is a lower bound of it
         reasons=_reasons(row.reasons),
     )
     return Usage(

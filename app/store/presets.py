@@ -43,11 +43,11 @@ class PresetStore:
         return Presets(by_name=by_name, by_model=by_model)
 
     def save_preset(self, preset: Preset) -> None:
-        """Write a preset, replacing an earlier one with the same name."""
+        """Write a preset. An earlier preset with the same name is replaced."""
         self._database.run(_PUT, (preset.name, preset.system_prompt, to_json(preset.setup)))
 
     def delete(self, name: str) -> None:
-        """Remove a preset, also as the choice for any model."""
+        """Remove a preset, and remove it as the choice of every model."""
         self._database.run(_DELETE, (name,))
 
     def choose(self, model_path: str, name: str) -> None:

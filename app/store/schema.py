@@ -10,9 +10,9 @@ from __future__ import annotations
 Migration = tuple[str, ...]
 
 # message_number is an explicit INTEGER PRIMARY KEY because VACUUM may renumber an implicit rowid,
-# and full-text search will index messages by it. It is also the order of creation within a
-# conversation. Small columns come first: long text and token ids lie on overflow pages, which a
-# query of small columns never reads.
+# and full-text search will index messages by this number. It is also the order of creation within a
+# conversation. Small columns come first: long text and token ids are stored on overflow pages,
+# which a query of small columns never reads.
 _M001: Migration = (
     """
     CREATE TABLE conversations (
@@ -62,7 +62,7 @@ _M001: Migration = (
     ) STRICT
     """,
     "CREATE INDEX messages_by_conversation ON messages (conversation_id)",
-    # A partial index of the streaming replies only, so that a start finds interrupted replies
+    # A partial index of the streaming replies only: at the start, the app finds interrupted replies
     # without reading all messages.
     "CREATE INDEX messages_streaming ON messages (status) WHERE status = 'streaming'",
     """
@@ -75,8 +75,8 @@ _M001: Migration = (
     """,
 )
 
-# Moves the seed out of the generation JSON: every reply has a seed of its own, so no two replies
-# had the same JSON and the cache of parsed JSON (message_rows.py) was useless.
+# This migration moves the seed out of the generation JSON. Every reply has its own seed, so no two
+# replies had the same JSON, and the cache of parsed JSON (message_rows.py) was useless.
 _M002: Migration = (
     "ALTER TABLE conversations ADD COLUMN keep_ready INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE messages ADD COLUMN seed INTEGER",

@@ -1,4 +1,4 @@
-"""The SQL statements of conversations.py. Columns have the order of the row classes' fields."""
+"""The SQL statements of conversations.py. Columns are in the order of the row classes' fields."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ SELECT_SUMMARIES = _select(
     SummaryRow._fields,
     "WHERE deleted_at IS NULL ORDER BY updated_at DESC, created_at DESC",
 )
-# Parameters: a value for each column except the id, then the id. A NULL leaves the column
-# unchanged, so this statement cannot set a column to NULL; no caller needs to.
+# Parameters: a value for each column except the id, then the id. A NULL parameter leaves its column
+# unchanged, so this statement cannot set a column to NULL. No caller needs to.
 _CHANGES = _assign("{0} = coalesce(?, {0})", ConversationRecord._fields[1:])
 UPDATE_CONVERSATION = f"UPDATE conversations SET {_CHANGES} WHERE conversation_id = ?"  # noqa: S608 - only constants
 SET_DELETED_AT = "UPDATE conversations SET deleted_at = ? WHERE conversation_id = ?"
 PURGE = "DELETE FROM conversations WHERE deleted_at <= ?"
 
-# Removes the messages deleted before a time, and all messages below them, which have no deleted_at
-# of their own.
+# Removes the messages that were deleted before a given time, and all messages below them. The
+# messages below have no deleted_at of their own.
 PURGE_MESSAGES = """
     WITH RECURSIVE gone (conversation_id, node_id) AS (
         SELECT conversation_id, node_id FROM messages WHERE deleted_at <= ?

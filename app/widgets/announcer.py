@@ -1,4 +1,4 @@
-"""Announcements to screen readers of changes that do not move the keyboard focus."""
+"""Announcements to screen readers about changes that do not move the keyboard focus."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from PySide6.QtWidgets import QWidget
 
 
 def announce(widget: QWidget, text: str) -> None:
-    """Let the screen reader speak text. Without an active screen reader nothing happens."""
+    """Let the screen reader speak a text. Do nothing if no screen reader is active."""
     QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, text))
 
 
 class Announcer(QObject):
-    """A source of announcements for one widget, which skips a text equal to the last one."""
+    """A source of announcements for one widget. It skips a text that equals the last one."""
 
-    said = Signal(str)  # the announced text
+    said = Signal(str)  # argument: the announced text
 
     def __init__(self, widget: QWidget) -> None:
         super().__init__(widget)
@@ -23,7 +23,11 @@ class Announcer(QObject):
         self._last = ""
 
     def say(self, text: str) -> None:
-        """Announce text if it differs from the last one. An empty text only clears the last one."""
+        """Announce a text if it differs from the last one.
+
+        An empty text is not announced, but it clears the last one, so that any next text is
+        announced.
+        """
         if text == self._last:
             return
         self._last = text

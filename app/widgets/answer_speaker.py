@@ -23,10 +23,10 @@ _SENTENCES = re.compile(r".*(?:[.!?…:]\s|[。！？]|\n)", re.DOTALL)  # noqa:
 
 
 class AnswerSpeaker(QObject):
-    """The announcer of an answer's start, of its sentences as they arrive, and of its end.
+    """The announcer of an answer: its start, its sentences as they arrive, and its end.
 
     Sentences are announced only while `is_heard()` is true, at most once per `interval_ms`.
-    Sentences that arrive in between are joined into the next announcement.
+    Sentences that arrive sooner are joined into the next announcement.
     """
 
     def __init__(
@@ -45,8 +45,9 @@ class AnswerSpeaker(QObject):
         self._library = library
         self._transcript = transcript
         self._is_heard = is_heard
-        self._reply: NodeId | None = None  # the unfinished reply that is announced
-        self._unsaid = ""  # the reply's text that is not announced yet
+        # reply that is being announced; None if no answer is running
+        self._reply: NodeId | None = None
+        self._unsaid = ""  # text of the reply that is not announced yet
         self._timer = QTimer(self, singleShot=True, interval=interval_ms)
         self._timer.timeout.connect(self._announce_sentences)
         turns.activity_changed.connect(self._on_activity_changed)
@@ -54,7 +55,7 @@ class AnswerSpeaker(QObject):
         library.current_changed.connect(self._on_current_changed)
 
     def _on_current_changed(self) -> None:
-        """Announce the rest of an unfinished answer in the conversation that is shown now."""
+        """Announce the answer that is running in the conversation shown now, if there is one."""
         self._follow(self._turns.reply_in(self._library.current))
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
@@ -76,7 +77,10 @@ class AnswerSpeaker(QObject):
         self._timer.stop()
 
     def _item(self, key: NodeId | None) -> TranscriptItem | None:
-        """Return the reply's transcript item; None if it was refused, which a Notice announces."""
+        """Return the transcript item of a reply.
+
+        Return None if the reply was refused: a Notice announces the refusal.
+        """
         return next((item for item in self._transcript.items if item.key == key), None)
 
     def _on_text_arrived(self, node_id: NodeId, channel: Channel, text: str) -> None:

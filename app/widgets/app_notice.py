@@ -17,7 +17,7 @@ from app.words import window as words
 
 
 class AppNotice(Notice):
-    """A notice that stays when another conversation is shown, until the user closes it."""
+    """A notice that stays until the user closes it, even if another conversation is shown."""
 
     def __init__(self, theme: Theme, opening: Opening, parent: QWidget) -> None:
         super().__init__(theme, parent)

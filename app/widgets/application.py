@@ -1,4 +1,4 @@
-"""The QApplication, which turns the file-open events of macOS into a signal."""
+"""The QApplication. It turns the file-open events of macOS into a signal."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from typing_extensions import override
 
 
 class Application(QApplication):
-    """The Qt application. macOS reports files opened in Finder or dropped on the Dock as events."""
+    """The Qt application.
 
-    files_opened = Signal(object)  # tuple[Path, ...]
+    macOS sends an event for a file opened in Finder or dropped on the Dock.
+    """
+
+    files_opened = Signal(object)  # argument: tuple[Path, ...], the opened files
 
     @override
     def event(self, event: QEvent) -> bool:

@@ -1,4 +1,4 @@
-"""Notifications of answers that finish out of sight: a toast, the Dock's bounce and its badge."""
+"""Notifications of answers that finish out of sight: a toast, a Dock bounce and a Dock badge."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from app.controllers.turns import Turns
 from app.store.conversations import ConversationSummary
 from app.words import window as words
 
-# A function that shows a toast. Arguments: a sentence, the button's label, the button's action.
+# A function that shows a toast. Arguments: a sentence, the label of the button, the action of the
+# button.
 Offer = Callable[[str, str, Callable[[], object]], None]
 
 

@@ -1,11 +1,12 @@
 """The middle of the window: the transcript of one conversation, its composer and notices.
 
-ChatPane shows the conversation that LibraryController holds as current, and loads the next one when
-`current_changed` fires. It connects the composer to ChatController (send, stop, draft) and shows
-what the controllers report: a refused message, a queued message, an unusable store. The pane owns only
-the draft that is being typed, and saves it after a pause. Answers belong to the controllers, so
-they continue when another conversation is shown. In an empty conversation the transcript is hidden;
-a heading, the composer, a note on the model and recent chats take its place. Main thread.
+ChatPane shows the conversation that LibraryController holds as current, and loads another one when
+`current_changed` is emitted. It connects the composer to ChatController (send, stop, draft) and
+shows what the controllers report: a refused message, a queued message, an unusable store. The pane
+owns only the unsaved draft, and saves it after a pause in typing. Answers belong to the
+controllers, so they continue when another conversation is shown. In an empty conversation the
+transcript is hidden; a heading, the composer, a note on the model and recent chats take its place.
+Main thread.
 """
 
 from __future__ import annotations
@@ -37,24 +38,26 @@ from app.words import commands, composer as words
 from engine.errors import ContextFullError
 from engine.types import ConversationId, Problem
 
-EMPTY_PLACE = 0.4  # centre of an empty chat's composer, as a fraction of the window's height
-PRIVACY_CHATS = 10  # the privacy caption shows up to this number of chats
+# vertical centre of the composer in an empty chat, as a fraction of the window's height
+EMPTY_PLACE = 0.4
+PRIVACY_CHATS = 10  # the privacy caption is hidden if there are more chats than this
 PRIVACY = words.PRIVATE_ON_MAC if sys.platform == "darwin" else words.PRIVATE
 
 
 class ChatPane(QWidget):
-    """The transcript and composer of the current conversation, with the unsaved draft."""
+    """The transcript and composer of the current conversation, and its unsaved draft."""
 
-    choose_model_requested = Signal()  # open the model picker
-    sending = Signal()  # a message is about to be sent: save the system prompt being typed
-    said = Signal(str)  # a sentence for a toast
+    choose_model_requested = Signal()  # emitted to open the model picker
+    # emitted before a message is sent, so that an unsaved system prompt is saved first
+    sending = Signal()
+    said = Signal(str)  # argument: a sentence for a toast
 
     def __init__(self, theme: Theme, core: Core, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("chatPane")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._core = core
-        self._shown = core.library.current  # the ConversationId on screen
+        self._shown = core.library.current  # id of the conversation on screen
         self.view = TranscriptView(theme, self)
         self.view.walked.connect(FocusRing(theme, self.view).setHidden)
         self.transcript = TranscriptBinding(self.view, core.desk, core.turns, core.chat, self)
@@ -68,7 +71,8 @@ class ChatPane(QWidget):
         self.composer = Composer(theme, self)
         self._above = QWidget(self)  # spacer above the heading of an empty chat
         self._layout = QVBoxLayout(self)
-        self._reading_note = ""  # caption: the tokens that a newly chosen model has to read
+        # caption about the tokens that a newly chosen model must read; may be empty
+        self._reading_note = ""
         self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._build()
         self._connect()
@@ -151,7 +155,7 @@ class ChatPane(QWidget):
         self._refresh_queue()
         self._refresh_setup()
         self._refresh_words()
-        self._layout.activate()  # the transcript needs its height to restore the scroll position
+        self._layout.activate()  # restoring the scroll position needs the height of the transcript
         self._place_composer()
         self.transcript.show(self._shown)
 
@@ -174,7 +178,7 @@ class ChatPane(QWidget):
             self._refresh_chat()
 
     def _on_list_changed(self) -> None:
-        self._refresh_setup()  # a changed preset also changes an untouched new chat
+        self._refresh_setup()  # a changed preset also changes the setup of a new, unused chat
         self._refresh_recent()
 
     def _refresh_chat(self) -> None:
@@ -197,7 +201,7 @@ class ChatPane(QWidget):
         self.queued.show_text(self._core.chat.queued(self._shown))
 
     def _on_unavailable(self, problem: Problem) -> None:
-        """Show why no conversation can be stored, and disable the composer."""
+        """Show why the store cannot be used, and disable the composer."""
         self.notice.say(problem)
         self.composer.setEnabled(False)
 
@@ -210,7 +214,7 @@ class ChatPane(QWidget):
             self.said.emit(words.not_sent(title=title, problem=refusal.problem.title))
 
     def _give_back(self, text: str) -> None:
-        """Put the text of a refused message back, before what is in the composer."""
+        """Put the text of a refused message into the composer, before the text that is there."""
         if text:
             self.composer.set_text(join_texts(text, self.composer.text))
 
@@ -228,7 +232,7 @@ class ChatPane(QWidget):
             self.notice.say(problem)
 
     def _move_to_new_chat(self) -> None:
-        """Open a new chat with the composer's text as its draft."""
+        """Open a new chat, with the text of the composer as its draft."""
         text = self.composer.text
         self.composer.set_text("")
         self.flush()
@@ -260,7 +264,7 @@ class ChatPane(QWidget):
         self._refresh_recent()
 
     def _refresh_recent(self) -> None:
-        """Update the recent chats and the caption, which depend on the list of chats."""
+        """Update the recent chats and the caption. Both depend on the list of chats."""
         summaries, empty = self._core.library.summaries, not self.recent.isHidden()
         others = [one for one in summaries if one.conversation_id != self._shown]
         self.recent.show_recent(others if empty else ())
@@ -268,7 +272,7 @@ class ChatPane(QWidget):
         self.composer.set_caption(self._reading_note or (PRIVACY if is_new else ""))
 
     def _place_composer(self) -> None:
-        """Resize the spacer so that an empty chat's composer is centred at EMPTY_PLACE."""
+        """Resize the spacer so that the composer of an empty chat is centred at EMPTY_PLACE."""
         if self._above.isHidden():
             return
         window, box = self.window(), self.composer.box

@@ -1,7 +1,7 @@
-"""The table of all menu commands: id, text, shortcut, menu and options of each.
+"""The table of all menu commands, with the id, text, shortcut, menu and options of each command.
 
 COMMANDS is the only place where a command is defined. `make_actions` creates one QAction per row
-and connects it to the slot that MainWindow gives for its id. `fill_menu_bar` puts the actions into
+and connects it to the slot that MainWindow names for this id. `fill_menu_bar` puts the actions into
 the menus, in the order of the table. Toolbar, sidebar, tooltips, the shortcut sheet and tests use
 the same table and actions. A new command needs a CommandId, a row in COMMANDS and a slot in
 MainWindow.
@@ -91,14 +91,15 @@ class MenuCommand:
 
     id: CommandId
     text: str
-    hint: str = ""  # tooltip, for what `text` does not explain
+    hint: str = ""  # tooltip, if `text` needs an explanation
     menu: MenuName
     keys: QKeySequence.StandardKey | str | None = None
-    list_key: bool = False  # only shown: the conversation list handles the key itself
+    # True: the shortcut sheet lists `keys`, but the conversation list handles the key itself
+    list_key: bool = False
     group: str = ""  # title of a submenu with mutually exclusive choices
     checkable: bool = False
-    role: QAction.MenuRole = Role.NoRole  # macOS moves commands with a role to the app menu
-    separated: bool = False  # a separator stands above the command
+    role: QAction.MenuRole = Role.NoRole  # macOS moves a command with a role to the app menu
+    separated: bool = False  # True: a separator stands above the command
 
 
 COMMANDS = (
@@ -285,7 +286,7 @@ Actions = Mapping[CommandId, QAction]
 
 
 def make_actions(parent: QWidget, slots: Mapping[CommandId, Callable[[], object]]) -> Actions:
-    """Return one action per command, connected to the command's slot. Slots take no argument."""
+    """Return one action per command, connected to its slot. A slot takes no argument."""
     groups: dict[str, QActionGroup] = {}
     actions: dict[CommandId, QAction] = {}
     for command in COMMANDS:
@@ -326,7 +327,7 @@ def fill_menu_bar(bar: QMenuBar, actions: Actions) -> None:
 
 
 def key_sequences(command: MenuCommand) -> list[QKeySequence]:
-    """Return the shortcuts of a command on this platform; none for some commands."""
+    """Return the shortcuts of a command on this platform. The list may be empty."""
     match command.keys:
         case None:
             return []

@@ -1,9 +1,9 @@
-"""The composer, where the user writes a message: text field, thinking chip, send button, caption.
+"""The composer for new messages: text field, thinking chip, send button, caption.
 
-The composer shows state and emits what the user does; it starts nothing itself. ChatPane connects
-the signals to the controllers, clears the text when a message was accepted, and calls the setters
-as the conversation changes. While an answer is in progress the send button becomes a stop button,
-but Return still emits `send_requested`; the controller then queues the message. Main thread.
+The composer only emits signals for the user's actions. ChatPane connects the signals to the
+controllers, clears the text after a message is accepted, and calls the setters when the
+conversation changes. While an answer is in progress the send button becomes a stop button, but
+Return still emits `send_requested`; the controller then queues the message. Main thread.
 """
 
 from __future__ import annotations
@@ -21,23 +21,24 @@ from app.widgets.message_edit import send_key
 from app.widgets.send_button import SendButton, SendState
 from app.widgets.thinking_chip import ThinkingChip
 
-_INK = QRegularExpression(r"\S")  # a character other than white space
+_INK = QRegularExpression(r"\S")  # matches a character that is not white space
 
 
 class Composer(QWidget):
     """The box with text field and buttons, and the caption below. ChatPane acts on its signals."""
 
-    send_requested = Signal(str)  # the text, which is not blank
+    send_requested = Signal(str)  # argument: the text, which is not blank
     stop_requested = Signal()
     text_changed = Signal()
-    setup_changed = Signal(object)  # Setup
+    setup_changed = Signal(object)  # argument: a Setup
     edit_last_requested = Signal()
-    escaped = Signal()  # Esc was pressed in the text field
-    refused = Signal(str)  # a sentence for the user: why a file or an image was not added
+    escaped = Signal()  # emitted when Esc is pressed in the text field
+    # argument: a sentence that tells the user why a file or an image was not added
+    refused = Signal(str)
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
-        self._answering = False  # True while the button stops an answer
+        self._answering = False  # True while the send button is a stop button
         self.edit = ComposerEdit(self)
         self.box = _Box(theme, self.edit, self)
         self.thinking = ThinkingChip(self)
@@ -65,7 +66,10 @@ class Composer(QWidget):
         self.button.set_send_key(send_key(return_sends=return_sends))
 
     def set_answering(self, answering: bool, note: str = "") -> None:  # noqa: FBT001 (setter)
-        """Show a stop button during an answer. `note`: a sentence on the answers before it."""
+        """Turn the send button into a stop button while an answer runs.
+
+        `note` says how many other answers must end before this one starts. It may be empty.
+        """
         self._answering = answering
         self._queue_label.setText(note)
         self._refresh()
@@ -131,7 +135,8 @@ class Composer(QWidget):
             return
         can_send = self._has_text()
         if not can_send and self.button.hasFocus():
-            self.edit.setFocus()  # disabling the button would move the focus to the next widget
+            # disabling the focused button would move the focus to the next widget
+            self.edit.setFocus()
         self.button.set_state(SendState.SEND, enabled=can_send)
 
     def _has_text(self) -> bool:

@@ -1,4 +1,4 @@
-"""The text field of the composer: plain text, one to ten lines high, then scrolling."""
+"""The text field of the composer: plain text that grows from one to ten lines, then scrolls."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ MAX_LINES = 10
 class ComposerEdit(MessageEdit):
     """The composer's text field. Pasted or dropped content is added as plain text or refused."""
 
-    refused = Signal(str)  # a sentence for the user: why a file or an image was not added
+    # argument: a sentence that tells the user why a file or an image was not added
+    refused = Signal(str)
     focus_changed = Signal()
-    edit_last_requested = Signal()  # Up was pressed in the empty field
+    edit_last_requested = Signal()  # emitted when Up is pressed in the empty field
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(words.MESSAGE, Type.COMPOSER.line, parent)
@@ -49,7 +50,7 @@ class ComposerEdit(MessageEdit):
         self.moveCursor(QTextCursor.MoveOperation.End)
 
     def _fit(self) -> None:
-        """Fit the height to the lines, up to MAX_LINES; longer text gets a scroll bar."""
+        """Set the height so that the lines fit, up to MAX_LINES. Longer text gets a scroll bar."""
         paragraphs = islice(self.lines.paragraphs(), MAX_LINES)
         num_lines = min(MAX_LINES, sum(max(1, one.lineCount()) for one in paragraphs))
         height = num_lines * self.lines.line_height

@@ -1,4 +1,4 @@
-"""Painting of the conversation list's rows, and editing of titles in the row."""
+"""Painting of the rows of the conversation list, and editing of titles in a row."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ Index = QModelIndex | QPersistentModelIndex
 class ConversationDelegate(QStyledItemDelegate):
     """The item delegate of the conversation list.
 
-    A row has the title at the left. At the right it has the menu button while the pointer is over
-    the row, else the speed of a running answer, else a dot for an unseen answer, else a pin for a
-    conversation that is kept ready.
+    A row shows the title at the left. At the right it shows the first of these that applies: the
+    menu button while the pointer is over the row, the speed of a running answer, a dot for an
+    unseen answer, a pin for a conversation that is kept ready.
     """
 
-    menu_requested = Signal(object, QRect)  # model index, rectangle of the menu button
+    # arguments: model index of the row, rectangle of the menu button
+    menu_requested = Signal(object, QRect)
 
     def __init__(self, theme: Theme, model: ConversationsModel, parent: QWidget) -> None:
         super().__init__(parent)
@@ -71,7 +72,7 @@ class ConversationDelegate(QStyledItemDelegate):
     def _paint_end(
         self, painter: QPainter, rect: QRect, row: ConversationRow, state: QStyle.StateFlag
     ) -> int:
-        """Paint the menu button, speed, dot or pin; return the x where the title must end."""
+        """Paint the menu button, speed, dot or pin. Return the x at which the title must end."""
         colors = self._theme.colors
         if state & QStyle.StateFlag.State_MouseOver:
             icon = _menu_rect(rect)
@@ -138,7 +139,7 @@ class ConversationDelegate(QStyledItemDelegate):
 
     @override
     def eventFilter(self, object: QObject, event: QEvent) -> bool:
-        """Let Return and Esc end editing, except while the input method composes text."""
+        """Let Return and Esc end editing, unless the input method is composing text."""
         if isinstance(object, LineField) and object.is_input_methods(event):
             return False
         return super().eventFilter(object, event)
@@ -147,7 +148,7 @@ class ConversationDelegate(QStyledItemDelegate):
     def updateEditorGeometry(
         self, editor: QWidget, option: QStyleOptionViewItem, index: Index
     ) -> None:
-        # With these margins the editor's text lies exactly over the painted title.
+        # With these margins the text of the editor lies exactly over the painted title.
         editor.setGeometry(_body(option.rect).adjusted(1, 3, -1, -3))
 
     @override

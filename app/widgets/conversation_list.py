@@ -1,10 +1,10 @@
-"""The list of conversations in the sidebar: select, rename in the row, delete, keep ready.
+"""The list of conversations in the sidebar: select, rename, delete, keep ready.
 
 The view shows the rows of a ConversationsModel: conversations, newest first, under date headings.
-Each user action only emits a signal with the ConversationId. The sidebar connects these signals to
-the LibraryController and shows the result through `show_rows`. Renaming goes through the model's
-own signal. `pointed_at` lets the controller read a conversation from the store before the click.
-Main thread.
+An action of the user only emits a signal with the ConversationId. The sidebar connects these
+signals to the LibraryController and shows the result through `show_rows`. Renaming uses a signal of
+the model instead. With `pointed_at` the controller can load a conversation from the store before
+the user clicks it. Main thread.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from app.widgets.menu import Menu, pop_up
 from app.words import commands, window as words
 from engine.types import ConversationId
 
-# Milliseconds from entering a row to `pointed_at`: longer than the pointer takes to cross a row,
-# shorter than a click takes.
+# Milliseconds from entering a row to `pointed_at`. The pointer crosses a row in less time, and a
+# click takes longer.
 REST_MS = 30
 
 
 class ConversationList(QListView):
     """The list view of a ConversationsModel, with a context menu on each conversation."""
 
-    chosen = Signal(object)  # ConversationId of the row that the user selected
-    pointed_at = Signal(object)  # ConversationId of the row under a resting pointer
-    delete_requested = Signal(object)  # ConversationId
-    keep_ready_requested = Signal(object, bool)  # ConversationId, True to keep it ready
+    chosen = Signal(object)  # argument: ConversationId of the row that the user selected
+    pointed_at = Signal(object)  # argument: ConversationId of the row on which the pointer rests
+    delete_requested = Signal(object)  # argument: the ConversationId
+    # arguments: ConversationId; True to keep it ready (the engine evicts its cached state last)
+    keep_ready_requested = Signal(object, bool)
 
     def __init__(self, theme: Theme, model: ConversationsModel, parent: QWidget) -> None:
         super().__init__(parent)

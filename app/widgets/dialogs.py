@@ -1,4 +1,4 @@
-"""The app's dialogs. All but show_problem return at once; results come through callbacks."""
+"""The app's dialogs. All except show_problem return at once and pass results to callbacks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ask_for_folder(parent: QWidget, on_chosen: Callable[[Path], object]) -> None
 def ask_where_to_save(parent: QWidget, suggested: str, on_chosen: Callable[[Path], object]) -> None:
     dialog = QFileDialog(parent, words.SAVE_AS)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-    # The working folder of a bundled app is the root of the disk: start in Downloads instead.
+    # Start in Downloads: the working folder of a bundled app is the root of the disk.
     dialog.setDirectory(
         QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DownloadLocation)
     )
@@ -54,7 +54,7 @@ def ask_for_name(
 
 
 def show_problem(problem: Problem) -> None:
-    """Show a problem while the app has no window. Return when the user has closed the box."""
+    """Show a problem in a box while the app has no window. Return after the user closes the box."""
     box = QMessageBox(QMessageBox.Icon.Critical, window.APP_NAME, problem.title)
     box.setInformativeText(f"{problem.cause} {problem.advice}".strip())
     box.setDetailedText(problem.details)
@@ -62,7 +62,7 @@ def show_problem(problem: Problem) -> None:
 
 
 def show_about(parent: QWidget) -> None:
-    # Import late: reading the version takes a sixth of the time limit for opening a window.
+    # Imported late: reading the version takes a sixth of the time limit for opening a window.
     from importlib.metadata import version  # noqa: PLC0415
 
     box = QMessageBox(parent)

@@ -1,4 +1,4 @@
-"""The Edit menu's text commands, Undo to Select All, applied to the focused text field."""
+"""The text commands of the Edit menu (Undo to Select All), applied to the focused text field."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from app.widgets.transcript.view import TranscriptView
 class TextCommands:
     """The slots of the Edit menu's text commands.
 
-    If no text field has the focus, Copy and Select All act on the transcript. If no text field has
-    the focus, or the focused field has nothing to undo, Undo reverts the newest entry of the app's
-    undo list, for example the deletion of a chat.
+    They act on the focused text field. If no text field has the focus, Copy and Select All act on
+    the transcript. If there is nothing to undo in the focused field, or no text field has the
+    focus, Undo reverts the newest entry of the app's undo list, for example the deletion of a chat.
     """
 
     def __init__(self, view: TranscriptView, undo_list: UndoList) -> None:

@@ -20,7 +20,7 @@ MAX_RECENT = 4
 
 
 class Question(QWidget):
-    """The heading of an empty chat, in a smaller font if it would not fit on one line."""
+    """The heading of an empty chat. A smaller font is used if it would not fit on one line."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -73,7 +73,7 @@ class ModelNote(QWidget):
 class RecentChats(QWidget):
     """Buttons that open the newest conversations: at most four, fewer in a low window."""
 
-    chosen = Signal(object)  # ConversationId
+    chosen = Signal(object)  # argument: ConversationId of the clicked button
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -96,7 +96,7 @@ class RecentChats(QWidget):
         layout.addStretch()
 
     def show_recent(self, summaries: Sequence[ConversationSummary]) -> None:
-        """Show the first MAX_RECENT of the summaries, which are sorted newest first."""
+        """Show the first MAX_RECENT of `summaries`, which are sorted newest first."""
         self._summaries = tuple(summaries[:MAX_RECENT])
         self._fit()
 

@@ -1,8 +1,8 @@
 """Text fields that leave some keys to the input method and to the window.
 
-While an input method composes text, Return and Esc belong to it and do not reach the field's own
-handlers. If a field has nothing to undo, it declines the Undo key, and the window's Undo command
-restores the newest deletion instead.
+While an input method composes text, only the input method gets Return and Esc. If a field has
+nothing to undo, it ignores the Undo key. The window's Undo command then reverts the newest entry of
+the app's undo list.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class LineField(QLineEdit):
         self._is_composing = False
 
     def is_input_methods(self, event: QEvent) -> bool:
-        """Return True for a press of Return or Esc while the input method composes text."""
+        """Return True if this is Return or Esc, pressed while the input method composes text."""
         return self._is_composing and _ends_composing(event)
 
     @override
@@ -53,7 +53,7 @@ class LineField(QLineEdit):
 
 
 class TextField(QPlainTextEdit):
-    """A text field of several lines, each `line_height` px high."""
+    """A text field of several lines. Each line is `line_height` px high."""
 
     def __init__(self, line_height: int, parent: QWidget) -> None:
         super().__init__(parent)
@@ -96,7 +96,10 @@ def _ends_composing(event: QEvent) -> bool:
 
 
 def _asks_to_undo(event: QEvent) -> bool:
-    """Return True for the event by which Qt offers the Undo key to a field before the menu."""
+    """Return True for Qt's ShortcutOverride event of the Undo key.
+
+    With this event Qt offers the key to the focused field before the menu.
+    """
     return (
         event.type() is QEvent.Type.ShortcutOverride
         and isinstance(event, QKeyEvent)

@@ -21,9 +21,9 @@ from app.words import commands, window as words
 
 
 class FindField(LineField):
-    """The search field. Return: next match, Shift+Return: previous match, Esc: end the search."""
+    """The search field. Return: next match. Shift+Return: previous match. Esc: end the search."""
 
-    stepped = Signal(int)  # 1: next match, -1: previous match
+    stepped = Signal(int)  # argument: 1 for the next match, -1 for the previous match
     ended = Signal()
 
     @override
@@ -41,7 +41,8 @@ class FindField(LineField):
 class FindBar(QWidget):
     """The find bar: search field, number of matches, buttons. Hidden except during a search."""
 
-    left = Signal()  # the bar was hidden while focused: another widget should get the focus
+    # emitted when the bar was hidden while it had the focus: another widget should get the focus
+    left = Signal()
 
     def __init__(self, theme: Theme, view: TranscriptView, parent: QWidget) -> None:
         super().__init__(parent)
@@ -59,7 +60,7 @@ class FindBar(QWidget):
         self.hide()
 
     def bind(self, actions: Actions) -> None:
-        """Bind the buttons to the menu's actions, whose shortcuts the tooltips show."""
+        """Bind the buttons to the menu's actions, and show their shortcuts in the tooltips."""
         self._previous.trigger(actions[CommandId.FIND_PREVIOUS])
         self._next.trigger(actions[CommandId.FIND_NEXT])
 
@@ -116,7 +117,7 @@ class FindBar(QWidget):
         self.announcer.say(self.count.text())
 
     def _show(self, found: FindPosition) -> None:
-        """Show the match number and the total. Callers announce them after a user's search only."""
+        """Show the match number and the total. The caller announces them after a user's search."""
         looks = bool(self.field.text().strip())
         place = words.found(number=figures.count(found.number), total=figures.count(found.total))
         self.count.setText(place if found.total else words.NOT_FOUND if looks else "")

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 def set_tab_order(*parts: QWidget) -> None:
     """Make Tab visit the parts in this order, and the widgets of a part in order of creation.
 
-    The unchecked buttons of an exclusive group are included.
+    Tab also visits the unchecked buttons of an exclusive group.
     """
     found = (widget for part in parts for widget in (part, *part.findChildren(QWidget)))
     stops = [one for one in found if one.focusPolicy() is not Qt.FocusPolicy.NoFocus]

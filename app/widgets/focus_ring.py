@@ -1,4 +1,4 @@
-"""A focus ring around a large widget that paints none itself. Main thread."""
+"""A focus ring around a large widget that does not paint one itself. Main thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BY_KEYS = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
 
 
 class FocusRing(QWidget):
-    """A ring painted over its parent while the parent has the focus by Tab, not by a click."""
+    """A ring painted over its parent while the parent has the focus through Tab, not a click."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)

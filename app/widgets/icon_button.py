@@ -1,4 +1,4 @@
-"""A 28 px button that shows only an icon, tinted by the theme, with an accessible name."""
+"""A 28 px button that shows only an icon in a colour of the theme. It has an accessible name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.widgets.commands import tooltip
 
 
 class IconButton(QToolButton):
-    """An icon button. Its owner calls `trigger` or `mirror` with an action, or uses `clicked`."""
+    """An icon button. Connect it with `trigger` or `mirror` to an action, or use `clicked`."""
 
     def __init__(self, theme: Theme, icon: Icon, name: str, parent: QWidget) -> None:
         super().__init__(parent)
@@ -29,12 +29,12 @@ class IconButton(QToolButton):
         self._tint()
 
     def trigger(self, action: QAction) -> None:
-        """Trigger this action on click, and show its shortcut in the tooltip."""
+        """Trigger this action on a click, and show its shortcut in the tooltip."""
         self.setToolTip(tooltip(action))
         self.clicked.connect(action.trigger)
 
     def mirror(self, action: QAction) -> None:
-        """Trigger this action on click, and look pressed while the action is checked."""
+        """Trigger this action on a click, and look pressed while the action is checked."""
         self.setToolTip(tooltip(action))
         self.setCheckable(True)
         self.setChecked(action.isChecked())

@@ -1,7 +1,7 @@
-"""The inspector at the window's right: system prompt, sampling, seed, thinking of a conversation.
+"""The inspector at the right of the window: system prompt, sampling, seed and thinking.
 
-A change is emitted at once, that of the system prompt after a pause in typing. It applies to the
-next answer of the conversation.
+It shows the options of one conversation. A change is emitted at once; a change of the system prompt
+is emitted after a pause in typing. A change applies to the next answer of the conversation.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from app.words import inspector as words
 from engine.types import ConversationId, ModelFacts, SamplingParams
 
 MAX_TEMPERATURE = 2.0
-STEPS = 40  # of the temperature slider: 0.05 each
+STEPS = 40  # number of steps of the temperature slider; a step is 0.05
 SEED = QRegularExpression(r"\d{0,9}")
 
 
 class PromptEdit(TextField):
     """The field of the system prompt."""
 
-    left = Signal()  # the field lost the keyboard focus
+    left = Signal()  # emitted when the field loses the keyboard focus
 
     @override
     def focusOutEvent(self, e: QFocusEvent) -> None:
@@ -54,8 +54,8 @@ class Inspector(QWidget):
     passes the emitted changes to the controllers.
     """
 
-    prompt_changed = Signal(object, str)  # ConversationId, text
-    setup_changed = Signal(object, object)  # ConversationId, Setup
+    prompt_changed = Signal(object, str)  # arguments: ConversationId, text
+    setup_changed = Signal(object, object)  # arguments: ConversationId, Setup
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -63,8 +63,8 @@ class Inspector(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFixedWidth(Size.INSPECTOR)
         self._shown: ConversationId | None = None
-        self._setup = Setup()  # as shown, with the changes emitted so far
-        self._defaults = SamplingParams()  # of the last loaded model
+        self._setup = Setup()  # the setup on show, with the changes emitted so far
+        self._defaults = SamplingParams()  # default options of the model that was loaded last
         self.preset = PresetButton(self)
         self.prompt = PromptEdit(Type.UI.line, self)
         self.slider = QSlider(Qt.Orientation.Horizontal, self)
@@ -78,9 +78,9 @@ class Inspector(QWidget):
         self._connect()
 
     def show_conversation(self, conversation: Conversation, facts: ModelFacts | None) -> None:
-        """Show a conversation's setup and system prompt; a prompt that is being typed stays.
+        """Show a conversation's setup and system prompt, but keep a prompt that is being typed.
 
-        If another conversation was shown, a prompt typed for that one is emitted first.
+        If the typed prompt belongs to another conversation, emit it first.
         """
         if conversation.conversation_id != self._shown:
             self.flush()
@@ -102,12 +102,12 @@ class Inspector(QWidget):
             blocker.unblock()
 
     def flush(self) -> None:
-        """Emit the system prompt now if it is being typed."""
+        """Emit the system prompt now if the user is typing it."""
         if self._is_typing():
             self._on_prompt_done()
 
     def drop_typing(self) -> None:
-        """Discard the typed system prompt, which a preset is about to replace."""
+        """Discard the unsaved system prompt: a preset is about to replace it."""
         self._prompt_timer.stop()
 
     def _build(self) -> None:
@@ -134,11 +134,11 @@ class Inspector(QWidget):
         scroller.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         scroller.setWidget(self._laid_out())
         outer = QVBoxLayout(self)
-        outer.setContentsMargins(1, 0, 0, 0)  # room for the hairline at the left edge
+        outer.setContentsMargins(1, 0, 0, 0)  # 1 px for the hairline at the left edge
         outer.addWidget(scroller)
 
     def _laid_out(self) -> QWidget:
-        """Return a widget that has all fields of the inspector in one column."""
+        """Return a widget with all fields of the inspector in one column."""
         temperature = QHBoxLayout()
         temperature.addWidget(self.slider, 1)
         temperature.addWidget(self.number)

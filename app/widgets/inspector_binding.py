@@ -12,7 +12,7 @@ from app.widgets.inspector import Inspector
 
 
 class InspectorBinding(QObject):
-    """The connection of one inspector, which owns this object.
+    """The connection of one inspector to the controllers. The inspector owns this object.
 
     The user's changes go to the controllers; `refresh` shows the setup of the current conversation.
     """

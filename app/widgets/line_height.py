@@ -1,4 +1,4 @@
-"""Line heights from the type scale for editors and labels, not from the font. Main thread."""
+"""Line heights for editors and labels, taken from the type scale. Main thread."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from app.theme.window_style import LABEL_TYPES
 class EvenLines(QPlainTextDocumentLayout):
     """A document layout for plain-text editors, with lines of `line_height` px.
 
-    `baseline` is the distance of the text's baseline from the top of its line, in px. With None,
-    the text starts at the top of its line.
+    `baseline` is the distance of the text's baseline from the top of its line, in px. If it is
+    None, the text starts at the top of its line.
     """
 
     def __init__(self, line_height: int, document: QTextDocument) -> None:
@@ -27,24 +27,25 @@ class EvenLines(QPlainTextDocumentLayout):
 
     @override
     def blockBoundingRect(self, block: QTextBlock) -> QRectF:
-        rect = super().blockBoundingRect(block)  # lays out the block if necessary
+        rect = super().blockBoundingRect(block)  # this also lays out the block if necessary
         if not block.isValid():
             return rect
         layout = block.layout()
-        below = rect.height() - layout.boundingRect().bottom()  # the document's margin, in px
+        # height of the document's margin below the lines, in px
+        below = rect.height() - layout.boundingRect().bottom()
         count = layout.lineCount()
         for number in reversed(range(count)):
             line = layout.lineAt(number)
             above = 0.0 if self.baseline is None else self.baseline - line.ascent()
             place = QPointF(line.x(), number * self.line_height + above)
             if line.position() == place:
-                break  # the lines above have their places, too
+                break  # all lines above this one are placed correctly already
             line.setPosition(place)
         rect.setHeight(count * self.line_height + below)
         return rect
 
     def paragraphs(self) -> Iterator[QTextLayout]:
-        """Yield the paragraphs, each laid out only when the caller reaches it."""
+        """Yield the paragraphs one by one. A paragraph is laid out just before it is yielded."""
         block = self.document().begin()
         while block.isValid():
             self.blockBoundingRect(block)

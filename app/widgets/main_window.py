@@ -1,10 +1,10 @@
 """The main window: creates its widgets, lays them out, and connects them to the controllers.
 
 app/main.py creates one MainWindow from the Core (all controllers) and shows it before the engine is
-started. The window holds no conversations: signals of the controllers make it refresh title, model
-name and enabled commands; menu commands call the controllers through the slots in `_slots`. What
-the window itself remembers (frame, sidebar width, scroll position, unsaved drafts) is saved by
-`flush`, which main.py calls before the app ends. Main thread.
+started. The window holds no conversations. It updates title, model name and enabled commands when
+the controllers emit signals. Menu commands call the controllers through the slots in `_slots`.
+`flush` saves the window's own state (frame, sidebar width, scroll position, unsaved drafts);
+main.py calls it before the app ends. Main thread.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
         self.resize(Size.WINDOW_WIDTH, Size.WINDOW_HEIGHT)
         self.pane = ChatPane(theme, core, self)
-        # A connection to a method does not keep a plain Python object alive: hold a reference.
+        # Hold a reference: connecting a method of a plain Python object does not keep the object
+        # alive.
         self._text_commands = TextCommands(self.pane.view, core.undo)
         self.inspector = Inspector(self)
         self._inspecting = InspectorBinding(self.inspector, core)
@@ -97,7 +98,7 @@ class MainWindow(QMainWindow):
         self._refresh()
 
     def show_problem(self, problem: Problem) -> None:
-        """Show a problem that is not part of a conversation as a toast."""
+        """Show a toast with a problem that is not part of a conversation."""
         self.toast.say(f"{problem.title} {problem.advice}".strip())
 
     def flush(self) -> None:
@@ -112,7 +113,10 @@ class MainWindow(QMainWindow):
         preferences.set(replace(value, read_message=position.key, read_offset=position.offset))
 
     def _restore_position(self) -> None:
-        """Give the saved scroll position to the transcript, for the conversation shown first."""
+        """Pass the saved scroll position to the transcript.
+
+        It applies to the conversation that is shown first.
+        """
         value = self._core.preferences.value
         if value.selected_conversation is not None:
             position = ScrollPosition(value.read_message, value.read_offset)
@@ -230,7 +234,7 @@ class MainWindow(QMainWindow):
         self._settings.open()
 
     def _close_active(self) -> None:
-        """Close the app's active window: this one, the settings or a dialog."""
+        """Close the active window of the app: the main window, the settings or a dialog."""
         (QApplication.activeWindow() or self).close()
 
     def _rename(self, title: str) -> None:
@@ -240,7 +244,7 @@ class MainWindow(QMainWindow):
         ask_where_to_save(self, name, lambda path: self._core.exports.save(path, text))
 
     def _edit_title(self) -> None:
-        """Edit the title in the sidebar if the list has the focus, else in the toolbar."""
+        """Edit the title in the sidebar if the list has the focus, else edit it in the toolbar."""
         if self.sidebar.list.hasFocus():
             self.sidebar.list.edit_current()
         else:
@@ -280,7 +284,7 @@ class MainWindow(QMainWindow):
         self._show_sidebar()
 
     def _show_sidebar(self) -> None:
-        """Show the sidebar if the settings say so and an open inspector leaves room for it."""
+        """Show the sidebar if the settings say so and if an open inspector leaves enough room."""
         value = self._core.preferences.value
         visible = value.sidebar_visible and not (value.inspector_visible and self._is_narrow())
         self.commands[CommandId.SIDEBAR].setChecked(visible)
@@ -349,7 +353,7 @@ class MainWindow(QMainWindow):
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Close the window. Where that quits the app, refuse until the user confirms."""
+        """Close the window. If this would quit the app, keep it open until the user confirms."""
         if QApplication.quitOnLastWindowClosed() and not self._quitting.may_quit():
             event.ignore()
         else:

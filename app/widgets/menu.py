@@ -1,4 +1,4 @@
-"""Menus with rounded corners, as popovers have them. Main thread."""
+"""Menus with rounded corners, like popovers. Main thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.theme.tokens import Space
 
 
 class Menu(QMenu):
-    """A menu with rounded corners. On macOS the system draws the menu bar's menus itself."""
+    """A menu with rounded corners. On macOS the system draws the menus of the menu bar."""
 
     def __init__(self, parent: QWidget, title: str = "") -> None:
         super().__init__(title, parent)
@@ -27,7 +27,7 @@ class Menu(QMenu):
 
     @override
     def paintEvent(self, arg__1: QPaintEvent) -> None:
-        """Paint the menu, with vector icons as check marks: those of the style are bitmaps."""
+        """Paint the menu. The style's check marks are bitmaps, so vector icons replace them."""
         super().paintEvent(arg__1)
         painter = QPainter(self)
         color = self.palette().text().color().name()
@@ -40,13 +40,16 @@ class Menu(QMenu):
 
 
 def round_corners(menu: QMenu) -> None:
-    """Make a menu's window transparent outside the rounded frame that its style sheet paints."""
+    """Make the window of a menu transparent outside the rounded frame.
+
+    The style sheet of the menu paints the frame.
+    """
     menu.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
     bare = Qt.WindowType.FramelessWindowHint | Qt.WindowType.NoDropShadowWindowHint
     menu.setWindowFlags(menu.windowFlags() | bare)
 
 
 def pop_up(menu: QMenu, at: QPoint) -> None:
-    """Show a menu at a screen position and delete the menu when it closes."""
+    """Show a menu at a screen position. Delete the menu when it closes."""
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     menu.popup(at)

@@ -1,8 +1,8 @@
-"""Escaping of user-given names for menus and buttons."""
+"""Escaping of names that the user has given, for menus and buttons."""
 
 from __future__ import annotations
 
 
 def plain(text: str) -> str:
-    """Double each & in text, so that Qt shows it instead of underlining the next letter."""
+    """Double each & in a text: Qt then shows it, instead of underlining the next letter."""
     return text.replace("&", "&&")

@@ -1,7 +1,7 @@
 """The text field for a message: Return sends, Shift+Return starts a new line, Esc cancels.
 
-Ctrl+Return (⌘+Return on a Mac) always sends. With the setting `return_sends` off, Return starts a
-new line and Ctrl+Return is the only key that sends.
+Ctrl+Return (⌘+Return on a Mac) always sends. If the setting `return_sends` is off, Return starts a
+new line, and only Ctrl+Return sends.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def break_key(*, return_sends: bool) -> str:
 class MessageEdit(TextField):
     """A frameless plain-text field for one message. Tab moves the focus to the next widget."""
 
-    submitted = Signal()  # the user pressed a key that sends
-    cancelled = Signal()  # the user pressed Esc
+    submitted = Signal()  # emitted when the user presses a key that sends
+    cancelled = Signal()  # emitted when the user presses Esc
 
     def __init__(self, name: str, line_height: int, parent: QWidget) -> None:
         super().__init__(line_height, parent)
@@ -41,7 +41,7 @@ class MessageEdit(TextField):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
         self.document().setDocumentMargin(0)
-        self.return_sends = True  # False: only Ctrl+Return sends
+        self.return_sends = True  # if False, only Ctrl+Return sends
 
     @override
     def keyPressEvent(self, e: QKeyEvent) -> None:

@@ -24,8 +24,8 @@ _BASE_HEIGHT = Type.UI.line + Space.HAIR + Type.SMALL.line + 2 * _PADDING
 class ModelDelegate(QStyledItemDelegate):
     """The item delegate of the model picker.
 
-    A row has the model's name and description at the left, its source and its state at the right,
-    and for some models a sentence below, for example why the model is unusable.
+    A row shows the name and description of a model at the left, and its source and state at the
+    right. Some rows have a sentence below, for example the reason why the model is unusable.
     """
 
     def __init__(self, theme: Theme, model: PickerModel, parent: QWidget) -> None:
@@ -60,7 +60,7 @@ class ModelDelegate(QStyledItemDelegate):
         return document
 
     def _paint_end(self, painter: QPainter, inner: QRect, row: PickerRow, *, marked: bool) -> int:
-        """Paint source, state and progress at the right; return the x where the name must end."""
+        """Paint source, state and progress at the right. Return the x where the name must end."""
         colors = self._theme.colors
         font = self._theme.fonts.font(Type.CAPTION)
         metrics = QFontMetrics(font)
@@ -76,7 +76,7 @@ class ModelDelegate(QStyledItemDelegate):
         return inner.right() - width - Space.M
 
     def _paint_state(self, painter: QPainter, inner: QRect, row: PickerRow) -> int:
-        """Paint the state and its icon or progress bar; return the width in px."""
+        """Paint the state and its icon or progress bar. Return their width in px."""
         if not row.state:
             return 0
         colors = self._theme.colors

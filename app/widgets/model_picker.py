@@ -1,4 +1,4 @@
-"""The popover to choose a model: models on this machine, loading state, a download command."""
+"""The popover to choose a model: the models on this machine and a download command."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from app.words import commands, models as words
 
 
 class ModelPicker(QFrame):
-    """A popup under the model button. A choice closes the popup and loads the model."""
+    """A popup under the model button. Choosing a model closes the popup and loads the model."""
 
     add_folder_requested = Signal()
 
@@ -60,7 +60,7 @@ class ModelPicker(QFrame):
         self._refresh()
 
     def open_below(self, anchor: QWidget) -> None:
-        """Show the popup below anchor, right edges aligned, within the window and the screen."""
+        """Show the popup below `anchor`, right edges aligned, inside the window and the screen."""
         window = anchor.window()
         inside = QRect(window.mapToGlobal(QPoint(0, 0)), window.size())
         inside &= anchor.screen().availableGeometry()
@@ -89,7 +89,7 @@ class ModelPicker(QFrame):
         layout = self._layout
         layout.setContentsMargins(Space.S, Space.L, Space.S, Space.M)
         layout.setSpacing(Space.S)
-        for part in (title, self.sentence, row):  # aligned with the text of the rows
+        for part in (title, self.sentence, row):  # align these parts with the text of the rows
             part.setContentsMargins(Space.L, 0, Space.L, 0)
         layout.addWidget(title)
         layout.addWidget(self.list)
@@ -115,7 +115,7 @@ class ModelPicker(QFrame):
         self.suggestion.show_command(self._models.suggestion if offers else "", text)
 
     def _fit(self, room: int) -> None:
-        """Set the height that the rows need, at most `room` px and PICKER_HEIGHT."""
+        """Set the height that the rows need, but not more than `room` or PICKER_HEIGHT px."""
         delegate, option = self.list.itemDelegate(), QStyleOptionViewItem()
         count = self._rows.rowCount()
         rows = sum(delegate.sizeHint(option, self._rows.index(at)).height() for at in range(count))
@@ -149,7 +149,7 @@ class ModelPicker(QFrame):
 
     @override
     def paintEvent(self, e: QPaintEvent) -> None:
-        # Style sheets paint no background on a translucent window, so the frame is painted here.
+        # Paint the frame here: style sheets paint no background on a translucent window.
         colors = self._theme.colors
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -160,7 +160,7 @@ class ModelPicker(QFrame):
 
 
 class SuggestionBox(QFrame):
-    """A terminal command that downloads a model, with a copy button. Hidden without a command."""
+    """A box with a terminal command that downloads a model. Hidden if there is no command."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

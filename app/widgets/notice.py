@@ -25,7 +25,7 @@ _ICON = 16
 
 
 class Notice(QFrame):
-    """A card with a problem. It stays until the user closes it or its owner hides it."""
+    """A card that shows a problem. It stays until the user closes it or its owner hides it."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -44,7 +44,8 @@ class Notice(QFrame):
         self.details_button = QPushButton(problems.DETAILS, self)
         self.copy_button = CopyButton(problems.COPY_DETAILS, self)
         self.close_button = IconButton(theme, Icon.CLOSE, words.CLOSE, self)
-        self._act: Callable[[], object] | None = None  # the button's action; None after it is done
+        # action of the button; None after the action has run
+        self._act: Callable[[], object] | None = None
         self._build()
         self._connect()
         self._tint()
@@ -56,7 +57,7 @@ class Notice(QFrame):
 
     @property
     def details(self) -> str:
-        """The details text while it is visible, else an empty string."""
+        """The text of the details if it is visible, else an empty string."""
         return self._log.text if self._log.isVisible() else ""
 
     def say(self, problem: Problem) -> None:

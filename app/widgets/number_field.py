@@ -10,12 +10,12 @@ from typing_extensions import override
 from app.theme.tokens import Size
 from app.widgets.fields import LineField
 
-# The focus went to the field's menu or another window and will return: keep the typed text.
+# The focus went to the field's menu or to another window and will return, so keep the typed text.
 _STILL_THERE = (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason)
 
 
 class _NumberOrNothing(QDoubleValidator):
-    """A validator that accepts an empty text as well as a number in its range."""
+    """A validator that accepts a number in its range, or an empty text."""
 
     @override
     def validate(self, arg__1: str, arg__2: int) -> object:
@@ -25,9 +25,9 @@ class _NumberOrNothing(QDoubleValidator):
 
 
 class NumberField(LineField):
-    """A field for a number. An empty field stands for the default."""
+    """A field for a number. An empty field means the default."""
 
-    changed = Signal(object)  # float, or None for the default
+    changed = Signal(object)  # argument: float, or None for the default
 
     def __init__(
         self, name: str, *, lowest: float, highest: float, decimals: int, parent: QWidget
@@ -47,7 +47,7 @@ class NumberField(LineField):
         self.editingFinished.connect(self._on_finished)
 
     def show_value(self, value: float | None, default: float) -> None:
-        """Show a value (None: empty) and the default. Text that the user is editing stays."""
+        """Show a value (None: an empty field) and the default. Keep text that is being edited."""
         self._value = value
         self.setPlaceholderText(self._text(default))
         if not (self.hasFocus() and self.isModified()):

@@ -1,4 +1,4 @@
-"""The toast over the conversation, for undoing deletions, finished answers and problems."""
+"""The toast over the conversation: offers undo, reports finished answers and problems."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.words import commands, window as words
 
 
 class PaneToast(Toast):
-    """A toast above the composer. It is a child of the window and overlaps the chat pane."""
+    """A toast above the composer. Its parent is the window, and it overlaps the chat pane."""
 
     def __init__(self, pane: ChatPane, core: Core, window: QWidget) -> None:
         super().__init__(window)
@@ -29,7 +29,7 @@ class PaneToast(Toast):
         core.presets.deleted.connect(self._on_preset_deleted)
 
     def place(self) -> None:
-        """Move the toast above the composer; in an empty chat, to the bottom of the pane."""
+        """Move the toast above the composer, or to the bottom of the pane in an empty chat."""
         pane = self._pane
         self.setFixedWidth(min(Size.INSPECTOR + Size.SIDEBAR, pane.width() - Space.XXL))
         self.adjustSize()

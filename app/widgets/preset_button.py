@@ -18,12 +18,16 @@ from app.words import inspector as words
 
 
 class PresetButton(QPushButton):
-    """A button that names the preset equal to the shown setup, and opens the menu of presets."""
+    """A button that opens the menu of presets.
 
-    chosen = Signal(object)  # Preset
-    saved = Signal(str)  # the name for a new preset
-    deleted = Signal(str)  # the name of the preset to delete
-    default_chosen = Signal(str, str)  # model path; preset name, empty for no preset
+    Its label is the name of the preset that equals the shown setup, if there is one.
+    """
+
+    chosen = Signal(object)  # argument: the Preset to apply
+    saved = Signal(str)  # argument: name of the new preset
+    deleted = Signal(str)  # argument: name of the preset to delete
+    # arguments: model path, name of the preset (empty for no preset)
+    default_chosen = Signal(str, str)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

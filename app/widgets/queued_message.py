@@ -1,4 +1,4 @@
-"""The dashed bubble of a message that is sent when the current answer ends."""
+"""The dashed bubble of a queued message, which is sent when the current answer ends."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from app.widgets.icon_button import IconButton
 from app.widgets.transcript.messages.user import SHARE
 from app.words import composer as words
 
-_SHOWN_LEN = 300  # characters shown at most, before the line is elided
+# maximum number of characters before the text is elided to the width of the bubble
+_SHOWN_LEN = 300
 
 
 class QueuedMessage(QWidget):
-    """The first line of the queued message, above the composer. Hidden without a queued message."""
+    """The first line of the queued message, above the composer. Hidden if none is queued."""
 
-    withdrawn = Signal()  # the user took the message back
+    withdrawn = Signal()  # emitted when the user takes the message back
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -42,7 +43,7 @@ class QueuedMessage(QWidget):
         return self._bubble.text()
 
     def show_text(self, text: str) -> None:
-        """Show the start of a queued message on one line; hide the widget if text is empty."""
+        """Show the start of a queued message on one line, or hide the widget if `text` is empty."""
         self._text = " ".join(text[:_SHOWN_LEN].split())
         self.setAccessibleName(words.queued_spoken(self._text) if text else "")
         self.setVisible(bool(text))

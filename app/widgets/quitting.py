@@ -1,4 +1,4 @@
-"""The confirmation before the app quits while answers are being written."""
+"""The confirmation before the app quits while answers are still being written."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from app.words import dialogs as words
 
 
 class QuitGuard(QObject):
-    """The guard of the Quit command. The written part of an answer is kept in any case."""
+    """The guard that asks for confirmation before the app quits while answers are being written.
+
+    The written part of an answer is kept in any case.
+    """
 
     def __init__(self, window: QWidget, num_writing: Callable[[], int]) -> None:
         super().__init__(window)
         self._window = window
         self._num_writing = num_writing
         self._box: QMessageBox | None = None
-        self._is_certain = False  # True once the user has confirmed
+        self._is_certain = False  # True after the user has confirmed
 
     def quit(self) -> None:
         if self.may_quit():

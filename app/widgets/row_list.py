@@ -11,7 +11,7 @@ from app.widgets.line_height import Sentences
 
 
 class RowList(QWidget):
-    """A list that builds its rows with `make_row`, and rebuilds them only if the names change."""
+    """A list that builds its rows with `make_row`. It rebuilds them only if the names change."""
 
     def __init__(self, empty: str, make_row: Callable[[str], QWidget], parent: QWidget) -> None:
         super().__init__(parent)

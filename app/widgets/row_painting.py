@@ -14,7 +14,7 @@ _State = QStyle.StateFlag
 def paint_row_ground(
     painter: QPainter, colors: Colors, rect: QRect, state: QStyle.StateFlag
 ) -> None:
-    """Fill a hovered or selected row, and outline a selected or focused one."""
+    """Fill the background of a hovered or selected row; outline a selected or focused row."""
     selected, focused = state & _State.State_Selected, state & _State.State_HasFocus
     painter.setPen(Qt.PenStyle.NoPen)
     if selected or state & _State.State_MouseOver:

@@ -1,4 +1,4 @@
-"""The inspector's number fields: sampling options except temperature, and the longest answer."""
+"""The inspector's number fields: sampling options except temperature, and answer length."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from engine.types import SamplingParams
 class _Option:
     """The field for one attribute of Setup: its texts, range and number of decimals."""
 
-    name: str  # the attribute of Setup
+    name: str  # name of the attribute of Setup
     label: str
     tip: str
     lowest: float
     highest: float
-    decimals: int = 2  # 0 for an integer
+    decimals: int = 2  # number of decimals; 0 for an integer
 
 
 _OPTIONS = (
@@ -59,7 +59,7 @@ _OPTIONS = (
 class SamplingFields(QWidget):
     """A grid with one number field per option. An empty field means the model's default."""
 
-    changed = Signal(object)  # Setup
+    changed = Signal(object)  # argument: a Setup
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""A segmented control: adjacent buttons, one checked, for a choice of two or three values."""
+"""A segmented control: two or three adjacent buttons, one of which is checked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QWidget
 class Segments(QWidget):
     """A segmented control with one button per value. `name` is its accessible name."""
 
-    chosen = Signal(object)  # the value of the button that the user clicked
+    chosen = Signal(object)  # argument: value of the button that the user clicked
 
     def __init__(self, name: str, words: Mapping[object, str], parent: QWidget) -> None:
         super().__init__(parent)

@@ -19,7 +19,7 @@ _ESCAPE = QKeySequence("Esc").toString(QKeySequence.SequenceFormat.NativeText)
 
 
 class SendState(StrEnum):
-    """The action of a click. The value is the button's accessible name."""
+    """The action of a click on the button. The value is the button's accessible name."""
 
     SEND = words.SEND
     STOP = commands.STOP
@@ -33,7 +33,7 @@ class SendButton(QAbstractButton):
         self._theme = theme
         self.setFixedSize(self.sizeHint())
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the focus in the text field
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click keeps the focus in the text field
         theme.changed.connect(self.update)
         self._send_key = send_key(return_sends=True)
         self.set_state(SendState.SEND, enabled=False)
@@ -71,7 +71,7 @@ class SendButton(QAbstractButton):
         if self.hasFocus():
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(QColor(colors.send_glyph), Space.HAIR))
-            inset = Space.HAIR * 1.5  # a rim of the disc stays visible around the ring
+            inset = Space.HAIR * 1.5  # a rim of the disc stays visible outside the focus ring
             painter.drawEllipse(disc.adjusted(inset, inset, -inset, -inset))
         icon = Icon.STOP if self._state is SendState.STOP else Icon.SEND
         rect = QRectF(0, 0, GRID, GRID)

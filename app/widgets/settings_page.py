@@ -21,10 +21,13 @@ class SettingsPage(QWidget):
         self._grid.setVerticalSpacing(Space.S)
         self._grid.setColumnStretch(1, 1)
         self._grid.setColumnMinimumWidth(0, Size.SETTINGS_LABEL)
-        self.controls: list[QWidget] = []  # in Tab order
+        self.controls: list[QWidget] = []  # all controls, in Tab order
 
     def add_row(self, words: str, control: QWidget, *, fills: bool = False) -> QLabel:
-        """Add a label and a control; return the label. `fills` gives the control all width."""
+        """Add a label and a control, and return the label.
+
+        If `fills` is True, the control takes the full width.
+        """
         self.controls.append(control)
         row = self._grid.rowCount()
         label = QLabel(words, self)
@@ -45,9 +48,9 @@ class SettingsPage(QWidget):
         return note
 
     def order(self) -> None:
-        """Set the Tab order from top to bottom. Call again after rows were added or removed."""
+        """Set the Tab order from top to bottom. Call it again after adding or removing rows."""
         set_tab_order(*self.controls)
 
     def end(self) -> None:
-        """Let empty space fill the height below the rows. Call after the last row."""
+        """Leave the height below the rows empty. Call after the last row."""
         self._grid.setRowStretch(self._grid.rowCount(), 1)

@@ -22,7 +22,7 @@ from app.widgets.commands import COMMANDS, key_sequences
 from app.widgets.message_edit import break_key, send_key
 from app.words import commands, composer, dialogs as words
 
-# Keys of the composer and the transcript, which are no menu commands.
+# Keys of the composer and the transcript. They are not menu commands.
 _FIXED = (
     (words.KEY_ESCAPE, QKeySequence("Esc")),
     (words.KEY_EDIT_LAST, QKeySequence("Up")),
@@ -31,7 +31,10 @@ _FIXED = (
 
 
 def shortcuts(*, return_sends: bool) -> dict[str, list[tuple[str, str]]]:
-    """Return pairs of command and shortcut by menu title, in this platform's key notation."""
+    """Return the pairs (command, shortcut) of each menu, by menu title.
+
+    Shortcuts are in this platform's notation.
+    """
     found: dict[str, list[tuple[str, str]]] = {}
     for menu, group in groupby(COMMANDS, attrgetter("menu")):
         keyed = [(command.text.removesuffix("…"), key_sequences(command)) for command in group]

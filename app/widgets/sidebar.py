@@ -26,7 +26,7 @@ from engine.types import ConversationId
 
 
 class Sidebar(QWidget):
-    """The left column of the window. Its controllers provide what it shows and make all changes."""
+    """The left column of the window. The controllers provide its content and make all changes."""
 
     def __init__(
         self,

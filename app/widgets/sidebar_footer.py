@@ -10,11 +10,11 @@ from typing_extensions import override
 from app.theme.tokens import Size, Space
 from app.words import window as words
 
-_STEPS = 1000  # of the progress bar
+_STEPS = 1000  # number of steps of the progress bar
 
 
 class SidebarFooter(QPushButton):
-    """A button with the model's name, its state and, while the model loads, a progress bar."""
+    """A button with the name and state of the model, and a progress bar while the model loads."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -28,7 +28,7 @@ class SidebarFooter(QPushButton):
         self._build()
 
     def show_model(self, name: str, word: str, fraction: float | None) -> None:
-        """Show name and state; `fraction` (0 to 1) sets the progress bar, None hides it."""
+        """Show name and state. `fraction` (0 to 1) sets the progress bar; None hides the bar."""
         self._name = name
         self._word = word
         self._bar.setVisible(fraction is not None)

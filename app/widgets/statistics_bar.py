@@ -1,4 +1,4 @@
-"""The engine's statistics at the bottom of the window that --debug opens. Main thread."""
+"""The bar at the bottom of the window that shows engine statistics with --debug. Main thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.theme.tokens import Space
 
 
 class StatisticsBar(QLabel):
-    """One line of small text that can be selected and copied. Long lines wrap."""
+    """A line of small text that can be selected and copied. A long line wraps."""
 
     def __init__(self, statistics: EngineStatistics, parent: QWidget) -> None:
         super().__init__(parent)

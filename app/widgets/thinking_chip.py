@@ -13,7 +13,7 @@ from app.widgets.menu import Menu
 from app.words import composer as words
 from engine.types import ModelFacts
 
-# Setup.thinking (None: the model's default), text in the menu, text on the chip.
+# Columns: value of Setup.thinking (None: the model's default), text in the menu, text on the chip.
 CHOICES: tuple[tuple[bool | None, str, str], ...] = (
     (None, words.DEFAULT, words.THINKING_DEFAULT),
     (True, words.ON, words.THINKING_ON),
@@ -22,9 +22,12 @@ CHOICES: tuple[tuple[bool | None, str, str], ...] = (
 
 
 class ThinkingChip(QPushButton):
-    """A button with a menu: default, on or off; and for some models, keep earlier thoughts."""
+    """A button with a menu: thinking by default, on or off.
 
-    changed = Signal(object)  # Setup
+    For some models the menu also has: keep earlier thoughts.
+    """
+
+    changed = Signal(object)  # argument: a Setup
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -50,7 +53,7 @@ class ThinkingChip(QPushButton):
         self.show_setup(self._setup, None)
 
     def show_setup(self, setup: Setup, facts: ModelFacts | None) -> None:
-        """Show this setup, or hide the chip if no model is loaded or the model can't think."""
+        """Show this setup. Hide the chip if no model is loaded or if the model cannot think."""
         self._setup = setup
         at = [value for value, _name, _shown in CHOICES].index(setup.thinking)
         self._actions[at].setChecked(True)

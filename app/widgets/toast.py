@@ -13,7 +13,7 @@ from app.widgets.line_height import Sentences
 
 
 class Toast(QFrame):
-    """A message box, hidden until its first message. A new message replaces the old one."""
+    """A box with a message, hidden until its first message. A new message replaces the old one."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -22,7 +22,8 @@ class Toast(QFrame):
         self._label = Sentences(self)
         self._button = QPushButton(self)
         self._button.clicked.connect(self._on_clicked)
-        self._act: Callable[[], object] | None = None  # the button's action; None after it is done
+        # action of the button; None after the action has run
+        self._act: Callable[[], object] | None = None
         self._timer = QTimer(self, singleShot=True, interval=Millis.UNDO)
         self._timer.timeout.connect(self.hide)
         layout = QHBoxLayout(self)
@@ -51,7 +52,7 @@ class Toast(QFrame):
         self._present(text)
 
     def withdraw(self, act: Callable[[], object]) -> None:
-        """Hide the toast if its button calls `act`, because that action has already been done."""
+        """Hide the toast if its button calls `act`, because the action has already been done."""
         if act is self._act:
             self.dismiss()
 

@@ -18,9 +18,9 @@ from app.words import commands, window as words
 
 
 class TitleField(LineField):
-    """The field for the title. Return accepts, Esc cancels, empty restores the automatic title."""
+    """The field for the title. Return accepts, Esc cancels; empty restores the automatic title."""
 
-    closed = Signal()  # the user cancelled with Esc
+    closed = Signal()  # emitted when the user cancels with Esc
 
     @override
     def keyPressEvent(self, e: QKeyEvent) -> None:
@@ -31,7 +31,7 @@ class TitleField(LineField):
 
 
 class Toolbar(QWidget):
-    """The toolbar. Setters change what it shows; `renamed` carries the user's new title."""
+    """The toolbar. Setters change its content; `renamed` is emitted with the user's new title."""
 
     renamed = Signal(str)
 
@@ -57,7 +57,7 @@ class Toolbar(QWidget):
         self._elide()
 
     def set_model(self, name: str, note: str = "") -> None:
-        """Show the model's name, and the engine's note in the tooltip."""
+        """Show the name of the model, and in the tooltip a note about work in progress."""
         metrics = QFontMetrics(self.model_button.font())
         elided = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, Size.SIDEBAR_MIN)
         self.model_button.setText(plain(elided))
@@ -87,13 +87,14 @@ class Toolbar(QWidget):
     def _build(self) -> None:
         self.title_button.setObjectName("titleButton")
         self.title_button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
-        self.title_button.setMinimumWidth(1)  # else a long title would squeeze the sidebar
+        self.title_button.setMinimumWidth(1)  # without this, a long title would squeeze the sidebar
         self.title_field.setObjectName("titleField")
         self.title_field.setAccessibleName(words.TITLE_FIELD)
         self.title_field.setMaxLength(200)
         self.title_field.hide()
         self.model_button.setObjectName("modelButton")
-        self.model_button.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # chevron at the right
+        # puts the chevron at the right
+        self.model_button.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(Space.L, 0, Space.L, 0)
         layout.setSpacing(Space.S)

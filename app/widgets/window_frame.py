@@ -1,4 +1,4 @@
-"""The position of a window: saving it as text, restoring it, bringing the window to the front."""
+"""Functions that save and restore the position of a window, or bring a window to the front."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 
 def bring_to_front(window: QWidget) -> None:
-    """Show and activate a window that is closed, minimised or behind others."""
+    """Show and activate a window that is closed, minimised or behind other windows."""
     window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
     window.show()
     window.raise_()
@@ -19,12 +19,12 @@ def bring_to_front(window: QWidget) -> None:
 
 
 def frame_text(window: QWidget) -> str:
-    """Return the window's geometry as base64 text for the settings."""
+    """Return the position and size of a window as base64 text for the settings."""
     return base64.b64encode(window.saveGeometry().data()).decode()
 
 
 def restore_frame(window: QWidget, text: str) -> None:
-    """Restore the geometry from frame_text; centre the window if that place is off all screens."""
+    """Restore position and size from frame_text, or centre the window if it would be off-screen."""
     try:
         saved = base64.b64decode(text, validate=True)
     except binascii.Error:
