@@ -4,11 +4,12 @@ A chat template is a Jinja program that turns messages into one string. Text of 
 as <|im_start|>) must become control tokens, but the same characters typed by a user must not. The
 string alone does not show which is which, so the template runs twice: on the messages, and on
 messages in which a unique marker replaces every text. Text between markers in the second output
-belongs to the template; the first output must contain it at the same place, and the rest belongs to
-messages. The result is a list of `Segment`. A template that rewrites users' text is refused with
+belongs to the template. The first output must contain the same text between the messages' texts.
+The result is a list of `Segment`. A template that rewrites users' text is refused with
 TemplateError.
 
-Running Jinja is the task of a `Renderer` (engine/models/renderer.py). Use on the engine thread.
+A `Renderer` (engine/models/renderer.py) runs the Jinja program. Use this module on the engine
+thread.
 """
 
 from __future__ import annotations
@@ -44,14 +45,15 @@ class Renderer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Thoughts:
-    """The settings of a request for the model's reasoning, which the chat template applies."""
+    """The request's settings for the model's reasoning, which the chat template applies."""
 
-    wanted: bool | None = None  # switch reasoning on or off; None: the template's own default
-    keep: bool = False  # keep the reasoning of earlier replies in the prompt, if possible
+    # True or False to switch reasoning on or off; None for the template's default.
+    wanted: bool | None = None
+    keep: bool = False  # True to keep the reasoning of earlier replies in the prompt, if possible
 
 
-# The option that keeps the reasoning of earlier replies in the prompt has a different name in each
-# family of templates. These names are tried in order.
+# Options that keep the reasoning of earlier replies in the prompt. Each family of templates has a
+# different name for this option. The options are tried in this order.
 _KEEP_SWITCHES: tuple[Mapping[str, bool], ...] = (
     {"preserve_thinking": True},
     {"clear_thinking": False},
@@ -66,11 +68,11 @@ _THOUGHT = "reasoning of an earlier reply"
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a rendered prompt: text of the template, or text of one message."""
+    """A piece of a rendered prompt. It is text of the template or text of one message."""
 
     text: str
-    # Index of the message. Text of the template has the index of the message after it, or the
-    # number of messages after the last one.
+    # Index of the message. Text of the template has the index of the message that follows it. After
+    # the last message it has the number of messages.
     message: int
     is_content: bool  # True for text of a message
     is_reasoning: bool = False
