@@ -73,8 +73,8 @@ class EngineConfig:
     saves_battery: bool = True
     # Number of bits per attention K/V value in the caches, 4 or 8. None: K/V are not quantised.
     kv_bits: int | None = None
-    # True if the engine uses the CPU even if the machine has a GPU. For checks that need results
-    # which a GPU cannot reproduce exactly.
+    # True if the engine uses the CPU even if the machine has a GPU. For checks on machines where
+    # the GPU may give wrong results, such as a virtual GPU.
     on_cpu: bool = False
     # Load the system's OpenBLAS on Linux, which is faster than the reference BLAS in MLX's wheels.
     # Set False where results must be bit-exact: only the reference BLAS sums in an order that does

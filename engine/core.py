@@ -134,7 +134,7 @@ class EngineCore:
         """Carry out all pending commands, then one piece of work on requests or of idle work.
 
         Args:
-            wait: True to block until a command arrives or a memory check is due, if there is no work.
+            wait: if there is no work, wait for a command or for the time of the next memory check.
 
         Returns:
             True if a command or a piece of work was carried out.

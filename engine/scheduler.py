@@ -44,7 +44,7 @@ class Scheduler:
 
         Args:
             max_running: highest number of requests that are answered at the same time.
-            max_gap_s: longest pause in seconds between two tokens of an answer while a prompt is fed.
+            max_gap_s: longest pause of an answer, in seconds, while another prompt is fed.
         """
         self._max_running = max_running
         self._max_gap_s = max_gap_s

@@ -177,7 +177,7 @@ class Serving:
             self._deliver(sequence, failure)
 
     def _deliver(self, sequence: Sequence, result: list[Event] | Failure) -> None:
-        """Emit the events of one step of a request. If the step failed, fail or retry the request."""
+        """Emit the events of a step. If the step failed, fail or retry the request."""
         if isinstance(result, Failure):
             self._remove(sequence)
             self._abandon(sequence)
