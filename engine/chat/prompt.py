@@ -67,7 +67,7 @@ class Prompt:
     begun: tuple[int, ...] = ()
 
     def followed_by(self, token_ids: Sequence[int]) -> Prompt:
-        """Return the prompt with tokens of the reply appended, and a resume point at the new end."""
+        """Return the prompt with tokens of the reply appended and a resume point at its new end."""
         all_ids = (*self.token_ids, *token_ids)
         end = ResumePoint(len(all_ids), PointKind.PROMPT)
         return replace(
