@@ -65,7 +65,7 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Drop the cached state of a conversation, for example because the user deleted it."""
+    """Drop the cached state of a conversation. The conversation itself does not change."""
 
     conversation_id: ConversationId
 
