@@ -1,9 +1,9 @@
 """A check of a prompt's token ids. It does not use the code that built the prompt.
 
-The check is slow and simple. It requires three things: - The decoded prompt equals the text that
-the chat template renders. - Control tokens come only from the template and from replies that
-contain control tokens. - Outside of stored replies, the ids are "plain": encoding their text gives
-the same ids.
+The check is slow and simple. It requires three things:
+- The decoded prompt equals the text that the chat template renders.
+- Control tokens come only from the template and from replies that contain control tokens.
+- Outside of stored replies, the ids are "plain": encoding their text gives the same ids.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Mes
     The function searches the prompt for each reply's ids, one reply after the other. The first
     match is not always the right one: if the template trims a reply to a few ids, such as the
     marker that ends its reasoning, these ids may also occur elsewhere. So the search tries all
-    matches, depth first. It succeeds if all ids between the matches are plain.
+    matches, depth first. It succeeds if all ids between the matches are plain, which means that
+    encoding their text gives the same ids.
     """
     replies = [message for message in messages if any(_reply_parts(tokenizer, message))]
     fault = ""
@@ -170,7 +171,7 @@ def _is_plain_around(tokenizer: ChatTokenizer, token_ids: Ids, thought: Ids) -> 
 def _is_plain(tokenizer: ChatTokenizer, token_ids: Ids) -> bool:
     """Return whether ids are plain: encoding their decoded text gives the same ids again.
 
-    The encoding treats text that looks like a control token as ordinary text, unless it is one.
+    If typed text looks like a control token, its ids must be those of ordinary text.
     """
     return all(
         tokenizer.encode_run(tokenizer.decode(control), tokenizer.decode(rest)) == control + rest
@@ -190,9 +191,9 @@ def _runs(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[tuple[Ids, Ids]]
 
 
 def _shown(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[Ids]:
-    """Yield the ids of a reply, first all of them, then shorter parts for a trimmed text.
+    """Yield the ids of a reply that a prompt may contain: first all ids, then shorter ranges.
 
-    A template may trim the text of a reply. The shorter parts are the ids that can then be left.
+    A template may trim the reply's text. Then only a shorter range of the ids is left.
     """
 
     def may_be_lost(token_id: int) -> bool:
@@ -212,6 +213,6 @@ def _shown(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[Ids]:
 
 
 def _places(token_ids: Ids, wanted: Ids, start: int) -> Iterator[int]:
-    """Yield each index from start on at which wanted occurs. Empty ids occur only at start."""
+    """Yield each index from start on at which wanted occurs. If wanted is empty, yield start."""
     ends = range(start, len(token_ids) - len(wanted) + 1 if wanted else start + 1)
     return (i for i in ends if token_ids[i : i + len(wanted)] == wanted)

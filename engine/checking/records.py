@@ -46,7 +46,7 @@ class RecordedTokens:
 
 
 def recorded_source(model: LoadedModel, request: Request, reply: ReplyStream) -> TokenSource:
-    """Return the token source of a request. It keeps its logits if request.record_logits is set."""
+    """Return the token source of a request. If request.record_logits is set, it keeps logits."""
     source = token_source(model, request, reply)
     return RecordedTokens(source) if request.record_logits else source
 
@@ -60,7 +60,8 @@ class Records:
     def keep(self, sequence: Sequence) -> None:
         """Keep the record of a finished request, if the request had record_logits set.
 
-        Call before the caches are published, because the record includes the tokens in the caches.
+        Call before the request's caches are added to the prefix cache, because the record includes
+        the tokens in these caches.
         """
         source, request = sequence.source, sequence.request
         if not isinstance(source, RecordedTokens):

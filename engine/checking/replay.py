@@ -40,9 +40,9 @@ def replay(
             for position in range(feed.start, kept_end):
                 yield position + 1, _feed(adapter, caches, run.token_ids[position : position + 1])
             continue
-        # The removed tokens are unknown. Repeat the last kept token in their place. This changes no
-        # kept token: their rounding depends on the length of the pass, but not on the tokens that
-        # follow.
+        # The removed tokens are unknown. Repeat the last kept token in their place. The results of
+        # the kept tokens stay the same: rounding depends on the length of the pass, but not on the
+        # tokens that follow.
         rest = run.token_ids[kept_end - 1 : kept_end] * (feed.end - kept_end)
         logits = _feed(adapter, caches, (*run.token_ids[feed.start : kept_end], *rest))
         if rest:
