@@ -80,8 +80,8 @@ def _literals(source: str) -> dict[str, dict[object, object]]:
     for node in ast.parse(source).body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() as value):
-                # literal_eval raises ValueError for computed values. Skip those: the tables needed
-                # are literals.
+                # literal_eval raises ValueError for computed values. Skip these: this module needs
+                # only literals.
                 with contextlib.suppress(ValueError):
                     literals[name] = ast.literal_eval(value)
             case _:

@@ -35,7 +35,8 @@ class ModelCard:
     bits: float  # bits per weight; 16 if the weights are not quantised
     size_bytes: int  # bytes of all weight files
     context_len: int  # number of tokens; 0 if config.json states no limit
-    text_only: bool  # True if the model also accepts images or sound, of which the app uses neither
+    # True if the model also accepts images or sound. The app uses only its text input.
+    text_only: bool
     hybrid: bool  # True if config.json says that some layers are recurrent
     problem: Problem | None = None  # the reason why the model cannot be loaded; None if it can
 
@@ -51,6 +52,6 @@ class ModelCard:
         """Return True if path is this model's folder.
 
         The starter model's folder moves together with the app. For the starter model it is
-        therefore enough if the folder's name matches.
+        therefore enough that the name of the folder matches.
         """
         return str(self.path) == path or (self.is_starter and Path(path).name == STARTER_FOLDER)

@@ -16,7 +16,7 @@ from engine.errors import BugError
 
 # Share of the machine's memory for a model; the rest is for the system and other apps.
 _MEMORY_SHARE: Final = 0.7
-_CACHE_BYTES: Final = 1 << 30  # lowest number of bytes for the cached state of conversations
+_CACHE_BYTES: Final = 1 << 30  # bytes that must remain for the cached state of conversations
 # Bytes for weights and intermediate results, divided by the bytes of the weights.
 _WORKING_SHARE: Final = 1.2
 _FLOAT32_BYTES: Final = 4
@@ -77,7 +77,7 @@ def best_card(
 
 
 def suggest_download(memory_bytes: int) -> ModelSuggestion:
-    """Return the model that resources/models.toml suggests for a machine with this memory."""
+    """Return the model that resources/models.toml suggests for a machine with this much memory."""
     try:
         content = tomllib.loads(_MODELS_FILE.read_text(encoding="utf-8"))
         rows = [_parse(row) for row in content["suggestions"]]

@@ -50,12 +50,12 @@ class ModelConfig:
     context_len: int = 0  # number of tokens; 0 if config.json states no limit
     bits: float = _DENSE_BITS  # bits per weight; 16 if the weights are not quantised
     group_size: int = _GROUP_SIZE  # number of quantised weights that share one scale
-    # True if the model also accepts images or sound, of which the app uses neither.
+    # True if the model also accepts images or sound. The app uses only its text input.
     text_only: bool = False
     hybrid: bool = False  # True if some layers are recurrent
     # Name of a Python file in the folder that mlx-lm would run; "" if there is none.
     model_file: str = ""
-    claims_to_chat: bool = True  # False if `classes` are of another kind than chat models
+    claims_to_chat: bool = True  # False if `classes` names another kind of model than a chat model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from engine.catalog.inspect import find_card
 from engine.catalog.weights import INDEX_NAME, has_partial_download
 
 _MAX_DEPTH: Final = 2  # Model folders may lie two levels below a root, as publisher/model.
-# Prefix of a repository folder in the Hugging Face cache, if it contains a model.
+# Prefix of the folders of model repositories in the Hugging Face cache.
 _REPOSITORY: Final = "models--"
 _NOT_MODELS: Final = (".", "datasets--", "spaces--")
 # A folder with one of these files contains a pipeline for image generation or sentence embeddings,
@@ -84,7 +84,7 @@ def fingerprint(roots: Sequence[Root]) -> str:
 
 
 def _hub_cache(environment: Mapping[str, str], home: Path) -> Path:
-    """Return the cache folder of huggingface_hub, from the same variables as huggingface_hub."""
+    """Return huggingface_hub's cache folder. Read the same environment variables as it does."""
     if hub := environment.get("HF_HUB_CACHE") or environment.get("HUGGINGFACE_HUB_CACHE"):
         return Path(hub).expanduser()
     if hf_home := environment.get("HF_HOME"):
@@ -116,7 +116,10 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def _snapshot(repository: Path) -> Iterator[Path]:
-    """Yield one revision of a repository: `main` if it holds a model, else the newest with one."""
+    """Yield one revision of a model repository.
+
+    Yield `main` if it contains a model, otherwise the newest revision that contains one.
+    """
     try:
         main = (repository / "refs" / "main").read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):

@@ -30,7 +30,7 @@ class Importer(Protocol):
 
 
 def starter_folder(base: Path) -> Path:
-    """Return the path of the starter model's folder below `base`. It may not exist."""
+    """Return the path of the starter model's folder below `base`. The folder may be missing."""
     return base / "models" / STARTER_FOLDER
 
 

@@ -173,8 +173,8 @@ def _count_parameters(num_values: Mapping[str, int], group_size: int) -> int:
             continue
         if last == "scales":
             total += stored * group_size
-        # Do not count the tensor of a quantised weight: each of its numbers packs several
-        # parameters. They are counted from its scales.
+        # Do not count the tensor of a quantised weight, because each of its numbers packs several
+        # parameters. These parameters are counted from the tensor of scales.
         elif last != "weight" or f"{stem}.scales" not in num_values:
             total += stored
     return total
