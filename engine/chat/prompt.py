@@ -150,7 +150,8 @@ class PromptBuilder:
         tokens.end(len(messages))
         token_ids = tuple(tokens.runs.token_ids)
         # Assume that the next turn drops the reasoning, even if this request keeps it. A later
-        # request may drop it: in this conversation, or in another one with the same first messages.
+        # request may drop it, in this conversation or in another one that starts with the same
+        # messages.
         stable = len(token_ids) - self._passing_len(_since_last_user(messages), Thoughts(thinking))
         # The two positions differ only in a tool loop. The next step of the loop resumes at the end
         # of the last message. After a user message, the template may drop the loop's reasoning, so
@@ -213,7 +214,7 @@ class PromptBuilder:
         return tuple(token_ids)
 
     def _begun_ids(self, reply: Message, *, in_reasoning: bool) -> tuple[int, ...]:
-        """Return the token ids of a reply that the model shall continue.
+        """Return the token ids of a reply that the model will continue.
 
         If the reply's stored ids come from the same tokenizer, return them. Otherwise encode the
         reply's text.

@@ -125,7 +125,7 @@ class ReplyStream:
             pieces[-1] = TextPiece(self._channel, kept)
         elif parts:
             # The marker has several tokens. The text of the first ones was already delivered and
-            # cannot be taken back. Only correct the stored text.
+            # cannot be taken back. So only the stored text is corrected.
             joined = "".join(parts).removesuffix(shown)
             self._parts[self._channel] = [joined]
             pieces.clear()

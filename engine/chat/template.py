@@ -100,7 +100,7 @@ class ChatTemplate:
 
     @cached_property
     def can_keep_thinking(self) -> bool:
-        """True if the template drops the reasoning of earlier replies, but an option can keep it."""
+        """True if the template drops earlier replies' reasoning, but an option can keep it."""
         return bool(self._keep_switch)
 
     def render(
@@ -214,7 +214,7 @@ def _align(
 
 
 def _shown_text(rendered: str, position: int, slot: _Slot, role: Role, following: str) -> str:
-    """Return the text that the template shows at a position for one text of a message.
+    """Return the part of a message's text that the template shows at a position.
 
     A template may trim a text. It may also show only a part of a reply.
 
