@@ -40,7 +40,7 @@ class Architecture:
     # Tensors of a layer with rows that llama.cpp interleaves for its rotary embedding. The value
     # names the field of config.json that contains the tensor's number of heads.
     interleaved: Mapping[str, str]
-    # Metadata keys that change the computation. The value is the only one that is supported.
+    # Metadata that affects the computation: the only supported value, by key.
     fixed: Mapping[str, int | str]
 
 

@@ -117,7 +117,7 @@ def _may_hold(folder: Path, source: Path, progress: Callable[[float], None]) -> 
         ):
             return _sha256(content, _Meter(len(content), progress)) == record.source_sha256
     except OSError:
-        return False  # The next import attempt will report that the file cannot be read.
+        return False  # The import that follows will report that the file cannot be read.
 
 
 def _import(gguf: GgufFile, destination: Path, progress: Callable[[float], None]) -> ImportRecord:
