@@ -9,7 +9,7 @@ work in two cases:
   (rows.py) return a `Rows` object instead of one array. Attention runs once per row, so that no K/V
   are copied or padded.
 - Long prompt: the attention of one layer can take long (0.4 s with 4,000 tokens of SmolLM2 on two
-  CPU cores), and all other answers wait meanwhile. The queries are divided into blocks. `watched`
+  CPU cores), and all other answers must wait for it. The queries are divided into blocks. `watched`
   collects the lazy result of each block, so that the prefill can evaluate a few blocks at a time.
 
 Use on the engine thread.
@@ -45,9 +45,9 @@ def watched() -> Generator[dict[int, list[mx.array]]]:
     """Collect the results of attention in a forward pass that is built inside the with block.
 
     Yields:
-        A dictionary that the pass fills. A key is the id() of a layer's cache. The value is the list
-        of lazy results of its blocks, of shape (B, H, block, D) each. If several layers share a
-        cache, the dictionary contains only the results of the first layer.
+        A dictionary that the pass fills. A key is the id() of a layer's cache. The value is a list
+        of lazy results, one per block, of shape (B, H, block, D). If several layers share a cache,
+        the dictionary contains only the results of the first layer.
     """
     outputs: dict[int, list[mx.array]] = {}
     _watching.append(outputs)
@@ -85,7 +85,7 @@ def _attend_by_row(
 
     Args:
         queries: one query per row, of shape (B, H, 1, D).
-        keys: one array of shape (1, H', T, D) per row, or its quantised form. T may differ.
+        keys: one array of shape (1, H', T, D) per row, or its quantised form. T differs by row.
         values: in the same form as keys.
         cache: the batch's cache of this layer, with one leaf cache per row.
         scale: number that the scores are multiplied with.

@@ -1,8 +1,8 @@
 """Load a model folder: weights, tokenizer, chat template and default settings.
 
 `load_model` runs once each time the engine switches to another model. mlx-lm reads the weights.
-Then probe.py feeds the model a few tokens. It finds out what the model's caches contain, and
-whether their state can be restored. A model that cannot resume exactly is refused. The result, a
+Then probe.py feeds the model a few tokens. This shows what the model's caches contain, and whether
+their state can be restored. A model that cannot resume exactly is refused. The result, a
 `LoadedModel`, contains everything that requests need. It is kept until another model is loaded. No
 code from the folder is ever run. Use on the engine thread.
 """
@@ -276,7 +276,7 @@ def namespace_of(path: Path, kv_bits: int | None) -> str:
     """Return a hash of everything that cached state depends on.
 
     The hash covers the model's files, the K/V quantisation and the device. Cached state may be used
-    again only if the hash is the same. The device is part of it because the device and the
+    again only if the hash is the same. It covers the device because the device and the
     configuration decide the number type of K/V.
 
     Raises:

@@ -52,9 +52,9 @@ class RowGroup(Protocol):
     def hand_back(self, row: int, *, undoing: bool) -> None:
         """Hand a row's caches back to the row's conversation.
 
-        With undoing=False the caches are in the state after the newest pass. The group must then
-        not be used any more: hand back every other row too. With undoing=True the caches are in the
-        state before the newest pass.
+        With undoing=False the caches are in the state after the newest pass. Then do not use the
+        group any more: hand back every other row too. With undoing=True the caches are in the state
+        before the newest pass.
         """
         ...
 
@@ -195,7 +195,10 @@ class _RowAttention:
         return self._standing.offset
 
     def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[Rows, Rows]:
-        """Append each row's new keys and values of shape (1, H, 1, D). Return all keys and values."""
+        """Append each row's new keys and values. Return all keys and values.
+
+        The new keys and the new values have the shape (B, H, 1, D).
+        """
         num_rows = len(self.leaves)
         new = zip(self.leaves, mx.split(keys, num_rows), mx.split(values, num_rows), strict=True)
         rows = [leaf.update_and_fetch(keys, values) for leaf, keys, values in new]
