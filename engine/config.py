@@ -1,4 +1,4 @@
-"""Settings of the engine. A comment beside each setting explains its default."""
+"""Settings of the engine. The comment above each setting explains it."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class EngineConfig:
     # Share of the full budget that each memory check adds when the budget grows again. With 1/16
     # the budget regrows from zero in about 90 seconds.
     regrowth: float = 1 / 16
-    # Prompts are cut into cells of this many tokens, always at the same positions. So the same
-    # forward passes run whether the start of a prompt is restored or computed. While one layer
-    # computes a cell, running answers must wait. A CPU reads cells of 256 tokens as fast as cells
-    # of 512, but each layer takes only half as long.
+    # Prompts are cut into cells of this many tokens, always at the same positions. So a prompt goes
+    # through the same forward passes, no matter how much of it is restored from the cache. Running
+    # answers must wait while one layer computes a cell. On a CPU, cells of 256 tokens are fed as
+    # fast as cells of 512, and the wait is half as long.
     cell_len: int = 512 if sys.platform == "darwin" else 256
-    # Number of tokens between two snapshots in a long prefill. After an edit inside a document, at
-    # most this many tokens before the edit must be fed again.
+    # Number of tokens between two snapshots in a long prefill. After an edit inside a long
+    # document, at most this many tokens before the edit are fed again.
     stride_len: int = 2048
     # Number of conversations for which the live caches are kept after a reply. A higher number
     # costs only the unused capacity of more buffers. The byte budget is usually reached first.

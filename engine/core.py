@@ -134,7 +134,7 @@ class EngineCore:
         """Carry out all pending commands, then one piece of work on requests or of idle work.
 
         Args:
-            wait: if there is no work, wait for a command or for the time of the next memory check.
+            wait: True to wait for a command or for the next memory check if there is no work.
 
         Returns:
             True if a command or a piece of work was carried out.
@@ -336,7 +336,7 @@ class EngineCore:
     def _unload(self) -> None:
         """Finish running requests and idle work, then drop the model but keep the cache.
 
-        Do nothing if no model is loaded.
+        A call without a loaded model is harmless.
         """
         if self._serving is not None:
             self._serving.close()

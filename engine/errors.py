@@ -105,7 +105,7 @@ class ContextFullError(UserFixableError):
 
 
 class MemoryFullError(UserFixableError):
-    """The prompt needs more memory than remains beside the model's weights."""
+    """The prompt needs more memory than is left when the model's weights are loaded."""
 
     title = "There is not enough memory to read this conversation."
     advice = "Edit an earlier message, or choose a smaller model."
@@ -144,7 +144,7 @@ class OutOfMemoryError(TryAgainError):
 
 
 class MemoryShortError(TryAgainError):
-    """Memory ran out in other work than answering: reading, importing or saving a file."""
+    """Memory ran out while a file was read, imported or saved, and not during an answer."""
 
     title = "There was not enough memory."
     advice = "Close other apps, then try again."
@@ -189,7 +189,7 @@ class Failure:
 def attempt(task: str, work: Callable[[], T]) -> T | Failure:
     """Call work and return its result, or a Failure if it raises.
 
-    An error in one request, command or idle job must not end the others or the engine thread.
+    An error in one request, command or idle job must not end other work or the engine thread.
 
     Args:
         task: a name for the work, written to the log if an unexpected error occurs.
@@ -218,7 +218,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 def problem_of(error: BaseException) -> Problem:
     """Return a description of an exception for the user. Do not log the exception.
 
-    An exception that is neither an EngineError nor a lack of memory becomes a BugError.
+    An exception becomes a BugError if it is not an EngineError and not caused by lack of memory.
     """
     if isinstance(error, EngineError):
         return error.problem

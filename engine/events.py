@@ -93,8 +93,8 @@ class ReadAhead:
     messages only cancels the older one.
 
     messages must end with a reply or with the draft of a user message. After a reply, the prompt is
-    fed up to the position where the text of the next user message will begin. Of a draft, only
-    those tokens are fed that further typing cannot change.
+    fed up to the position where the text of the next user message will begin. For a draft, only the
+    tokens that further typing cannot change are fed.
     """
 
     conversation_id: ConversationId
@@ -137,7 +137,7 @@ class Evict:
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """Compare a finished request, which must have record_logits set, with the bare model."""
+    """Compare a finished request with the bare model. The request needs record_logits=True."""
 
     request_id: RequestId
     messages: tuple[Message, ...]  # messages of the request's branch, as the user sees them

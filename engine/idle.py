@@ -143,7 +143,7 @@ class Idler:
         Args:
             emit: function that receives each event.
             on_battery: function that returns True if the machine runs on battery power.
-            enabled: False if idle work starts switched off. A SetIdleWork command changes this.
+            enabled: False if idle work is off at first. A SetIdleWork command switches it on.
             audit_every_s: lowest number of seconds between two audits.
             clock: function that returns the current time in seconds.
         """
@@ -153,7 +153,7 @@ class Idler:
         self._audit_every_s = audit_every_s
         self._clock = clock
         self._audited_at = clock()  # time of the last audit, initially the time of creation
-        self._has_worked = False  # True if other work ran since the last audit
+        self._has_worked = False  # True if the engine did other work after the last audit
         self._queue = IdleQueue()
         # The conversation that the window shows. Its tasks have priority.
         self._shown: ConversationId | None = None
@@ -260,9 +260,10 @@ class Idler:
             self._report_working(self._job)
 
     def _is_audit_due(self) -> bool:
-        """Return whether an audit may start now.
+        """Return whether an audit is due.
 
-        It may if the audit interval is over and other work ran since the last audit.
+        An audit is due if the audit interval is over and the engine did other work after the last
+        audit.
         """
         may_work = self._enabled and self.worker is not None and not self._on_battery()
         return (

@@ -25,7 +25,7 @@ MACHINE = "this Mac" if mx.metal.is_available() else "this computer"
 
 
 def working_set_bytes() -> int:
-    """Return the GPU's recommended working set in bytes, or without a GPU half the memory."""
+    """Return the GPU's recommended working set in bytes. Without a GPU, return half the memory."""
     if mx.metal.is_available():
         return int(mx.device_info()["max_recommended_working_set_size"])
     return psutil.virtual_memory().total // 2

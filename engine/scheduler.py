@@ -89,8 +89,9 @@ class Scheduler:
     def piece_s(self) -> float:
         """Longest time in seconds that prefill may take between two decode steps.
 
-        The value is at least a third of a decode step. This minimum matters if a decode step alone
-        takes max_gap_s: without it, a prompt would hardly advance until the running answers end.
+        The value is at least a third of the duration of a decode step. This minimum matters if a
+        decode step alone takes max_gap_s: without it, a prompt would hardly advance until the
+        running answers end.
         """
         gap_s = self._max_gap_s * _SHARE
         if not self._decode_s:

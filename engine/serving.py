@@ -9,7 +9,8 @@ piece of work, so that a new command waits for at most one piece:
     finish    deliver the answer, then feed its end and publish it     Runner.finish, publish_turn
 
 A running request is in prefill until its prompt is fed completely, and in decode from then on.
-While there are requests in both states, prefill and decode steps alternate. An error fails only the
+While there are requests in both states, prefill and decode steps alternate. Publishing makes the
+state of a request available to later prompts through the prefix cache. An error fails only the
 request in which it occurred. If memory runs out before the first token of an answer, all cached
 state is evicted and the request starts once more.
 """
@@ -60,7 +61,7 @@ class Serving:
             waiting: the queue that requests are started from.
             idler: receives a read-ahead task after each finished request.
             emit: called with each event.
-            on_finished: called with each finished sequence before its caches are published.
+            on_finished: called with each finished sequence, before its state is published.
         """
         self._runner = runner
         self._cache = cache
@@ -197,7 +198,7 @@ class Serving:
         self._publish(sequence)
 
     def _publish(self, sequence: Sequence) -> None:
-        """Publish the caches of a finished request, and queue the read-ahead of the next turn."""
+        """Publish a finished request's state in the prefix cache, and queue its next read-ahead."""
         self._remove(sequence)
         attempt("an observer of finished requests", lambda: self._on_finished(sequence))
         upcoming = attempt("publishing", lambda: self._runner.publish_turn(sequence))

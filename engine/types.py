@@ -122,8 +122,8 @@ class ForcedReply:
 class Request:
     """A request for the next message of the assistant, or for the rest of a cut-off message.
 
-    If messages end with a reply, the request continues this reply. Its token ids are fed unchanged,
-    and the new tokens follow them.
+    If messages end with a reply, the request continues this reply. The reply's token ids are fed
+    unchanged, and the new tokens follow them.
     """
 
     request_id: RequestId
@@ -144,8 +144,8 @@ class Request:
     # Cancel the request after this many delivered tokens; None for no limit.
     stop_after: int | None = None
     record_logits: bool = False  # True to keep the logits of every draw for a later Verify command
-    # True to leave the prefix cache unchanged: the request uses separate live caches, publishes
-    # nothing and evicts nothing. Benchmarks use this for cold runs.
+    # True to leave the prefix cache unchanged: the request uses separate live caches, adds nothing
+    # to the prefix cache and evicts nothing from it. Benchmarks use this for cold runs.
     side: bool = False
 
 
@@ -153,7 +153,7 @@ class ReasonKind(StrEnum):
     """The reason why prompt tokens were fed and not restored from the cache."""
 
     NEW_CONVERSATION = "new_conversation"  # the engine has not read this conversation before
-    NEW_MESSAGE = "new_message"  # the request adds this message
+    NEW_MESSAGE = "new_message"  # the message is new in this request
     EDITED_MESSAGE = "edited_message"  # the text of a message changed
     SYSTEM_CHANGED = "system_changed"
     OPTIONS_CHANGED = "options_changed"  # Request.thinking or Request.keep_thinking changed

@@ -23,7 +23,7 @@ class WaitingRequests:
         self.scheduler = scheduler
         self._emit = emit
         self._submits: list[Submit] = []
-        # By request: the position in the queue that the last RequestQueued event reported.
+        # Position in the queue that the last RequestQueued event reported, by request.
         self._positions: dict[RequestId, int] = {}
 
     def __bool__(self) -> bool:
