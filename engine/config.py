@@ -10,9 +10,8 @@ from dataclasses import dataclass
 class EngineConfig:
     """Limits on memory, prompt chunks, time slices and idle work of one engine."""
 
-    # Fixed number of bytes for the prefix cache. None: the budget is automatic. It is the device's
-    # memory minus the weights and head_room_bytes, and it shrinks while the machine is short of
-    # memory.
+    # Fixed number of bytes for the prefix cache. With None the budget is automatic: the device's
+    # memory minus the weights and head_room_bytes, or less while the machine is short of memory.
     cache_budget_bytes: int | None = None
     # Bytes for weights, cache and forward passes together. None: the GPU's recommended working set.
     device_bytes: int | None = None

@@ -339,7 +339,7 @@ class PromptBuilder:
         return tokens
 
     def _tokenize(self, segments: Sequence[Segment], messages: Sequence[Message]) -> _Tokenized:
-        """Encode segments. Leave the last run open, so that `boundary` can try further text."""
+        """Encode segments. Leave the last run open, so that `boundary` can test what may follow."""
         runs = Runs(self.tokenizer)
         tokens = _Tokenized(runs)
         for segment in self._splicer.splice(segments, messages):

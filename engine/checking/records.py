@@ -19,7 +19,7 @@ from engine.runner.drawing import TokenSource, token_source
 from engine.runner.sequence import Sequence
 from engine.types import CheckResult, FinishReason, Request, RequestId
 
-# Highest number of records. A client never has this many requests that are not verified yet.
+# Highest number of records kept. No client has more unverified requests at a time.
 _MAX_RECORDS = 64
 
 
@@ -46,7 +46,10 @@ class RecordedTokens:
 
 
 def recorded_source(model: LoadedModel, request: Request, reply: ReplyStream) -> TokenSource:
-    """Return the token source of a request. If request.record_logits is set, it keeps logits."""
+    """Return the token source of a request.
+
+    If request.record_logits is set, the source also keeps the logits of each draw.
+    """
     source = token_source(model, request, reply)
     return RecordedTokens(source) if request.record_logits else source
 

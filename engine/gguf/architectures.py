@@ -25,7 +25,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """The name tables of one architecture that can be imported."""
+    """The names and settings that are needed to import one architecture."""
 
     name: str  # value of general.architecture in the GGUF file
     model_type: str  # value of model_type in config.json

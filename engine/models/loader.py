@@ -276,7 +276,7 @@ def namespace_of(path: Path, kv_bits: int | None) -> str:
     """Return a hash of everything that cached state depends on.
 
     The hash covers the model's files, the K/V quantisation and the device. Cached state may be used
-    again only if the hash is the same. It covers the device because the device and the
+    again only if the hash is the same. The hash covers the device because the device and the
     configuration decide the number type of K/V.
 
     Raises:
