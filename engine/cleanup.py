@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def undo_on_error(undo: Callable[[], object]) -> Generator[None]:
-    """Call `undo` and re-raise if the with block raises any exception, also KeyboardInterrupt."""
+    """Call `undo` and re-raise if the with block raises any exception, even KeyboardInterrupt."""
     try:
         yield
     except BaseException:

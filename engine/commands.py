@@ -1,4 +1,4 @@
-"""Methods that build the engine's commands and send them. Free of mlx.
+"""Methods that build the engine's commands and send them. This module does not import mlx.
 
 The app calls these methods and imports no command class.
 """
@@ -39,7 +39,10 @@ class EngineCommands(Protocol):
         self.send(LoadModel(path))
 
     def submit(self, request: Request) -> None:
-        """Send a Submit command. The request's time in the queue is measured from this call."""
+        """Send a Submit command with the current time.
+
+        The request's time in the queue is measured from this time.
+        """
         self.send(Submit(request, time.perf_counter()))
 
     def cancel(self, request_id: RequestId) -> None:
@@ -68,7 +71,7 @@ class EngineCommands(Protocol):
     ) -> None:
         """Feed a conversation's next prompt to the model while the engine is idle.
 
-        Empty messages cancel an earlier read-ahead of this conversation.
+        If messages is empty, cancel an earlier read-ahead of this conversation instead.
         """
         self.send(
             ReadAhead(
@@ -84,7 +87,10 @@ class EngineCommands(Protocol):
         self.send(SetIdleWork(enabled))
 
     def await_idle(self) -> None:
-        """Request an IdleReached event, emitted once no request and no read-ahead is left."""
+        """Request an IdleReached event.
+
+        The engine emits it once no request and no read-ahead is left.
+        """
         self.send(AwaitIdle())
 
     def report_statistics(self, *, checks_invariants: bool = False) -> None:

@@ -2,12 +2,13 @@
 
 Each iteration (`EngineCore.step`) carries out the queued commands, then does one bounded piece of
 work: a step of the requests (serving.py) or, while no request waits or runs, a step of idle work
-(idle.py). Pieces of work are short, so that a command soon gets its turn. Results are emitted as
+(idle.py). Pieces of work are short, so that a command never waits for long. Results are emitted as
 events.
 
 This module handles the commands, loads and unloads models, and adjusts the memory budget of the
-prefix cache. A model exists from LoadModel until the next LoadModel or UnloadModel. The queue of
-waiting requests outlives the model, and so does the cache if the same model is loaded again.
+prefix cache. A model stays loaded until the next LoadModel or UnloadModel command. The queue of
+waiting requests is kept when the model changes. The cache is kept only if the same model is loaded
+again.
 """
 
 from __future__ import annotations
@@ -69,13 +70,13 @@ log = logging.getLogger(__name__)
 
 
 class _LoadAbandonedError(Exception):
-    """Loading was abandoned: a command that replaces or drops the model arrived meanwhile."""
+    """Loading was abandoned because a command arrived that replaces or drops the model."""
 
 
 def run_core(
     config: EngineConfig, commands: SimpleQueue[Command], emit: Callable[[Event], None]
 ) -> None:
-    """Run the engine loop until a Shutdown command. The engine thread's target."""
+    """Run the engine loop until a Shutdown command. The engine thread calls this function."""
     if config.on_cpu:
         mx.set_default_device(mx.Device(mx.cpu))
     try:
@@ -89,7 +90,7 @@ def run_core(
 class EngineCore:
     """The state of the engine thread: the loaded model, the prefix cache and the waiting requests.
 
-    `run` takes commands from the queue and calls emit with events. Tests call `step` instead.
+    `run` repeats `step` until a Shutdown command arrives. Tests call `step` directly.
     """
 
     def __init__(
@@ -101,7 +102,8 @@ class EngineCore:
         self._config = config
         self._commands = commands
         self._emit = emit
-        self._deferred: deque[Command] = deque()  # received during a load, not carried out yet
+        # Commands that arrived during a load and are not carried out yet.
+        self._deferred: deque[Command] = deque()
         self._scheduler = Scheduler(max_running=config.max_running, max_gap_s=config.max_gap_s)
         self._waiting = WaitingRequests(self._scheduler, emit)
         self._serving: Serving | None = None  # None while no model is loaded
@@ -113,9 +115,10 @@ class EngineCore:
             emit, on_battery, enabled=config.idle_work, audit_every_s=config.audit_every_s
         )
         self._stopping = False
-        self._pinned: set[ConversationId] = set()  # kept for the cache of the next model
-        self._watch: MemoryWatch | None = None  # None if the cache's budget is configured
-        # The cache outlives its model: the same model loaded again restores all conversations.
+        self._pinned: set[ConversationId] = set()  # also applied to the next model's cache
+        self._watch: MemoryWatch | None = None  # None if the config sets a fixed cache budget
+        # The cache is kept when its model is unloaded. If the same model is loaded again, the cache
+        # restores all conversations.
         self.cache: PrefixCache | None = None
         # Fingerprint of the model that the cache belongs to. Another model needs a new cache.
         self._namespace = ""
@@ -131,7 +134,7 @@ class EngineCore:
         """Carry out all pending commands, then one piece of work on requests or of idle work.
 
         Args:
-            wait: if there is no work, block until a command arrives or a memory check is due.
+            wait: True to wait for a command or for the next memory check if there is no work.
 
         Returns:
             True if a command or a piece of work was carried out.
@@ -154,7 +157,7 @@ class EngineCore:
         is_running = self._serving is not None and self._serving.is_running
         return is_running or bool(self._waiting)
 
-    # Commands
+    # Commands from the queue
 
     def _drain(self, *, wait: bool) -> bool:
         worked = False
@@ -170,14 +173,15 @@ class EngineCore:
         if self._deferred:
             return self._deferred.popleft()
         try:
-            # Wake up for memory checks while idle too: other programs may need the cache's memory.
+            # Wake up for memory checks even while idle: other programs may need the cache's memory.
             timeout = self._config.memory_check_s if self._watch is not None else None
             return self._commands.get(block=wait, timeout=timeout)
         except Empty:
             return None
 
     def _obey(self, command: Command) -> None:
-        log.debug("command: %s", type(command).__name__)  # the name alone: fields hold users' text
+        # Log only the name: the fields of a command hold the user's text.
+        log.debug("command: %s", type(command).__name__)
         match command:
             case Submit():
                 self._waiting.add(command)
@@ -248,21 +252,21 @@ class EngineCore:
         broken = checked.problem if isinstance(checked, Failure) else None
         self._emit(StatisticsReported(self.cache.statistics(), broken))
 
-    # Memory
+    # Memory budget of the cache
 
     def _check_memory(self) -> None:
-        """Adapt an automatic cache budget to the machine's available memory."""
+        """Adapt the cache budget to the machine's available memory, if the budget is automatic."""
         if self.cache is None or self._watch is None:
             return
         attempt("a change of the budget", partial(self._watch.adjust_budget, self.cache))
 
-    # Models
+    # Loading and unloading of models
 
     def _load(self, path: Path) -> None:
         """Replace the current model with the model folder at path. Emit events about the progress.
 
-        Requests wait meanwhile. The cache is kept if the same model is loaded again. A Shutdown,
-        LoadModel or UnloadModel command that arrives meanwhile ends the load.
+        Requests wait during the load. The cache is kept if the same model is loaded again. A
+        Shutdown, LoadModel or UnloadModel command that arrives during the load ends it.
         """
         self._unload()
         limit_memory(self._config)
@@ -314,7 +318,7 @@ class EngineCore:
         return cache
 
     def _report_loading(self, path: Path, done: int, total: int) -> None:
-        """Emit ModelLoading, and move the commands that have arrived to the deferred ones.
+        """Emit ModelLoading, and move all newly arrived commands to the list of deferred commands.
 
         Raises:
             _LoadAbandonedError: one of the commands replaces or drops the model.
@@ -330,9 +334,9 @@ class EngineCore:
             raise _LoadAbandonedError
 
     def _unload(self) -> None:
-        """Finish running requests and idle work, then drop the model but not the cache.
+        """Finish running requests and idle work, then drop the model but keep the cache.
 
-        Idempotent.
+        A call without a loaded model is harmless.
         """
         if self._serving is not None:
             self._serving.close()

@@ -4,8 +4,9 @@
     Engine.send(command)  --queue-->  EngineCore: commands, models, prefix cache, every mlx call
     on_event(event)       <--call---  (the app queues the event to its own thread)
 
-Only frozen values cross between the threads. Importing this module does not import mlx: mlx and
-mlx-lm take seconds, so the engine thread imports them and the app's window appears at once.
+Only immutable objects are passed between the threads. Importing this module does not import mlx.
+Importing mlx and mlx-lm takes seconds, so the engine thread does it and the app's window appears at
+once.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
-# Environment of the libraries that the engine thread imports: no network, no hints on stderr.
+# Environment variables for the libraries that the engine thread imports. They forbid network access
+# and suppress hints on stderr.
 _LIBRARY_SETTINGS = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
@@ -61,8 +63,8 @@ _LIBRARY_SETTINGS = {
 class Engine(EngineCommands):
     """The engine thread and its command queue. All methods may be called from any thread.
 
-    The engine thread calls on_event with each event. If its libraries cannot be imported, every
-    request and every attempt to load a model fails with a LibraryError.
+    The engine thread calls on_event with each event. If mlx or another library cannot be imported,
+    every request and every attempt to load a model fails with a LibraryError.
     """
 
     def __init__(self, config: EngineConfig, on_event: Callable[[Event], None]) -> None:
@@ -72,7 +74,7 @@ class Engine(EngineCommands):
         self._thread = threading.Thread(target=self._run, name="engine")
 
     def start(self) -> None:
-        """Start the engine thread, which imports the libraries first. Return at once."""
+        """Start the engine thread and return at once. The thread first imports its libraries."""
         self._thread.start()
 
     @override
@@ -81,9 +83,9 @@ class Engine(EngineCommands):
         self._commands.put(command)
 
     def close(self, timeout_s: float = 30.0) -> None:
-        """Finish running requests and idle work, then end the engine thread. Idempotent.
+        """Finish running requests and idle work, then end the engine thread.
 
-        Return after timeout_s seconds even if the thread still runs.
+        Wait for the thread for at most timeout_s seconds. A second call does nothing.
         """
         if self._thread.ident is None:
             return
@@ -98,7 +100,8 @@ class Engine(EngineCommands):
         if self._config.use_openblas:
             load_openblas()
         try:
-            # Import late: mlx and mlx-lm take seconds, and must be imported on the engine thread.
+            # Import late: importing mlx and mlx-lm takes seconds and must happen on the engine
+            # thread.
             from engine.core import run_core  # noqa: PLC0415
         except Exception as error:
             log.exception("the engine thread could not import its libraries")
@@ -107,7 +110,7 @@ class Engine(EngineCommands):
         run_core(self._config, self._commands, self._on_event)
 
     def _refuse(self, problem: Problem) -> None:
-        """Fail every LoadModel and Submit command with the problem, until Shutdown."""
+        """Fail each LoadModel and Submit command with the problem, until Shutdown."""
         while True:
             command = self._commands.get()
             match command:

@@ -1,4 +1,4 @@
-"""The errors that the engine reports to the user, as a class tree, and errors as values.
+"""Classes of the errors that the engine reports to the user, and errors as values (`Failure`).
 
 EngineError
 ├── UserFixableError        the user can fix the cause
@@ -18,9 +18,9 @@ EngineError
 │   └── CancelledWaitingError   cancelled before it started
 └── BugError                a bug in Rejoinder
 
-The app derives its own errors from these classes, each beside the code that raises it. Two
-exceptions do not derive from EngineError because they never reach a user: probe.StateError, which
-the loader turns into ModelFolderError, and core._LoadAbandonedError.
+The app defines subclasses of these errors, in the modules that raise them. Two exceptions do not
+derive from EngineError because they never reach a user: probe.StateError, which the loader turns
+into ModelFolderError, and core._LoadAbandonedError.
 
 At the boundary of a request, a command or an idle job, `attempt` turns an error into a `Failure`.
 """
@@ -40,7 +40,10 @@ T = TypeVar("T")
 
 
 class EngineError(Exception):
-    """An error that a user can read: title (what happened), cause (why), advice (what to do)."""
+    """An error that the app can show to the user.
+
+    It has a title (what happened), a cause (why it happened) and advice (what to do).
+    """
 
     title: ClassVar[str] = "Something went wrong."
     advice: ClassVar[str] = ""
@@ -56,25 +59,25 @@ class EngineError(Exception):
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
-        """Return an error that carries a problem found earlier."""
+        """Return an error of this class with the title, cause and advice of an existing problem."""
         error = cls(problem.cause)
         error.problem = problem
         return error
 
 
 class UserFixableError(EngineError):
-    """An error whose cause the user can remove."""
+    """Base class of errors that the user can fix."""
 
 
 class ModelFolderError(UserFixableError):
-    """A model folder is missing, broken, incomplete or of an unknown architecture."""
+    """A model folder is missing, broken or incomplete, or mlx-lm does not support the model."""
 
     title = "This model can’t be loaded."
     advice = "Choose another model, or download this one again."
 
 
 class UntrustedCodeError(UserFixableError):
-    """A model folder requires running Python code of its own."""
+    """A model folder contains Python code that must be run to use the model."""
 
     title = "This model wants to run its own code, so it was refused."
     advice = "Choose a model that needs no custom code."
@@ -88,7 +91,7 @@ class TemplateError(UserFixableError):
 
 
 class CannotContinueError(UserFixableError):
-    """A reply cannot be continued with this model."""
+    """The model cannot continue an unfinished reply."""
 
     title = "This answer can’t go on."
     advice = "Regenerate it instead."
@@ -102,7 +105,7 @@ class ContextFullError(UserFixableError):
 
 
 class MemoryFullError(UserFixableError):
-    """The prompt needs more memory than the machine has beside the model's weights."""
+    """The prompt needs more memory than is left when the model's weights are loaded."""
 
     title = "There is not enough memory to read this conversation."
     advice = "Edit an earlier message, or choose a smaller model."
@@ -123,7 +126,7 @@ class GgufError(UserFixableError):
 
 
 class LibraryError(UserFixableError):
-    """The libraries that the engine is built on are broken or missing."""
+    """The libraries that the engine needs are broken or missing."""
 
     title = "The engine can’t start."
     advice = "Install Rejoinder again (in a checkout: remove .venv, then make setup)."
@@ -141,7 +144,7 @@ class OutOfMemoryError(TryAgainError):
 
 
 class MemoryShortError(TryAgainError):
-    """Memory ran out outside an answer: while a file was read, imported or saved."""
+    """Memory ran out while a file was read, imported or saved, and not during an answer."""
 
     title = "There was not enough memory."
     advice = "Close other apps, then try again."
@@ -172,20 +175,21 @@ class BugError(EngineError):
 class Failure:
     """An error as a value, without the exception object.
 
-    An exception references its traceback, the traceback references frames, and their local
-    variables may reference arrays. A kept exception can close a reference cycle, so that these
-    arrays stay in memory until a garbage collection.
+    An exception references its traceback, and the traceback references the local variables of every
+    frame, such as large arrays. If a stored exception is part of a reference cycle, these arrays
+    stay in memory until the next garbage collection.
     """
 
     problem: Problem
-    is_expected: bool  # True for an EngineError; another exception is a bug and was logged
+    # True for an EngineError. False for any other exception: it is a bug and was logged.
+    is_expected: bool
     is_out_of_memory: bool
 
 
 def attempt(task: str, work: Callable[[], T]) -> T | Failure:
     """Call work and return its result, or a Failure if it raises.
 
-    An error in one request, command or idle job must not end the others or the engine thread.
+    An error in one request, command or idle job must not end other work or the engine thread.
 
     Args:
         task: a name for the work, written to the log if an unexpected error occurs.
@@ -206,7 +210,7 @@ def failure_of(task: str, error: Exception) -> Failure:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an exception of Python or of MLX means that memory ran out."""
+    """Return whether an exception of Python or MLX was caused by lack of memory."""
     words = str(error).lower()
     return isinstance(error, MemoryError) or "malloc" in words or "out of memory" in words
 
@@ -214,7 +218,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 def problem_of(error: BaseException) -> Problem:
     """Return a description of an exception for the user. Do not log the exception.
 
-    An exception that is neither an EngineError nor a lack of memory becomes a BugError.
+    An exception becomes a BugError if it is not an EngineError and not caused by lack of memory.
     """
     if isinstance(error, EngineError):
         return error.problem

@@ -1,12 +1,13 @@
 """The protocol between app and engine: commands that the app sends, events that the engine emits.
 
-All classes are frozen dataclasses or enums, so that their instances may cross threads. Commands go
-through a queue to the engine thread (commands.py builds them). Events are passed to the callback
-that the app gave to `engine.engine.Engine`. The unions `Command` and `Event` list all of them.
+All classes are frozen dataclasses or enums, so that their instances can be passed to another
+thread. Commands go through a queue to the engine thread (commands.py builds them). Events are
+passed to the callback that the app gave to `engine.engine.Engine`. The unions `Command` and `Event`
+list all command and event classes.
 
-The events of a request are, in order: RequestQueued (again when its position changes),
-RequestStarted, PrefillProgress, TextDelta, and one RequestFinished or RequestFailed. After
-LoadModel follow ModelLoading events, then ModelLoaded, ModelFailed or ModelUnloaded.
+A request causes these events, in this order: RequestQueued (again when its position changes),
+RequestStarted, PrefillProgress, TextDelta, and one RequestFinished or RequestFailed. A LoadModel
+command causes ModelLoading events, then one ModelLoaded, ModelFailed or ModelUnloaded.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from engine.types import (
 
 @dataclass(frozen=True, slots=True)
 class LoadModel:
-    """Load the model folder at path. A loaded model is unloaded first."""
+    """Load the model folder at path. If a model is already loaded, unload it first."""
 
     path: str
 
@@ -45,17 +46,18 @@ class UnloadModel:
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Queue a request."""
+    """Add a request to the queue of waiting requests."""
 
     request: Request
-    submitted_at: float  # time.perf_counter() when the sender created the command
+    submitted_at: float  # Value of time.perf_counter() when the sender created the command
 
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
     """Stop a waiting or running request.
 
-    A running one finishes with the text so far, and its cached state is kept. A waiting one fails.
+    A running request finishes with the text generated so far, and its cached state is kept. A
+    waiting request fails.
     """
 
     request_id: RequestId
@@ -63,14 +65,14 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Drop the cached state of a conversation. Its messages are not touched."""
+    """Drop the cached state of a conversation. The conversation itself does not change."""
 
     conversation_id: ConversationId
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """Pin or unpin a conversation: pinned state is evicted after everything unpinned."""
+    """Pin or unpin a conversation. The cache evicts the state of pinned conversations last."""
 
     conversation_id: ConversationId
     pinned: bool
@@ -87,18 +89,19 @@ class Show:
 class ReadAhead:
     """Feed a conversation's next prompt while the engine is idle, as far as the prompt is known.
 
-    A newer command for the same conversation replaces the older one.
+    A newer command for the same conversation replaces the older one. A newer command with empty
+    messages only cancels the older one.
 
-    messages end with a reply, or with the draft of a user message. After a reply the prompt is fed
-    up to where the next message's text will begin. A draft is fed as far as further typing cannot
-    change its token ids. Empty messages cancel the older command.
+    messages must end with a reply or with the draft of a user message. After a reply, the prompt is
+    fed up to the position where the text of the next user message will begin. For a draft, only the
+    tokens that further typing cannot change are fed.
     """
 
     conversation_id: ConversationId
     messages: tuple[Message, ...]
-    is_draft: bool = False  # the last message is still being typed
-    thinking: bool | None = None  # as in Request
-    keep_thinking: bool = False  # as in Request
+    is_draft: bool = False  # True if the last message is a draft that the user is still typing
+    thinking: bool | None = None  # same meaning as Request.thinking
+    keep_thinking: bool = False  # same meaning as Request.keep_thinking
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +113,18 @@ class SetIdleWork:
 
 @dataclass(frozen=True, slots=True)
 class AwaitIdle:
-    """Request an IdleReached event, emitted once no request and no read-ahead is left."""
+    """Request an IdleReached event.
+
+    The engine emits it once no request and no read-ahead is left.
+    """
 
 
 class EvictWhat(StrEnum):
     """A part of the prefix cache that can be evicted."""
 
-    HOT = "hot"  # the live caches of conversations; their tokens stay in the tree as copies
-    SNAPSHOTS = "snapshots"  # the auxiliary states at resume points
+    # The live caches of conversations. The tree of cached tokens keeps copies of their contents.
+    HOT = "hot"
+    SNAPSHOTS = "snapshots"  # the auxiliary states stored at resume points
     ALL = "all"
 
 
@@ -130,17 +137,18 @@ class Evict:
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """Compare a finished request, which had record_logits set, with the bare model."""
+    """Compare a finished request with the bare model. The request needs record_logits=True."""
 
     request_id: RequestId
-    messages: tuple[Message, ...]  # the request's branch as the user sees it
+    messages: tuple[Message, ...]  # messages of the request's branch, as the user sees them
 
 
 @dataclass(frozen=True, slots=True)
 class ReportStatistics:
     """Request a StatisticsReported event."""
 
-    checks_invariants: bool = False  # check the cache's invariants first: some milliseconds
+    # True to check the cache's invariants first, which takes some milliseconds.
+    checks_invariants: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,17 +164,17 @@ Command = LoadModel | UnloadModel | Submit | Cancel | Verify | Shutdown | CacheC
 class LoadStage(StrEnum):
     """A stage of loading a model."""
 
-    IMPORTING = "importing"  # mlx and mlx-lm are imported, once after the start
-    READING = "reading"  # the model's weights are read into memory
+    IMPORTING = "importing"  # The engine thread imports mlx and mlx-lm, once after its start.
+    READING = "reading"  # the engine reads the model's weights into memory
 
 
 @dataclass(frozen=True, slots=True)
 class ModelLoading:
     """Progress of loading a model."""
 
-    path: str  # of the model folder; empty while libraries are imported
+    path: str  # path of the model folder; empty while libraries are imported
     stage: LoadStage
-    fraction: float  # loaded share of the weights, 0 to 1
+    fraction: float  # share of the weights that is loaded, 0 to 1
     loaded_bytes: int
     total_bytes: int
 
@@ -206,10 +214,10 @@ class RequestQueued:
 
 @dataclass(frozen=True, slots=True)
 class RequestStarted:
-    """A request started: the cached part of its prompt is restored."""
+    """A request left the queue, and the cached part of its prompt was restored."""
 
     request_id: RequestId
-    plan: PromptPlan  # numbers of restored tokens and of tokens left to feed
+    plan: PromptPlan  # number of restored tokens and number of tokens left to feed
     restore_ms: float  # milliseconds that the restoration took
 
 
@@ -218,8 +226,8 @@ class PrefillProgress:
     """Progress of feeding the part of a prompt that was not restored."""
 
     request_id: RequestId
-    done: int  # tokens fed so far
-    total: int  # tokens to feed altogether
+    done: int  # number of tokens fed so far
+    total: int  # number of tokens to feed in total
     eta_s: float | None  # estimated seconds left, None if unknown
 
 
@@ -230,14 +238,16 @@ class TextDelta:
     request_id: RequestId
     channel: Channel
     text: str
-    num_tokens: int  # tokens that the request generated so far, this text's included
+    # Number of tokens that the request has generated so far, including the tokens of this text.
+    num_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFinished:
-    """A request ended with a usable reply, complete or stopped.
+    """A request ended with a usable reply, which is complete or was stopped early.
 
-    The fields hold the whole reply, also if the request continued an earlier part of it.
+    The fields describe the whole reply. If the request continued a cut-off reply, they include the
+    earlier part of this reply.
     """
 
     request_id: RequestId
@@ -246,7 +256,9 @@ class RequestFinished:
     reasoning: str
     reply: ReplyTokens
     usage: Usage
-    prompt_ids: tuple[int, ...]  # token ids of the prompt, at its end those of a continued reply
+    # Token ids of the prompt. If the request continued a reply, they end with the ids of the
+    # earlier part of this reply.
+    prompt_ids: tuple[int, ...]
 
     @property
     def output_ids(self) -> tuple[int, ...]:
@@ -265,9 +277,9 @@ class RequestFailed:
 class IdleKind(StrEnum):
     """A kind of work that the engine does while no request waits or runs."""
 
-    READ_AHEAD = "read_ahead"  # feeds the beginning of a conversation's next prompt
-    DRAFT = "draft"  # feeds a message that is still being typed
-    AUDIT = "audit"  # recomputes the state at a resume point and compares it with the stored state
+    READ_AHEAD = "read_ahead"  # feed the beginning of a conversation's next prompt
+    DRAFT = "draft"  # feed a message that the user is still typing
+    AUDIT = "audit"  # Recompute the state at a resume point and compare it with the stored state.
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,29 +288,29 @@ class IdleWorking:
 
     conversation_id: ConversationId | None  # None for an audit
     kind: IdleKind
-    done: int  # tokens fed so far
-    total: int  # tokens to feed altogether
+    done: int  # number of tokens fed so far
+    total: int  # number of tokens to feed in total
 
 
 @dataclass(frozen=True, slots=True)
 class IdleStopped:
-    """The idle job that the last IdleWorking event reported has ended or paused."""
+    """The idle job of the last IdleWorking event has ended or paused."""
 
 
 class CommandResult:
-    """Base class of result events of commands: IdleReached, Verified, StatisticsReported."""
+    """Base class of events that answer a command: IdleReached, Verified, StatisticsReported."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class IdleReached(CommandResult):
-    """The result of AwaitIdle: no request and no read-ahead is left."""
+    """The answer to AwaitIdle: no request and no read-ahead is left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verified(CommandResult):
-    """The result of Verify: the comparison of a finished request with the bare model."""
+    """The answer to Verify: a comparison of a finished request with a run of the bare model."""
 
     request_id: RequestId
     result: CheckResult
@@ -306,10 +318,11 @@ class Verified(CommandResult):
 
 @dataclass(frozen=True, slots=True)
 class StatisticsReported(CommandResult):
-    """The result of ReportStatistics, Evict and Forget: the state of the prefix cache."""
+    """The answer to ReportStatistics, Evict and Forget: the state of the prefix cache."""
 
     statistics: CacheStatistics
-    broken: Problem | None = None  # the invariant that does not hold, if they were checked
+    # The violated invariant of the cache. None if no check found one.
+    broken: Problem | None = None
 
 
 Event = (

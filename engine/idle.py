@@ -1,14 +1,15 @@
 """Scheduling of idle work: jobs that run while no request waits or runs.
 
-Engine thread only, without mlx. Two kinds of jobs use the idle time. A read-ahead feeds a
-conversation's next prompt as far as it is known, so that the next turn starts sooner. An audit
+Engine thread only, without mlx. Two kinds of jobs use the idle time. A read-ahead feeds the part of
+a conversation's next prompt that is already known, so that the next answer starts sooner. An audit
 recomputes the state at a resume point and compares it with the stored state. A job works in steps
 of one forward pass and may stop between two steps, so that a request waits for one step at most.
 The engine loop (core.py) calls `Idler.step` while there are no requests, and `Idler.pause` when a
 request arrives. runner/read_ahead.py and checking/audit.py implement the jobs.
 
-Order: the shown conversation's read-ahead, the newest read-ahead of another conversation, an audit.
-On battery only the shown conversation's reply is read ahead.
+Priority: first the read-ahead of the shown conversation, then the newest read-ahead of any other
+conversation, then an audit. On battery power the only idle work is the read-ahead after a reply of
+the shown conversation.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Highest number of queued read-ahead tasks. A newer task replaces the oldest.
+# Highest number of queued read-ahead tasks. If there are more, the oldest is dropped.
 _MAX_TASKS = 32
 
 
@@ -53,28 +54,28 @@ class IdleJob(Protocol):
 
     @property
     def done(self) -> int:
-        """Number of tokens fed so far."""
+        """Number of tokens that the job has fed so far."""
         ...
 
     @property
     def total(self) -> int:
-        """Number of tokens to feed altogether."""
+        """Number of tokens that the job feeds in total."""
         ...
 
     def step(self) -> bool:
-        """Do one step. Return False once the job is complete."""
+        """Do one step. Return False if the job is complete."""
         ...
 
     def stop(self) -> None:
-        """End the job before it is complete. Keep what it fed if a later request can use it."""
+        """End the job early. Keep the tokens that it fed if a later request can use them."""
         ...
 
 
 class ReadAheadMaker(Protocol):
-    """A factory of the jobs that feed a conversation's next prompt."""
+    """A function that creates the job for a read-ahead task."""
 
     def __call__(self, task: ReadAhead, *, displaces: bool) -> IdleJob | None:
-        """Return a job. Return None if all of the prompt is cached or the cache has no room for it.
+        """Return a job, or None if there is nothing to feed or no room in the cache.
 
         Args:
             task: the messages of the next prompt.
@@ -85,14 +86,15 @@ class ReadAheadMaker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IdleWorker:
-    """Factories of idle jobs for the loaded model."""
+    """Functions that create the idle jobs for the loaded model."""
 
     read_ahead: ReadAheadMaker
-    audit: Callable[[], IdleJob | None]  # returns None if no resume point can be checked
+    # Returns None if the cache has no resume point that can be audited.
+    audit: Callable[[], IdleJob | None]
 
 
 class IdleQueue:
-    """Read-ahead tasks that wait, at most one for each conversation: the newest."""
+    """Queue of read-ahead tasks. It holds at most one task per conversation, the newest."""
 
     def __init__(self) -> None:
         self._tasks: dict[ConversationId, ReadAhead] = {}
@@ -112,7 +114,7 @@ class IdleQueue:
     def first(self, shown: ConversationId | None, *, on_battery: bool) -> ReadAhead | None:
         """Return the shown conversation's task, else the newest task, else None.
 
-        On battery only the shown conversation's task counts, and only if it is not a draft.
+        On battery power return only the shown conversation's task, and only if it is not a draft.
         """
         task = self._tasks.get(shown) if shown is not None else None
         if on_battery:
@@ -123,8 +125,8 @@ class IdleQueue:
 class Idler:
     """The queue of idle work and the one idle job in progress.
 
-    The instance chooses and starts jobs, pauses a job for more urgent work, and emits IdleWorking
-    and IdleStopped events.
+    The idler chooses and starts jobs, pauses a job for more urgent work, and emits IdleWorking and
+    IdleStopped events.
     """
 
     def __init__(
@@ -139,25 +141,26 @@ class Idler:
         """Create an idler without work.
 
         Args:
-            emit: called with each event.
-            on_battery: returns whether the machine runs on its battery.
-            enabled: False if idle work is switched off until SetIdleWork.
-            audit_every_s: least number of seconds between two audits.
-            clock: returns the current time in seconds.
+            emit: function that receives each event.
+            on_battery: function that returns True if the machine runs on battery power.
+            enabled: False if idle work is off at first. A SetIdleWork command switches it on.
+            audit_every_s: lowest number of seconds between two audits.
+            clock: function that returns the current time in seconds.
         """
         self._emit = emit
         self._on_battery = on_battery
         self._enabled = enabled
         self._audit_every_s = audit_every_s
         self._clock = clock
-        self._audited_at = clock()  # time of the last audit, at first of the start
-        self._has_worked = False  # True if other work ran since the last audit
+        self._audited_at = clock()  # time of the last audit, initially the time of creation
+        self._has_worked = False  # True if the engine did other work after the last audit
         self._queue = IdleQueue()
-        self._shown: ConversationId | None = None  # the conversation with priority
+        # The conversation that the window shows. Its tasks have priority.
+        self._shown: ConversationId | None = None
         self._job: IdleJob | None = None  # the job in progress
         self._task: ReadAhead | None = None  # task of the job in progress, None for an audit
-        self._has_reported = False  # IdleWorking was emitted, IdleStopped not yet
-        self._num_awaiting = 0  # AwaitIdle commands without their IdleReached event
+        self._has_reported = False  # True if IdleWorking was emitted but IdleStopped was not yet
+        self._num_awaiting = 0  # number of AwaitIdle commands that still wait for IdleReached
         self.worker: IdleWorker | None = None  # None while no model is loaded
 
     @property
@@ -183,20 +186,24 @@ class Idler:
                 assert_never(command)
 
     def queue_read_ahead(self, task: ReadAhead) -> None:
-        """Queue a read-ahead task in place of an older one for the same conversation."""
+        """Queue a read-ahead task. It replaces an older task of the same conversation.
+
+        If the task has no messages, only cancel the older task.
+        """
         if not task.messages:
             self.drop(task.conversation_id)
             return
         if task == self._task:
             return
         if task.is_draft and self._on_battery():
-            # The draft would replace the read-ahead of the reply, which runs on battery too.
+            # Ignore a draft on battery power. Its task would replace the read-ahead of the last
+            # reply, which also runs on battery power.
             return
         self._end_job_of(task.conversation_id)
         self._queue.queue_read_ahead(task)
 
     def pause(self) -> None:
-        """Stop the job in progress for more urgent work. Keep what it fed, and queue the rest."""
+        """Stop the job in progress for more urgent work. Keep the fed tokens and queue its task."""
         self._has_worked = True
         if self._task is not None:
             self._queue.queue_read_ahead(self._task)
@@ -215,7 +222,7 @@ class Idler:
         self._report_stopped()
 
     def step(self) -> bool:
-        """Start, advance or pause a job, or emit a due event. Return False if there is no work."""
+        """Start, advance or pause a job, or emit a due event. Return False if there was no work."""
         task = self._next()
         if self._job is not None and self._is_spared(self._job):
             self.pause()
@@ -224,7 +231,8 @@ class Idler:
                 return self._report_stopped() or self._report_reached() or self._start_audit()
             self._start(task)
         elif task is not None and (self._task is None or task.conversation_id == self._shown):
-            # Priority: a read-ahead before an audit, the shown conversation before others.
+            # Another task has priority: a read-ahead goes before an audit, and the shown
+            # conversation before other conversations.
             self.pause()
         else:
             self._advance(self._job)
@@ -236,7 +244,7 @@ class Idler:
         return self._queue.first(self._shown, on_battery=self._on_battery())
 
     def _is_spared(self, job: IdleJob) -> bool:
-        """Return whether a job must pause because the machine runs on its battery now."""
+        """Return whether a job must pause because the machine runs on battery power."""
         is_for_shown = job.kind is IdleKind.READ_AHEAD and job.conversation_id == self._shown
         return not is_for_shown and self._on_battery()
 
@@ -252,7 +260,11 @@ class Idler:
             self._report_working(self._job)
 
     def _is_audit_due(self) -> bool:
-        """Return whether the audit interval is over and other work ran since the last audit."""
+        """Return whether an audit is due.
+
+        An audit is due if the audit interval is over and the engine did other work after the last
+        audit.
+        """
         may_work = self._enabled and self.worker is not None and not self._on_battery()
         return (
             may_work

@@ -1,4 +1,4 @@
-"""The models on this machine: listing, choosing, opening and importing them. No mlx.
+"""List, choose, open and import the models on this machine. This module does not import mlx.
 
 All methods read the disk and may block for seconds. The app calls them on worker threads.
 """
@@ -31,7 +31,7 @@ class ModelPaths(Protocol):
 
     @property
     def models_dir(self) -> Path:
-        """Folder for the model folders made of imported GGUF files."""
+        """Folder in which imported GGUF files are stored as model folders."""
         ...
 
     @property
@@ -41,21 +41,21 @@ class ModelPaths(Protocol):
 
     @property
     def bundle(self) -> Path | None:
-        """Folder of a bundled app's resources, which is read only. None in a checkout."""
+        """Read-only resource folder of the bundled app. None if the app runs from a checkout."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedModel:
-    """A model that the user opened."""
+    """The result of opening a model: its folder, and a folder that later scans must include."""
 
     path: Path  # the model folder
-    # The folder to add to later scans. None if scans already include the model.
+    # Folder to add to later scans. None if scans already find the model.
     folder: Path | None = None
 
 
 class LocalModels:
-    """The models of this machine. Model folders are used in place, never copied."""
+    """The models on this machine. Model folders are used where they are and never copied."""
 
     def __init__(self, paths: ModelPaths) -> None:
         self._models_dir = paths.models_dir
@@ -67,16 +67,17 @@ class LocalModels:
         return scan.scan(self._roots(folders))
 
     def fingerprint(self, folders: tuple[str, ...]) -> str:
-        """Return a value that changes when `scan` would return another result."""
+        """Return a string that changes whenever the result of `scan` would change."""
         return scan.fingerprint(self._roots(folders))
 
     def best(self, cards: tuple[ModelCard, ...]) -> ModelCard | None:
-        # Weights stay quantised in memory only on a Mac; elsewhere they are loaded as float32.
+        # On a Mac, quantised weights stay quantised in memory. Elsewhere they are loaded as
+        # float32.
         weigh = choose.packed_bytes if sys.platform == "darwin" else choose.float32_bytes
         return choose.best_card(cards, self._memory_bytes, weigh)
 
     def suggestion(self) -> str:
-        """Return a terminal command that downloads a model suitable for this machine's memory."""
+        """Return a terminal command that downloads a model that fits this machine's memory."""
         command = choose.suggest_download(self._memory_bytes).command
         program, _, rest = command.partition(" ")
         beside = Path(sys.executable).with_name(program)
@@ -91,9 +92,10 @@ class LocalModels:
     def make_starter(self, progress: Callable[[float], None]) -> Path:
         """Return the starter model's folder. Import the model first if necessary.
 
-        progress is called with the imported share, 0 to 1.
+        progress is called with the finished share of the import, 0 to 1.
         """
-        # Import late: the importer needs numpy, which would delay every start of the window.
+        # Import late: the importer needs numpy, and importing numpy at every start would delay the
+        # window.
         from engine.gguf.importer import import_once  # noqa: PLC0415
 
         return ensure_starter(self._bundled_starter, self._imported_starter, progress, import_once)
@@ -106,7 +108,7 @@ class LocalModels:
         Args:
             path: a model folder, a folder of model folders or a GGUF file.
             folders: the folders that scans include so far.
-            progress: called with the imported share of a GGUF file, 0 to 1.
+            progress: called with the finished share of a GGUF file's import, 0 to 1.
 
         Raises:
             ModelFolderError: the path contains no usable model.

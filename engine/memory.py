@@ -1,7 +1,7 @@
 """The memory budget of the prefix cache, and MLX's own memory limits. Engine thread only.
 
-Without a configured budget the cache may use what the GPU recommends as its working set, less the
-model's weights and a head room. A `MemoryWatch` lowers this budget while other programs need
+If no fixed budget is configured, the cache may use the recommended working set of the GPU, minus
+the model's weights and some head room. A `MemoryWatch` lowers this budget while other programs need
 memory.
 """
 
@@ -20,27 +20,28 @@ from engine.types import CacheStatistics
 
 log = logging.getLogger(__name__)
 
-# The machine as sentences for the user name it.
+# Name of the machine in sentences that the user reads.
 MACHINE = "this Mac" if mx.metal.is_available() else "this computer"
 
 
 def working_set_bytes() -> int:
-    """Return the recommended working set of the GPU, else half the machine's memory, in bytes."""
+    """Return the GPU's recommended working set in bytes. Without a GPU, return half the memory."""
     if mx.metal.is_available():
         return int(mx.device_info()["max_recommended_working_set_size"])
     return psutil.virtual_memory().total // 2
 
 
 def spare_bytes(config: EngineConfig, weight_bytes: int) -> int:
-    """Return the bytes that remain on the device when only the model's weights are in memory."""
+    """Return the number of bytes of device memory that the model's weights leave free."""
     return max(0, (config.device_bytes or working_set_bytes()) - weight_bytes)
 
 
 def cache_budget(config: EngineConfig, weight_bytes: int) -> int:
-    """Return the bytes that the prefix cache may hold for a model with weight_bytes of weights.
+    """Return the memory budget of the prefix cache in bytes.
 
-    A configured budget is returned unchanged. Otherwise the result is the spare memory of the
-    device less the head room, and at least config.least_budget_bytes.
+    A configured budget is returned unchanged. Otherwise the budget is the device's memory minus
+    weight_bytes (the size of the model's weights) and the head room. It is at least
+    config.least_budget_bytes.
     """
     if config.cache_budget_bytes is not None:
         return config.cache_budget_bytes
@@ -49,10 +50,10 @@ def cache_budget(config: EngineConfig, weight_bytes: int) -> int:
 
 
 def limit_memory(config: EngineConfig) -> None:
-    """Limit MLX's buffer cache and memory. Call before loading a model.
+    """Limit the memory that MLX allocates and keeps in freed buffers. Call before loading a model.
 
-    Without a memory limit MLX allocates up to 1.5 times the GPU's recommended working set before it
-    waits for running work to free memory.
+    Without a limit, MLX allocates up to 1.5 times the GPU's recommended working set before it waits
+    for running work to free memory.
     """
     mx.set_cache_limit(config.freed_buffers_bytes)
     if mx.metal.is_available():
@@ -74,7 +75,7 @@ class _Budgeted(Protocol):
 
 
 class _MachineMemory(Protocol):
-    """Total and available memory of the machine in bytes, a part of psutil's figures."""
+    """The machine's total and available memory in bytes, as in psutil.virtual_memory()."""
 
     total: int
     available: int
@@ -87,8 +88,8 @@ def _machine_memory() -> _MachineMemory:
 class MemoryWatch:
     """Periodic adjustment of the prefix cache's budget to the machine's available memory.
 
-    The budget shrinks at once, as far as the machine needs, and grows back to its full size in
-    small steps.
+    When memory is scarce, the budget shrinks at once by the missing bytes. Later it grows back to
+    its full size in small steps.
     """
 
     def __init__(
@@ -100,14 +101,15 @@ class MemoryWatch:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config = config
-        self._full_bytes = full_bytes  # the budget while the machine has enough memory
+        self._full_bytes = full_bytes  # Budget while the machine has enough memory.
         self._budget_bytes = full_bytes
         self._machine = machine
         self._clock = clock
-        self._next_look = clock() + config.memory_check_s  # time of the next check, by clock
+        # Time of the next check, in seconds of `clock`.
+        self._next_look = clock() + config.memory_check_s
 
     def adjust_budget(self, cache: _Budgeted) -> None:
-        """Adapt the cache's budget to the machine's available memory if the next check is due."""
+        """Adapt the cache's budget to the machine's available memory, if a check is due."""
         now = self._clock()
         if now < self._next_look:
             return
@@ -123,8 +125,7 @@ class MemoryWatch:
     def _fitting(self, machine: _MachineMemory, cache: _Budgeted) -> int:
         """Return the budget in bytes that fits the machine's available memory.
 
-        While memory is scarce, the budget is the cache's size less the bytes that the machine
-        lacks.
+        While memory is scarce, the result is the cache's current size minus the missing bytes.
         """
         config = self._config
         missing = int(machine.total * config.scarce_memory) - machine.available

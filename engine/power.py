@@ -1,4 +1,4 @@
-"""Detection of battery power, for idle work that saves energy."""
+"""Detection of battery power. Idle work uses it to save energy."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import psutil
 
 log = logging.getLogger(__name__)
 
-# A query costs a system call or a few file reads, too much before every step of idle work.
+# Seconds for which a result is reused. A query costs a system call or a few file reads, which is
+# too much before every step of idle work.
 _ASK_EVERY_S = 5.0
 
 
 class _Charge(Protocol):
-    power_plugged: bool | None  # None: unknown
+    power_plugged: bool | None  # None if unknown
 
 
 class Battery:
-    """The power source of the machine, queried from the system at most every five seconds."""
+    """The machine's power source. The system is queried at most once every five seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -28,7 +29,7 @@ class Battery:
         self._in_use = False
 
     def in_use(self) -> bool:
-        """Return whether the machine runs on its battery; False if the power source is unknown."""
+        """Return whether the machine runs on battery power. Return False if this is unknown."""
         now = self._clock()
         if self._asked_at is None or now - self._asked_at >= _ASK_EVERY_S:
             self._asked_at = now

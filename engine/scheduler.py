@@ -1,11 +1,13 @@
-"""Priority of requests, and the time slice of prefill between two decode steps.
+"""Priority of requests, and the time slice for prefill between two decode steps.
 
 The module uses neither mlx nor threads. Requests of the conversation that the window shows have
-priority. Among the others an earlier request comes before a later one. One prompt is read at a
-time; the prompt of a request with priority interrupts the one in progress. While answers are being
-decoded, a prompt is fed in pieces between their tokens, and `Scheduler.piece_s` limits a piece so
-that no answer pauses for longer than max_gap_s. serving.py calls the scheduler before each step,
-and reports the durations of decode steps with `note_decode`.
+priority. All other requests are ordered by arrival. Only one prompt is fed at a time. If a request
+with priority arrives, its prompt interrupts the prompt that is being fed.
+
+While answers are being decoded, a prompt is fed in pieces between two decode steps.
+`Scheduler.piece_s` limits the duration of a piece so that no answer pauses for longer than
+max_gap_s. serving.py calls the scheduler before each step, and reports the durations of decode
+steps with `note_decode`.
 """
 
 from __future__ import annotations
@@ -19,15 +21,15 @@ from engine.types import ConversationId, Request
 
 
 class ScheduledRequest(Protocol):
-    """A waiting or running request. Every collection of these is in order of arrival."""
+    """A waiting or running request. Collections of requests are in order of arrival."""
 
     @property
     def request(self) -> Request: ...
 
 
-# Number of recent decode steps from which the duration of the next one is estimated.
+# Number of recent decode steps that are used to estimate the duration of the next one.
 _NUM_RECENT = 8
-# Share of max_gap_s that is planned. The rest is a margin for steps that take longer than
+# Share of max_gap_s that the scheduler uses. The rest is a margin for steps that take longer than
 # estimated.
 _SHARE = 0.85
 
@@ -35,22 +37,23 @@ R = TypeVar("R", bound=ScheduledRequest)
 
 
 class Scheduler:
-    """Priorities and time slices of requests. Holds measurements, but no requests."""
+    """Priorities and time slices of requests. A scheduler stores durations, but no requests."""
 
     def __init__(self, *, max_running: int, max_gap_s: float) -> None:
         """Create a scheduler without measurements.
 
         Args:
             max_running: highest number of requests that are answered at the same time.
-            max_gap_s: seconds between two tokens of an answer while a prompt is read, at most.
+            max_gap_s: longest pause of an answer, in seconds, while another prompt is fed.
         """
         self._max_running = max_running
         self._max_gap_s = max_gap_s
-        self._decode_s = deque[float](maxlen=_NUM_RECENT)  # durations of the newest decode steps
-        self.shown: ConversationId | None = None  # the conversation with priority
+        # Seconds that each of the newest decode steps took.
+        self._decode_s = deque[float](maxlen=_NUM_RECENT)
+        self.shown: ConversationId | None = None  # the conversation with priority; None if none has
 
     def order(self, requests: Iterable[R]) -> list[R]:
-        """Return the requests sorted by priority, highest first. Equal ones keep their order."""
+        """Return the requests sorted by priority, highest first. The sort is stable."""
         return sorted(requests, key=lambda one: one.request.conversation_id != self.shown)
 
     def next_to_start(
@@ -61,14 +64,14 @@ class Scheduler:
     ) -> R | None:
         """Return the waiting request that may start now, or None.
 
-        A conversation has only one set of live caches, so it gets one answer at a time. Side
-        requests have caches of their own. A request starts beside a prompt in progress only if it
-        has priority.
+        A conversation has only one set of live caches, so it gets one answer at a time. Requests
+        marked as `side` have separate caches and are exempt. While another prompt is being fed, a
+        request may start only if it has priority over that prompt.
 
         Args:
             waiting: the requests that have not started.
             running: the requests that have started.
-            reading: the running requests whose prompts are not completely fed.
+            reading: the running requests that still have prompt tokens to feed.
         """
         busy = {one.request.conversation_id for one in running if not one.request.side}
         free = [w for w in waiting if w.request.side or w.request.conversation_id not in busy]
@@ -79,15 +82,16 @@ class Scheduler:
         return first if may_start else None
 
     def note_decode(self, seconds: float) -> None:
-        """Record the duration of the newest decode step, for the estimate in piece_s."""
+        """Record the duration of the newest decode step. piece_s uses it for its estimate."""
         self._decode_s.append(seconds)
 
     @property
     def piece_s(self) -> float:
-        """Seconds that prefill may take between two decode steps.
+        """Longest time in seconds that prefill may take between two decode steps.
 
-        The value is at least a third of a decode step. Otherwise, where a decode step alone takes
-        max_gap_s, even a short prompt would be read for as long as the running answers last.
+        The value is at least a third of the duration of a decode step. This minimum matters if a
+        decode step alone takes max_gap_s: without it, a prompt would hardly advance until the
+        running answers end.
         """
         gap_s = self._max_gap_s * _SHARE
         if not self._decode_s:
@@ -95,6 +99,6 @@ class Scheduler:
         return max(median(self._decode_s) / 3, gap_s - max(self._decode_s))
 
     def _is_before(self, one: ScheduledRequest, other: ScheduledRequest) -> bool:
-        """Return whether only the first of two requests belongs to the shown conversation."""
+        """Return whether only `one` of the two requests belongs to the shown conversation."""
         shown = self.shown
         return one.request.conversation_id == shown != other.request.conversation_id

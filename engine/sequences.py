@@ -8,8 +8,8 @@ from collections.abc import Sequence
 def common_prefix_len(a: Sequence[object], b: Sequence[object], b_start: int = 0) -> int:
     """Return the length of the common prefix of `a` and `b[b_start:]`.
 
-    Slices of up to 1,024 items are compared at once: the interpreter's comparison of two slices is
-    far faster than a Python loop over thousands of token ids.
+    Compare slices of up to 1,024 items with `==`, which is far faster than a Python loop over
+    thousands of token ids.
     """
     limit = min(len(a), len(b) - b_start)
     position = 0
@@ -27,5 +27,5 @@ def common_prefix_len(a: Sequence[object], b: Sequence[object], b_start: int = 0
 
 
 def _equal(a: Sequence[object], b: Sequence[object]) -> bool:
-    """Return whether two slices have the same items. A list may equal a tuple."""
+    """Return whether two slices have equal items, even if one is a list and the other a tuple."""
     return a == b if type(a) is type(b) else list(a) == list(b)

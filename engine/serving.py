@@ -1,7 +1,7 @@
 """The running requests of the loaded model, from start to published answer. Engine thread only.
 
 The engine loop (core.py) calls `Serving.step` while a request waits or runs. A step is one bounded
-piece of work, so that a command waits for one piece at most:
+piece of work, so that a new command waits for at most one piece:
 
     start     render the prompt and restore its cached part            Runner.start
     prefill   feed a chunk of one prompt, or a part of a chunk         Runner.read
@@ -9,8 +9,9 @@ piece of work, so that a command waits for one piece at most:
     finish    deliver the answer, then feed its end and publish it     Runner.finish, publish_turn
 
 A running request is in prefill until its prompt is fed completely, and in decode from then on.
-While there are requests in both states, prefill and decode steps alternate. An error fails only the
-request that it occurred in. If memory runs out before the first token of an answer, all cached
+While there are requests in both states, prefill and decode steps alternate. Publishing makes the
+state of a request available to later prompts through the prefix cache. An error fails only the
+request in which it occurred. If memory runs out before the first token of an answer, all cached
 state is evicted and the request starts once more.
 """
 
@@ -40,7 +41,7 @@ class Serving:
     """The running requests of one loaded model. An instance exists while the model is loaded.
 
     The instance starts waiting requests, advances the running ones and emits their events. The
-    prefix cache and the queue of waiting requests outlive the instance.
+    prefix cache and the queue of waiting requests are kept when the instance is dropped.
     """
 
     def __init__(
@@ -55,12 +56,12 @@ class Serving:
         """Create an instance without running requests.
 
         Args:
-            runner: does the work of one request on the device.
-            cache: evicted completely when memory runs out.
+            runner: runs the prefill and decode steps on the device.
+            cache: the prefix cache, which is emptied when memory runs out.
             waiting: the queue that requests are started from.
-            idler: receives the read-ahead that follows a finished request.
+            idler: receives a read-ahead task after each finished request.
             emit: called with each event.
-            on_finished: called with each finished sequence before its caches are published.
+            on_finished: called with each finished sequence, before its state is published.
         """
         self._runner = runner
         self._cache = cache
@@ -71,24 +72,26 @@ class Serving:
         self._on_finished = on_finished
         self._running: list[Sequence] = []
         self._retried: set[RequestId] = set()  # requests that ran out of memory once
-        # The head of the queue does not fit in memory. Retry when a request ends.
+        # True if the next waiting request does not fit in memory. It is tried again when a request
+        # ends.
         self._is_memory_full = False
         self._has_decoded = False  # True if the last step was a decode step, so prefill is next
-        # Seconds that the last decode step took to launch its pass and to read the drawn tokens.
+        # Seconds that the last decode step took to launch its forward pass and to read the drawn
+        # tokens.
         self._decode_s = 0.0
 
     @property
     def is_running(self) -> bool:
-        """True while at least one request has started and not ended."""
+        """True while any request runs."""
         return bool(self._running)
 
     def step(self) -> None:
-        """Start the next waiting request if one may start, else do one prefill or decode step."""
+        """Start the next waiting request if possible. Otherwise do one prefill or decode step."""
         if not self._start_next():
             self._advance()
 
     def cancel(self, request_id: RequestId) -> None:
-        """Finish a request if it is running. Its answer so far and its cached state are kept."""
+        """Finish a request if it is running. Keep its answer so far and its cached state."""
         for sequence in list(self._running):
             if sequence.request.request_id == request_id:
                 self._finish(sequence, FinishReason.CANCELLED)
@@ -98,7 +101,7 @@ class Serving:
         for sequence in list(self._running):
             self._finish(sequence, FinishReason.CANCELLED)
 
-    # Start
+    # Start of a request
 
     def _start_next(self) -> bool:
         reading = [sequence for sequence in self._running if sequence.logits is None]
@@ -111,7 +114,10 @@ class Serving:
         return False
 
     def _start(self, submit: Submit) -> bool:
-        """Start or fail a request. Return False if it must wait until another request ends."""
+        """Start a request, or fail it if an error occurs.
+
+        Return False if the request must wait until another one ends and frees memory.
+        """
         request = submit.request
         sequence = attempt(
             "starting a request",
@@ -148,7 +154,7 @@ class Serving:
         results = attempt("a decode step", self._runner.decode)
         self._decode_s = time.perf_counter() - start
         if isinstance(results, Failure):
-            # The error belongs to no single answer: fail every request that is decoding.
+            # The error concerns the whole pass, so fail every request that is decoding.
             results = [(one, results) for one in self._running if one.logits is not None]
         for sequence, result in results:
             self._deliver(sequence, result)
@@ -163,7 +169,7 @@ class Serving:
     def _wait_for_decode(self) -> None:
         """Wait until the launched decode pass is computed, and record the step's duration.
 
-        The prefill piece that follows is then timed without that pass.
+        Without this wait, the time of the following prefill piece would include that pass.
         """
         start = time.perf_counter()
         failed = self._runner.wait()
@@ -172,7 +178,7 @@ class Serving:
             self._deliver(sequence, failure)
 
     def _deliver(self, sequence: Sequence, result: list[Event] | Failure) -> None:
-        """Emit the events of a request's step. If the step failed, fail or retry the request."""
+        """Emit the events of a step. If the step failed, fail or retry the request."""
         if isinstance(result, Failure):
             self._remove(sequence)
             self._abandon(sequence)
@@ -184,7 +190,7 @@ class Serving:
         if result and isinstance(result[-1], RequestFinished):
             self._publish(sequence)
 
-    # Finish
+    # End of a request
 
     def _finish(self, sequence: Sequence, reason: FinishReason) -> None:
         for event in self._runner.finish(sequence, reason):
@@ -192,7 +198,7 @@ class Serving:
         self._publish(sequence)
 
     def _publish(self, sequence: Sequence) -> None:
-        """Publish the caches of a finished request, and queue the read-ahead of the next turn."""
+        """Publish a finished request's state in the prefix cache, and queue its next read-ahead."""
         self._remove(sequence)
         attempt("an observer of finished requests", lambda: self._on_finished(sequence))
         upcoming = attempt("publishing", lambda: self._runner.publish_turn(sequence))
@@ -201,17 +207,17 @@ class Serving:
             self._abandon(sequence)
             return
         if sequence.num_output and not sequence.lease.side:
-            # A read-ahead that was queued before this turn is out of date.
+            # A read-ahead that was queued before this answer is out of date.
             self._idler.drop(sequence.request.conversation_id)
         if upcoming is not None:
             self._idler.queue_read_ahead(upcoming)
 
     def _abandon(self, sequence: Sequence) -> None:
-        """Remove what a failed request fed to its caches. Only log an error in this removal."""
+        """Remove a failed request's tokens from its caches. If this also fails, log the error."""
         attempt("abandoning a request", lambda: self._runner.abandon(sequence))
 
     def _fail_or_retry(self, submit: Submit, failure: Failure, *, is_delivered: bool) -> None:
-        """Fail a request, or queue it once more if memory ran out before its first token.
+        """Fail a request. If memory ran out before its first token, queue it a second time instead.
 
         Args:
             submit: the command of the request.
@@ -237,7 +243,7 @@ class Serving:
 
 
 def _problem_of_answer(failure: Failure) -> Problem:
-    """Return a description of a failed answer for the user, with advice if memory ran out."""
+    """Return the problem of a failed answer. If memory ran out, return it with suitable advice."""
     if failure.is_expected or not failure.is_out_of_memory:
         return failure.problem
     return OutOfMemoryError(failure.problem.cause, details=failure.problem.details).problem

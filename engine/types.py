@@ -1,6 +1,6 @@
 """Plain values that the app and the engine exchange: messages, requests, results.
 
-All classes are frozen and free of mlx, so that their instances may cross threads.
+All classes are frozen and do not use mlx, so that their instances can be passed between threads.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ ConversationId = NewType("ConversationId", str)
 
 
 class Role(StrEnum):
-    """The author of a message, as chat templates name it."""
+    """The author of a message. The values are the names that chat templates use."""
 
     SYSTEM = "system"
     USER = "user"
     ASSISTANT = "assistant"
-    TOOL = "tool"  # the result of a tool that the assistant called
+    TOOL = "tool"  # author of the result of a tool call
 
 
 class Channel(StrEnum):
@@ -37,8 +37,8 @@ class FinishReason(StrEnum):
     """The reason why a reply ended."""
 
     STOP = "stop"  # the model drew an end token
-    LENGTH = "length"  # max_tokens, the context length or the memory limit was reached
-    CANCELLED = "cancelled"  # stopped by the user or by stop_after
+    LENGTH = "length"  # The reply reached max_tokens, the context length or the memory limit.
+    CANCELLED = "cancelled"  # the user or Request.stop_after ended the reply
     ERROR = "error"  # the request failed
 
 
@@ -46,15 +46,17 @@ class FinishReason(StrEnum):
 class ReplyTokens:
     """The token ids of one reply, kept as drawn so that the reply is never tokenised again.
 
-    The ids are stored as bytes, which take a tenth of the memory of a tuple: the app holds
-    thousands of replies and reads the ids of few.
+    The ids are stored as bytes, which take a tenth of the memory of a tuple. This matters because
+    the app holds thousands of replies and reads the ids of only a few.
     """
 
-    # Each id as 32 bits, unsigned, little endian on every machine, because data folders are moved.
+    # The token ids, each as an unsigned 32-bit integer. They are little endian on every machine,
+    # because the user may move the data folder to another machine.
     token_bytes: bytes
-    # Number of ids of the reasoning with its closing marker. The ids after them are the answer.
+    # Number of ids at the start that belong to the reasoning and its closing marker. The other ids
+    # are the answer.
     answer_start: int
-    # Hash of the model's tokenizer. The ids are meaningless for any other tokenizer.
+    # Hash of the model's tokenizer. The ids are valid only for a tokenizer with this hash.
     tokenizer_hash: str
 
     @classmethod
@@ -67,7 +69,7 @@ class ReplyTokens:
 
     @property
     def token_ids(self) -> tuple[int, ...]:
-        """Token ids of the reply. Each access unpacks them."""
+        """Token ids of the reply. Each access unpacks them from token_bytes."""
         return struct.unpack(f"<{self.num_tokens}I", self.token_bytes)
 
     @property
@@ -80,27 +82,28 @@ class Message:
     """One message of a conversation, as the engine receives it in a request."""
 
     role: Role
-    content: str  # text without reasoning
+    content: str  # text of the message, without the reasoning
     reasoning: str = ""
-    reply: ReplyTokens | None = None  # the ids of an assistant's message, if a model generated it
+    reply: ReplyTokens | None = None  # token ids, if a model generated this message; else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingParams:
     """Parameters for drawing the next token.
 
-    A filter or penalty is off if its parameter is 0. The repetition penalty is off at 1.
+    A parameter of 0 switches its filter or penalty off. The repetition penalty is off at 1.
     """
 
-    temperature: float = 0.7  # 0 or less draws the token with the largest logit
+    temperature: float = 0.7  # at 0 or below, the token with the largest logit is drawn
     top_p: float = 0.95
     top_k: int = 0
     min_p: float = 0.0
-    min_kept: int = 1  # lowest number of candidate tokens that min_p leaves
-    # XTC ("exclude top choices"): with this probability, a draw excludes all tokens that are at
-    # least as likely as xtc_threshold, except the least likely of these tokens.
+    min_kept: int = 1  # lowest number of candidate tokens that the min_p filter must leave
+    # Parameters of XTC ("exclude top choices"). Among the tokens with a probability of at least
+    # xtc_threshold, XTC excludes all but the least likely one. xtc_probability is the chance that
+    # XTC is applied to a draw.
     xtc_probability: float = 0.0
-    xtc_threshold: float = 0.1  # 0 to 0.5
+    xtc_threshold: float = 0.1  # minimum probability of a top choice, 0 to 0.5
     repetition_penalty: float = 1.0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
@@ -109,7 +112,7 @@ class SamplingParams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForcedReply:
-    """A given reply, fed token by token in place of sampled tokens. For benchmarks and tests."""
+    """A given reply. Its tokens are fed in place of sampled tokens, for benchmarks and tests."""
 
     text: str
     reasoning: str = ""
@@ -117,49 +120,55 @@ class ForcedReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A request for the assistant's next message of a conversation, or for the rest of a message.
+    """A request for the next message of the assistant, or for the rest of a cut-off message.
 
-    If messages end with a reply, the request continues this reply: its token ids are fed unchanged,
-    and the drawn tokens follow them.
+    If messages end with a reply, the request continues this reply. The reply's token ids are fed
+    unchanged, and the new tokens follow them.
     """
 
     request_id: RequestId
     conversation_id: ConversationId
-    # All messages of the shown branch, up to a user message or the reply to continue.
+    # All messages of the shown branch. The last one is a user message or the reply to continue.
     messages: tuple[Message, ...]
-    # Indices of the messages that the user added or changed. Fed tokens of these messages count as
-    # read in PromptPlan, fed tokens of the other messages as replayed.
+    # Indices of the messages that the user added or changed. In PromptPlan, fed tokens of these
+    # messages count as `read`, and fed tokens of the other messages count as `replayed`.
     new_messages: frozenset[int]
     sampling: SamplingParams = field(default_factory=SamplingParams)
-    max_tokens: int = 4096  # limit of tokens to draw, without a continued reply's earlier part
-    thinking: bool | None = None  # None: the default of the chat template
-    keep_thinking: bool = False  # keep earlier reasoning in the prompt, if the template supports it
+    # Highest number of tokens to draw. The earlier part of a continued reply does not count.
+    max_tokens: int = 4096
+    # True or False to switch reasoning on or off; None for the template's default.
+    thinking: bool | None = None
+    # True to keep the reasoning of earlier replies in the prompt, if the template supports it.
+    keep_thinking: bool = False
     forced: ForcedReply | None = None
-    stop_after: int | None = None  # cancel after this many delivered tokens
-    record_logits: bool = False  # keep the logits of every draw for a later Verify command
-    # Leave no trace in the prefix cache: use separate live caches, publish nothing, evict nothing.
-    # Benchmarks use this for cold runs.
+    # Cancel the request after this many delivered tokens; None for no limit.
+    stop_after: int | None = None
+    record_logits: bool = False  # True to keep the logits of every draw for a later Verify command
+    # True to leave the prefix cache unchanged: the request uses separate live caches, adds nothing
+    # to the prefix cache and evicts nothing from it. Benchmarks use this for cold runs.
     side: bool = False
 
 
 class ReasonKind(StrEnum):
-    """The reason why tokens of a prompt had to be fed instead of being restored from the cache."""
+    """The reason why prompt tokens were fed and not restored from the cache."""
 
-    NEW_CONVERSATION = "new_conversation"  # the conversation was never read
-    NEW_MESSAGE = "new_message"  # the request adds this message
+    NEW_CONVERSATION = "new_conversation"  # the engine has not read this conversation before
+    NEW_MESSAGE = "new_message"  # the message is new in this request
     EDITED_MESSAGE = "edited_message"  # the text of a message changed
     SYSTEM_CHANGED = "system_changed"
-    OPTIONS_CHANGED = "options_changed"  # Request.thinking or keep_thinking changed
-    REASONING_DROPPED = "reasoning_dropped"  # the template omits reasoning of earlier replies
-    REPLY_RENDERED = "reply_rendered"  # the template renders a reply differently than before
-    SNAPSHOT_EVICTED = "snapshot_evicted"  # K/V are cached, the snapshot was evicted
-    STATE_EVICTED = "state_evicted"  # K/V and snapshot were evicted
-    MODEL_RELOADED = "model_reloaded"  # the model was unloaded since, with its cached state
-    FAULT = "fault"  # a stored resume point was found wrong and removed
+    OPTIONS_CHANGED = "options_changed"  # Request.thinking or Request.keep_thinking changed
+    # The chat template omits the reasoning of earlier replies.
+    REASONING_DROPPED = "reasoning_dropped"
+    # The chat template renders an earlier reply differently than before.
+    REPLY_RENDERED = "reply_rendered"
+    SNAPSHOT_EVICTED = "snapshot_evicted"  # The K/V are cached, but the snapshot was evicted.
+    STATE_EVICTED = "state_evicted"  # both K/V and snapshot were evicted
+    MODEL_RELOADED = "model_reloaded"  # the model was unloaded, which dropped its cached state
+    FAULT = "fault"  # A stored resume point was wrong and was removed.
 
 
-# A dict look-up takes a fifth of the time of ReasonKind(value), and a long conversation has
-# thousands of reasons.
+# Look up kinds in a dict, which takes a fifth of the time of ReasonKind(value). A long conversation
+# has thousands of reasons.
 _REASON_KINDS = {kind.value: kind for kind in ReasonKind}
 
 
@@ -168,9 +177,9 @@ class Reason:
     """The reason why a range of prompt tokens had to be fed."""
 
     kind: ReasonKind
-    num_tokens: int  # length of the range
-    at: int  # first token of the range, counted from the prompt's start
-    text: str  # a sentence for the user
+    num_tokens: int  # number of tokens in the range
+    at: int  # index of the range's first token in the prompt
+    text: str  # explanation for the user, one sentence
 
     @classmethod
     def of(cls, kind: str, *, num_tokens: int, at: int, text: str) -> Reason:
@@ -186,12 +195,14 @@ class Reason:
 class PromptPlan:
     """The origin of a prompt's tokens: restored + replayed + read = prompt_tokens."""
 
-    prompt_tokens: int  # length of the prompt in tokens
-    restored: int  # tokens whose state came from the cache
-    replayed: int  # fed tokens of messages that are not new
-    read: int  # fed tokens of new messages and of the template's text after them
-    matched: int = 0  # tokens whose K/V are cached. matched > restored if a snapshot is missing
-    reasons: tuple[Reason, ...] = ()  # for all fed tokens, in the order of the prompt
+    prompt_tokens: int  # number of tokens in the prompt
+    restored: int  # number of tokens restored from the cache
+    replayed: int  # number of fed tokens in messages that are not new
+    # Number of fed tokens in new messages, and in the template's text after the new messages.
+    read: int
+    # Number of tokens with cached K/V. It is larger than `restored` if a snapshot is missing.
+    matched: int = 0
+    reasons: tuple[Reason, ...] = ()  # reasons for all fed tokens, in prompt order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,53 +210,56 @@ class Usage:
     """Durations and token counts of one finished request, measured on the engine thread."""
 
     plan: PromptPlan
-    output_tokens: int  # tokens drawn by this request
-    queue_ms: float  # from submission to the start
-    render_ms: float  # applying the chat template and tokenising the prompt
-    restore_ms: float  # restoring the cached part of the prompt
-    prefill_ms: float  # from the end of the restoration to the first delivered token
-    ttft_ms: float  # time to first token: from submission to the first delivered token
-    total_ms: float  # from submission to the end of the reply
-    decode_tok_s: float  # tokens per second after the first; 0 if there is no second token
-    cache_bytes: int  # size of the prefix cache at the end of the reply
+    output_tokens: int  # number of tokens that this request drew
+    queue_ms: float  # milliseconds from submission to start
+    render_ms: float  # milliseconds for applying the chat template and tokenising
+    restore_ms: float  # milliseconds for restoring the cached part of the prompt
+    prefill_ms: float  # milliseconds from the restoration to the first delivered token
+    ttft_ms: float  # time to first token: milliseconds from submission to the first delivered token
+    total_ms: float  # milliseconds from submission to the end of the reply
+    # Tokens per second, counted after the first token. 0 if there is no second token.
+    decode_tok_s: float
+    cache_bytes: int  # size of the prefix cache when the reply ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
     """Properties of a loaded model."""
 
-    path: str  # of the model folder
+    path: str  # path of the model folder
     name: str
-    model_type: str  # mlx-lm's name of the architecture
-    context_len: int  # highest number of tokens of prompt and reply together
+    model_type: str  # name of the architecture in mlx-lm
+    context_len: int  # highest number of tokens in prompt and reply together
     weight_bytes: int
-    has_thinking: bool  # the model writes reasoning between markers
-    can_keep_thinking: bool  # the template has an option that keeps earlier reasoning in the prompt
+    has_thinking: bool  # True if the model writes reasoning between markers
+    # True if the chat template has an option that keeps earlier reasoning in the prompt.
+    can_keep_thinking: bool
     tokenizer_hash: str
     template_hash: str
-    kv_bytes_per_token: int  # attention K/V of one token in all layers
+    kv_bytes_per_token: int  # bytes that one token's attention K/V take in all layers
     snapshot_bytes: int  # size of one snapshot of all layers, 0 if the model needs none
-    default_sampling: SamplingParams  # as the model folder recommends
+    default_sampling: SamplingParams  # sampling parameters that the model folder recommends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheStatistics:
-    """Memory use of the prefix cache, and counters of events since its creation."""
+    """Memory use of the prefix cache, and counters of events since the cache was created."""
 
-    kv_bytes: int  # K/V that nodes of the tree own
+    kv_bytes: int  # bytes of K/V that the nodes of the tree own
     snapshot_bytes: int
-    hot_bytes: int  # of live caches, with the K/V that they lend to nodes
+    hot_bytes: int  # bytes of live caches, including K/V that tree nodes reference
     total_bytes: int  # kv_bytes + snapshot_bytes + hot_bytes
     budget_bytes: int
     num_nodes: int
     num_snapshots: int
-    num_hot: int  # live caches that no request is using
-    matches: int  # prompts of which at least one token was restored
-    evictions: int  # nodes, snapshots, logits and live caches evicted for room
-    restore_faults: int  # resume points and live caches found wrong while restoring, and removed
-    copied_bytes: int  # K/V bytes that had to be copied
-    audits: int  # resume points that were recomputed and compared
-    audit_faults: int  # audited resume points that differed and were removed
+    num_hot: int  # number of live caches that no request is using
+    matches: int  # number of prompts with at least one restored token
+    evictions: int  # number of nodes, snapshots, logits and live caches evicted to make room
+    # Number of resume points and live caches that were found wrong during a restore and removed.
+    restore_faults: int
+    copied_bytes: int  # number of K/V bytes that had to be copied
+    audits: int  # number of resume points that were recomputed and compared
+    audit_faults: int  # number of audited resume points that differed and were removed
 
 
 NOTHING_CACHED = CacheStatistics(
@@ -270,27 +284,27 @@ NOTHING_CACHED = CacheStatistics(
 class CheckResult:
     """The comparison of a finished request with two runs of the bare model on empty caches.
 
-    The naive run reads the whole prompt in one pass. The replay repeats the engine's own passes.
-    A difference is the largest absolute difference between the engine's logits and those of the
+    The naive run reads the whole prompt in one pass. The replay repeats the engine's own passes. A
+    difference is the largest absolute difference between the engine's logits and the logits of a
     run, divided by the standard deviation of the run's logits.
     """
 
-    prompt_equal: bool  # the prompt's token ids have no fault
-    equal: bool  # the naive run agrees within the tolerance and draws the same tokens
-    max_difference: float  # difference from the naive run, above 0 because of rounding
+    prompt_equal: bool  # True if the check of the prompt's token ids found no fault
+    equal: bool  # True if the naive run's logits are within the tolerance and give the same tokens
+    max_difference: float  # Difference from the naive run. It is above 0 because of rounding.
     replay_difference: float  # difference from the replay, 0 if every bit is equal
-    first_difference: int | None  # index of the first output token that disagrees, None if none
-    detail: str = ""  # the fault in the prompt, or the reason why nothing was compared
+    first_difference: int | None  # index of the first output token that differs, or None
+    detail: str = ""  # the fault in the prompt, or the reason why the check failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """An error in words for the user."""
+    """The description of an error in words for the user."""
 
     title: str  # what happened
     cause: str  # why it happened
     advice: str  # what the user can do
-    details: str = ""  # for the log and bug reports
+    details: str = ""  # technical details for the log and bug reports
 
     @override
     def __str__(self) -> str:

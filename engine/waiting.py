@@ -1,9 +1,9 @@
 """The queue of submitted requests that have not started. Engine thread only.
 
 core.py adds each Submit command to the queue. serving.py removes the request that the scheduler
-picks, and puts it back if it does not fit in memory yet. The queue exists without a model, so that
-a request submitted while a model is loading is answered by that model. RequestQueued events tell
-the app the position of each request.
+picks, and puts it back if it does not fit in memory yet. The queue exists even while no model is
+loaded. So a request that arrives while a model is loading waits for that model. RequestQueued
+events tell the app the position of each request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class WaitingRequests:
         self.scheduler = scheduler
         self._emit = emit
         self._submits: list[Submit] = []
-        # Position in the queue in the last RequestQueued event, by request.
+        # Position in the queue that the last RequestQueued event reported, by request.
         self._positions: dict[RequestId, int] = {}
 
     def __bool__(self) -> bool:
@@ -34,7 +34,7 @@ class WaitingRequests:
         self._submits.append(submit)
 
     def put_back(self, submit: Submit) -> None:
-        """Insert a popped request at the head of the queue again."""
+        """Put a popped request back at the head of the queue."""
         self._submits.insert(0, submit)
 
     def pop_next(
@@ -44,7 +44,7 @@ class WaitingRequests:
 
         Args:
             running: the requests that have started.
-            reading: the running requests whose prompts are not completely fed.
+            reading: the running requests that still have prompt tokens to feed.
         """
         if not self._submits:
             return None
@@ -54,13 +54,13 @@ class WaitingRequests:
         return submit
 
     def cancel(self, request_id: RequestId) -> None:
-        """Remove a request and emit RequestFailed. Do nothing if it is not in the queue."""
+        """Remove a waiting request and emit RequestFailed. Do nothing if it is not in the queue."""
         for submit in [one for one in self._submits if one.request.request_id == request_id]:
             self._submits.remove(submit)
             self._fail(submit, CancelledWaitingError("It was still waiting for its turn."))
 
     def refuse_all(self) -> None:
-        """Remove every request and emit RequestFailed with NoModelError for each."""
+        """Remove all requests and emit RequestFailed with a NoModelError for each."""
         refused, self._submits = self.scheduler.order(self._submits), []
         for submit in refused:
             self._fail(submit, NoModelError("The request came before a model was ready."))

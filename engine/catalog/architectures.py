@@ -1,8 +1,8 @@
-"""The model types that the installed mlx-lm can build, read from the source files of mlx-lm.
+"""Find the model types that the installed mlx-lm can build, from the source files of mlx-lm.
 
 Nearly every file in mlx_lm/models is a module that implements one architecture. Two dictionaries in
 mlx_lm/utils.py map further model types to these modules. mlx-lm itself is never imported here: the
-import takes over a second, and the model picker must work before that.
+import takes over a second, and the model picker must not wait for it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from engine.errors import BugError
 _DEFINES_MODEL: Final = re.compile(
     r"^(class Model\b|Model\s*=|from\s.+\simport\s.*\bModel\b(?!\s+as))", re.MULTILINE
 )
-# Exclude a module that calls sys.exit on import if a package is missing: it would end the app.
+# A module that contains this text calls sys.exit on import if a package is missing. It is excluded,
+# because sys.exit would end the app.
 _ENDS_PROCESS: Final = "sys.exit("
 _BRINGS_TEMPLATE: Final = '"chat_template_type"'
 
@@ -31,16 +32,16 @@ _BRINGS_TEMPLATE: Final = '"chat_template_type"'
 class Architectures:
     """The model modules of mlx-lm, and the tables that map the names in config.json to modules."""
 
-    modules: frozenset[str]  # modules that can be imported safely and define a model
-    with_template: frozenset[str]  # modules with a built-in chat template
-    by_type: Mapping[str, str]  # model_type to module, only where the names differ
-    by_class: Mapping[tuple[str, str], str]  # (model_type, class) to module; precedes by_type
+    modules: frozenset[str]  # names of modules that can be imported safely and define a model
+    with_template: frozenset[str]  # names of modules with a built-in chat template
+    by_type: Mapping[str, str]  # module by model_type, only where the two names differ
+    by_class: Mapping[tuple[str, str], str]  # module by (model_type, class), used before by_type
 
     def module(self, model_type: str, classes: tuple[str, ...]) -> str | None:
-        """Return the mlx-lm module that builds a model, or None if mlx-lm does not support it.
+        """Return the name of the mlx-lm module that builds a model, or None if mlx-lm has none.
 
         Args:
-            model_type: the field of the same name in config.json.
+            model_type: the field `model_type` of config.json.
             classes: the field `architectures` of config.json.
         """
         for name in classes:
@@ -74,12 +75,13 @@ def installed_architectures() -> Architectures:
 
 
 def _literals(source: str) -> dict[str, dict[object, object]]:
-    """Return the dictionary literals that a module assigns to its global names, by name."""
+    """Return all dictionary literals that a module assigns to global names, by global name."""
     literals: dict[str, dict[object, object]] = {}
     for node in ast.parse(source).body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() as value):
-                # literal_eval raises ValueError for computed entries. The tables needed have none.
+                # literal_eval raises ValueError for computed values. Skip these: this module needs
+                # only literals.
                 with contextlib.suppress(ValueError):
                     literals[name] = ast.literal_eval(value)
             case _:

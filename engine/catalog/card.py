@@ -1,4 +1,4 @@
-"""The description of a model folder that the model picker shows."""
+"""The description of a model folder, which the model picker shows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STARTER_FOLDER: Final = "SmolLM2-135M-Instruct"
 
 
 class ModelSource(StrEnum):
-    """The kind of place in which a model folder was found. The values are shown on screen."""
+    """The kind of place where a model folder was found. The values are shown on screen."""
 
     STARTER = "Demo"
     HF_CACHE = "HF cache"
@@ -30,13 +30,15 @@ class ModelCard:
     name: str
     source: ModelSource
     model_type: str
-    num_parameters: int  # computed from the tensor shapes in the headers of the weight files
-    bits: float  # per weight; 16 if the weights are not quantised
-    size_bytes: int  # of all weight files
-    context_len: int  # in tokens; 0 if config.json states no limit
-    text_only: bool  # the model also accepts images or sound, but the app uses only text
-    hybrid: bool  # some layers are recurrent, judged by config.json
-    problem: Problem | None = None  # why the model cannot be loaded; None if it can
+    # Number of parameters, computed from the tensor shapes in the weight files' headers.
+    num_parameters: int
+    bits: float  # bits per weight; 16 if the weights are not quantised
+    size_bytes: int  # bytes of all weight files
+    context_len: int  # number of tokens; 0 if config.json states no limit
+    # True if the model also accepts images or sound. The app uses only its text input.
+    text_only: bool
+    hybrid: bool  # True if config.json says that some layers are recurrent
+    problem: Problem | None = None  # the reason why the model cannot be loaded; None if it can
 
     @property
     def usable(self) -> bool:
@@ -47,8 +49,9 @@ class ModelCard:
         return self.source is ModelSource.STARTER
 
     def is_at(self, path: str) -> bool:
-        """Return True if path names this model's folder.
+        """Return True if path is this model's folder.
 
-        The starter model's folder moves with the app, so its former paths match by folder name.
+        The starter model's folder moves together with the app. For the starter model it is
+        therefore enough that the name of the folder matches.
         """
         return str(self.path) == path or (self.is_starter and Path(path).name == STARTER_FOLDER)

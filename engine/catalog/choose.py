@@ -1,6 +1,6 @@
 """Choose the best installed model for this machine's memory, or suggest one to download.
 
-The functions only compare figures of model cards. Nothing is loaded or downloaded.
+The functions only compare numbers from model cards. Nothing is loaded or downloaded.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from typing import Final
 from engine.catalog.card import ModelCard
 from engine.errors import BugError
 
-_MEMORY_SHARE: Final = 0.7  # of the machine's memory; the rest is for the system and other apps
-_CACHE_BYTES: Final = 1 << 30  # minimum memory for the cached state of conversations
-_WORKING_SHARE: Final = 1.2  # memory for weights and intermediate results, relative to weights
+# Share of the machine's memory for a model; the rest is for the system and other apps.
+_MEMORY_SHARE: Final = 0.7
+_CACHE_BYTES: Final = 1 << 30  # bytes that must remain for the cached state of conversations
+# Bytes for weights and intermediate results, divided by the bytes of the weights.
+_WORKING_SHARE: Final = 1.2
 _FLOAT32_BYTES: Final = 4
-_ALIKE: Final = 0.9  # models with at least 90 % of the largest model's parameters count as equal
+# Models with at least 90 % of the largest model's parameters count as equally large.
+_ALIKE: Final = 0.9
 _MODELS_FILE: Final = Path(__file__).parents[2] / "resources" / "models.toml"
 
 
@@ -58,8 +61,9 @@ def best_card(
 ) -> ModelCard | None:
     """Return the best model that fits into memory, or None if there is no usable model.
 
-    More parameters are better; among models of about the same size, hybrid models come first. The
-    starter model is returned only if no other model fits. It is small enough for every machine.
+    A model with more parameters is better. Among models of about the same size, a hybrid model is
+    better. The starter model is small enough for every machine. It is returned only if no other
+    model fits.
     """
     usable = [card for card in cards if card.usable]
     fitting = [
@@ -85,7 +89,7 @@ def suggest_download(memory_bytes: int) -> ModelSuggestion:
 
 @dataclass(frozen=True, slots=True)
 class _SuggestionRow:
-    from_bytes: int  # smallest memory of a machine that the suggestion is for
+    from_bytes: int  # smallest machine memory that the suggestion is for, in bytes
     suggestion: ModelSuggestion
 
 

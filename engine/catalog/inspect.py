@@ -1,8 +1,8 @@
-"""Make the model card of a folder, including the reason if the model cannot be loaded.
+"""Make the model card of a folder. If the model cannot be loaded, the card gives the reason.
 
 Only JSON files and the headers of weight files are read; no code from the folder is run. The card
-holds the first problem found. Faults that the user cannot repair (code in the folder, an
-unsupported architecture) are checked before missing and truncated files. Call on any worker thread.
+holds the first problem found. Problems that the user cannot fix (code in the folder, an unsupported
+architecture) are checked before missing and truncated files. Call on any worker thread.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _NO_WEIGHTS: Final = Weights(size_bytes=0, num_parameters=0)
 
 
 def read_card(path: Path, source: ModelSource) -> ModelCard:
-    """Return the model card of a folder that should hold a chat model.
+    """Return the model card of a folder that should contain a chat model.
 
-    If the folder holds something else, the model card's `problem` gives the reason.
+    If the folder contains something else, the model card's `problem` gives the reason.
     """
     card = find_card(path, source)
     if card is not None:
@@ -38,7 +38,7 @@ def read_card(path: Path, source: ModelSource) -> ModelCard:
 
 
 def find_card(path: Path, source: ModelSource) -> ModelCard | None:
-    """Return the model card of a folder, or None if the folder clearly holds no chat model."""
+    """Return the model card of a folder, or None if it certainly contains no chat model."""
     try:
         return _inspect(path, source)
     except ModelFolderError as error:
@@ -62,7 +62,7 @@ def _inspect(path: Path, source: ModelSource) -> ModelCard | None:
 def _find_problem(
     path: Path, config: ModelConfig, weights: Weights, module: str | None
 ) -> Problem | None:
-    """Return the first problem that prevents loading, or None. Unrepairable problems come first."""
+    """Return the first problem that prevents loading, or None. Unfixable problems come first."""
     try:
         _refuse_code("config.json", config.model_file)
         _require_architecture(config, module)
@@ -137,8 +137,8 @@ def _make_card(
 def _name(path: Path) -> str:
     """Return the name to show for a model folder.
 
-    In the Hugging Face cache, this is the repository's name without its owner; elsewhere it is the
-    name of the folder.
+    In the Hugging Face cache, this is the repository's name without its owner. Elsewhere it is the
+    folder's name.
     """
     if path.parent.name == "snapshots":
         return path.parent.parent.name.rpartition("--")[2]

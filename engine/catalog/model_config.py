@@ -1,7 +1,7 @@
 """Parse config.json and tokenizer_config.json of a model folder into plain values.
 
-Only the fields that the model picker needs are read. The same fact has different names in different
-models, so the constants list all known field names.
+Only the fields that the model picker needs are read. Models use different names for the same field,
+so the constants list all known names.
 """
 
 from __future__ import annotations
@@ -45,23 +45,25 @@ _GROUP_SIZE: Final = 64
 class ModelConfig:
     """The fields of config.json that the model picker needs."""
 
-    model_type: str = ""  # "" if config.json has none
-    classes: tuple[str, ...] = ()  # the field `architectures`
-    context_len: int = 0  # in tokens; 0 if config.json states no limit
-    bits: float = _DENSE_BITS  # per weight; 16 if the weights are not quantised
+    model_type: str = ""  # empty if config.json does not name a type
+    classes: tuple[str, ...] = ()  # the field `architectures` of config.json
+    context_len: int = 0  # number of tokens; 0 if config.json states no limit
+    bits: float = _DENSE_BITS  # bits per weight; 16 if the weights are not quantised
     group_size: int = _GROUP_SIZE  # number of quantised weights that share one scale
-    text_only: bool = False  # the model also accepts images or sound, but the app uses only text
-    hybrid: bool = False  # some layers are recurrent
-    model_file: str = ""  # Python file in the folder that mlx-lm would run; "" if there is none
-    claims_to_chat: bool = True  # False if the classes belong to another kind of model
+    # True if the model also accepts images or sound. The app uses only its text input.
+    text_only: bool = False
+    hybrid: bool = False  # True if some layers are recurrent
+    # Name of a Python file in the folder that mlx-lm would run; "" if there is none.
+    model_file: str = ""
+    claims_to_chat: bool = True  # False if `classes` names another kind of model than a chat model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenizerConfig:
     """The fields of tokenizer_config.json that the model picker needs."""
 
-    has_template: bool = False  # tokenizer_config.json holds or names a chat template
-    code: str = ""  # class in the folder that transformers would run; "" if there is none
+    has_template: bool = False  # True if tokenizer_config.json contains or names a chat template
+    code: str = ""  # name of a class in the folder that transformers would run; "" if there is none
 
 
 def read_config(folder: Path) -> ModelConfig:
@@ -95,10 +97,10 @@ def read_tokenizer_config(folder: Path) -> TokenizerConfig:
 
 
 def read_settings(path: Path) -> Settings:
-    """Return the JSON object that a file holds.
+    """Return the JSON object that a file contains.
 
     Raises:
-        ModelFolderError: the file is missing, cannot be read or does not hold a JSON object.
+        ModelFolderError: the file is missing, cannot be read or does not contain a JSON object.
     """
     if not path.is_file():
         raise ModelFolderError(f"{path.name} is missing.")
@@ -120,14 +122,15 @@ def read_settings(path: Path) -> Settings:
 
 
 def as_settings(value: object) -> Settings:
-    """Return value if it is a JSON object, else an empty object."""
+    """Return `value` if it is a JSON object. Otherwise return an empty object."""
     return cast("Settings", value) if isinstance(value, dict) else {}
 
 
 def _text_settings(settings: Settings) -> Settings:
     """Return the settings of the language model.
 
-    Models that also accept images or sound keep these in a nested object, other models at the top.
+    A model that also accepts images or sound has these settings in a nested object. Other models
+    have them at the top level.
     """
     for part in _TEXT_PARTS:
         if found := as_settings(settings.get(part)):
@@ -153,7 +156,8 @@ def _bits(quantisation: Settings) -> float:
 def _is_hybrid(text: Settings, model_type: str) -> bool:
     """Return True if some layers seem to keep recurrent state.
 
-    The result is a guess for display. After loading, the model's real caches decide.
+    The result is only a guess for display. The engine itself looks at the caches of the loaded
+    model.
     """
     layers = (*_texts(text.get("layer_types")), *_texts(text.get("layers_block_type")))
     interval = text.get("full_attention_interval")

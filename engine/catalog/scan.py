@@ -1,8 +1,8 @@
 """Find all model folders on this machine and make their model cards.
 
-Models stay in their folders; nothing is copied or changed. `scan` reads JSON files and the headers
-of weight files. `fingerprint` reads only names, sizes and times of files: callers compare
-fingerprints first, and scan only after a change. Call on any worker thread.
+Model folders are only read: nothing is copied, moved or changed. `scan` reads JSON files and the
+headers of weight files. `fingerprint` reads only names, sizes and times of files, so it is faster.
+Callers call `scan` again only if the fingerprint has changed. Call on any worker thread.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.inspect import find_card
 from engine.catalog.weights import INDEX_NAME, has_partial_download
 
-_MAX_DEPTH: Final = 2  # a folder of models contains publisher/model
-_REPOSITORY: Final = "models--"  # prefix of a model repository's folder in the Hugging Face cache
+_MAX_DEPTH: Final = 2  # Model folders may lie two levels below a root, as publisher/model.
+# Prefix of the folders of model repositories in the Hugging Face cache.
+_REPOSITORY: Final = "models--"
 _NOT_MODELS: Final = (".", "datasets--", "spaces--")
-# These files mark pipelines for image generation and sentence embeddings.
+# A folder with one of these files contains a pipeline for image generation or sentence embeddings,
+# not a chat model.
 _OTHER_KINDS: Final = frozenset({"model_index.json", "modules.json"})
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A folder to search: a model folder itself, or a folder that contains model folders."""
+    """A folder to search. It is a model folder itself, or contains model folders."""
 
     path: Path
     source: ModelSource
@@ -38,7 +40,8 @@ def default_roots(
 ) -> tuple[Root, ...]:
     """Return the folders to search, in order of precedence.
 
-    The order is the starter model, the Hugging Face cache, LM Studio's folders, the user's folders.
+    The order is: the starter model, the Hugging Face cache, LM Studio's folders, the user's
+    folders.
     """
     return (
         Root(starter, ModelSource.STARTER),
@@ -52,8 +55,8 @@ def default_roots(
 def scan(roots: Sequence[Root]) -> tuple[ModelCard, ...]:
     """Return the model cards of all chat models below the roots.
 
-    The model cards are sorted by name, the starter model last. A folder that several roots or links
-    lead to gets one model card, with the source of the first root.
+    The model cards are sorted by name, with the starter model last. If several roots or links lead
+    to the same folder, it gets only one model card, with the source of the first root.
     """
     cards: dict[str, ModelCard] = {}
     for root in roots:
@@ -70,7 +73,7 @@ def scan(roots: Sequence[Root]) -> tuple[ModelCard, ...]:
 
 
 def fingerprint(roots: Sequence[Root]) -> str:
-    """Return a hash that changes when `scan` would give another result."""
+    """Return a hash that changes whenever the result of `scan` would change."""
     digest = hashlib.sha256()
     for root in roots:
         for folder in _model_folders(root.path):
@@ -81,7 +84,7 @@ def fingerprint(roots: Sequence[Root]) -> str:
 
 
 def _hub_cache(environment: Mapping[str, str], home: Path) -> Path:
-    """Return the cache folder of huggingface_hub, from the variables that huggingface_hub reads."""
+    """Return huggingface_hub's cache folder. Read the same environment variables as it does."""
     if hub := environment.get("HF_HUB_CACHE") or environment.get("HUGGINGFACE_HUB_CACHE"):
         return Path(hub).expanduser()
     if hf_home := environment.get("HF_HOME"):
@@ -95,7 +98,7 @@ def _model_folders(root: Path) -> Iterator[Path]:
     for folder in _walk(root, _MAX_DEPTH):
         found = True
         yield folder
-    # List a root that has config.json but no weights, so that the user sees the problem.
+    # If root has config.json but no weights, list it as a model, so that the user sees the problem.
     if not found and any(entry.name == "config.json" for entry in _entries(root)):
         yield root
 
@@ -113,7 +116,10 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def _snapshot(repository: Path) -> Iterator[Path]:
-    """Yield one revision of a repository: the one named `main`, else the newest with a model."""
+    """Yield one revision of a model repository.
+
+    Yield `main` if it contains a model, otherwise the newest revision that contains one.
+    """
     try:
         main = (repository / "refs" / "main").read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
@@ -135,7 +141,7 @@ def _is_model(folder: Path, names: set[str]) -> bool:
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Return the entries of a folder, sorted by name, or an empty list if it cannot be read."""
+    """Return the entries of a folder, sorted by name. If the folder cannot be read, return []."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)

@@ -1,9 +1,9 @@
 """Find the starter model, the small demo model of the app (SmolLM2-135M).
 
 A bundled app contains the starter model as a model folder. Elsewhere, a Python package contains the
-model as a GGUF file, which is imported into a model folder once. Callers pass the import function
-(`engine.gguf.importer.import_once`): it needs numpy, and listing models must not load numpy. Call
-on any worker thread.
+model as a GGUF file, which is imported into a model folder once. The import function
+(`engine.gguf.importer.import_once`) needs numpy, and listing models must not load numpy. So callers
+pass this function as an argument. Call on any worker thread.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Importer(Protocol):
 
 
 def starter_folder(base: Path) -> Path:
-    """Return the path of the starter model's folder below a base folder, existing or not."""
+    """Return the path of the starter model's folder below `base`. The folder may be missing."""
     return base / "models" / STARTER_FOLDER
 
 
@@ -44,7 +44,7 @@ def find_starter(bundled: Path | None, imported: Path) -> Path:
 def find_starter_file() -> Path | None:
     """Return the GGUF file in the starter model's Python package, or None without that package.
 
-    The package is located but never imported: its code needs packages that are not installed.
+    The package is located but not imported, because its code needs packages that are not installed.
     """
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
@@ -55,10 +55,10 @@ def find_starter_file() -> Path | None:
 def ensure_starter(
     bundled: Path | None, imported: Path, progress: Callable[[float], None], importer: Importer
 ) -> Path:
-    """Return the folder of the starter model, importing the GGUF file first if necessary.
+    """Return the folder of the starter model. Import the GGUF file first if necessary.
 
     Args:
-        bundled: the folder inside a bundled app, or None without a bundle.
+        bundled: the model folder inside a bundled app, or None if the app is not bundled.
         imported: the folder for the imported model.
         progress: called with the finished share of the import, 0 to 1.
         importer: the function that imports a GGUF file.

@@ -1,7 +1,7 @@
 """Check that the weight files of a model folder are complete, and count the parameters.
 
-Only the sizes and headers of the safetensors files are read, never the weights: a file is truncated
-if it is shorter than its header states.
+Only the sizes and headers of the safetensors files are read, never the weights. A file that is
+shorter than its header states is truncated.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ _PARTIAL: Final = (".incomplete", ".part", ".partial", ".crdownload", ".download
 _SHARD: Final = re.compile(r"(?P<start>.*-)(?P<number>\d{5})-of-(?P<count>\d{5})\.safetensors")
 _MAX_HEADER_BYTES: Final = 100_000_000
 _LENGTH_BYTES: Final = 8
-_LFS_POINTER: Final = b"version "  # first bytes of a Git LFS pointer, before `git lfs pull`
-# Prefixes of tensors that text generation does not use. They are not counted as parameters.
+# First bytes of a Git LFS pointer, which stands in for a file until `git lfs pull`.
+_LFS_POINTER: Final = b"version "
+# Name prefixes of tensors that text generation does not use. They do not count as parameters.
 _UNUSED: Final = ("vision", "visual", "audio", "multi_modal", "mtp.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """The size of a folder's weights, and the reason if they cannot be loaded."""
+    """The size of a folder's weights. If they cannot be loaded, `fault` is the reason."""
 
-    size_bytes: int  # of all weight files that exist
+    size_bytes: int  # bytes of all weight files that exist
     num_parameters: int
     fault: str = ""  # sentence for the user; "" if all files are complete
 
@@ -40,7 +41,7 @@ class Weights:
 class _Header:
     """The header of one safetensors file."""
 
-    num_values: Mapping[str, int]  # count of stored numbers, by tensor name
+    num_values: Mapping[str, int]  # number of stored values, by tensor name
     end: int  # end of the last tensor, in bytes after the header
 
 
@@ -49,7 +50,7 @@ def inspect_weights(folder: Path, group_size: int) -> Weights:
 
     Args:
         folder: the model folder.
-        group_size: count of quantised weights that share one scale.
+        group_size: number of quantised weights that share one scale.
     """
     try:
         names = _file_names(folder)
@@ -92,7 +93,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _file_names(folder: Path) -> list[str]:
-    """Return the names of the weight files that a complete folder would have."""
+    """Return the names of the weight files that the folder should contain."""
     if (folder / INDEX_NAME).exists():
         return _indexed_names(folder / INDEX_NAME)
     names = sorted(path.name for path in folder.glob("model*.safetensors"))
@@ -114,7 +115,7 @@ def _indexed_names(index: Path) -> list[str]:
 def _numbered_names(names: list[str]) -> Iterator[str]:
     """Yield all file names of each numbered series, such as model-00002-of-00004.safetensors.
 
-    One existing file of a series is enough to derive the names of the others.
+    One existing file of a series is enough to derive the names of all its files.
     """
     for name in names:
         if shard := _SHARD.fullmatch(name):
@@ -147,7 +148,7 @@ def _read_header(path: Path) -> _Header:
 def _parse_header(text: bytes, file_name: str) -> _Header:
     num_values: dict[str, int] = {}
     end = 0
-    # A large model has thousands of entries: no entry is validated, because that takes time. A
+    # Do not validate the entries: a large model has thousands, so validation takes time. A
     # malformed entry raises one of the errors below.
     try:
         entries = cast("dict[str, dict[str, list[int]]]", json.loads(text))
@@ -161,9 +162,9 @@ def _parse_header(text: bytes, file_name: str) -> _Header:
 
 
 def _count_parameters(num_values: Mapping[str, int], group_size: int) -> int:
-    """Return the number of parameters, from the tensors of all files.
+    """Return the number of parameters, counted over the tensors of all files.
 
-    Files cannot be counted one by one: a weight and its scales may be in different files.
+    All files are needed together, because a weight and its scales may be in different files.
     """
     total = 0
     for name, stored in num_values.items():
@@ -172,7 +173,8 @@ def _count_parameters(num_values: Mapping[str, int], group_size: int) -> int:
             continue
         if last == "scales":
             total += stored * group_size
-        # A quantised weight packs several parameters into one number: its scales count it instead.
+        # Do not count the tensor of a quantised weight, because each of its numbers packs several
+        # parameters. These parameters are counted from the tensor of scales.
         elif last != "weight" or f"{stem}.scales" not in num_values:
             total += stored
     return total

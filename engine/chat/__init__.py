@@ -1,1 +1,1 @@
-"""Convert messages to token ids and reply token ids to text. Nothing here imports mlx."""
+"""Convert messages to token ids, and token ids of replies to text. Nothing here imports mlx."""

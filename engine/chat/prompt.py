@@ -2,12 +2,12 @@
 
 The runner calls `PromptBuilder.build` once per request, before it restores cached state and feeds
 the rest of the prompt. `build_read_ahead` builds the part of the next prompt that is already known,
-so that the engine can feed it in idle time. Each call starts from the whole list of messages; only
-token ids of unchanged pieces are cached between calls. A prompt is built in four steps:
+so that the engine can feed it in idle time. Each call starts from the whole list of messages.
+Between calls, only the token ids of unchanged text are cached. A prompt is built in four steps:
 
-1. `render_segments` renders the chat template and divides the text into segments: text of the
-   template, and text of one message. Control tokens such as <|im_start|> are recognised only in
-   text of the template, so that text typed by users never becomes a control token.
+1. `render_segments` renders the chat template and divides the text into segments. A segment is
+   text of the template or text of one message. Control tokens such as <|im_start|> are recognised
+   only in text of the template, so that text typed by users never becomes a control token.
 2. `Splicer` replaces the text of earlier replies by the token ids that the model produced, because
    encoding the same text again can give other ids, and cached state would no longer match.
 3. `Runs` encodes all other segments.
@@ -16,7 +16,7 @@ token ids of unchanged pieces are cached between calls. A prompt is built in fou
    positions are the start of the text of every user or tool message, the position up to which the
    next turn's prompt will be the same, and the end of the prompt.
 
-All token positions count from the start of the prompt. Use on the engine thread.
+All token positions count from the start of the prompt. Use this module on the engine thread.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ from engine.types import Message, ReplyTokens, Role
 
 log = logging.getLogger(__name__)
 
-# Placeholders for an unknown next message. Only the tokens before their text are used.
+# Placeholders for the unknown next message. Only the tokens before the placeholder are used.
 _ANYTHING = Message(role=Role.USER, content="x")
 _ANY_RESULT = Message(role=Role.TOOL, content="x")
-# The last word of a draft, which further typing may change. In scripts without spaces between
-# words: the last 24 characters.
+# The last word of a draft, which further typing may change. In scripts without spaces between words
+# it matches the last 24 characters.
 _UNFINISHED = re.compile(r"\s*\S{1,24}\Z")
-_UNFINISHED_LEN = 64  # only this many characters at the end of a draft are searched
+# Number of characters at the end of a draft that are searched for the last word.
+_UNFINISHED_LEN = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +54,20 @@ class Prompt:
     """The token ids of a prompt, or of the part of a later prompt that is already known."""
 
     token_ids: tuple[int, ...]
-    # Position of each message's first token, including the template's text before the message. One
-    # more entry follows: the end of the last message's tokens.
+    # Position of each message's first token. The template's text before a message counts as part of
+    # the message. The last entry is the end of the last message.
     message_starts: tuple[int, ...]
-    points: tuple[ResumePoint, ...]  # sorted by position
-    in_reasoning: bool = False  # the reply starts inside a reasoning block opened by the prompt
-    thoughtless: frozenset[int] = frozenset()  # messages whose reasoning the template left out
-    # Token ids of the reply so far, if it is continued; they are also the end of token_ids.
+    points: tuple[ResumePoint, ...]  # resume points, sorted by position
+    # True if the prompt opens a reasoning block in which the reply starts.
+    in_reasoning: bool = False
+    # Indices of messages whose reasoning the template left out.
+    thoughtless: frozenset[int] = frozenset()
+    # If a reply is continued, the token ids of its earlier part. They are also the end of
+    # token_ids.
     begun: tuple[int, ...] = ()
 
     def followed_by(self, token_ids: Sequence[int]) -> Prompt:
-        """Return the prompt with tokens of the reply appended and a resume point at its end."""
+        """Return the prompt with tokens of the reply appended and a resume point at its new end."""
         all_ids = (*self.token_ids, *token_ids)
         end = ResumePoint(len(all_ids), PointKind.PROMPT)
         return replace(
@@ -76,7 +80,7 @@ class Prompt:
     def with_point(self, point: ResumePoint) -> Prompt:
         """Return the prompt with a resume point added.
 
-        If the prompt already has a resume point at that position, the existing point is kept.
+        If the prompt already has a resume point at this position, keep the existing one.
         """
         points = {one.num_tokens: one for one in (point, *self.points)}
         return replace(self, points=tuple(points[at] for at in sorted(points)))
@@ -84,16 +88,16 @@ class Prompt:
 
 @dataclass(slots=True)
 class _Tokenized:
-    """A conversation while its segments are encoded one after the other."""
+    """A conversation while its segments are encoded one after the other into a prompt."""
 
     runs: Runs
-    # Position of each message's first token; see Prompt.message_starts.
+    # Position of each message's first token, as in Prompt.message_starts.
     starts: list[int] = field(default_factory=list[int])
-    # Resume points at the start of each user or tool message's text.
+    # Resume points where the text of each user or tool message starts.
     points: list[ResumePoint] = field(default_factory=list[ResumePoint])
 
     def end(self, num_messages: int) -> None:
-        """Encode the last run and complete `starts` after the last segment."""
+        """Encode the last run and complete `starts`. Call after the last segment."""
         self.runs.end_run()
         self.starts += [len(self.runs.token_ids)] * (num_messages + 1 - len(self.starts))
 
@@ -108,9 +112,9 @@ class _Tokenized:
 
 
 class PromptBuilder:
-    """A builder of prompts for one loaded model, with its tokenizer and chat template.
+    """Builds prompts for one loaded model, with its tokenizer and chat template.
 
-    The builder stores no conversation: every call gets all messages.
+    The builder does not store conversations: every call gets all messages.
     """
 
     def __init__(self, tokenizer: ChatTokenizer, renderer: Renderer) -> None:
@@ -125,17 +129,18 @@ class PromptBuilder:
         """Return the prompt for the assistant's next reply.
 
         If the last message is a reply, the prompt ends with the reply's tokens, so that the model
-        continues the reply.
+        continues it.
 
         Raises:
-            TemplateError: see render_segments.
+            TemplateError: as in render_segments.
             CannotContinueError: the reply cannot be continued.
         """
         *before, last = messages
         if last.role is Role.ASSISTANT:
             prompt = self.build(before, thinking=thinking, keep_thinking=keep_thinking)
             begun = prompt.followed_by(self._begun_ids(last, in_reasoning=prompt.in_reasoning))
-            # The reply starts at the template's text that opens replies; no text follows the reply.
+            # The template's text that opens a reply counts as part of the reply's message. The
+            # template adds no text after the reply.
             starts = (*prompt.message_starts, len(begun.token_ids))
             return replace(begun, message_starts=starts)
         thoughts = Thoughts(thinking, keep_thinking)
@@ -144,11 +149,13 @@ class PromptBuilder:
         tokens = self._tokenize(segments, messages)
         tokens.end(len(messages))
         token_ids = tuple(tokens.runs.token_ids)
-        # Assume that reasoning is dropped, even if this request keeps it: a later request of this
-        # conversation, or of another one with the same first messages, may drop it.
+        # Assume that the next turn drops the reasoning, even if this request keeps it. A later
+        # request may drop it, in this conversation or in another one that starts with the same
+        # messages.
         stable = len(token_ids) - self._passing_len(_since_last_user(messages), Thoughts(thinking))
-        # The two positions differ only in a tool loop: the loop's next step resumes at the end of
-        # the last message, but after a user message the template may drop the loop's reasoning.
+        # The two positions differ only in a tool loop. The next step of the loop resumes at the end
+        # of the last message. After a user message, the template may drop the loop's reasoning, so
+        # that the next prompt resumes earlier.
         turns = {max(0, stable), max(stable, tokens.starts[-1])}
         points = [
             *tokens.points,
@@ -175,23 +182,24 @@ class PromptBuilder:
         """Return the part of a conversation's next prompt that is already known.
 
         Args:
-            messages: the conversation. The last message is a reply, or a draft being typed.
-            thinking: the expected value of the next request.
-            keep_thinking: the expected value of the next request.
-            is_draft: True if the last message is a draft. Then the prompt ends before the tokens
-                that further typing can change; otherwise, where the next message's text will begin.
+            messages: the conversation. The last message is a reply, or a draft that is being typed.
+            thinking: the value that the next request is expected to have.
+            keep_thinking: the value that the next request is expected to have.
+            is_draft: True if the last message is a draft. The prompt then ends before the tokens
+                that further typing can change. Otherwise it ends where the next message's text
+                will begin.
 
         Raises:
-            TemplateError: see render_segments.
+            TemplateError: as in render_segments.
         """
         thoughts = Thoughts(thinking, keep_thinking)
         return (self._draft if is_draft else self._next_turn)(messages, thoughts)
 
     def forced_ids(self, text: str, reasoning: str, *, in_reasoning: bool) -> tuple[int, ...]:
-        """Return the token ids of a reply with given text, without an end-of-reply token.
+        """Return the token ids of a reply with a given text, without an end-of-reply token.
 
-        Control tokens written in the answer (those of a tool call) are encoded as control tokens,
-        except tokens that would end the reply: these are encoded as plain text.
+        Control tokens in the text, such as those of a tool call, are encoded as control tokens. A
+        control token that would end the reply is encoded as plain text.
         """
         tokenizer, markers = self.tokenizer, self.tokenizer.markers
         token_ids: list[int] = []
@@ -206,10 +214,10 @@ class PromptBuilder:
         return tuple(token_ids)
 
     def _begun_ids(self, reply: Message, *, in_reasoning: bool) -> tuple[int, ...]:
-        """Return the token ids of a reply that is to be continued.
+        """Return the token ids of a reply that the model will continue.
 
-        These are the stored ids of the reply if the same tokenizer produced them. Otherwise the
-        reply's text is encoded.
+        If the reply's stored ids come from the same tokenizer, return them. Otherwise encode the
+        reply's text.
 
         Raises:
             CannotContinueError: the token ids do not decode to the reply's text.
@@ -243,23 +251,24 @@ class PromptBuilder:
         return (*opened, *tokenizer.encode_text(f"{reasoning}\n"), *markers.think_end)
 
     def _find_passing_len(self, messages: tuple[Message, ...], thoughts: Thoughts) -> int:
-        """Return how many tokens at the end of a prompt the next turn's prompt does not repeat.
+        """Return the number of tokens at the end of a prompt that the next turn's prompt lacks.
 
         For example, Qwen3.5's template opens a reply with <think>, but leaves it out of earlier
-        replies. In a tool loop, the result includes everything after the first reasoning block. The
-        number is found by building both prompts, so it is right for any template.
+        replies. In a tool loop, everything after the first reasoning block counts. The number is
+        found by building and comparing both prompts, so it is right for any template.
         """
         try:
             now = self._tokens_of(messages, thoughts, reply_follows=True).runs.token_ids
             reply = self._any_reply(in_reasoning=self._ends_in_reasoning(now))
             later = self._next_turn([*messages, reply], thoughts).token_ids
         except TemplateError:
-            # The template refuses the example of a next turn, so nothing is known about its prompt.
+            # The template refuses the placeholder messages, so nothing is known about the next
+            # prompt.
             return 0
         return len(now) - common_prefix_len(now, later)
 
     def _any_reply(self, *, in_reasoning: bool) -> Message:
-        """Return an example of a reply that the model could give."""
+        """Return a placeholder for the unknown reply, in a form that the model could produce."""
         reasoning = "x" if in_reasoning else ""
         token_ids = self.forced_ids("x", reasoning, in_reasoning=in_reasoning)
         tokens = ReplyTokens.of(
@@ -272,8 +281,8 @@ class PromptBuilder:
     def _next_turn(self, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
         """Return the next turn's prompt, up to where the text of its new message will begin.
 
-        The new message follows a reply, which is the last of `messages`. If that reply seems to
-        call a tool, a tool's result is expected as the new message, else a message of the user.
+        The last of `messages` is a reply, and the new message follows it. If the reply seems to
+        call a tool, the new message is expected to be a tool result, otherwise a user message.
         """
         of_user = self._up_to(_ANYTHING, messages, thoughts)
         if not self._calls_tool(messages[-1]):
@@ -283,28 +292,28 @@ class PromptBuilder:
         except TemplateError:
             log.debug("the chat template does not support tool results")
             return of_user
-        # If the user sends a message instead, its prompt resumes at `fork`: where the two prompts
-        # begin to differ, but not before the reply's end.
+        # The user may send a message instead of a tool result. Its prompt can resume at `fork`: the
+        # first token where the two possible prompts differ, but not before the end of the reply.
         shared = common_prefix_len(of_tool.token_ids, of_user.token_ids)
         fork = max(shared, of_tool.message_starts[-1])
         return of_tool.with_point(ResumePoint(fork, PointKind.TAIL))
 
     def _up_to(self, following: Message, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
-        """Return the prompt of messages, up to where the text of the message `following` begins."""
+        """Return the prompt up to the position where the text of the message `following` begins."""
         tokens = self._tokens_of([*messages, following], thoughts, reply_follows=False)
         end = tokens.points[-1].num_tokens if tokens.points else 0
         return tokens.cut(end, PointKind.TAIL, len(messages))
 
     def _calls_tool(self, reply: Message) -> bool:
-        """Return True if a reply most likely calls a tool: its answer contains control tokens."""
+        """Return True if a reply probably calls a tool: its answer contains control tokens."""
         own = reply.reply.token_ids[reply.reply.answer_start :] if reply.reply else ()
         return self.tokenizer.count_control(own) > 0
 
     def _draft(self, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
         """Return the prompt of a draft, up to the last token that further typing cannot change.
 
-        The last word is left out as unfinished. If the remaining draft gives no safe token, the
-        prompt ends where the draft's text begins.
+        The last word is left out, because it may be unfinished. If no token of the rest is safe,
+        the prompt ends where the draft's text begins.
         """
         typed = messages[-1].content.rstrip()
         ending = _UNFINISHED.sub("", typed[-_UNFINISHED_LEN:])
@@ -330,7 +339,7 @@ class PromptBuilder:
         return tokens
 
     def _tokenize(self, segments: Sequence[Segment], messages: Sequence[Message]) -> _Tokenized:
-        """Encode segments. The last run stays open, so that `boundary` can test what may follow."""
+        """Encode segments. Leave the last run open, so that `boundary` can test what may follow."""
         runs = Runs(self.tokenizer)
         tokens = _Tokenized(runs)
         for segment in self._splicer.splice(segments, messages):
@@ -352,8 +361,8 @@ class PromptBuilder:
         """Return the position of a message's first token.
 
         Args:
-            runs: the prompt so far. Its open run is closed if the message begins a new run.
-            segment: the first segment of the message, not added to runs yet.
+            runs: the prompt so far. If the message begins a new run, the open run is closed.
+            segment: the first segment of the message. It is not added to runs yet.
         """
         if segment.is_content or self.tokenizer.control_prefix(segment.text):
             runs.end_run()
@@ -369,10 +378,10 @@ class PromptBuilder:
 
 
 def _since_last_user(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return the last user message and all messages after it, with a placeholder for the first.
+    """Return all messages from the last user message on, with a placeholder for the user message.
 
-    The caller does not need the user's text. With the placeholder, the result is often the same as
-    for an earlier prompt, so that the caller finds its own result in a cache.
+    The caller caches its results by this value and does not need the user's text. With the
+    placeholder, more prompts share one cached result.
     """
     users = [i for i, message in enumerate(messages) if message.role is Role.USER]
     return (_ANYTHING, *messages[users[-1] + 1 if users else 0 :])

@@ -11,7 +11,7 @@ from engine.types import Channel, ReplyTokens
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """A piece of a reply's text, all of it either reasoning or answer."""
+    """A piece of a reply's text. It is entirely reasoning or entirely answer."""
 
     channel: Channel
     text: str
@@ -20,9 +20,9 @@ class TextPiece:
 class ReplyStream:
     """The text and token ids of one reply while the model produces it.
 
-    Marker tokens of the model (such as <think> and </think>) separate reasoning from answer.
-    Markers and the blank lines around them appear in no text, but their token ids stay in
-    `token_ids`.
+    Marker tokens of the model (such as <think> and </think>) separate reasoning from answer. The
+    text does not contain the markers and the blank lines around them. `token_ids` contains all of
+    them.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class ReplyStream:
             tokenizer: the model's tokenizer.
             in_reasoning: True if the prompt ends inside a reasoning block, so that the reply's
                 first tokens are reasoning.
-            begun: the token ids so far, if an earlier reply is continued.
+            begun: the token ids of the earlier part, if a reply is continued.
         """
         self._tokenizer = tokenizer
         self._text = TextStream(tokenizer)
@@ -52,7 +52,7 @@ class ReplyStream:
         return self._channel is Channel.REASONING
 
     def add(self, token_id: int) -> list[TextPiece]:
-        """Append a token and return the text that the token completes, as at most one piece."""
+        """Append a token. Return the text that it completes, in a list of at most one piece."""
         self.token_ids.append(token_id)
         pieces = self._emit(self._text.add(token_id))
         markers = self._tokenizer.markers
@@ -67,7 +67,7 @@ class ReplyStream:
         return [piece for piece in pieces if piece.text]
 
     def flush(self) -> list[TextPiece]:
-        """Return the text of an incomplete character at the reply's end."""
+        """Return the text that is left in the decoder when the reply ends inside a character."""
         return self._emit(self._text.flush())
 
     @property
@@ -81,7 +81,7 @@ class ReplyStream:
     def tokens(self) -> ReplyTokens:
         """Return the token ids so far, with the index of the answer's first token.
 
-        The answer is empty while the reply is inside its reasoning.
+        While the reply is inside its reasoning, this index is the number of token ids.
         """
         answer_start = (
             len(self.token_ids) if self._channel is Channel.REASONING else self._answer_start
@@ -102,7 +102,7 @@ class ReplyStream:
         return [TextPiece(self._channel, text)]
 
     def _opens_thought(self, marker: tuple[int, ...]) -> bool:
-        """Return True if the reply so far is the marker, with nothing but blanks before it."""
+        """Return True if the reply so far is the marker, or blanks followed by the marker."""
         if self._answer_start or self._channel is Channel.REASONING or not self._ends_with(marker):
             return False
         return not self._tokenizer.decode(self.token_ids[: -len(marker)]).strip()
@@ -114,8 +114,8 @@ class ReplyStream:
         """Remove the marker's text from the end of the current channel.
 
         Args:
-            marker: the token ids of the marker, which was just completed.
-            pieces: the text of the marker's last token, not delivered yet; changed in place.
+            marker: the token ids of the marker. The last one was just added to the reply.
+            pieces: the text of this last token, which is not delivered yet. Changed in place.
         """
         parts = self._parts[self._channel]
         shown = self._tokenizer.decode(marker)
@@ -124,8 +124,8 @@ class ReplyStream:
             parts[-1] = kept
             pieces[-1] = TextPiece(self._channel, kept)
         elif parts:
-            # The marker has several tokens. The text of the first ones was delivered already and
-            # cannot be taken back; the stored text is corrected.
+            # The marker has several tokens. The text of the first ones was already delivered and
+            # cannot be taken back. So only the stored text is corrected.
             joined = "".join(parts).removesuffix(shown)
             self._parts[self._channel] = [joined]
             pieces.clear()

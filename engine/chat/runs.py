@@ -1,7 +1,7 @@
 """Encode the text of a prompt run by run.
 
 A run is a control token of the chat template and the text up to the next control token. Tokenizers
-never merge text across a control token, so each run is encoded alone, and the ids of unchanged runs
+never merge text across a control token. So each run is encoded alone, and the ids of unchanged runs
 come from a cache.
 """
 
@@ -18,12 +18,13 @@ from engine.sequences import common_prefix_len
 class Runs:
     """The token ids of a prompt under construction.
 
-    The last run is open until the next control token: `token_ids` holds only the runs before it.
-    Control tokens are recognised only in text of the template, never in text of a message.
+    The last run is open until the next control token is added. `token_ids` does not include the
+    open run. Control tokens are recognised only in text of the template, never in text of a
+    message.
     """
 
     tokenizer: ChatTokenizer
-    token_ids: list[int] = field(default_factory=list[int])  # of all closed runs
+    token_ids: list[int] = field(default_factory=list[int])  # token ids of all closed runs
     _control: str = ""  # control token that starts the open run; "" if the run has none
     _text: str = ""  # text of the open run after its control token
 
@@ -43,10 +44,11 @@ class Runs:
         self.token_ids.extend(token_ids)
 
     def boundary(self, probes: Sequence[str] = ("a", "1")) -> int:
-        """Return the number of tokens so far that stay the same whichever probe text follows.
+        """Return the number of tokens so far that no following text can change.
 
-        The default probes are a letter and a digit. Text that starts with a blank line could change
-        more tokens, but the app removes blank lines from the front of a message.
+        Each probe is tried as the following text. The default probes are a letter and a digit. A
+        blank line could change more tokens, but the app removes blank lines from the start of a
+        message.
         """
         before = self._encode()
         common = [common_prefix_len(before, self._encode(probe)) for probe in probes]

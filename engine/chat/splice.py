@@ -1,10 +1,10 @@
 """Replace the text of earlier replies in a prompt by the token ids that the model produced.
 
-Encoding a reply's text again often gives other token ids than the model produced. The prompt would
-then differ from the cached state at the first such token, and everything after it would be fed
-again. A template may show a reply unchanged, trim it or leave its reasoning out, so the stored ids
-are fitted to the text that was rendered: first all ids as one run, else reasoning and answer
-separately.
+Encoding a reply's text again often gives other token ids than the model produced. From the first
+different id on, the prompt would not match the cached state, and all further tokens would be fed
+again. A template may show a reply unchanged, trim it or leave its reasoning out. So the stored ids
+are fitted to the rendered text. `Splicer` first tries all ids of a reply as one sequence, and if
+this fails, reasoning and answer separately.
 """
 
 from __future__ import annotations
@@ -35,23 +35,22 @@ class _Fit:
 
 
 class Splicer:
-    """The step of building a prompt that replaces the text of replies by their stored token ids.
+    """Replaces the text of replies in a prompt by their stored token ids.
 
-    A token whose text the template trimmed is not used; the rest of its text is encoded again. Use
-    on the engine thread.
+    If the template trimmed a part of a token's text, this token is not used, and the rest of its
+    text is encoded again. Use on the engine thread.
     """
 
     def __init__(self, tokenizer: ChatTokenizer) -> None:
         self._tokenizer = tokenizer
-        # Every request renders all earlier replies again, so cache the positions of their token
-        # ids.
+        # Cache the positions of token ids: every request renders all earlier replies again.
         self._fit_whole = lru_cache(maxsize=4096)(self._find_whole)
         self._fit_part = lru_cache(maxsize=4096)(self._find_part)
 
     def splice(self, segments: Sequence[Segment], messages: Sequence[Message]) -> list[Segment]:
-        """Return segments with the same text, where stored token ids replace the text of replies.
+        """Return segments with the text of replies replaced by their stored token ids.
 
-        Token ids that another tokenizer produced are ignored.
+        Token ids from another tokenizer are ignored.
         """
         fits: list[_Fit] = []
         position = next_index = 0
@@ -66,12 +65,12 @@ class Splicer:
         return list(_insert(fits, segments))
 
     def _fits(self, reply: ReplyTokens, own: Sequence[Segment], following: str) -> list[_Fit]:
-        """Find which characters of a reply's segments its stored token ids replace.
+        """Find which characters of a reply's segments can be replaced by its stored token ids.
 
         Args:
             reply: the stored token ids of the reply.
             own: the segments of the reply, with the template's text before it. Positions in the
-                result count from their start.
+                result count from the start of these segments.
             following: the template's text after the reply.
         """
         lead = _literal(own[:1])
@@ -89,12 +88,12 @@ class Splicer:
         return parts
 
     def _find_whole(self, reply: ReplyTokens, lead: str, shown: str, following: str) -> _Fit | None:
-        """Fit all token ids of a reply as one run: reasoning, end marker and answer.
+        """Fit all token ids of a reply as one sequence: reasoning, end marker and answer.
 
-        The run may start inside `lead`, the template's text before the reply: some models produce
-        the marker that opens the reasoning themselves. The run may also continue into `following`,
-        the template's text after the reply. If the template trimmed the reply's end, the last
-        tokens are left out.
+        The sequence may start inside `lead`, the template's text before the reply, because some
+        models produce the start marker of the reasoning themselves. The sequence may also extend
+        into `following`, the template's text after the reply. If the template trimmed the reply's
+        end, the last tokens are left out.
 
         Returns:
             None if the rendered text `shown` is not the reply's text.
@@ -109,10 +108,10 @@ class Splicer:
         return self._whole_tokens(token_ids, 0, agreed, shift=start)
 
     def _find_part(self, reply: ReplyTokens, shown: str, *, is_reasoning: bool) -> _Fit | None:
-        """Fit token ids to the reasoning or the answer alone, or to a part of it.
+        """Fit token ids to only the reasoning or only the answer, even if the template trimmed it.
 
         Returns:
-            None if the rendered text `shown` is not in the reply.
+            None if the rendered text `shown` does not occur in the reply.
         """
         whole, cut = reply.token_ids, reply.answer_start
         likeliest = whole[:cut] if is_reasoning else whole[cut:]
@@ -125,9 +124,10 @@ class Splicer:
     def _whole_tokens(
         self, token_ids: tuple[int, ...], start: int, end: int, *, shift: int
     ) -> _Fit | None:
-        """Return the longest run of tokens whose text lies inside the characters [start, end).
+        """Return the longest sequence of tokens whose text lies inside the characters [start, end).
 
-        Positions count in the text of token_ids. `shift` is added to the positions in the result.
+        Positions are indices in the text of token_ids. `shift` is added to the positions in the
+        result.
 
         Returns:
             None if no whole token lies inside.
@@ -135,7 +135,8 @@ class Splicer:
         ends = self._tokenizer.text_ends(token_ids)
         starts = [0, *ends[:-1]]
         first = bisect_left(starts, start)
-        # Exclude a token that ends inside a character: it has the same end as the token before it.
+        # Exclude a token that ends inside a character: its end position equals that of the token
+        # before it.
         reached = max((at for at in ends if at <= end), default=0)
         last = len(ends) if reached == ends[-1] else bisect_left(ends, reached) + 1
         inside = token_ids[first:last]
@@ -148,12 +149,12 @@ class Splicer:
 
 
 def _literal(segments: Sequence[Segment]) -> str:
-    """Return the template's text at the start of segments, or ""."""
+    """Return the template's text at the start of segments, or "" if there is none."""
     return "" if not segments or segments[0].is_content else segments[0].text
 
 
 def _insert(fits: Iterable[_Fit], segments: Sequence[Segment]) -> Iterator[Segment]:
-    """Yield the segments, with segments of token ids in place of the characters that they fit."""
+    """Yield the segments. Replace the characters of each fit by a segment with its token ids."""
     waiting = deque(fits)
     done = start = 0
     for segment in segments:

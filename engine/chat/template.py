@@ -4,11 +4,12 @@ A chat template is a Jinja program that turns messages into one string. Text of 
 as <|im_start|>) must become control tokens, but the same characters typed by a user must not. The
 string alone does not show which is which, so the template runs twice: on the messages, and on
 messages in which a unique marker replaces every text. Text between markers in the second output
-belongs to the template; the first output must contain it at the same place, and the rest belongs to
-messages. The result is a list of `Segment`. A template that rewrites users' text is refused with
+belongs to the template. The first output must contain the same text between the messages' texts.
+The result is a list of `Segment`. A template that rewrites users' text is refused with
 TemplateError.
 
-Running Jinja is the task of a `Renderer` (engine/models/renderer.py). Use on the engine thread.
+A `Renderer` (engine/models/renderer.py) runs the Jinja program. Use this module on the engine
+thread.
 """
 
 from __future__ import annotations
@@ -44,14 +45,15 @@ class Renderer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Thoughts:
-    """The settings of a request for the model's reasoning, which the chat template applies."""
+    """The request's settings for the model's reasoning, which the chat template applies."""
 
-    wanted: bool | None = None  # switch reasoning on or off; None: the template's own default
-    keep: bool = False  # keep the reasoning of earlier replies in the prompt, if possible
+    # True or False to switch reasoning on or off; None for the template's default.
+    wanted: bool | None = None
+    keep: bool = False  # True to keep the reasoning of earlier replies in the prompt, if possible
 
 
-# The option that keeps the reasoning of earlier replies in the prompt has a different name in each
-# family of templates. These names are tried in order.
+# Options that keep the reasoning of earlier replies in the prompt. Each family of templates has a
+# different name for this option. The options are tried in this order.
 _KEEP_SWITCHES: tuple[Mapping[str, bool], ...] = (
     {"preserve_thinking": True},
     {"clear_thinking": False},
@@ -66,20 +68,20 @@ _THOUGHT = "reasoning of an earlier reply"
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a rendered prompt: text of the template, or text of one message."""
+    """A piece of a rendered prompt. It is text of the template or text of one message."""
 
     text: str
-    # Index of the message. Text of the template has the index of the message after it, or the
-    # number of messages after the last one.
+    # Index of the message. Text of the template has the index of the message that follows it. After
+    # the last message it has the number of messages.
     message: int
-    is_content: bool  # True for text of a message
+    is_content: bool  # True for text of a message, False for text of the template
     is_reasoning: bool = False
-    token_ids: tuple[int, ...] = ()  # stored token ids of a reply; if present, text is ""
+    token_ids: tuple[int, ...] = ()  # stored token ids of a reply; if there are any, text is ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A marker, and the text of a message that the marker replaces while the template runs."""
+    """A unique marker, and the text of a message that it replaces while the template runs."""
 
     marker: str
     message: int
@@ -88,7 +90,7 @@ class _Slot:
 
 
 class ChatTemplate:
-    """A chat template with uniform options for reasoning, whatever the template calls them.
+    """A chat template whose options for reasoning have the same names for all models.
 
     Use on the engine thread.
     """
@@ -98,13 +100,13 @@ class ChatTemplate:
 
     @cached_property
     def can_keep_thinking(self) -> bool:
-        """True if the template drops the reasoning of earlier replies unless an option keeps it."""
+        """True if the template drops earlier replies' reasoning, but an option can keep it."""
         return bool(self._keep_switch)
 
     def render(
         self, messages: Sequence[Message], thoughts: Thoughts, *, reply_follows: bool
     ) -> str:
-        """Return the text of a prompt. For the arguments and errors, see Renderer.render."""
+        """Return the text of a prompt. Arguments and errors are those of Renderer.render."""
         options = dict(self._keep_switch) if thoughts.keep else {}
         if thoughts.wanted is not None:
             options["enable_thinking"] = thoughts.wanted
@@ -114,7 +116,7 @@ class ChatTemplate:
     def _keep_switch(self) -> Mapping[str, bool]:
         """The template option that keeps the reasoning of earlier replies in the prompt.
 
-        Empty if the template always keeps the reasoning, or if none of the known options does.
+        Empty if the template always keeps the reasoning, or if none of the known options works.
         """
         user = Message(role=Role.USER, content="x")
         thought = Message(role=Role.ASSISTANT, content="x", reasoning=_THOUGHT)
@@ -140,11 +142,11 @@ def render_segments(
     *,
     reply_follows: bool,
 ) -> list[Segment]:
-    """Render messages, and divide the text into text of the template and texts of messages.
+    """Render messages. Divide the result into text of the template and texts of messages.
 
     Raises:
-        TemplateError: the template refused the messages, or changes a message's text, so that the
-            message's text cannot be found in the output.
+        TemplateError: the template refused the messages, or it changes a message's text. A changed
+            text cannot be found in the output.
     """
     rendered = template.render(messages, thoughts, reply_follows=reply_follows)
     marked, slots = _mark(messages)
@@ -155,10 +157,10 @@ def render_segments(
 def _mark(messages: Sequence[Message]) -> tuple[list[Message], list[_Slot]]:
     """Return copies of messages with a unique marker in place of each text, and the markers.
 
-    Empty texts stay empty, because templates test for empty texts.
+    Empty texts stay empty, because templates check whether a text is empty.
     """
     everything = "".join(m.content + m.reasoning for m in messages)
-    # A private-use character that occurs in no message.
+    # A character from Unicode's private-use area that occurs in no message.
     fence = next(chr(c) for c in count(0xF0000) if chr(c) not in everything)
     marked: list[Message] = []
     slots: list[_Slot] = []
@@ -181,7 +183,7 @@ def _align(
     Args:
         rendered: the template's output for the messages.
         skeleton: the template's output for the messages with markers instead of texts.
-        slots: the markers. A marker that is not in skeleton is skipped: the template left it out.
+        slots: the markers. If the template left a marker out, it is not in skeleton and is skipped.
         messages: the conversation.
     """
     used = [slot for slot in slots if slot.marker in skeleton]
@@ -212,9 +214,9 @@ def _align(
 
 
 def _shown_text(rendered: str, position: int, slot: _Slot, role: Role, following: str) -> str:
-    """Return the text that the template shows at a position for one text of a message.
+    """Return the part of a message's text that the template shows at a position.
 
-    Templates may trim a text. Of a reply, a template may also show only a part.
+    A template may trim a text. It may also show only a part of a reply.
 
     Args:
         rendered: the template's output for the messages.
@@ -233,7 +235,7 @@ def _shown_text(rendered: str, position: int, slot: _Slot, role: Role, following
         ):
             return shown
     end = rendered.find(following, position) if following else len(rendered)
-    # A template may cut the reasoning out of a reply. Text of users must appear unchanged.
+    # A template may cut the reasoning out of a reply. It must not change the text of users.
     if role is Role.ASSISTANT and end >= 0 and rendered[position:end] in text:
         return rendered[position:end]
     raise _rewrites(slot.message)

@@ -1,8 +1,8 @@
 """Encode text to token ids and decode token ids, with a Hugging Face fast tokenizer.
 
 Control tokens are the added tokens of a vocabulary, such as <|im_start|>. `encode_template` encodes
-text of a chat template: control tokens in it are recognised. `encode_text` encodes text of users:
-the characters of a control token are encoded as ordinary text.
+text of a chat template and recognises control tokens in it. `encode_text` encodes text of users. If
+it contains the characters of a control token, they are encoded as ordinary text.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from itertools import pairwise
 from tokenizers import Tokenizer
 from tokenizers.decoders import DecodeStream
 
-# Longer texts (in characters) are not cached: a pasted book would stay in memory.
+# Number of characters of the longest text that is cached. A pasted book, for example, would take
+# too much memory.
 _LONGEST_CACHED = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Markers:
-    """Token ids of a model that end a reply or enclose its reasoning."""
+    """Token ids that end a reply, or that mark the start and end of its reasoning."""
 
-    eos_ids: frozenset[int]  # each of these tokens ends a reply
+    eos_ids: frozenset[int]  # ids of all tokens that end a reply
     think_start: tuple[int, ...] = ()  # empty if the model has no reasoning
     think_end: tuple[int, ...] = ()  # empty if the model has no reasoning
 
 
 class ChatTokenizer:
-    """The tokenizer of one model: encoding with and without control tokens, and exact decoding.
+    """The tokenizer of one model. It encodes with or without control tokens, and decodes exactly.
 
     Use on the engine thread.
     """
@@ -39,7 +40,7 @@ class ChatTokenizer:
         self._backend = backend
         self.markers = markers
         self.tokenizer_hash = tokenizer_hash
-        # Runs of blanks, which some tokenizers list as added tokens, are not control tokens.
+        # Some tokenizers list runs of blanks as added tokens. These are not control tokens.
         added = {
             token_id: token.content
             for token_id, token in backend.get_added_tokens_decoder().items()
@@ -48,7 +49,8 @@ class ChatTokenizer:
         self._control_ids = frozenset(added)
         longest_first = sorted(added.values(), key=len, reverse=True)
         self._control = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
-        # Every request renders the whole conversation again. With caches, only new text is encoded.
+        # Every request renders the whole conversation again. The caches make sure that only new
+        # text is encoded.
         self._cached_template = lru_cache(maxsize=8192)(self._encode_template)
         self._cached_text = lru_cache(maxsize=1024)(self._encode_text)
         self._cached_run = lru_cache(maxsize=8192)(self._encode_run)
@@ -62,9 +64,9 @@ class ChatTokenizer:
         return self._control.search(text) is not None
 
     def split_control(self, text: str) -> list[str]:
-        """Cut text before every control token.
+        """Cut text before each control token and return the parts.
 
-        Each part starts with a control token, except the first part if text starts without one.
+        Each part starts with a control token. Only the first part may start without one.
         """
         cuts = [0, *(match.start() for match in self._control.finditer(text)), len(text)]
         return [text[a:b] for a, b in pairwise(cuts) if a < b]
@@ -75,21 +77,21 @@ class ChatTokenizer:
         return match.group() if match else ""
 
     def encode_template(self, text: str) -> tuple[int, ...]:
-        """Return the token ids of a chat template's text, with control tokens recognised."""
+        """Return the token ids of a chat template's text. Recognise control tokens in it."""
         return self._kept(text, self._cached_template, self._encode_template)
 
     def encode_text(self, text: str) -> tuple[int, ...]:
-        """Return the token ids of a user's text, with control tokens encoded as ordinary text."""
+        """Return the token ids of a user's text. Encode control tokens in it as ordinary text."""
         return self._kept(text, self._cached_text, self._encode_text)
 
     def encode_run(self, control: str, text: str) -> tuple[int, ...]:
         """Return the token ids of a run: a control token of the template, and the text after it.
 
-        The text may contain text of users. It never becomes a control token, even where a user's
-        characters and the template's characters together spell one.
+        The text may contain text of users. No control token is recognised in the text, even if a
+        user's characters and the template's characters together spell one.
 
         Args:
-            control: the control token, or "" for a run without one.
+            control: the control token, or "" if the run has none.
             text: the text after the control token.
         """
         encode = self._encode_run if len(text) > _LONGEST_CACHED else self._cached_run
@@ -107,9 +109,9 @@ class ChatTokenizer:
         return self._backend.decode(list(token_ids), skip_special_tokens=False)
 
     def text_ends(self, token_ids: Sequence[int]) -> list[int]:
-        """Return, for each token, the length of the text that is complete after the token.
+        """Return, for each token, the length of the decoded text up to the end of the token.
 
-        A token that ends inside a character completes no text: its entry equals the one before.
+        A token that ends inside a character adds no text, so its entry equals the previous entry.
         """
         stream = TextStream(self)
         ends: list[int] = []
@@ -148,8 +150,8 @@ class ChatTokenizer:
         token_ids = self._encode_template(text)
         if not self.count_control(token_ids):
             return token_ids
-        # The backend always recognises control tokens in a first stage. Skip that stage, and call
-        # the others: normalise, pre-tokenise, encode each word with the bare model.
+        # The backend's own encoder first splits off control tokens. Skip this stage and call only
+        # the later stages: normalise, pre-tokenise, encode each word with the bare model.
         backend = self._backend
         if backend.normalizer is not None:
             text = backend.normalizer.normalize_str(text)
@@ -163,7 +165,7 @@ class ChatTokenizer:
     def _word_ids(self, word: str) -> list[int]:
         """Return the token ids of a word, without control tokens.
 
-        A word that is itself a control token of the vocabulary is encoded letter by letter.
+        If the whole word is a control token of the vocabulary, encode it letter by letter.
         """
         token_ids = [token.id for token in self._backend.model.tokenize(word)]
         if not self.count_control(token_ids):
@@ -172,10 +174,10 @@ class ChatTokenizer:
 
 
 class TextStream:
-    """A decoder of token ids to text, one token at a time, that never splits a character.
+    """A decoder that turns token ids into text, one token at a time. It never splits a character.
 
-    The streaming detokenizer of mlx-lm drops a reply's leading space. Shown text and stored token
-    ids would then disagree, so this class decodes exactly.
+    The streaming detokenizer of mlx-lm drops the leading space of a reply. The shown text would
+    then differ from the text of the stored token ids, so this class decodes exactly.
     """
 
     def __init__(self, tokenizer: ChatTokenizer) -> None:
@@ -184,7 +186,7 @@ class TextStream:
         self._pending: list[int] = []
 
     def add(self, token_id: int) -> str:
-        """Return the text that a token completes; empty if the token ends inside a character."""
+        """Add a token and return the text that it completes. If there is none, return ""."""
         text = self._tokenizer.step_stream(self._stream, token_id)
         if text:
             self._pending.clear()

@@ -1,4 +1,4 @@
-"""Checks of answers and of cached state against slow, obvious computations.
+"""Slow and simple computations that check the engine's answers and cached state.
 
-Of the engine's modules only core.py imports this package.
+Of the engine's modules, only core.py imports this package.
 """

@@ -1,6 +1,7 @@
-"""An idle job that audits the cache: it recomputes the state at a resume point and compares.
+"""An idle job that checks the cache: it recomputes the state at a resume point and compares it.
 
-idle.py runs an audit from time to time. A resume point that differs is removed from the cache.
+idle.py starts this job from time to time. If the stored state differs, it is removed from the
+cache.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from engine.models.compare import relative_difference, rounding_in
 
 log = logging.getLogger(__name__)
 
-# Largest relative difference that counts as rounding: a GPU may sum in another order each time. On
-# a CPU the same passes give the same bits. A wrong state differs by far more.
+# Largest relative difference that counts as rounding. A GPU may add numbers in a different order
+# each time. A CPU gives the same bits for the same passes. A wrong state differs by far more.
 _MARGIN = 1e-3
-# Largest share of packed integers (quantised K/V) that rounding may change.
+# Largest share of packed integers (quantised K/V) that may differ because of rounding.
 _INTEGERS_MARGIN = 0.05
 
 
 class AuditJob:
-    """The audit of one resume point. Each step repeats one of the passes that led to it.
+    """The audit of one resume point. Each step repeats one of the passes that computed its state.
 
-    The passes are repeated on empty caches, whose memory is part of the head room and not of the
-    prefix cache's budget.
+    The passes are repeated on new, empty caches. The memory of these caches is part of the head
+    room, not of the prefix cache's budget.
     """
 
     conversation_id = None
@@ -49,21 +50,22 @@ class AuditJob:
         self._node = node
         self._lease = lease
         self._passes = replay(adapter, lease.hot.caches, path_run(node))
-        self._logits: mx.array | None = None  # logits (V,) after the newest pass
+        # Logits of shape (V,) after the newest pass; None before the first pass.
+        self._logits: mx.array | None = None
         self.total = node.end
         self.done = 0
 
     @classmethod
     def start(cls, adapter: ModelAdapter, cache: PrefixCache, max_tokens: int) -> Self | None:
-        """Return an audit of the resume point that was checked least recently.
+        """Return an audit of the resume point that has not been checked for the longest time.
 
-        Return None if the cache has no resume point of at most max_tokens.
+        Return None if the cache has no resume point with at most max_tokens tokens.
         """
         audit = cache.start_audit(adapter.new_caches, max_tokens)
         return cls(adapter, cache, *audit) if audit is not None else None
 
     def step(self) -> bool:
-        """Repeat one pass. Return False once the resume point is compared."""
+        """Repeat one pass, or compare the resume point and return False if no pass is left."""
         with undo_on_error(self.stop):
             passed = next(self._passes, None)
             if passed is not None:
@@ -76,12 +78,14 @@ class AuditJob:
         return False
 
     def stop(self) -> None:
-        """Stop the audit without a result. A later audit may check the same resume point."""
+        """Stop the audit without a result. A later audit may check this resume point again."""
         self._cache.abandon(self._lease)
 
 
 def _first_wrong(node: KvNode, fresh: Leaves, logits: mx.array | None) -> KvNode | None:
-    """Return the first node on a resume point's path that differs from a recomputation, or None.
+    """Return the first node on the path to a resume point that differs from the recomputation.
+
+    Return None if all nodes are equal.
 
     Args:
         node: the node that ends at the resume point.

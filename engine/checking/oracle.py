@@ -1,11 +1,11 @@
-"""The oracle: a slow, obvious computation of an answer, to check the engine's answers against.
+"""The oracle: a slow and simple computation of an answer, which checks the engine's answers.
 
 The engine answers with caches, snapshots, chunks and batches. The oracle uses none of these: it
 feeds the whole prompt to the bare model in one pass, then one output token per pass, and draws
-without the engine's token sources. `check` compares the logits and tokens of a finished request
-with this naive run, the prompt with the messages (prompts.py), and the logits with a replay of the
-engine's own passes (replay.py). `rejoinder bench script --check` and the tests use it through a
-Verify command.
+without the engine's token sources. `check` makes three comparisons for a finished request: its
+logits and tokens with this naive run, its prompt with the messages (prompts.py), and its logits
+with a replay of the engine's own passes (replay.py). `rejoinder bench script --check` and the tests
+use the oracle through a Verify command.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from engine.models.loader import LoadedModel
 from engine.sampling.draw import draw
 from engine.types import CheckResult, Message, SamplingParams
 
-# Largest difference that counts as equal, relative to the logits' standard deviation. Measured:
-# rounding alone stays below 5e-6, a wrong state is above 2e-2.
+# Largest difference between two rows of logits that counts as equal, relative to the logits'
+# standard deviation. Measured: rounding alone stays below 5e-6, a wrong state is above 2e-2.
 TOLERANCE = 1e-4
 
 
@@ -35,17 +35,18 @@ TOLERANCE = 1e-4
 class Record:
     """The tokens that a finished request fed and drew, and the logits of each draw."""
 
-    # Tokens in the request's caches at its end, from token 0 on, and the passes that fed them.
+    # All tokens that are in the request's caches when it ends, and the passes that fed them.
     fed: TokenRun
     prompt_ids: tuple[int, ...]
-    # Number of tokens at the prompt's end that are the earlier part of a continued reply.
+    # Number of tokens at the end of the prompt that belong to the earlier part of a continued
+    # reply.
     num_begun: int
     output_ids: tuple[int, ...]
-    # Logits (V,) that each output token was drawn from, and those of the end token if one was
-    # drawn.
+    # For each output token, the logits (V,) that it was drawn from. If the model drew an end token,
+    # its logits are the last row.
     rows: tuple[mx.array, ...]
     sampling: SamplingParams
-    is_forced: bool  # the tokens were given (ForcedReply), not drawn
+    is_forced: bool  # True if the tokens were given by a ForcedReply and not drawn
     thinking: bool | None
     keep_thinking: bool
 
@@ -56,7 +57,7 @@ def check(model: LoadedModel, record: Record, messages: Sequence[Message]) -> Ch
     Args:
         model: the model that answered the request.
         record: the request's tokens and logits.
-        messages: the request's branch as the user sees it.
+        messages: the messages of the request's branch, as the user sees them.
     """
     wrong_prompt = prompt_fault(
         model.prompts.template,
@@ -84,7 +85,7 @@ def check(model: LoadedModel, record: Record, messages: Sequence[Message]) -> Ch
 
 
 def failed_check(detail: str) -> CheckResult:
-    """Return the result of a check that could not be carried out. detail is the reason."""
+    """Return the result of a check that could not be carried out for the reason `detail`."""
     return CheckResult(
         prompt_equal=False,
         equal=False,
@@ -96,7 +97,7 @@ def failed_check(detail: str) -> CheckResult:
 
 
 def _is_token_right(model: LoadedModel, record: Record, index: int, naive: mx.array) -> bool:
-    """Return whether a draw from the naive logits gives the delivered token.
+    """Return whether the naive logits give the same token that the request delivered.
 
     Args:
         model: the model that answered the request.
@@ -120,9 +121,10 @@ def _is_token_right(model: LoadedModel, record: Record, index: int, naive: mx.ar
 
 
 def naive_rows(model: LoadedModel, record: Record) -> list[mx.array]:
-    """Run the bare model naively and return the logits (V,) that each output token is drawn from.
+    """Run the bare model naively and return the logits (V,) from which each output token is drawn.
 
-    The caches are new. The prompt is fed in one pass, then each output token in a pass of its own.
+    The run starts with empty caches. It feeds the prompt in one pass, then each output token in a
+    separate pass.
     """
     caches = model.adapter.new_caches()
     rows = [model.adapter.forward(record.prompt_ids, caches)]
@@ -134,7 +136,7 @@ def naive_rows(model: LoadedModel, record: Record) -> list[mx.array]:
 
 
 def _replay_difference(model: LoadedModel, record: Record) -> float:
-    """Repeat a request's passes on empty caches and return the largest difference of the logits.
+    """Repeat a request's passes on empty caches. Return the largest difference between the logits.
 
     The result is 0 if every bit is equal.
     """

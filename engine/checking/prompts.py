@@ -1,9 +1,9 @@
-"""A check of a prompt's token ids that does not use the code that built the prompt.
+"""A check of a prompt's token ids. It does not use the code that built the prompt.
 
-The check is slow and obvious. It requires three things:
+The check is slow and simple. It requires three things:
 - The decoded prompt equals the text that the chat template renders.
 - Control tokens come only from the template and from replies that contain control tokens.
-- Outside of stored replies, the ids are "plain": the tokenizer's own ids of their text.
+- Outside of stored replies, the ids are "plain": encoding their text gives the same ids.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.types import Message, Role
 
 Ids = tuple[int, ...]
 
-# The tokenizer decodes a token with only some bytes of a character to this text.
+# Decoded text of a token that holds only some bytes of a character.
 _HALF_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -30,10 +30,10 @@ def prompt_fault(
     messages: Sequence[Message],
     thoughts: Thoughts,
 ) -> str:
-    """Return a sentence about the fault in a prompt's token ids, or an empty string.
+    """Return a sentence about the fault in a prompt's token ids, or "" if there is none.
 
-    If messages end with a reply, the request continued this reply, and the prompt must end with the
-    reply's own ids.
+    If messages end with a reply, the request continued this reply. The prompt must then end with
+    the reply's own ids.
     """
     if messages[-1].role is Role.ASSISTANT:
         begun = messages[-1].reply.token_ids if messages[-1].reply else ()
@@ -58,10 +58,11 @@ def prompt_fault(
 
 
 def _neutral(tokenizer: ChatTokenizer, message: Message) -> Message:
-    """Return a copy of a message with placeholders for its texts.
+    """Return a copy of a message with placeholders instead of its texts.
 
-    A placeholder contains only the control tokens that the model generated in the text. A prompt
-    rendered from such copies has exactly the control tokens that the real prompt must have.
+    A placeholder contains only the control tokens that the model generated in the text. If the chat
+    template renders only such copies, the result has exactly the control tokens that the real
+    prompt must have.
     """
     thought, answer = _reply_parts(tokenizer, message)
 
@@ -80,16 +81,17 @@ def _controls(tokenizer: ChatTokenizer, token_ids: Ids) -> Ids:
 
 
 def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Message]) -> str:
-    """Return the fault in the ids outside of stored replies, or an empty string.
+    """Return the fault in the ids outside of stored replies, or "" if there is none.
 
-    The replies are searched in the prompt one after the other. The first match of a reply is not
-    always the right one: when the template trims a reply to a few ids, such as the marker that ends
-    its reasoning, these ids may occur elsewhere too. So the search is depth first over all matches.
-    The search succeeds if the ids between the matches are plain.
+    The function searches the prompt for each reply's ids, one reply after the other. The first
+    match is not always the right one: if the template trims a reply to a few ids, such as the
+    marker that ends its reasoning, these ids may also occur elsewhere. So the search tries all
+    matches, depth first. It succeeds if all ids between the matches are plain, which means that
+    encoding their text gives the same ids.
     """
     replies = [message for message in messages if any(_reply_parts(tokenizer, message))]
     fault = ""
-    ways = [(0, 0)]  # states of the search: (number of replies found, end of the last)
+    ways = [(0, 0)]  # states of the search: (number of replies found, end of the last reply)
     seen = set(ways)
     while ways:
         index, position = ways.pop()
@@ -110,7 +112,9 @@ def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Mes
 def _ends_of(
     tokenizer: ChatTokenizer, prompt_ids: Ids, position: int, message: Message
 ) -> tuple[list[int], str]:
-    """Return the positions where a reply may end in the prompt, best first, or a reason for none.
+    """Return the positions where a reply may end in the prompt, best first.
+
+    If there are none, return an empty list and the reason.
 
     Args:
         tokenizer: the model's tokenizer.
@@ -134,7 +138,7 @@ def _ends_of(
 
 
 def _reply_parts(tokenizer: ChatTokenizer, message: Message) -> tuple[Ids, Ids]:
-    """Return the ids of a reply's reasoning without its markers, and the ids of the answer."""
+    """Return the ids of a reply's reasoning, without its markers, and the ids of its answer."""
     reply = message.reply
     if reply is None or reply.tokenizer_hash != tokenizer.tokenizer_hash:
         return (), ()
@@ -149,9 +153,10 @@ def _reply_parts(tokenizer: ChatTokenizer, message: Message) -> tuple[Ids, Ids]:
 
 
 def _is_plain_around(tokenizer: ChatTokenizer, token_ids: Ids, thought: Ids) -> bool:
-    """Return whether the ids before a reply's answer are plain, except those of its reasoning.
+    """Return whether the ids before a reply's answer are plain. Ids of its reasoning are exempt.
 
-    Plain ids are the tokenizer's own ids of their text. Reasoning has the ids that the model drew.
+    Ids are plain if encoding their text gives the same ids. The ids of the reasoning are those that
+    the model drew.
     """
     if _is_plain(tokenizer, token_ids):
         return True
@@ -166,7 +171,7 @@ def _is_plain_around(tokenizer: ChatTokenizer, token_ids: Ids, thought: Ids) -> 
 def _is_plain(tokenizer: ChatTokenizer, token_ids: Ids) -> bool:
     """Return whether ids are plain: encoding their decoded text gives the same ids again.
 
-    Typed text that looks like a control token must be encoded as ordinary letters.
+    If typed text looks like a control token, its ids must be those of ordinary text.
     """
     return all(
         tokenizer.encode_run(tokenizer.decode(control), tokenizer.decode(rest)) == control + rest
@@ -175,9 +180,9 @@ def _is_plain(tokenizer: ChatTokenizer, token_ids: Ids) -> bool:
 
 
 def _runs(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[tuple[Ids, Ids]]:
-    """Yield pairs of a control token and the ids that follow up to the next control token.
+    """Split ids before each control token. Yield each control token with the ids that follow it.
 
-    The first pair has no control token.
+    The first pair has an empty tuple instead of a control token.
     """
     starts = [i for i, token_id in enumerate(token_ids) if tokenizer.is_control(token_id)]
     yield (), token_ids[: starts[0] if starts else len(token_ids)]
@@ -186,11 +191,15 @@ def _runs(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[tuple[Ids, Ids]]
 
 
 def _shown(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[Ids]:
-    """Yield all ids of a reply, then the ids that are left if a template trims the reply's text."""
+    """Yield the ids of a reply that a prompt may contain: first all ids, then shorter ranges.
+
+    A template may trim the reply's text. Then only a shorter range of the ids is left.
+    """
 
     def may_be_lost(token_id: int) -> bool:
         text = tokenizer.decode([token_id])
-        # Beside trimmed blanks, a token that holds half a character is lost too.
+        # Trimming may remove blank tokens. A token that holds half a character can be lost with
+        # them.
         return text != text.strip() or text == _HALF_CHARACTER
 
     start, end = 0, len(token_ids)
@@ -204,6 +213,6 @@ def _shown(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[Ids]:
 
 
 def _places(token_ids: Ids, wanted: Ids, start: int) -> Iterator[int]:
-    """Yield the indices from start on at which wanted occurs. Empty ids occur only at start."""
+    """Yield each index from start on at which wanted occurs. If wanted is empty, yield start."""
     ends = range(start, len(token_ids) - len(wanted) + 1 if wanted else start + 1)
     return (i for i in ends if token_ids[i : i + len(wanted)] == wanted)

@@ -1,6 +1,6 @@
-"""Records of finished requests whose logits were kept, for a later Verify command.
+"""Records of finished requests: their tokens and the logits of each draw.
 
-Engine thread only.
+A Verify command compares a record with the bare model. Engine thread only.
 """
 
 from __future__ import annotations
@@ -19,46 +19,52 @@ from engine.runner.drawing import TokenSource, token_source
 from engine.runner.sequence import Sequence
 from engine.types import CheckResult, FinishReason, Request, RequestId
 
-# Highest number of records kept. More than any client has in flight.
+# Highest number of records kept. No client has more unverified requests at a time.
 _MAX_RECORDS = 64
 
 
 class RecordedTokens:
-    """A token source that draws from another source and keeps the logits of each draw.
+    """A token source that keeps the logits of each draw. Another token source does the drawing.
 
-    A second draw at the same index replaces the first. With look-ahead the last logits may belong
-    to a token that is never delivered.
+    If a token is drawn twice at the same index, the second logits replace the first. The last
+    logits may belong to a token that is never delivered, because the engine computes one token in
+    advance.
     """
 
     def __init__(self, source: TokenSource) -> None:
         self._source = source
-        self._rows: dict[int, mx.array] = {}  # (V,) by index in the reply
+        # Logits of shape (V,), by index of the token in the reply.
+        self._rows: dict[int, mx.array] = {}
 
     def draw(self, logits: mx.array, recent: Callable[[], mx.array], *, index: int) -> mx.array:
         self._rows[index] = logits
         return self._source.draw(logits, recent, index=index)
 
     def rows(self, start: int, end: int) -> tuple[mx.array, ...]:
-        """Return the logits (V,) that the reply's tokens [start, end) were drawn from."""
+        """Return the logits (V,) from which the reply's tokens [start, end) were drawn."""
         return tuple(self._rows[index] for index in range(start, end))
 
 
 def recorded_source(model: LoadedModel, request: Request, reply: ReplyStream) -> TokenSource:
-    """Return the token source of a request, with kept logits if request.record_logits is set."""
+    """Return the token source of a request.
+
+    If request.record_logits is set, the source also keeps the logits of each draw.
+    """
     source = token_source(model, request, reply)
     return RecordedTokens(source) if request.record_logits else source
 
 
 class Records:
-    """The records of the newest finished requests whose logits were kept."""
+    """The records of the newest finished requests that had record_logits set."""
 
     def __init__(self) -> None:
         self._records: OrderedDict[RequestId, Record] = OrderedDict()
 
     def keep(self, sequence: Sequence) -> None:
-        """Keep the record of a finished request. Do nothing if its logits were not kept.
+        """Keep the record of a finished request, if the request had record_logits set.
 
-        Call before the caches are published: the record includes the tokens in the caches.
+        Call before the request's caches are added to the prefix cache, because the record includes
+        the tokens in these caches.
         """
         source, request = sequence.source, sequence.request
         if not isinstance(source, RecordedTokens):
@@ -79,7 +85,7 @@ class Records:
             self._records.popitem(last=False)
 
     def verify(self, model: LoadedModel | None, command: Verify) -> CheckResult:
-        """Remove a request's record and return its comparison with the bare model."""
+        """Remove a request's record and return the result of comparing it with the bare model."""
         record = self._records.pop(command.request_id, None)
         if model is None or record is None:
             return failed_check("nothing was recorded for this request")

@@ -1,7 +1,7 @@
-"""Replay: repetition of the forward passes that fed a token run, on empty caches.
+"""Replay: repeat the forward passes that fed a sequence of tokens, on empty caches.
 
-Rounding depends on how tokens are divided into passes. A replay uses the same passes, so its K/V,
-states and logits equal the originals bit for bit on a CPU.
+The way in which tokens are divided into passes affects rounding. A replay uses the same passes as
+the original run. On a CPU its K/V, states and logits therefore equal the original bit for bit.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from engine.models.adapter import ModelAdapter
 def replay(
     adapter: ModelAdapter, caches: list[object], run: TokenRun
 ) -> Iterator[tuple[int, mx.array | None]]:
-    """Feed a run of tokens from token 0 on, one of the original passes per iteration.
+    """Feed tokens from token 0 on. Each iteration repeats one of the original passes.
 
-    A pass may have been cut: its last tokens were removed from the caches afterwards. It is
-    repeated in full length and cut again.
+    An original pass may have been cut: its last tokens were removed from the caches later. The
+    replay repeats such a pass at its full length, then cuts it again.
 
     Args:
         adapter: the model.
@@ -33,15 +33,16 @@ def replay(
 
     Yields:
         The number of tokens in the caches after a pass, and the logits (V,) of the last token. The
-        logits are None if the pass was cut, because the pass's own last token is unknown.
+        logits are None if the pass was cut, because the last token of the full pass is unknown.
     """
     for feed, kept_end in kept(run.feeds, 0, run.end):
         if feed.one_by_one:
             for position in range(feed.start, kept_end):
                 yield position + 1, _feed(adapter, caches, run.token_ids[position : position + 1])
             continue
-        # The removed tokens are unknown. Repeat the last kept token in their place: the rounding of
-        # the other tokens depends on the length of the pass, not on the tokens that follow.
+        # The removed tokens are unknown. Repeat the last kept token in their place. The results of
+        # the kept tokens stay the same: rounding depends on the length of the pass, but not on the
+        # tokens that follow.
         rest = run.token_ids[kept_end - 1 : kept_end] * (feed.end - kept_end)
         logits = _feed(adapter, caches, (*run.token_ids[feed.start : kept_end], *rest))
         if rest:

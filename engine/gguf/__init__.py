@@ -1,4 +1,4 @@
 """Convert GGUF files to model folders that mlx-lm can load.
 
-Nothing here imports mlx, so the code may run on any thread.
+This package does not import mlx, so its code may run on any thread.
 """

@@ -1,7 +1,8 @@
 """Map the tensor and metadata names of GGUF files to the names that mlx-lm uses.
 
 `ARCHITECTURES` has one entry per supported architecture. An entry maps the names of tensors and of
-configuration fields, and lists the tensors whose rows llama.cpp reorders. No tensor data is read.
+configuration fields. It also lists the tensors with rows that llama.cpp has reordered. No tensor
+data is read.
 """
 
 from __future__ import annotations
@@ -16,29 +17,30 @@ from engine.gguf.reader import Metadata
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The source in the GGUF metadata of a number in config.json."""
+    """The GGUF metadata key from which a number in config.json is read."""
 
     key: str  # metadata key without the architecture's prefix
-    default: int | None = None  # value if the key is missing; None: the key is required
+    default: int | None = None  # value if the key is missing; None if the key is required
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """One architecture that can be imported."""
+    """The names and settings that are needed to import one architecture."""
 
     name: str  # value of general.architecture in the GGUF file
-    model_type: str  # field of config.json
-    model_class: str  # entry of `architectures` in config.json
-    outer: Mapping[str, str]  # tensors outside the layers: GGUF name to mlx-lm module
-    layer: Mapping[str, str]  # tensors of each layer: GGUF name to mlx-lm module
-    optional: frozenset[str]  # GGUF names from `outer` that a file may lack
-    integers: Mapping[str, Field]  # integer fields of config.json, by field name
-    numbers: Mapping[str, Field]  # other numeric fields of config.json, by field name
-    constants: Mapping[str, str]  # fields of config.json with the same value for all models
-    # Tensors of a layer whose rows llama.cpp interleaves for its rotary embedding. The value is the
-    # field of config.json that holds their number of heads.
+    model_type: str  # value of model_type in config.json
+    model_class: str  # value in the list `architectures` in config.json
+    outer: Mapping[str, str]  # tensors outside the layers: mlx-lm module by GGUF name
+    layer: Mapping[str, str]  # tensors of each layer: mlx-lm module by GGUF name
+    optional: frozenset[str]  # GGUF names of tensors in `outer` that a file may lack
+    # Metadata source of each integer field of config.json, by field name.
+    integers: Mapping[str, Field]
+    numbers: Mapping[str, Field]  # metadata source of the other numeric fields, by field name
+    constants: Mapping[str, str]  # fields of config.json that have the same value for all models
+    # Tensors of a layer with rows that llama.cpp interleaves for its rotary embedding. The value
+    # names the field of config.json that contains the tensor's number of heads.
     interleaved: Mapping[str, str]
-    # Metadata that would change the computation, with the only supported value.
+    # Metadata that affects the computation: the only supported value, by key.
     fixed: Mapping[str, int | str]
 
 
@@ -117,8 +119,8 @@ def read_settings(architecture: Architecture, metadata: Metadata) -> ConfigNumbe
             for name, field in architecture.integers.items()
         },
         numbers={
-            # Metadata have single precision. Seven digits restore the intended number: 1e-05
-            # instead of 9.9999997e-06.
+            # Metadata values have single precision. Rounding to seven digits restores the intended
+            # number, such as 1e-05 instead of 9.9999997e-06.
             name: float(f"{metadata.number(key(field), field.default):.7g}")
             for name, field in architecture.numbers.items()
         },

@@ -1,8 +1,9 @@
 """Convert a parsed GGUF file to the files of a model folder: configuration, weights, tokenizer.
 
 `plan_conversion` checks the whole file and raises GgufError before anything is written.
-`write_files` then writes into an empty folder that the caller (importer.py) provides, in slices, so
-that a large model needs little memory. Call on any worker thread. mlx is not needed.
+`write_files` then writes the files into an empty folder, which importer.py creates. It converts the
+weights in slices, so that a large model needs little memory. Call on any worker thread. The module
+does not use mlx.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from engine.gguf.tokenizer import Tokenizer, read_tokenizer, tokenizer_config_js
 from engine.gguf.weights import PlannedTensor, Storage, WeightsWriter
 
 WEIGHTS_NAME: Final = "model.safetensors"
-_SLICE_VALUES: Final = 1 << 22  # weights that are converted at once: 16 MiB as float32
+_SLICE_VALUES: Final = 1 << 22  # number of weights converted at once; 16 MiB as float32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +42,10 @@ class Rounding:
     An error is relative to the largest value in the same group of 32 weights.
     """
 
-    scale_error: float = 0.0  # from scales rounded to float16; the quantised codes are unchanged
-    requantised_error: float = 0.0  # from new codes, for formats that MLX does not have
+    # Error from rounding the scales to float16. The quantised codes are unchanged.
+    scale_error: float = 0.0
+    # Error from new quantised codes, if MLX does not support the format of the file.
+    requantised_error: float = 0.0
 
     def joined(self, other: Rounding) -> Rounding:
         return Rounding(
@@ -56,9 +59,10 @@ class _TensorPart:
     """The plan for the conversion of one tensor."""
 
     tensor: Tensor
-    module: str  # module in mlx-lm that holds the weight
-    bits: int | None  # per weight; None: not quantised, float16
-    order: NDArray[np.intp]  # row numbers in the GGUF file, in the order that mlx-lm expects
+    module: str  # name of the module in mlx-lm that holds the weight
+    bits: int | None  # bits per weight; None if the tensor is stored as float16
+    # Row numbers in the GGUF file, sorted in the order that mlx-lm expects.
+    order: NDArray[np.intp]
 
     def planned(self) -> list[PlannedTensor]:
         weight = f"{self.module}.weight"
@@ -75,7 +79,7 @@ class _TensorPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """The plan for the conversion of a whole GGUF file, which has passed all checks."""
+    """The plan for the conversion of a whole GGUF file. The file has passed all checks."""
 
     architecture: Architecture
     settings: ConfigNumbers
@@ -84,12 +88,12 @@ class Conversion:
 
     @property
     def weights_bytes(self) -> int:
-        """Approximate size of the weights file: all tensors, without the header."""
+        """Approximate size of the weights file in bytes: all tensors, without the header."""
         return sum(planned.num_bytes for part in self.parts for planned in part.planned())
 
 
 def plan_conversion(gguf: GgufFile) -> Conversion:
-    """Return the plan for the conversion of a file. Nothing is written.
+    """Return the plan for the conversion of a file. Write nothing.
 
     Raises:
         GgufError: the file cannot be imported.
@@ -116,15 +120,15 @@ def plan_conversion(gguf: GgufFile) -> Conversion:
 
 
 def write_files(conversion: Conversion, folder: Path, on_bytes: Callable[[int], None]) -> Rounding:
-    """Write all files of a model folder.
+    """Write all files of a model folder and return the rounding errors.
 
     Args:
         conversion: the plan.
         folder: an empty folder.
-        on_bytes: called after each slice with the slice's size in the GGUF file.
+        on_bytes: called after each slice with the slice's number of bytes in the GGUF file.
 
     Raises:
-        GgufError: a tensor holds values that float16 cannot represent.
+        GgufError: a tensor contains values that float16 cannot represent.
     """
     tokenizer = conversion.tokenizer
     context_len = conversion.settings.integers["max_position_embeddings"]
@@ -153,7 +157,7 @@ def _plan_part(
     if len(tensor.shape) > 2:
         raise GgufError(f"The tensor {tensor.name} has {len(tensor.shape)} dimensions, not 1 or 2.")
     order = np.arange(len(tensor.raw))
-    part = tensor.name.split(".")[-2]  # attn_q of blk.0.attn_q.weight
+    part = tensor.name.split(".")[-2]  # e.g. attn_q from blk.0.attn_q.weight
     if part in architecture.interleaved:
         num_heads = settings.integers[architecture.interleaved[part]]
         if num_heads < 1 or len(order) % (2 * num_heads):
@@ -229,8 +233,8 @@ def _config_json(conversion: Conversion) -> str:
 def _quantisation(parts: tuple[_TensorPart, ...]) -> Mapping[str, object]:
     """Return the field `quantization` of config.json.
 
-    The field holds the most common width for the whole model, and an entry for each module with
-    another width.
+    The field contains the most common number of bits for the whole model, and an entry for each
+    module with another number.
     """
     widths = {part.module: part.bits for part in parts if part.bits is not None}
     if not widths:

@@ -1,9 +1,10 @@
-"""Import a GGUF file as a model folder, which appears complete or not at all.
+"""Import a GGUF file as a model folder. The folder appears complete or not at all.
 
-The files are written into a hidden folder beside the destination, which takes the destination's
-place at the end. A record in the folder, import.json, identifies the source file by its SHA-256
-hash, and holds the rounding errors of the conversion. A lock file makes a second import into the
-same folder wait; then it finds the finished import. Call on any worker thread.
+The files are written into a hidden folder beside the destination. At the end, the hidden folder
+replaces the destination. A record in the folder, import.json, contains the SHA-256 hash of the
+source file and the rounding errors of the conversion. A lock file makes a second import into the
+same folder wait for the first one. The second import then finds the finished folder. Call on any
+worker thread.
 """
 
 from __future__ import annotations
@@ -25,16 +26,17 @@ from engine.gguf.convert import WEIGHTS_NAME, plan_conversion, write_files
 from engine.gguf.reader import GgufFile, read_gguf
 
 RECORD_NAME: Final = "import.json"
-_VERSION: Final = 1  # of the written files: folders of other versions are imported again
+# Version of the written files. A folder with another version is imported again.
+_VERSION: Final = 1
 _HASH_BYTES: Final = 1 << 23
-_SMALL_FILES_BYTES: Final = 16_000_000  # estimate for all files except the weights
+_SMALL_FILES_BYTES: Final = 16_000_000  # estimated bytes of all files except the weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportRecord:
-    """The content of import.json. The two errors are those of `convert.Rounding`."""
+    """The content of import.json. Its two error fields are those of `convert.Rounding`."""
 
-    version: int  # the value of _VERSION at the time of the import
+    version: int  # value of _VERSION at the time of the import
     source_name: str
     source_bytes: int
     source_sha256: str
@@ -47,10 +49,10 @@ class ImportRecord:
 
 
 def import_once(source: Path, destination: Path, progress: Callable[[float], None]) -> ImportRecord:
-    """Import a GGUF file, unless destination already holds its import.
+    """Import a GGUF file, unless destination already contains an import of this file.
 
-    An earlier import of a file with the same name and size counts as the same. If an error is
-    raised, destination is unchanged.
+    A file with the same name and size counts as the same file. If an error is raised, destination
+    is unchanged.
 
     Args:
         source: the GGUF file.
@@ -72,13 +74,16 @@ def import_once(source: Path, destination: Path, progress: Callable[[float], Non
 def import_into(models_dir: Path, source: Path, progress: Callable[[float], None]) -> Path:
     """Import a GGUF file into a folder of models_dir that is named after the file.
 
-    If another file of the same name was imported before, the new folder's name gets a number. An
-    earlier import of the same file is used again.
+    If models_dir already contains an import of this file, use it. If another file with the same
+    name was imported before, add a number to the new folder's name.
 
     Args:
         models_dir: the folder that contains all imported models.
         source: the GGUF file.
         progress: called with the finished share, 0 to 1.
+
+    Returns:
+        The folder of the imported model.
 
     Raises:
         GgufError: the source cannot be imported.
@@ -96,9 +101,9 @@ def _numbered(name: str, number: int) -> str:
 
 
 def _may_hold(folder: Path, source: Path, progress: Callable[[float], None]) -> bool:
-    """Return True if folder does not exist, or holds an import of this very file.
+    """Return True if folder does not exist, or if it contains an import of exactly this file.
 
-    The file's hash is compared, because different files may have the same name and size.
+    Compare the file's hash, because different files may have the same name and size.
     """
     if not folder.exists():
         return True
@@ -112,7 +117,7 @@ def _may_hold(folder: Path, source: Path, progress: Callable[[float], None]) -> 
         ):
             return _sha256(content, _Meter(len(content), progress)) == record.source_sha256
     except OSError:
-        return False  # the import itself will report that the file cannot be read
+        return False  # The import that follows will report that the file cannot be read.
 
 
 def _import(gguf: GgufFile, destination: Path, progress: Callable[[float], None]) -> ImportRecord:
@@ -163,7 +168,7 @@ def _sha256(content: mmap.mmap, meter: _Meter) -> str:
 
 
 def _read_record(folder: Path) -> ImportRecord | None:
-    """Return the record of the import in a folder, or None if there is no readable record."""
+    """Return the import record in a folder, or None if there is no readable record."""
     try:
         content: object = json.loads((folder / RECORD_NAME).read_bytes())
     except (OSError, ValueError):
@@ -219,9 +224,9 @@ def _is_of(record: ImportRecord, source: Path) -> bool:
 
 @contextmanager
 def _locked(destination: Path) -> Generator[None]:
-    """Hold the lock of a destination folder; wait while another thread or process holds the lock.
+    """Lock a destination folder. Wait while another thread or process holds the lock.
 
-    The operating system releases the lock of a process that ends, so a lock never stays behind.
+    The operating system releases the lock when a process ends, so no lock is left after a crash.
     """
     path = destination.with_name(f".{destination.name}.lock")
     try:
@@ -239,14 +244,14 @@ def _locked(destination: Path) -> Generator[None]:
 
 @contextmanager
 def _new_folder(destination: Path) -> Generator[Path]:
-    """Create an empty folder that replaces destination if the with block succeeds.
+    """Create an empty folder. If the with block succeeds, the folder replaces destination.
 
     Yields:
-        The empty folder, beside destination.
+        The empty folder. It is beside destination.
     """
     staging = destination.with_name(f".{destination.name}.importing")
     try:
-        # An import that was killed left its staging folder behind.
+        # Remove the staging folder that an earlier import left if it was killed.
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir(mode=0o700)
         yield staging
@@ -259,7 +264,7 @@ def _new_folder(destination: Path) -> Generator[Path]:
 
 
 def _settle(folder: Path) -> None:
-    """Make the files of a folder private, and wait until files and folder are on the disk."""
+    """Restrict the files of a folder to their owner. Wait until all data is on the disk."""
     for path in folder.iterdir():
         path.chmod(0o600)
         _fsync(path)

@@ -1,10 +1,10 @@
 """Convert quantised tensors from the block formats of GGUF to the format of MLX.
 
-MLX stores groups of 32 codes with value = scale * code + bias. Most GGUF formats have the same
-form: their codes are copied unchanged, and only scales and biases are rounded to float16. Q6_K has
-groups of 16, which MLX does not support, so its values are quantised again with 8 bits. All
-functions take raw rows of a tensor, so that callers can convert a large tensor in slices. Only
-numpy is needed. Call on any thread.
+In the MLX format used here, 32 quantised codes share a scale and a bias: value = scale * code +
+bias. Most GGUF formats use the same formula. Their codes are copied unchanged, and only scales and
+biases are rounded to float16. Q6_K has groups of 16, which MLX does not support, so its values are
+quantised again with 8 bits. All functions take raw rows of a tensor, so that callers can convert a
+large tensor in slices. The module needs only numpy. Call on any thread.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ _FOUR: Final = np.uint8(4)
 class Affine:
     """Quantised rows of a tensor, with one code per byte and scales in float32."""
 
-    bits: int  # per code
+    bits: int  # number of bits per code
     codes: Bytes  # shape (rows, columns)
     scales: Floats  # shape (rows, columns / 32)
     biases: Floats  # shape (rows, columns / 32)
-    # Largest change of a value by quantising again, relative to the largest value of its group.
+    # Largest change of a value by requantisation, divided by the largest value of its group. 0 if
+    # the codes were copied.
     error: float = 0.0
 
     def values(self) -> Floats:
@@ -48,16 +49,16 @@ class Affine:
 class Packed:
     """Quantised rows of a tensor as MLX stores them."""
 
-    weight: Words  # shape (rows, columns * bits / 32)
+    weight: Words  # packed codes, shape (rows, columns * bits / 32)
     scales: NDArray[np.float16]  # shape (rows, columns / 32)
     biases: NDArray[np.float16]  # shape (rows, columns / 32)
-    # Largest possible change of a value by rounding scale and bias to float16, relative to the
+    # Largest change of a value that rounding scale and bias to float16 can cause, divided by the
     # largest value that its group can represent.
     error: float
 
 
 def affine_bits(kind: TensorKind) -> int | None:
-    """Return the bits per weight that a GGUF format gets in MLX, or None if it is not quantised."""
+    """Return the bits per weight in MLX for a GGUF format, or None if it is not quantised."""
     if kind is TensorKind.Q6_K:
         return REQUANTISED_BITS
     return _REPACKED[kind].bits if kind in _REPACKED else None
@@ -81,7 +82,7 @@ def dequantised(kind: TensorKind, raw: Bytes) -> Floats:
 def quantised(kind: TensorKind, raw: Bytes) -> Affine:
     """Convert raw rows of a quantised GGUF format to codes, scales and biases.
 
-    The codes are those of the file, except for Q6_K, whose values are quantised again.
+    The codes are copied from the file. Only the values of Q6_K are quantised again.
     """
     if kind is TensorKind.Q6_K:
         return requantised(_dequantised_q6_k(raw))
@@ -100,12 +101,12 @@ def _repacked(kind: TensorKind, raw: Bytes) -> Affine:
 
 
 def requantised(values: Floats) -> Affine:
-    """Quantise values with 8 bits, so that each group of 32 spans its smallest to largest value."""
+    """Quantise values with 8 bits. The codes of a group of 32 span its lowest to highest value."""
     groups = values.reshape(values.shape[0], -1, GROUP_SIZE)
     low, high = groups.min(axis=2), groups.max(axis=2)
     top = np.float32(2**REQUANTISED_BITS - 1)
-    # Round scale and bias to float16 before the codes are chosen: then the codes compensate for the
-    # rounding.
+    # Round scale and bias to float16 before choosing the codes, so that the codes compensate for
+    # this rounding.
     scales = ((high - low) / top).astype(np.float16).astype(np.float32)
     biases = low.astype(np.float16).astype(np.float32)
     steps = np.divide(
@@ -121,7 +122,7 @@ def requantised(values: Floats) -> Affine:
 
 
 def packed(affine: Affine) -> Packed:
-    """Pack quantised rows as MLX stores them, with scales and biases rounded to float16.
+    """Pack quantised rows in MLX's format, and round scales and biases to float16.
 
     The codes of a row form one little-endian stream of bits, divided into words of 32 bits.
     """
@@ -170,9 +171,9 @@ def _nibbles(raw: Bytes) -> Bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """The content of GGUF blocks in groups of 32 values."""
+    """The content of GGUF blocks, divided into groups of 32 values."""
 
-    codes: Bytes  # in the order of the values
+    codes: Bytes  # quantised codes, in the order of the values
     scales: Floats  # one per group of 32 values
     biases: Floats  # one per group of 32 values
 
@@ -199,23 +200,24 @@ def _q5_1(blocks: Bytes) -> _Groups:
 
 def _q8_0(blocks: Bytes) -> _Groups:
     scales = _float16(blocks[:, :2])
-    # Signed codes become unsigned codes: flipping the top bit adds 128.
+    # Flip the top bit of each signed code, which adds 128 and makes the code unsigned.
     return _Groups(blocks[:, 2:] ^ np.uint8(128), scales, -128 * scales)
 
 
 def _fifth_bits(raw: Bytes) -> Bytes:
-    """Return the fifth bits of the 32 codes of a block, one per byte, shifted to the value 16."""
+    """Return the fifth bits of a block's 32 codes, one per byte, each with the value 16 or 0."""
     return np.unpackbits(np.ascontiguousarray(raw), axis=-1, bitorder="little") << _FOUR
 
 
 def _q4_k(blocks: Bytes) -> _Groups:
-    """Unpack Q4_K blocks, which hold 256 values in eight groups.
+    """Unpack Q4_K blocks, which contain 256 values in eight groups.
 
-    Also used for the low four bits of Q5_K, which has the same layout plus a fifth bit per value.
+    Q5_K has the same layout plus a fifth bit per value. This function also unpacks its low four
+    bits.
     """
     first, second, mixed = blocks[:, 4:8], blocks[:, 8:12], blocks[:, 12:16]
-    # Twelve bytes hold eight scales and eight minima of six bits each. The bytes of the first four
-    # scales and minima also hold, in their top two bits, the high bits of the last four.
+    # Twelve bytes contain eight scales and eight minima of six bits each. The first four scales and
+    # minima have one byte each. The top two bits of these bytes are the high bits of the last four.
     scales = np.concatenate([first & 63, (mixed & 15) | (first >> 6 << 4)], axis=-1)
     minima = np.concatenate([second & 63, (mixed >> 4) | (second >> 6 << 4)], axis=-1)
     runs = blocks[:, -128:].reshape(-1, 4, 32)
@@ -238,7 +240,7 @@ def _dequantised_q6_k(raw: Bytes) -> Floats:
     blocks = raw.reshape(-1, 210)
     low = blocks[:, :128].reshape(-1, 2, 2, 32)  # shape (blocks, halves, runs, 32)
     high = blocks[:, 128:192].reshape(-1, 2, 1, 32)
-    low_bits = np.concatenate([low & _LOW, low >> _FOUR], axis=2)  # (blocks, halves, 4, 32)
+    low_bits = np.concatenate([low & _LOW, low >> _FOUR], axis=2)  # shape (blocks, halves, 4, 32)
     shifts = np.array([0, 2, 4, 6], np.uint8)[:, None]
     codes = (low_bits | (high >> shifts & 3) << 4).astype(np.int8) - np.int8(32)
     scales = _float16(blocks[:, 208:210]) * blocks[:, 192:208].view(np.int8)

@@ -1,8 +1,8 @@
 """Parse a GGUF file (version 2 or 3) into metadata and tensors.
 
-The file is mapped into memory, and tensors are views of the mapping. Tensors are not converted;
-only their sizes are computed and checked. For a broken or malicious file, the only error is
-GgufError. Call on any thread.
+The file is mapped into memory, and tensors are views of the mapping. Tensors are not converted:
+only their sizes are computed and checked. A broken or malicious file raises GgufError and no other
+error. Call on any thread.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Value = bool | int | float | str | list[str] | list[int] | list[float] | list[bo
 
 
 class TensorKind(StrEnum):
-    """The format of a tensor's numbers, by its GGUF name."""
+    """The number format of a tensor. The values are the names that GGUF uses."""
 
     F32 = "F32"
     F16 = "F16"
@@ -43,7 +43,7 @@ class TensorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BlockFormat:
-    """The size of a block, the unit in which a tensor's numbers are stored."""
+    """The number of values and bytes in a block. Tensors are stored in blocks."""
 
     kind: TensorKind
     num_values: int
@@ -82,14 +82,15 @@ class Tensor:
     name: str
     kind: TensorKind
     shape: tuple[int, ...]  # (rows, columns), or (columns,) for a vector
-    raw: Bytes  # view of the mapped file, (rows, bytes per row)
+    raw: Bytes  # view of the mapped file, of shape (rows, bytes per row)
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The metadata of a GGUF file, with a method per type of value.
+    """The metadata of a GGUF file, with one method for each type of value.
 
-    Each method raises GgufError if the value has another type, or is missing without a default.
+    Each method raises GgufError if the value has another type. It also raises GgufError if the
+    value is missing and the caller gives no default.
     """
 
     values: Mapping[str, Value]
@@ -138,9 +139,9 @@ class GgufFile:
     """A parsed GGUF file."""
 
     path: Path
-    content: mmap.mmap  # mapping of the whole file
+    content: mmap.mmap  # memory mapping of the whole file
     metadata: Metadata
-    tensors: Mapping[str, Tensor]  # by name
+    tensors: Mapping[str, Tensor]  # tensors, by name
 
 
 def read_gguf(path: Path) -> GgufFile:
@@ -186,7 +187,7 @@ def _map(path: Path) -> mmap.mmap:
 class _Cursor:
     """A reader of consecutive values from a file's header.
 
-    Reading past the end of the file raises GgufError with the message that the file is truncated.
+    If a read goes past the end of the file, raise GgufError with the message that it is truncated.
     """
 
     def __init__(self, content: mmap.mmap, file_name: str) -> None:
@@ -214,16 +215,16 @@ class _Cursor:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TensorEntry:
     name: str
-    dimensions: tuple[int, ...]  # in the order of the file: columns first
-    kind_id: int  # key of BLOCKS
-    offset: int  # in bytes from the start of the tensor data
+    dimensions: tuple[int, ...]  # sizes of the dimensions in the order of the file: columns first
+    kind_id: int  # number of the tensor's format: a key of BLOCKS
+    offset: int  # number of bytes from the start of the tensor data
 
 
 def _bounded(cursor: _Cursor, count: int) -> int:
-    """Return a count of items from the header, limited to the file's size in bytes.
+    """Return a count of items from the header, but at most the file's size in bytes.
 
-    Each item takes at least one byte. For a larger count, reading the items ends with the error for
-    a truncated file, before the items fill the memory.
+    Each item takes at least one byte. If a broken file states a larger count, reading therefore
+    fails with the error for a truncated file, before the items fill the memory.
     """
     return min(count, len(cursor.content))
 

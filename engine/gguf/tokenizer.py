@@ -1,8 +1,8 @@
 """Convert the tokenizer of a GGUF file to tokenizer.json and tokenizer_config.json.
 
-Only byte-level BPE tokenizers are supported. `PRE_TOKENIZERS` lists the supported pre-tokenizers,
-the rules that divide text into words before BPE merges characters. The chat template becomes part
-of tokenizer_config.json. Call on any thread.
+Only byte-level BPE tokenizers are supported. `PRE_TOKENIZERS` lists the supported pre-tokenizers. A
+pre-tokenizer is a set of rules that divide text into words before BPE merges characters. The chat
+template is written into tokenizer_config.json. Call on any thread.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ _USER_DEFINED: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokenizer:
-    """The tokenizer of a GGUF file. Ids of special tokens that the file does not have are None."""
+    """The tokenizer of a GGUF file. If the file lacks a special token, the token's id is None."""
 
-    tokens: list[str]  # by token id
-    kinds: list[int]  # by token id: GGUF's token types, such as _CONTROL
-    merges: list[list[str]]  # pairs of tokens that BPE merges, the first pair first
-    pre_tokenizer: Mapping[str, object]  # as in tokenizer.json
+    tokens: list[str]  # text of each token, by token id
+    kinds: list[int]  # GGUF's type of each token, such as _CONTROL, by token id
+    merges: list[list[str]]  # pairs of tokens that BPE merges, highest priority first
+    pre_tokenizer: Mapping[str, object]  # field `pre_tokenizer` of tokenizer.json
     chat_template: str
     bos_id: int | None
-    eos_ids: tuple[int, ...]  # end-of-sequence token, then the end-of-turn token if it differs
+    # Id of the end-of-sequence token. If the end-of-turn token is another one, its id follows.
+    eos_ids: tuple[int, ...]
     unknown_id: int | None
     padding_id: int | None
 
@@ -85,7 +86,8 @@ def read_tokenizer(metadata: Metadata) -> Tokenizer:
 def tokenizer_json(tokenizer: Tokenizer) -> str:
     """Return the content of tokenizer.json.
 
-    No beginning-of-text token is added when text is encoded: the chat template contains the token.
+    The tokenizer adds no beginning-of-text token to encoded text, because the chat template
+    contains this token.
     """
     content = {
         "version": "1.0",

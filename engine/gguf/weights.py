@@ -1,7 +1,7 @@
 """Write a safetensors file in slices, so that only one slice is in memory at a time.
 
-The header contains the offset of every tensor, so names, types and shapes of all tensors must be
-known before the first slice is written. Call on any thread.
+The header contains the offset of every tensor. So the names, types and shapes of all tensors must
+be known before the first slice is written. Call on any thread.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ALIGNMENT: Final = 8
 
 
 class Storage(StrEnum):
-    """A number format of safetensors."""
+    """A number format of safetensors files. The values are the names that safetensors uses."""
 
     U32 = "U32"
     F16 = "F16"
@@ -45,14 +45,15 @@ class PlannedTensor:
 
 
 class WeightsWriter:
-    """A writer of a safetensors file whose tensors are planned in advance.
+    """Writes a safetensors file. The tensors must be planned in advance.
 
-    The rows of one tensor are written in order; slices of different tensors may alternate.
+    The rows of one tensor must be written in order. Slices of different tensors may alternate.
     """
 
     def __init__(self, file: BinaryIO, plan: Iterable[PlannedTensor]) -> None:
         self._file = file
-        # Tensors of the wider format come first, so that each starts at a multiple of its width.
+        # Put tensors of the wider number format first, so that each tensor is aligned to its number
+        # format.
         ordered = sorted(plan, key=lambda planned: -planned.storage.num_bytes)
         header, self._positions = _layout(ordered)
         self._file.write(header)
@@ -61,7 +62,7 @@ class WeightsWriter:
         }
 
     def write_rows(self, name: str, rows: NDArray[np.float16] | NDArray[np.uint32]) -> None:
-        """Write the next rows of the tensor with this name."""
+        """Write the next rows of the tensor `name`."""
         self._file.seek(self._positions[name])
         self._file.write(np.ascontiguousarray(rows).data)
         self._positions[name] += rows.nbytes
@@ -72,7 +73,7 @@ class WeightsWriter:
 
 
 def _layout(ordered: Iterable[PlannedTensor]) -> tuple[bytes, dict[str, int]]:
-    """Return the header of the file, and the position in the file of each tensor, by name."""
+    """Return the header of the file, and by name the position of each tensor in the file."""
     offset = 0
     starts: dict[str, int] = {}
     entries: dict[str, Mapping[str, object]] = {"__metadata__": {"format": "mlx"}}

@@ -1,1 +1,1 @@
-"""Load models with mlx-lm and run them. No other package of the engine uses mlx-lm."""
+"""Load models with mlx-lm and run them. No other package of the engine calls mlx-lm."""

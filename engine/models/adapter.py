@@ -1,6 +1,6 @@
-"""Make caches and run forward passes, the same way for every model of mlx-lm.
+"""Create caches and run forward passes, in the same way for every model of mlx-lm.
 
-All results are lazy arrays: MLX computes an array when it is evaluated. Use on the engine thread.
+All results are lazy arrays: MLX computes them when they are evaluated. Use on the engine thread.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class ModelAdapter:
         self._quantisation = quantisation
 
     def new_caches(self) -> list[object]:
-        """Return a list of empty caches for one conversation, one entry per layer.
+        """Return empty caches for one conversation, one per layer.
 
-        Caches of attention K/V quantise what they store if K/V quantisation is on.
+        If K/V quantisation is on, the caches quantise the attention K/V that they store.
         """
         caches = cast("list[object]", make_prompt_cache(self._model))
         return quantise(caches, self._quantisation) if self._quantisation else caches
 
     def forward(self, token_ids: Sequence[int], caches: list[object]) -> mx.array:
-        """Feed tokens to the model after the tokens that are in the caches.
+        """Feed tokens to the model, as the continuation of the tokens in the caches.
 
         Returns:
             Lazy logits of the last token, of shape (V,).
@@ -40,11 +40,11 @@ class ModelAdapter:
         return self.run(mx.array([token_ids], mx.int32), caches)[0, -1]
 
     def forward_rows(self, token_ids: mx.array, caches: Sequence[object]) -> mx.array:
-        """Feed one token to every row of a batch.
+        """Feed one token to every row (conversation) of a batch.
 
         Args:
             token_ids: one token id per row, of shape (B,).
-            caches: the caches of B rows, made by rows.py.
+            caches: the merged caches of all B rows, made by rows.py.
 
         Returns:
             Lazy logits of shape (B, V).
@@ -52,7 +52,7 @@ class ModelAdapter:
         return self.run(token_ids[:, None], caches)[:, -1]
 
     def run(self, input_ids: mx.array, caches: Sequence[object]) -> mx.array:
-        """Run the model on token ids of shape (B, L), and return lazy logits of shape (B, L, V)."""
+        """Run the model on token ids of shape (B, L). Return lazy logits of shape (B, L, V)."""
         return self._model(input_ids, cache=caches)
 
     @property

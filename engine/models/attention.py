@@ -1,14 +1,15 @@
 """Compute attention row by row in a batch, and block by block in a long prompt.
 
-All models of mlx-lm pass queries, and the keys and values that a layer's cache returned, to one
-function, `scaled_dot_product_attention`. When a model is loaded, `attend_in_pieces` replaces that
-function in all imported model modules. The replacement divides the work in two cases:
+All models of mlx-lm compute attention with one function, `scaled_dot_product_attention`. They pass
+it the queries, and the keys and values that a layer's cache returned. When a model is loaded,
+`attend_in_pieces` replaces that function in all imported model modules. The replacement divides the
+work in two cases:
 
 - Batch: every row (conversation) has its own K/V of its own length, and the caches of a batch
   (rows.py) return a `Rows` object instead of one array. Attention runs once per row, so that no K/V
   are copied or padded.
 - Long prompt: the attention of one layer can take long (0.4 s with 4,000 tokens of SmolLM2 on two
-  CPU cores), and all other answers wait meanwhile. The queries are divided into blocks. `watched`
+  CPU cores), and all other answers must wait for it. The queries are divided into blocks. `watched`
   collects the lazy result of each block, so that the prefill can evaluate a few blocks at a time.
 
 Use on the engine thread.
@@ -27,15 +28,15 @@ from mlx_lm.models import base
 
 from engine.cache.trees import arrays_in, map_arrays
 
-# Maximum number of scores (queries x keys x heads) in one block. Two CPU cores compute a block in
-# about 20 ms. The GPU's limit is so high that only a very long context is divided.
+# Highest number of scores (queries x keys x heads) in one block. Two CPU cores compute a block of
+# this size in about 20 ms. On a GPU the limit is so high that only a very long context is divided.
 _MAX_SCORES_CPU = 1 << 19
 _MAX_SCORES_GPU = 1 << 28
 
 _attend = cast("Callable[..., mx.array]", base.scaled_dot_product_attention)
 _NAME = _attend.__name__
 
-# The dictionaries that attention fills, one for each `watched` context that is open.
+# Dictionaries that attention fills, one for each active `watched` context.
 _watching: list[dict[int, list[mx.array]]] = []
 
 
@@ -44,8 +45,9 @@ def watched() -> Generator[dict[int, list[mx.array]]]:
     """Collect the results of attention in a forward pass that is built inside the with block.
 
     Yields:
-        A dictionary that the pass fills: id() of a layer's cache to the lazy results of its blocks,
-        of shape (B, H, block, D) each. If layers share a cache, only the first layer's are kept.
+        A dictionary that the pass fills. A key is the id() of a layer's cache. The value is a list
+        of lazy results, one per block, of shape (B, H, block, D). If several layers share a cache,
+        the dictionary contains only the results of the first layer.
     """
     outputs: dict[int, list[mx.array]] = {}
     _watching.append(outputs)
@@ -56,7 +58,7 @@ def watched() -> Generator[dict[int, list[mx.array]]]:
 
 
 class Rows:
-    """A list of keys, values or masks, one per row of a batch, in the place of one array."""
+    """A list of keys, values or masks, one per row of a batch. It stands in for a single array."""
 
     __slots__ = ("values",)
 
@@ -83,12 +85,12 @@ def _attend_by_row(
 
     Args:
         queries: one query per row, of shape (B, H, 1, D).
-        keys: per row, an array of shape (1, H', T, D) or its quantised form; T differs by row.
-        values: as keys.
+        keys: one array of shape (1, H', T, D) per row, or its quantised form. T differs by row.
+        values: in the same form as keys.
         cache: the batch's cache of this layer, with one leaf cache per row.
-        scale: factor of the scores.
+        scale: number that the scores are multiplied with.
         mask: `Rows` of masks, one mask for all rows, or None.
-        **options: passed to the function of mlx-lm.
+        **options: further arguments for mlx-lm's function.
 
     Returns:
         An array of shape (B, H, 1, D).
@@ -111,23 +113,23 @@ def _attend_in_blocks(
 ) -> list[mx.array]:
     """Compute attention block by block, where a block is a range of queries.
 
-    The division depends only on shapes. The same pass therefore gives the same bits when repeated,
-    whether or not other work runs between the blocks.
+    The division depends only on shapes. So the same pass always gives the same bits, even if other
+    work runs between the blocks.
 
     Args:
         queries: an array of shape (B, H, L, D).
         keys: an array of shape (B, H', T, D), or its quantised form.
-        values: as keys.
+        values: in the same form as keys.
         cache: the cache of this layer.
-        scale: factor of the scores.
+        scale: number that the scores are multiplied with.
         mask: "causal", a mask array or None.
-        **options: passed to the function of mlx-lm.
+        **options: further arguments for mlx-lm's function.
 
     Returns:
         One array of shape (B, H, block, D) per block.
     """
     num_queries, num_keys = queries.shape[2], next(arrays_in(keys)).shape[2]
-    # A single query, as in each decode step, is always one block.
+    # A decode step has a single query, which is never divided.
     block_len = _block_len(queries, num_keys) if num_queries > 1 else 1
     if num_queries <= block_len:
         return [_attend(queries, keys, values, cache, scale, mask, **options)]
@@ -136,7 +138,8 @@ def _attend_in_blocks(
         end = min(start + block_len, num_queries)
         seen, block_mask = num_keys, mask
         if mask == "causal":
-            # The queries are those of the newest tokens. Keys after a query's own key are masked.
+            # The queries belong to the newest tokens. The causal mask hides all keys after a
+            # query's own key, so this block does not need keys after its last query.
             seen = num_keys - num_queries + end
         elif mask is not None and mask.shape[-2] > 1:
             block_mask = mask[..., start:end, :]

@@ -1,8 +1,9 @@
 """Load a fast BLAS library for MLX's CPU backend on Linux, before mlx is imported.
 
-The Linux wheels of MLX link a reference BLAS that is about 15 times slower than OpenBLAS. Symbols
-of a library that is loaded globally take precedence over it. With the reference BLAS, sums do not
-depend on how a prompt is divided into passes; with OpenBLAS they do.
+The Linux wheels of MLX link a reference BLAS that is about 15 times slower than OpenBLAS. If
+OpenBLAS is loaded globally before mlx, its symbols take precedence over those of the reference
+BLAS. With OpenBLAS, rounding depends on how a prompt is divided into passes. With the reference
+BLAS it does not.
 """
 
 from __future__ import annotations

@@ -21,38 +21,40 @@ from mlx_lm.sample_utils import (
 from engine.sampling.draw import chance
 from engine.types import SamplingParams
 
-# Number of most recent tokens that a penalty takes into account.
+# Number of recent tokens that the penalties take into account.
 PENALTY_WINDOW = 64
 
 _Penalty = Callable[[mx.array, mx.array], mx.array]
-# Takes log-probabilities of shape (1, V) and the index in the reply of the token that is drawn.
+# A function that excludes tokens. It takes log-probabilities of shape (1, V), and the index in the
+# reply of the token to draw.
 _Cut = Callable[[mx.array, int], mx.array]
 
 
 @dataclass(frozen=True, slots=True)
 class LogitsFilter:
-    """A function that filters the raw logits of a model before a token is drawn.
+    """The filters and penalties of one request, applied to the raw logits before a token is drawn.
 
-    The order is the same as in mlx-lm: first penalties on logits, then top-p, min-p, XTC and top-k
-    on log-probabilities.
+    The order is the same as in mlx-lm: first the penalties on logits, then top-p, min-p, XTC and
+    top-k on log-probabilities.
     """
 
     penalties: Sequence[_Penalty]
-    cuts: Sequence[_Cut]  # functions that exclude tokens, by log-probabilities of minus infinity
+    # Functions that exclude tokens, by setting their log-probabilities to minus infinity.
+    cuts: Sequence[_Cut]
 
     def __call__(self, recent: Callable[[], mx.array], logits: mx.array, *, index: int) -> mx.array:
         """Return the filtered logits, as a lazy array of shape (V,).
 
-        The result holds log-probabilities if there are cuts, else logits.
+        If there are cuts, the result contains log-probabilities instead of logits.
 
         Args:
-            recent: returns the last PENALTY_WINDOW token ids; called only if there are penalties.
+            recent: returns the last PENALTY_WINDOW token ids. Called only if there are penalties.
             logits: raw logits, of shape (V,).
-            index: index in the reply of the token that is drawn.
+            index: index in the reply of the token to draw.
         """
         if not (self.penalties or self.cuts):
             return logits
-        row = logits[None]  # (1, V)
+        row = logits[None]  # shape (1, V)
         if self.penalties:
             token_ids = recent()
             for penalty in self.penalties:
@@ -71,8 +73,8 @@ def make_filter(
 
     Args:
         params: the sampling parameters.
-        vocab_size: a top-k of at least this number filters nothing.
-        spared_ids: token ids that XTC never excludes.
+        vocab_size: number of tokens in the vocabulary. A top-k of this size or more has no effect.
+        spared_ids: token ids that XTC must not exclude.
     """
     is_off = params.repetition_penalty == 1.0 or params.repetition_penalty <= 0.0
     penalties = make_logits_processors(
@@ -85,7 +87,8 @@ def make_filter(
     )
     cuts: list[_Cut] = []
     if params.temperature <= 0.0:
-        # Greedy drawing takes the most likely token, which no filter excludes.
+        # At temperature 0 the most likely token is drawn. No filter excludes this token, so none is
+        # needed.
         return LogitsFilter(penalties, cuts)
     if 0.0 < params.top_p < 1.0:
         cuts.append(_always(partial(apply_top_p, top_p=params.top_p)))
@@ -109,8 +112,9 @@ def _leave_out_top(
 ) -> mx.array:
     """Apply XTC ("exclude top choices", p-e-w 2024) to log-probabilities of shape (1, V).
 
-    Only a random share of a reply's tokens is affected. The random number comes from the request's
-    seed and the token's index, because mlx-lm's own random numbers cannot be seeded per request.
+    XTC is applied to only a random share of a reply's tokens. The random number comes from the
+    request's seed and the token's index, because mlx-lm's own random numbers cannot be seeded per
+    request.
     """
     if chance(params.seed, index) >= params.xtc_probability:
         return row

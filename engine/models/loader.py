@@ -1,13 +1,14 @@
 """Load a model folder: weights, tokenizer, chat template and default settings.
 
-`load_model` runs once, when the engine switches to a model. The weights are read with mlx-lm. Then
-probe.py runs the model on a few tokens to find out what its caches hold, and whether state can be
-restored; a model that cannot resume exactly is refused. The result, a `LoadedModel`, has everything
-that requests need, and lives until another model is loaded. No code from the folder is ever run.
-Use on the engine thread.
+`load_model` runs once each time the engine switches to another model. mlx-lm reads the weights.
+Then probe.py feeds the model a few tokens. This shows what the model's caches contain, and whether
+their state can be restored. A model that cannot resume exactly is refused. The result, a
+`LoadedModel`, contains everything that requests need. It is kept until another model is loaded. No
+code from the folder is ever run. Use on the engine thread.
 """
 
-# mlx-lm, mlx.nn and mlx.utils have few type annotations. All untyped calls for loading are here.
+# mlx-lm, mlx.nn and mlx.utils have few type annotations. All untyped calls that load a model are in
+# this module.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
@@ -46,9 +47,9 @@ from engine.types import ModelFacts, SamplingParams
 
 log = logging.getLogger(__name__)
 
-# Context length, in tokens, of a model without a stated limit (a purely recurrent model).
+# Context length in tokens of a model that states no limit, such as a purely recurrent model.
 _NO_LIMIT = 1 << 20
-# Bytes of weights that are loaded between two progress reports.
+# Number of bytes of weights that are loaded between two progress reports.
 _GROUP_BYTES = 64 << 20
 _ANOTHER_MODEL = "Choose another model, or look for a newer Rejoinder."
 
@@ -59,15 +60,16 @@ class LoadedModel:
 
     adapter: ModelAdapter
     prompts: PromptBuilder
-    layout: Layout  # which layers hold K/V or recurrent state, and their bytes
+    # The layers that hold K/V and the layers that hold recurrent state, and their sizes in bytes.
+    layout: Layout
     facts: ModelFacts
     vocab_size: int
-    can_merge: bool  # one forward pass can serve several conversations
-    can_undo: bool  # the newest token can be removed from the caches
+    can_merge: bool  # True if one forward pass can serve several conversations
+    can_undo: bool  # True if the newest token can be removed from the caches
 
     @property
     def spared_ids(self) -> tuple[int, ...]:
-        """Token ids that the XTC filter must not exclude: line breaks and ends of a reply."""
+        """Token ids that the XTC filter must not exclude: line breaks and end-of-reply tokens."""
         tokenizer = self.prompts.tokenizer
         return (*tokenizer.encode_text("\n"), *sorted(tokenizer.markers.eos_ids))
 
@@ -79,8 +81,9 @@ def load_model(
 
     Args:
         path: a folder in mlx-lm's format.
-        progress: called with (loaded bytes, all bytes). An exception from it cancels the loading.
-        kv_bits: bits per value of attention K/V in layers that can be quantised, or None.
+        progress: called with the loaded bytes and all bytes. If it raises an exception, the loading
+            is cancelled.
+        kv_bits: bits per attention K/V value, in layers that can be quantised. None: unquantised.
 
     Raises:
         ModelFolderError: the folder is broken, incomplete or unsupported, or needs to run code.
@@ -118,7 +121,7 @@ def load_model(
     )
 
 
-# The errors that mlx-lm raises if the files of a folder do not fit together.
+# Errors that mlx-lm raises if the files of a model folder do not fit together.
 _FOLDER_ERRORS = (
     OSError,
     ValueError,
@@ -147,14 +150,14 @@ def _load_error(path: Path, error: Exception) -> EngineError:
 def _load_tokenizer(path: Path, config: dict[str, Any]) -> TokenizerWrapper:
     load = partial(load_wrapper, path, eos_token_ids=config.get("eos_token_id"))
     failure = ""
-    # transformers also reads config.json, and refuses some files that mlx-lm accepts. In that case
+    # transformers also reads config.json, and refuses some files that mlx-lm accepts. If it does,
     # try again with an empty configuration.
     for options in ({}, {"config": PreTrainedConfig()}):
         try:
             return load({"trust_remote_code": False, **options})
         except Exception as error:  # noqa: BLE001 — tokenizers raises bare Exception
-            # Keep only the text. The error refers to this frame: a reference cycle would keep
-            # objects in memory until a garbage collection.
+            # Keep only the text of the error. The error references this frame, and a reference
+            # cycle would keep objects in memory until a garbage collection.
             failure = repr(error)
             log.info("transformers cannot load the tokenizer: %s", failure)
     raise ModelFolderError(f"The tokenizer of {path.name} is broken or unknown.", details=failure)
@@ -175,9 +178,9 @@ def _as_float32(model: nn.Module) -> nn.Module:
 
 
 def _evaluate(model: nn.Module, progress: Callable[[int, int], None]) -> None:
-    """Read the lazy weights into memory in groups, reporting the progress after each group.
+    """Read the lazy weights into memory in groups. Report the progress after each group.
 
-    An exception from `progress` cancels the loading between two groups.
+    If `progress` raises an exception, the loading ends.
     """
     parameters = cast("list[tuple[str, mx.array]]", tree_flatten(model.parameters()))
     total = sum(array.nbytes for _, array in parameters)
@@ -245,7 +248,7 @@ def _facts(
 def _default_sampling(path: Path) -> SamplingParams:
     """Return the sampling settings of generation_config.json.
 
-    A value that is missing or outside its sensible range is replaced by the app's default.
+    If a value is missing or outside its sensible range, use the app's default instead.
     """
     ours = SamplingParams()
     try:
@@ -270,10 +273,11 @@ def _default_sampling(path: Path) -> SamplingParams:
 
 
 def namespace_of(path: Path, kv_bits: int | None) -> str:
-    """Return a hash that identifies the model that cached state belongs to.
+    """Return a hash of everything that cached state depends on.
 
-    Cached state may be used again only with the same files, K/V quantisation and device. The device
-    and the configuration decide the number type of K/V.
+    The hash covers the model's files, the K/V quantisation and the device. Cached state may be used
+    again only if the hash is the same. The hash covers the device because the device and the
+    configuration decide the number type of K/V.
 
     Raises:
         ModelFolderError: the folder is broken, incomplete or unsupported, or needs to run code.

@@ -1,10 +1,11 @@
 """Test a model that was just loaded, by feeding it a few tokens.
 
-The prefix cache cuts the model's caches back, copies them and restores them later. No table lists
-the models for which these operations are correct. Instead, `probe` does them once with a few
-tokens, and compares the logits afterwards. A model whose results differ is refused, so that no
-answer is wrong. `can_merge` and `find_quantisation` test in the same way whether rows can share a
-forward pass, and which K/V can be quantised. Called by loader.py on the engine thread.
+The prefix cache cuts the model's caches back, copies them and restores them later. There is no list
+of the models for which these operations are correct. Instead, `probe` does them once with a few
+tokens, and compares the logits afterwards. If the logits differ, the model is refused, so that no
+answer is wrong. `can_merge` tests in the same way whether several conversations can share a forward
+pass. `find_quantisation` tests which K/V can be quantised. loader.py calls these functions on the
+engine thread.
 """
 
 from __future__ import annotations
@@ -28,12 +29,13 @@ from engine.models.rows import MergedRows, RowByRow
 
 log = logging.getLogger(__name__)
 
-# The token ids that are fed: any ids will do, and every vocabulary has these.
+# Token ids to feed. Any ids can be used; every vocabulary has these.
 _FIRST = tuple(range(8))
 _NEXT = tuple(range(8, 12))
-# Two passes of equal length on equal state may differ only by rounding.
+# Largest relative difference that counts as rounding. Two passes of equal length on equal state may
+# differ only by rounding.
 _TOLERANCE = 1e-4
-# The errors that a model raises if it does not support an operation on its caches.
+# Errors that a model raises if it does not support an operation on its caches.
 _MISFITS = (TypeError, ValueError, AttributeError, LookupError, RuntimeError, AssertionError)
 
 
@@ -61,7 +63,7 @@ def probe(adapter: ModelAdapter) -> Layout:
 def _require_causal(adapter: ModelAdapter, caches: list[object]) -> None:
     """Raise StateError if the K/V of a token depend on later tokens of the same pass.
 
-    Cached K/V are used again in prompts that continue with other tokens.
+    Such K/V could not be reused in a prompt that continues with other tokens.
     """
     half = len(_FIRST) // 2
     others = adapter.new_caches()
@@ -74,8 +76,8 @@ def _require_causal(adapter: ModelAdapter, caches: list[object]) -> None:
 def _put_back(adapter: ModelAdapter, caches: list[object]) -> Layout:
     """Check that a model continues in the same way from its own state and from restored state.
 
-    The caches hold the tokens _FIRST. Feed _NEXT, cut the caches back, copy their contents into new
-    caches, and feed _NEXT to these.
+    The caches contain the tokens _FIRST. Feed _NEXT, cut the caches back to _FIRST, copy their
+    contents into new caches, and feed _NEXT to the new caches.
 
     Returns:
         The layout of the caches.
@@ -107,7 +109,7 @@ def _require_same(wanted: mx.array, ours: mx.array, what: str) -> None:
 
 
 def can_merge(adapter: ModelAdapter) -> bool:
-    """Return True if several rows in one forward pass give the same logits as each row alone."""
+    """Return True if a forward pass for several rows gives the same logits as separate passes."""
     together, apart = (_rows(adapter), _rows(adapter))
     try:
         group = MergedRows(together)
@@ -130,7 +132,7 @@ def can_merge(adapter: ModelAdapter) -> bool:
 
 
 def _rows(adapter: ModelAdapter) -> list[list[object]]:
-    """Return the caches of two conversations of different lengths."""
+    """Return caches for two conversations of different lengths."""
     rows: list[list[object]] = []
     for num_tokens in (len(_FIRST), 5):
         rows.append(adapter.new_caches())
@@ -139,7 +141,7 @@ def _rows(adapter: ModelAdapter) -> list[list[object]]:
 
 
 def find_quantisation(model: nn.Module, bits: int) -> KvQuantisation:
-    """Return the K/V quantisation of a model, with every K/V cache that can be quantised."""
+    """Return the K/V quantisation of a model. It covers every K/V cache that can be quantised."""
     adapter = ModelAdapter(model)
     caches = adapter.new_caches()
     _feed(adapter, caches, _FIRST)

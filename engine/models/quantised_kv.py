@@ -1,6 +1,6 @@
-"""Keep attention K/V in 4 or 8 bits instead of the precision in which they are computed.
+"""Store attention K/V in 4 or 8 bits instead of the precision in which they are computed.
 
-Quantised values share a scale in groups of 32 or 64. Not all caches of a model can be quantised.
+Each group of 32 or 64 quantised values shares a scale. Some caches of a model cannot be quantised.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import mlx.core as mx
 
 from engine.cache.layout import is_kv, leaves_of, map_leaves
 
-# Group sizes that MLX's kernels support, the preferred one first: larger groups need fewer scales.
+# Group sizes that MLX's kernels support. The larger one is preferred, because it needs fewer
+# scales.
 _GROUP_SIZES = (64, 32)
 
 
@@ -25,20 +26,25 @@ class _Quantisable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KvQuantisation:
-    """The quantisation of all leaf caches of a model."""
+    """Group sizes and bits for quantising the caches of a model.
 
-    bits: int  # per value
-    group_sizes: tuple[int, ...]  # one per leaf cache, in order; 0 if the cache is not quantised
+    A layer's cache can contain several caches. A leaf cache is a cache that contains no other
+    cache.
+    """
+
+    bits: int  # bits per value
+    # Group size of each leaf cache, in the order of the caches. 0 if the cache is not quantised.
+    group_sizes: tuple[int, ...]
 
     def only(self, index: int) -> KvQuantisation:
-        """Return a copy that quantises only the leaf cache at index."""
+        """Return a copy in which only the leaf cache at index is quantised."""
         return KvQuantisation(
             self.bits, tuple(size if i == index else 0 for i, size in enumerate(self.group_sizes))
         )
 
 
 def quantise(caches: Sequence[object], quantisation: KvQuantisation) -> list[object]:
-    """Return empty caches, with quantised caches in the places that quantisation selects."""
+    """Return a copy of empty caches, in which the selected leaf caches are quantised."""
     sizes = iter(quantisation.group_sizes)
 
     def replaced(leaf: object) -> object:
@@ -51,14 +57,15 @@ def quantise(caches: Sequence[object], quantisation: KvQuantisation) -> list[obj
 
 
 def group_sizes_of(caches: Sequence[object]) -> Iterator[int]:
-    """Yield the group size for each leaf cache; 0 if the leaf cache cannot be quantised.
+    """Yield the group size for each leaf cache, or 0 if the leaf cache cannot be quantised.
 
-    The caches must hold at least one token: the size of K/V decides which groups are possible.
+    The caches must contain at least one token, because the group size depends on the size of the
+    K/V.
     """
     for cache in caches:
         leaves = list(leaves_of([cache]))
-        # A layer with two K/V caches uses one as an index to the other, with its own code for masks
-        # that does not support quantised K/V.
+        # In a layer with two K/V caches, one cache is an index to the other. The layer has its own
+        # code for masks, which does not support quantised K/V.
         is_alone = sum(map(is_kv, leaves)) == 1
         yield from (_group_size_of(leaf) if is_alone else 0 for leaf in leaves)
 

@@ -14,11 +14,11 @@ from transformers.utils.chat_template_utils import (
 from engine.errors import TemplateError
 from engine.types import Message
 
-# The annotation of render_jinja_template is wrong: it returns a list of strings, one per
-# conversation, and the character ranges of replies.
+# render_jinja_template has a wrong annotation. It returns a list of strings, one per conversation,
+# and the character ranges of replies.
 _render = cast("Callable[..., tuple[list[str], object]]", render_jinja_template)
 
-# The errors that a template can raise for messages that it does not support.
+# Errors that a template can raise for messages that it does not support.
 _TEMPLATE_ERRORS = (
     JinjaError,
     TypeError,
@@ -32,7 +32,7 @@ _TEMPLATE_ERRORS = (
 
 
 class JinjaRenderer:
-    """A renderer for the Jinja template in the model's folder. Use on the engine thread."""
+    """Runs the Jinja chat template of the model's folder. Use on the engine thread."""
 
     def __init__(self, template: str, special_tokens: Mapping[str, str]) -> None:
         self._run = partial(_render, chat_template=template, **special_tokens)
@@ -50,9 +50,9 @@ class JinjaRenderer:
 
 
 class FunctionRenderer:
-    """A renderer for a chat template that is Python code in mlx-lm.
+    """Runs a chat template that is a Python function in mlx-lm.
 
-    mlx-lm has these for models whose folders contain no Jinja template.
+    mlx-lm has such functions for models that have no Jinja template in their folders.
     """
 
     def __init__(self, apply: Callable[..., str]) -> None:
@@ -75,7 +75,7 @@ def _guarded(run: Callable[[list[dict[str, str]]], str], messages: Sequence[Mess
 
 
 def _as_row(message: Message) -> dict[str, str]:
-    """Return a message as the dictionary that templates expect."""
+    """Return a message as the dictionary that chat templates expect."""
     row = {"role": message.role.value, "content": message.content}
     if message.reasoning:
         row["reasoning_content"] = message.reasoning

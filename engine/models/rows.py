@@ -1,20 +1,20 @@
 """Run several conversations (rows) through the model together, one token per row and pass.
 
-The decoder makes a `RowGroup` from the live caches of all answers in progress, calls `forward` for
-every token, and makes a new group when an answer starts or ends. A row that is detached gets its
-caches back.
+The decoder creates a `RowGroup` from the live caches of all answers in progress. It calls `forward`
+for every token, and creates a new group when an answer starts or ends. When a row is detached, its
+caches are handed back.
 
-Attention K/V stay in each row's own buffers, and attention runs row by row (attention.py), so that
-adding and detaching rows copies no K/V, and no row is padded. Recurrent states have the same size
-in all rows. They are merged into one array per layer, and their layers run once for the whole
-batch.
+Attention K/V stay in each row's own buffers, and attention runs row by row (attention.py). So no
+K/V are copied when a row is added or detached, and no row is padded. Recurrent states have the same
+size in all rows. They are merged into one array per layer, and the recurrent layers run once for
+the whole batch.
 
-A group remembers the state before the newest pass, because the decoder feeds a token before it is
-known whether the reply ends there. `hand_back` with undoing=True returns a row's earlier state. Use
-on the engine thread.
+A group keeps the state before the newest pass, because the decoder feeds a token before it knows
+whether the reply ends with this token. `hand_back` with undoing=True returns a row's earlier state.
+Use on the engine thread.
 """
 
-# mlx-lm's caches are untyped.
+# mlx-lm's cache classes have no type annotations.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -35,7 +35,7 @@ from engine.models.attention import Rows
 
 
 class RowGroup(Protocol):
-    """The rows of a batch: each pass feeds one token to every row."""
+    """The rows of a batch. Each pass feeds one token to every row."""
 
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
         """Feed one token to every row. If an error is raised, no row has changed.
@@ -45,15 +45,16 @@ class RowGroup(Protocol):
             token_ids: one lazy scalar per row.
 
         Returns:
-            Lazy logits of shape (V,), one array per row.
+            One array of lazy logits per row, of shape (V,).
         """
         ...
 
     def hand_back(self, row: int, *, undoing: bool) -> None:
         """Hand a row's caches back to the row's conversation.
 
-        The caches are in the state after the newest pass, or before it with undoing=True. After a
-        call with undoing=False, hand back every other row of the group too.
+        With undoing=False the caches are in the state after the newest pass. Then do not use the
+        group any more: hand back every other row too. With undoing=True the caches are in the state
+        before the newest pass.
         """
         ...
 
@@ -61,7 +62,7 @@ class RowGroup(Protocol):
 class RowByRow:
     """A row group that runs one forward pass per row, on the row's own caches.
 
-    Used for a single row, and for models whose caches cannot be merged.
+    It is used for a single row, and for models with caches that cannot be merged.
     """
 
     def __init__(self, rows: Sequence[list[object]]) -> None:
@@ -85,7 +86,7 @@ class RowByRow:
 
 
 class _Before:
-    """The contents of one row's caches before a pass: K/V lengths and references to states."""
+    """The state of one row before a pass: the K/V lengths and references to all other states."""
 
     def __init__(self, leaves: Leaves) -> None:
         self._kv = [(leaf, leaf.offset) for leaf in leaves.kv]
@@ -101,18 +102,18 @@ class _Before:
 def can_undo(caches: Sequence[object]) -> bool:
     """Return True if the newest token can be removed from the caches.
 
-    This is possible if no layer overwrites its recurrent state or window in place.
+    This is possible only if no layer overwrites its recurrent state or window in place.
     """
     return not any(leaf.writes_in_place for leaf in Leaves.of(caches).aux)
 
 
 class MergedRows:
-    """A row group that runs one forward pass for all rows."""
+    """A row group that runs one forward pass for all rows together."""
 
     def __init__(self, rows: Sequence[list[object]]) -> None:
         """Merge the caches of all rows.
 
-        mlx-lm raises an error of any type if it cannot merge the caches of a model.
+        If mlx-lm cannot merge the caches of the model, it raises an error, which can have any type.
         """
         self._num_rows = len(rows)
         self._attentions: list[_RowAttention] = []
@@ -121,14 +122,14 @@ class MergedRows:
         self._caches = [self._merged(layer) for layer in zip(*rows, strict=True)]
 
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
-        # The positions of the new tokens are the same in all layers: compute them once per pass.
+        # The positions of the new tokens are equal in all layers. Compute them once per pass.
         self._standing.offset = self._find_offset()
         for states in self._states:
             states.before = list(states.merged.cache)
         for attention in self._attentions:
             attention.before = [leaf.offset for leaf in attention.leaves]
         with undo_on_error(self._put_back):
-            logits = adapter.forward_rows(mx.stack(list(token_ids)), self._caches)  # (B, V)
+            logits = adapter.forward_rows(mx.stack(list(token_ids)), self._caches)  # shape (B, V)
         return [logits[row] for row in range(self._num_rows)]
 
     def hand_back(self, row: int, *, undoing: bool) -> None:
@@ -170,13 +171,15 @@ class MergedRows:
 
 
 class _Standing:
-    """The positions of the rows' next tokens, shared by all layers of a group.
+    """The positions of the rows' next tokens. All layers of a group share this object.
 
-    Layers refer to this object, not to the group. The group refers to its layers, and a reference
-    cycle would keep the group's arrays in memory until a garbage collection.
+    Layers reference this object and not the group. The group references its layers, so a reference
+    back to the group would be a cycle, which keeps the group's arrays in memory until a garbage
+    collection.
     """
 
-    offset: int | mx.array = 0  # of shape (B,), or one number if all rows are equally long
+    # Array of shape (B,); a single number if all rows have the same length.
+    offset: int | mx.array = 0
 
 
 class _RowAttention:
@@ -192,7 +195,10 @@ class _RowAttention:
         return self._standing.offset
 
     def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[Rows, Rows]:
-        """Append one token's keys and values of shape (B, H, 1, D) per row, and return all."""
+        """Append each row's new keys and values. Return all keys and values.
+
+        The new keys and the new values have the shape (B, H, 1, D).
+        """
         num_rows = len(self.leaves)
         new = zip(self.leaves, mx.split(keys, num_rows), mx.split(values, num_rows), strict=True)
         rows = [leaf.update_and_fetch(keys, values) for leaf, keys, values in new]
@@ -204,7 +210,7 @@ class _RowAttention:
 
 
 class _MergedStates:
-    """The recurrent states of one layer, merged from all rows into one cache."""
+    """The recurrent states of one layer. The states of all rows are merged into one cache."""
 
     def __init__(self, leaves: Sequence[ArraysCache]) -> None:
         self._leaves = leaves
@@ -214,13 +220,13 @@ class _MergedStates:
         self.before: list[Any] = list(self.merged.cache)
 
     def split(self, row: int, *, undoing: bool) -> None:
-        """Copy a row's state back into the row's own cache."""
+        """Copy a row's part of the merged state back into the row's own cache."""
         arrays: list[Any] = self.before if undoing else self.merged.cache
         self._leaves[row].cache = [owned(array[row : row + 1]) for array in arrays]
 
 
 class _UnpaddedStates(ArraysCache):
-    """Merged states of rows that each feed one token, so that no mask for padding is needed."""
+    """Merged states without a padding mask: each row feeds exactly one token."""
 
     @override
     def make_mask(self, N: int) -> None:
@@ -228,5 +234,5 @@ class _UnpaddedStates(ArraysCache):
 
 
 def _same(state: object) -> object:
-    """Return a copy of the containers in state, with the same arrays."""
+    """Return a copy of the containers in state. The arrays are the same objects, not copies."""
     return map_arrays(lambda array: array, state)

@@ -1,1 +1,1 @@
-"""Drawing of tokens from filtered logits."""
+"""Draw tokens from filtered logits."""
