@@ -67,8 +67,8 @@ class CacheFeeder:
             start = lease.hot.num_tokens
             if end <= start:
                 continue
-            # Reserved again after the pass: before its first pass a new conversation has no
-            # buffers.
+            # Reserve before and after the pass: a new conversation has no buffers before its first
+            # pass, so the first call has no effect.
             self.cache.reserve_tokens(lease, len(token_ids))
             logits = self.adapter.forward(token_ids[start:end], lease.hot.caches)
             lease.hot.commit(token_ids[start:end])

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from engine.gguf.reader import BLOCKS, BlockFormat, TensorKind, Value
 
 KIND_IDS: Final = {block.kind: kind_id for kind_id, block in BLOCKS.items()}
-# Byte offsets of the half-precision scales in a block. They get sensible values, because random
-# bytes are sometimes infinite.
+# Byte offsets of the half-precision scales in a block. Tests write moderate numbers
+# there, because random bytes are sometimes infinite.
 _HALVES: Final[Mapping[TensorKind, Sequence[int]]] = {
     TensorKind.Q4_0: (0,),
     TensorKind.Q4_1: (0, 2),

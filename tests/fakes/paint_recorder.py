@@ -97,7 +97,7 @@ class PaintRecorder:
         self._backgrounds: dict[Names, QColor] = {(name, ""): opaque[name] for name in opaque}
         for veil, name in product(TRANSLUCENT, opaque):
             self._backgrounds[veil, name] = _mixed(by_name[veil], opaque[name])
-        self.pairs: dict[Pair, str] = {}  # with the item and the widget where each was found first
+        self.pairs: dict[Pair, str] = {}  # pair -> place where it was found first
         self._place = ""
 
     def record(self, widget: QWidget, place: str, part: QRect | None = None) -> None:

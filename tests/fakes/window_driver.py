@@ -42,7 +42,7 @@ LOOK_MS = 2  # pause between two checks of a condition in wait_until
 
 
 class WindowDriver:
-    """A main window on any engine, and actions of a user on it. It may be reopened after `close`."""
+    """A main window on any engine, and user actions on it. It may be reopened after `close`."""
 
     patience_s: ClassVar[float] = 5.0  # default time limit of wait_until
 
@@ -73,7 +73,7 @@ class WindowDriver:
         core.start()
 
     def close(self) -> None:
-        """End the app as quitting does. A second call has no effect."""
+        """Close the window and its controllers as quitting does. A second call has no effect."""
         if not self.is_open:
             return
         self.is_open = False

@@ -43,7 +43,8 @@ def test_garbage_of_another_thread_is_destroyed_on_main_thread(
     thread.start()
     thread.join()
     assert destroyed_on == []
-    alive = many_objects()  # kept alive: the search counts objects made minus freed
+    # Keep the objects alive: a search starts only if YOUNG more objects were made than freed.
+    alive = many_objects()
     qtbot.waitUntil(lambda: bool(destroyed_on))
     assert destroyed_on == [threading.main_thread().name]
     assert alive

@@ -50,7 +50,7 @@ def first(stage: Stage, qapp: Application, tmp_path: Path) -> Iterator[Stage]:
 
 
 def end_of(process: subprocess.Popen[str], first: Stage) -> tuple[int, str]:
-    """Let the first window run until a process ends. Return the status and output of it."""
+    """Let the first window run until a process ends. Return its status and output."""
     first.wait_until(lambda: process.poll() is not None, timeout_s=30)
     out, errors = process.communicate()
     return process.returncode, out + errors
@@ -88,7 +88,8 @@ def test_second_start_hands_its_files_over(
 @pytest.mark.slow
 def test_second_start_reports_a_first_app_that_does_not_answer(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    with InstanceLock(tmp_path / "data"), listening(tmp_path / "data"):  # listens only
+    # A first app that listens but never accepts a connection.
+    with InstanceLock(tmp_path / "data"), listening(tmp_path / "data"):
         process = run_app(tmp_path)
         _out, errors = process.communicate(timeout=30)
     assert process.returncode == 1
