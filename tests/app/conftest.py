@@ -1,4 +1,4 @@
-"""The window on a fake engine, for every test below."""
+"""Fixtures for tests of the app: main windows on a fake engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MakeStage = Callable[..., Stage]
 
 @pytest.fixture
 def make_stage(tmp_path: Path, qapp: QApplication) -> Iterator[MakeStage]:
-    """Open windows one after another on the same data folder; the last is closed at the end."""
+    """Return a function that opens a window on the data folder of the test."""
     stages: list[Stage] = []
 
     def make(

@@ -1,4 +1,4 @@
-"""Faults of real processes."""
+"""Crash reports of real processes that end in different ways."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ except DiskError as error:
 
 
 def run(folder: Path, what: str) -> tuple[int, str]:
-    """-> its status, and the account that it found of the run before."""
+    """Run code under a CrashLog in a new process.
+
+    Return its exit status and its output: the path of the crash report left by the previous run.
+    """
     ended = subprocess.run(
         [sys.executable, "-c", RUN, str(folder), what], capture_output=True, text=True, check=False
     )
@@ -35,25 +38,25 @@ def run(folder: Path, what: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("what", ["pass", "raise DiskError('full')", "sys.exit(3)"])
-def test_who_ends_by_himself_leaves_nothing(tmp_path: Path, what: str) -> None:
+def test_crash_log_of_process_that_exits_is_removed(tmp_path: Path, what: str) -> None:
     assert run(tmp_path, what)[1].splitlines()[0] == "None"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_that_nobody_caught_is_a_fault(tmp_path: Path) -> None:
-    """Before there is a window, it has no other place."""
+def test_uncaught_exception_is_reported_by_next_run(tmp_path: Path) -> None:
+    """Before the window opens, only the crash report can record an uncaught exception."""
     assert run(tmp_path, "raise ImportError('no such library')")[0] == 1
     kept = tmp_path / "crash.kept-1.log"
     assert run(tmp_path, "pass") == (0, str(kept))
     assert crash_problem(kept).details.endswith("ImportError: no such library")
 
 
-def test_a_power_cut_is_no_fault(tmp_path: Path) -> None:
+def test_sigkill_is_not_reported_as_crash(tmp_path: Path) -> None:
     assert run(tmp_path, "os.kill(os.getpid(), 9)")[0] == -signal.SIGKILL
     assert run(tmp_path, "pass") == (0, "None")
 
 
-def test_a_fault_is_written_down_and_told_once(tmp_path: Path) -> None:
+def test_abort_is_reported_once_by_next_run(tmp_path: Path) -> None:
     assert run(tmp_path, "os.abort()")[0] == -signal.SIGABRT
     assert (tmp_path / "crash.log").stat().st_mode & 0o777 == 0o600
     kept = tmp_path / "crash.kept-1.log"
@@ -68,7 +71,7 @@ def test_a_fault_is_written_down_and_told_once(tmp_path: Path) -> None:
     ]
 
 
-def test_a_folder_that_can_not_be_written_has_its_sentence(tmp_path: Path) -> None:
+def test_crash_log_in_missing_folder_raises_disk_error(tmp_path: Path) -> None:
     status, said = run(tmp_path / "missing", "pass")
     assert status == 0
     assert "crash.log can’t be written: No such file or directory." in said

@@ -17,7 +17,7 @@ from app.__main__ import first_word, main
         ("--help", None),
     ],
 )
-def test_the_command_is_the_first_word_that_is_no_option(line: str, word: str | None) -> None:
+def test_first_word_skips_options_and_their_values(line: str, word: str | None) -> None:
     assert first_word(line.split()) == word
 
 
@@ -27,7 +27,7 @@ def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert "chat | models | bench" in capsys.readouterr().out
 
 
-def test_without_a_display_one_sentence(
+def test_start_without_display_prints_reason_and_returns_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.platform", "linux")

@@ -11,7 +11,7 @@ from app.hand_over import END, SOCKET_NAME, WILL_DO, hand_over, listening, read_
 
 
 def answer(listener: socket.socket, heard: list[bytes]) -> threading.Thread:
-    """One call, on a thread, as the app would on its main one."""
+    """Accept one connection on a new thread and answer it as the app does on its main thread."""
 
     def run() -> None:
         listener.setblocking(True)
@@ -25,7 +25,7 @@ def answer(listener: socket.socket, heard: list[bytes]) -> threading.Thread:
     return thread
 
 
-def test_files_go_over_whatever_their_names_are(tmp_path: Path) -> None:
+def test_hand_over_passes_files_with_unusual_names(tmp_path: Path) -> None:
     files = (tmp_path / "Ω “odd”\n name", Path(os.fsdecode(b"/not-\xff-utf8")))
     heard: list[bytes] = []
     with listening(tmp_path) as listener:
@@ -39,7 +39,9 @@ def test_files_go_over_whatever_their_names_are(tmp_path: Path) -> None:
     assert read_request(request) == files
 
 
-def test_a_deep_data_folder_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hand_over_works_in_deeply_nested_data_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     deep = tmp_path / ("deep-" * 20) / ("deeper-" * 20)
     deep.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
@@ -51,13 +53,13 @@ def test_a_deep_data_folder_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.M
     assert Path.cwd() == tmp_path
 
 
-def test_the_socket_is_private_and_goes_with_its_owner(tmp_path: Path) -> None:
+def test_socket_is_private_and_removed_when_listener_closes(tmp_path: Path) -> None:
     with listening(tmp_path):
         assert (tmp_path / SOCKET_NAME).stat().st_mode & 0o777 == 0o600
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_one_left_is_replaced(
+def test_socket_of_killed_process_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -71,18 +73,18 @@ def test_what_a_killed_one_left_is_replaced(
         thread.join()
 
 
-def test_nobody_there_and_nobody_who_answers(tmp_path: Path) -> None:
+def test_hand_over_without_listener_or_answer_returns_false(tmp_path: Path) -> None:
     assert not hand_over(tmp_path, ())
     with listening(tmp_path):
         assert not hand_over(tmp_path, (), timeout_s=0.05)
 
 
-def test_without_sockets_the_app_runs_all_the_same(tmp_path: Path) -> None:
+def test_listening_in_missing_folder_yields_none(tmp_path: Path) -> None:
     with listening(tmp_path / "missing") as listener:
         assert listener is None
 
 
 @pytest.mark.parametrize("request_", [b"{", b"17", b"[1]", b"\xff", b""])
-def test_what_is_no_request_is_refused(request_: bytes) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 (json's own, too)
+def test_read_request_of_invalid_bytes_raises_value_error(request_: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 (json raises a subclass)
         read_request(request_)

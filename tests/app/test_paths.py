@@ -14,7 +14,7 @@ def folders_in(paths: Paths) -> tuple[Path, ...]:
     return paths.logs_dir, paths.cache_dir, paths.models_dir
 
 
-def test_everything_lies_in_the_data_folder_and_is_private(tmp_path: Path) -> None:
+def test_make_paths_creates_private_folders_in_data_folder(tmp_path: Path) -> None:
     paths = make_paths(tmp_path / "deep" / "data")
 
     assert paths.data_dir == tmp_path / "deep" / "data"
@@ -24,7 +24,7 @@ def test_everything_lies_in_the_data_folder_and_is_private(tmp_path: Path) -> No
         assert path.parent == paths.data_dir
 
 
-def test_a_folder_that_exists_keeps_its_permissions(tmp_path: Path) -> None:
+def test_make_paths_keeps_permissions_of_existing_folder(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
 
     make_paths(tmp_path)
@@ -50,7 +50,7 @@ def test_a_folder_that_exists_keeps_its_permissions(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_by_default_each_platform_has_its_places(
+def test_make_paths_without_data_folder_uses_platform_folders(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     platform: type[object],
@@ -84,12 +84,12 @@ def test_by_default_each_platform_has_its_places(
         ("/", None),
     ],
 )
-def test_a_bundle_is_known_by_where_its_python_is(prefix: str, resources: str | None) -> None:
+def test_bundle_resources_are_found_by_python_prefix(prefix: str, resources: str | None) -> None:
     assert bundle_resources(Path(prefix)) == (resources and Path(resources))
 
 
 @pytest.mark.parametrize("folder", [None, "data"])
-def test_what_the_bundle_brings_is_known_wherever_the_data_is(
+def test_make_paths_finds_bundle_with_any_data_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str | None
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -100,13 +100,15 @@ def test_what_the_bundle_brings_is_known_wherever_the_data_is(
     assert paths.bundle == tmp_path / "R.app/Contents/Resources"
 
 
-def test_relative_folders_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_make_paths_makes_relative_data_folder_absolute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
 
     assert make_paths(Path("data")).data_dir == tmp_path / "data"
 
 
-def test_a_file_in_the_way_gets_a_sentence(tmp_path: Path) -> None:
+def test_make_paths_on_existing_file_raises_disk_error(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("")
 
     with pytest.raises(DiskError) as refused:
@@ -115,7 +117,7 @@ def test_a_file_in_the_way_gets_a_sentence(tmp_path: Path) -> None:
     assert str(tmp_path / "data") in refused.value.problem.cause
 
 
-def test_free_names_are_counted(tmp_path: Path) -> None:
+def test_free_name_counts_up_past_existing_files(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
 
     assert free_name(path, "damaged").name == "a.damaged-1.db"

@@ -24,14 +24,14 @@ CHANGED = Settings(
 )
 
 
-def test_without_a_file_there_are_defaults(tmp_path: Path) -> None:
+def test_load_settings_without_file_returns_defaults(tmp_path: Path) -> None:
     loaded = load_settings(tmp_path / "settings.json")
 
     assert loaded.settings == Settings()
     assert loaded.problem is None
 
 
-def test_settings_come_back(tmp_path: Path) -> None:
+def test_load_settings_returns_saved_settings(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
 
     save_settings(path, CHANGED)
@@ -41,7 +41,7 @@ def test_settings_come_back(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_unknown_keys_are_kept(tmp_path: Path) -> None:
+def test_unknown_keys_survive_load_and_save(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_text('{"text_zoom": 110, "from_the_future": {"a": [1]}}')
 
@@ -54,7 +54,7 @@ def test_unknown_keys_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"appearance": "dark"', "", "[1]", "\x00\x01", "[" * 100_000])
-def test_a_broken_file_is_kept_aside(
+def test_broken_settings_file_is_renamed_and_defaults_are_used(
     tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "settings.json"
@@ -70,7 +70,7 @@ def test_a_broken_file_is_kept_aside(
     assert not path.exists()
 
 
-def test_values_that_make_no_sense_are_defaults(tmp_path: Path) -> None:
+def test_invalid_values_are_replaced_by_defaults(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     senseless = {
         "appearance": "pink",
@@ -89,14 +89,14 @@ def test_values_that_make_no_sense_are_defaults(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("stored", "zoom"), [(10, 80), (500, 200), (115, 115)])
-def test_zoom_stays_in_its_range(tmp_path: Path, stored: int, zoom: int) -> None:
+def test_text_zoom_is_limited_to_its_range(tmp_path: Path, stored: int, zoom: int) -> None:
     path = tmp_path / "settings.json"
     path.write_text(json.dumps({"text_zoom": stored}))
 
     assert load_settings(path).settings.text_zoom == zoom
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path) -> None:
+def test_failed_save_leaves_target_and_no_temporary_file(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.mkdir()
 
@@ -109,6 +109,6 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_missing_folder_gets_a_sentence(tmp_path: Path) -> None:
+def test_save_settings_in_missing_folder_raises_disk_error(tmp_path: Path) -> None:
     with pytest.raises(DiskError, match="No such file"):
         save_settings(tmp_path / "missing" / "settings.json", Settings())

@@ -1,4 +1,4 @@
-"""The engine's fixtures."""
+"""Fixtures of tests/fakes/engine_fixtures.py, made available to the tests of this folder."""
 
 from __future__ import annotations
 

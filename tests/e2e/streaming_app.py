@@ -1,9 +1,9 @@
-"""The app without its window, answering message after message until it is killed.
+"""A program that test_kill.py kills: the app without its window, answering message after message.
 
     python tests/e2e/streaming_app.py DATA_DIR MODEL_DIR
 
-Prints "READY" when the last run's conversations are read, then one line for each piece of text:
-seconds (time.monotonic), conversation id, reply id, characters so far.
+It prints "READY" when the conversations of the last run are read, then one line for each piece of
+text: time.monotonic() in seconds, conversation id, reply id, number of characters so far.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.fakes.real_window import real_core
 
 
 class Streamer:
-    """Sends the next message whenever an answer ends."""
+    """A listener that sends the next message when an answer ends, and prints each piece of text."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

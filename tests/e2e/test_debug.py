@@ -1,4 +1,4 @@
-"""The window that --debug opens, with the real engine."""
+"""The window in debug mode (`--debug`), on the real engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kill -9 of the app while an answer streams loses at most a second of text, and nothing else."""
+"""kill -9 of the app while an answer streams: at most the last second of text may be lost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAVED_WITHIN_S = 1.0
 
 @dataclass(frozen=True)
 class Streamed:
-    """How much of a reply had been on the screen, and when."""
+    """The length of a reply at one time (time.monotonic) while it was streamed."""
 
     at: float
     conversation: str
@@ -36,7 +36,10 @@ class Streamed:
 
 
 def stream_and_kill(data_dir: Path, model: Path, seconds: float) -> tuple[list[Streamed], float]:
-    """Run the app, kill it some time after its first text. -> what was shown, when it was killed."""
+    """Run the app and kill it some seconds after its first text.
+
+    Return the lengths that the app printed, and the time.monotonic() of the kill.
+    """
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscreen"}
     with subprocess.Popen(
         [sys.executable, DRIVER, data_dir, model],
@@ -59,7 +62,7 @@ def stream_and_kill(data_dir: Path, model: Path, seconds: float) -> tuple[list[S
 
 
 def check_survivors(data_dir: Path, shown: list[Streamed], killed_at: float) -> None:
-    """Everything that was on the screen a second before the end is in the database."""
+    """Assert that all text printed a second before the kill is stored and no reply is streaming."""
     opened = open_store(make_paths(data_dir).database, now=time.time())
     try:
         assert opened.problem is None
@@ -76,7 +79,9 @@ def check_survivors(data_dir: Path, shown: list[Streamed], killed_at: float) -> 
 
 
 @pytest.mark.slow
-def test_killed_twice_while_streaming(tiny_model: TinyModel, tmp_path: Path) -> None:
+def test_two_kills_while_streaming_lose_at_most_a_second_of_text(
+    tiny_model: TinyModel, tmp_path: Path
+) -> None:
     model = tiny_model("lfm2", Template.KEEPING)
     for seconds in (1.3, 1.9):
         shown, killed_at = stream_and_kill(tmp_path, model, seconds)
@@ -85,7 +90,7 @@ def test_killed_twice_while_streaming(tiny_model: TinyModel, tmp_path: Path) -> 
 
 
 def kill_often(data_dir: Path, model: Path, rounds: int) -> int:
-    """Rounds survived, all on the same data; see tests/soak.py."""
+    """Kill the app `rounds` times on one data folder. Return the number of rounds without loss."""
     rng = random.Random(1)
     return sum(_survives(data_dir, model, rng.uniform(0.0, 4.0)) for _ in range(rounds))
 

@@ -1,4 +1,4 @@
-"""People write in several conversations at once."""
+"""Answers in several conversations at the same time, on the real engine."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def test_several_conversations_answer_at_once(
         real.launch(tiny_model("qwen3_5", Template.KEEPING))
         turns, library = real.core.turns, real.core.library
         (until_hidden,) = real.window.toast.findChildren(QTimer)
-        until_hidden.setInterval(PATIENCE_MS)  # however long the last answer takes
+        until_hidden.setInterval(PATIENCE_MS)  # the toast outlasts the last answer
         at_once: list[int] = []
         turns.rate_changed.connect(lambda: at_once.append(real.num_at_once))
         asked: list[ConversationId] = []
-        # Random weights end an answer when they like: until three were long enough.
+        # Random weights may end an answer early. Try again until three answers overlap.
         for attempt in range(20):
             asked = [real.ask(f"{name} {attempt}: tell me a story") for name in ("A", "B", "C")]
             qtbot.waitUntil(lambda: not turns.live, timeout=PATIENCE_MS)

@@ -1,1 +1,1 @@
-"""Stand-ins that tests use: small, honest, deterministic."""
+"""Test doubles, fixtures and sample data that several test packages share."""

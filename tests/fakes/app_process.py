@@ -1,4 +1,4 @@
-"""The real app as a process of its own, with a home of its own and no model."""
+"""The real app as a separate process, with a new home folder and no model."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-WAITS = 1200
+WAITS = 1200  # polls before wait_for returns: one minute in all
 WAIT_S = 0.05
 
 
 def run_app(
     home: Path, *arguments: str | Path, platform: str = "offscreen", data_dir: str | None = "data"
 ) -> subprocess.Popen[str]:
-    """`python -m app`; data_dir is a folder in home, None the platform's own places."""
+    """Start `python -m app` without waiting for its window.
+
+    data_dir is the name of its data folder in `home`; with None the app uses the platform's default
+    folders.
+    """
     command = [sys.executable, "-m", "app", "--model", str(home / "none")]
     if data_dir is not None:
         command += ["--data-dir", str(home / data_dir)]
@@ -30,13 +34,13 @@ def run_app(
 
 
 def environment(home: Path, platform: str = "offscreen") -> Mapping[str, str]:
-    """Of a person who has nothing yet."""
+    """Return environment variables with a new home folder and without XDG folders."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("XDG_")}
     return {**kept, "QT_QPA_PLATFORM": platform, "HOME": str(home), "HF_HOME": str(home / "hf")}
 
 
 def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    """Poll until the other process got so far, or has ended."""
+    """Poll until the condition is true, the process has ended or a minute has passed."""
     patience = threading.Event()
     for _ in range(WAITS):
         if condition() or process.poll() is not None:
@@ -50,7 +54,7 @@ def wait_for_line(log: Path, line: str, process: subprocess.Popen[str]) -> None:
 
 
 def wait_for_window(logs_dir: Path, process: subprocess.Popen[str]) -> Path:
-    """-> its log."""
+    """Wait until the app has logged that its window is open. Return the path of the log."""
     log = logs_dir / "rejoinder.log"
     wait_for_line(log, "the window is open", process)
     return log

@@ -1,4 +1,4 @@
-"""Ask the store on its own thread and wait for the answer."""
+"""A function that runs a call on the store's thread and waits for its result."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from app.store.conversations import ConversationStore
 
 T = TypeVar("T")
 
-PATIENCE_S = 60.0
+PATIENCE_S = 60.0  # time limit of a wait, after which the test fails
 
 
 def ask_store(lane: StoreLane, call: Callable[[ConversationStore], T]) -> T:
-    """What is on its way to the store comes before it."""
+    """Return the result of `call`, which runs after all calls that are already queued."""
     answer: Future[T] = Future()
     lane.run(lambda store: answer.set_result(call(store)))
     return answer.result(timeout=PATIENCE_S)

@@ -1,4 +1,4 @@
-"""Ask an engine in this thread one thing and wait for the answer."""
+"""Helpers that send one request to an InlineClient and run its engine until the reply ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A prefix cache and somebody who feeds it prompts of numbers, without model, template or runner."""
+"""A prefix cache filled with prompts of made-up token ids, without model, template or runner.
+
+SizedAdapter stands in for the model: its caches grow as a real model's do, and a pass costs no
+time.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +20,15 @@ from tests.fakes.sized_model import SizedAdapter
 
 # Logits as large as the K/V of thirty tokens, as in Qwen3.5-4B.
 VOCAB_SIZE = 480
+# Resume points to keep: number of tokens -> kind.
 Points = dict[int, PointKind]
 
 
 class CacheFeeder:
-    """Tokens are numbers; a state is as large as the K/V of `state_tokens` tokens (0: K/V only)."""
+    """A prefix cache, and methods that feed requests into it.
+
+    A snapshot is as large as the K/V of `state_tokens` tokens. With 0 the model has K/V only.
+    """
 
     def __init__(
         self,
@@ -37,7 +45,7 @@ class CacheFeeder:
         )
 
     def turn(self, chat: str, token_ids: Sequence[int], points: Points) -> int:
-        """Feed a prompt and its reply, keep points on the way. Returns the tokens that were fed."""
+        """Feed a prompt and its reply, and keep resume points. Return the number of tokens fed."""
         lease = self.start(chat, token_ids)
         num_fed = len(token_ids) - lease.hot.num_tokens
         self.feed(lease, token_ids, points)
@@ -54,12 +62,13 @@ class CacheFeeder:
         )
 
     def feed(self, lease: Lease, token_ids: Sequence[int], points: Points) -> None:
-        """Feed what is missing of token_ids, cut at the points."""
+        """Feed the token ids that the lease does not hold yet, in passes that end at `points`."""
         for end in sorted({*points, len(token_ids)}):
             start = lease.hot.num_tokens
             if end <= start:
                 continue
-            # Before: nothing is held yet by a new conversation.
+            # Reserve before and after the pass: a new conversation has no buffers before its first
+            # pass, so the first call has no effect.
             self.cache.reserve_tokens(lease, len(token_ids))
             logits = self.adapter.forward(token_ids[start:end], lease.hot.caches)
             lease.hot.commit(token_ids[start:end])

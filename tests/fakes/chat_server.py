@@ -1,4 +1,4 @@
-"""A server that speaks OpenAI's chat protocol in this process: characters are its tokens."""
+"""An HTTP server in this process with OpenAI's chat protocol. Each character is one token."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from typing_extensions import override
 
 
 class Memory(Enum):
-    """What the server restores of a prompt."""
+    """The part of a prompt that the server restores instead of processing it again."""
 
-    EVERYTHING = auto()  # all that it processed before
-    LAST_PROMPT = auto()  # what it has in common with the prompt before
+    EVERYTHING = auto()  # the longest prefix in common with any earlier prompt and its reply
+    LAST_PROMPT = auto()  # the prefix in common with the previous prompt
     NOTHING = auto()
 
 
 class Fault(Enum):
-    """How the server fails."""
+    """A fault in the server's response."""
 
     STATUS_500 = auto()
     NO_USAGE = auto()
@@ -34,12 +34,12 @@ class Fault(Enum):
 
 @dataclass
 class ChatServerRequest:
-    """One request, and how the server answered it."""
+    """A request, and the share of its prompt that the server restored."""
 
     body: dict[str, Any]
     prompt: str
-    known: int  # characters that were processed before
-    cached: int  # of them restored
+    known: int  # characters of the prompt that earlier requests have processed
+    cached: int  # characters of the prompt that the server restores
 
 
 @dataclass
@@ -88,7 +88,7 @@ def common(one: str, other: str) -> int:
 
 @contextmanager
 def serve(server: ChatServer) -> Generator[ChatServer]:
-    """The server on a free port, answering one request at a time."""
+    """Run the server on a free port until the context ends. Requests are answered one by one."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -99,13 +99,13 @@ def serve(server: ChatServer) -> Generator[ChatServer]:
                 self.wfile.write(b'{"error":\n "the model fell over"}')
                 return
             self.wfile.write(b": keepalive 1/2\n\n")
-            with suppress(ConnectionError):  # the client may stop
+            with suppress(ConnectionError):  # the client may close the connection
                 for event in server.events(asked):
                     self.wfile.write(f"data: {event}\n\n".encode())
 
         @override
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing on stderr."""
+            """Write no line to stderr."""
 
     http = HTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})

@@ -1,4 +1,4 @@
-"""A person who acts on one conversation, with counted ids and times, and the replies they get."""
+"""A conversation that tests change by user actions, with counted ids and made-up replies."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def finished(
 
 
 class ConversationWriter:
-    """Acts on the conversation conv, which always is the newest value."""
+    """A conversation and the actions on it. `conv` is its value after the last action."""
 
     def __init__(self, name: str = "A") -> None:
         self.conv: Conversation = new_conversation(ConversationId(name), now=0.0)

@@ -1,4 +1,4 @@
-"""Pytest fixtures: tiny models built once a session, an engine without its thread."""
+"""Pytest fixtures: tiny models, each built once per session, and engines without their thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OpenTiny = Callable[..., InlineClient]
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> TinyModel:
-    """The folder of a tiny random model, made at the first request for it."""
+    """Return a function that returns the folder of a tiny random model, built once per session."""
     built: dict[tuple[str, Template], Path] = {}
     root = tmp_path_factory.mktemp("models")
 
@@ -34,7 +34,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> TinyModel:
 
 @pytest.fixture
 def open_tiny(tiny_model: TinyModel) -> OpenTiny:
-    """A client of an engine in this thread with a tiny model loaded."""
+    """Return a function that opens an engine in this thread with a tiny model loaded."""
 
     def get(
         name: str = "qwen3_5",

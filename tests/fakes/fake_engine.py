@@ -1,7 +1,11 @@
-"""An engine that the test plays: same interface as engine.engine.Engine, no thread, no model.
+"""An engine without model and thread, whose events a test emits by hand.
 
-It obeys the protocol (one request at a time, others queued in order); what a model would write and
-how loading goes is said by the test.
+Tests of controllers and of the window use FakeEngine instead of engine.engine.Engine. It records
+each command of the app in `commands`. The test then plays the model: `write("text")`, `finish()` or
+`fail(problem)` emit the events of the running request, in the calling thread. As in the real
+engine, a request is refused while no model is loaded, and requests are queued in order; unlike in
+the real engine, only one is answered at a time. A model loads at once and a request starts at once,
+unless the test sets `hold_load` or `hold_start`.
 """
 
 from __future__ import annotations
@@ -79,31 +83,31 @@ class _FakeAnswer:
 
 @dataclass(slots=True, eq=False)
 class FakeEngine(EngineCommands):
-    """Set hold_load to play the loading by hand; set plan before a request to say what it costs."""
+    """An engine that records the app's commands. The test emits its events by method calls."""
 
     config: EngineConfig
     on_event: Callable[[Event], None]
-    hold_load: bool = False
-    hold_start: bool = False
-    facts: ModelFacts = FACTS
-    plan: PromptPlan | None = None
+    hold_load: bool = False  # True: loading lasts until finish_load() or fail_load()
+    hold_start: bool = False  # True: a request stays queued until begin()
+    facts: ModelFacts = FACTS  # facts of the model that finish_load() reports
+    plan: PromptPlan | None = None  # plan of the next requests; None: an estimate
     restore_ms: float = 6.0
     started: bool = False
     closed: bool = False
     loaded: bool = False
-    commands: list[Command] = field(default_factory=list[Command])
-    _loading: str | None = None
+    commands: list[Command] = field(default_factory=list[Command])  # every command received
+    _loading: str | None = None  # path of the model that is being loaded
     _queue: list[Request] = field(default_factory=list[Request])
     _running: _FakeAnswer | None = None
 
-    # the interface of engine.engine.Engine
+    # The interface of engine.engine.Engine, called by the app.
 
     def start(self) -> None:
         self.started = True
 
     @override
     def send(self, command: Command) -> None:
-        assert not self.closed, "a command after close"
+        assert not self.closed, "the engine got a command after close()"
         self.commands.append(command)
         match command:
             case LoadModel(path=path):
@@ -123,7 +127,7 @@ class FakeEngine(EngineCommands):
             self.finish(FinishReason.CANCELLED)
         self.closed = True
 
-    # what the test plays
+    # Called by the test.
 
     @property
     def submitted(self) -> list[Request]:
@@ -161,7 +165,7 @@ class FakeEngine(EngineCommands):
         plan = self.plan or _plan_of(request)
         self._running = _FakeAnswer(request, plan)
         last = request.messages[-1]
-        if last.role is Role.ASSISTANT:  # it goes on
+        if last.role is Role.ASSISTANT:  # a continued reply starts with its old text
             self._running.content, self._running.reasoning = last.content, last.reasoning
         self.on_event(RequestStarted(request.request_id, plan, self.restore_ms))
 
@@ -205,7 +209,7 @@ class FakeEngine(EngineCommands):
         self._begin_next()
 
     def fail(self, problem: Problem) -> None:
-        """Fail the running request, or refuse the first waiting one."""
+        """Fail the running request; if none is running, refuse the first queued one."""
         if self._running is None:
             request = self._queue.pop(0)
         else:
@@ -257,7 +261,7 @@ class FakeEngine(EngineCommands):
 
 
 def _plan_of(request: Request) -> PromptPlan:
-    """Roughly four characters a token; what is not new was kept."""
+    """Estimate a plan at four characters per token. All but new messages count as restored."""
     costs = [len(message.content) // 4 + 4 for message in request.messages]
     read = sum(cost for index, cost in enumerate(costs) if index in request.new_messages)
     restored = sum(costs) - read

@@ -1,4 +1,4 @@
-"""Writes small GGUF files: every block kind with random but sane numbers, and a whole tiny llama."""
+"""Small GGUF files for tests: random tensors of every block format, and a two-layer llama."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from engine.gguf.reader import BLOCKS, BlockFormat, TensorKind, Value
 
 KIND_IDS: Final = {block.kind: kind_id for kind_id, block in BLOCKS.items()}
-# Where a block keeps its half-precision numbers; random bytes there would be infinite now and then.
+# Byte offsets of the half-precision scales in a block. Tests write moderate numbers
+# there, because random bytes are sometimes infinite.
 _HALVES: Final[Mapping[TensorKind, Sequence[int]]] = {
     TensorKind.Q4_0: (0,),
     TensorKind.Q4_1: (0, 2),
@@ -36,7 +37,7 @@ SPECIAL_TOKENS: Final = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 class WrittenTensor:
     name: str
     kind: TensorKind
-    shape: tuple[int, ...]  # rows first
+    shape: tuple[int, ...]  # rows first; a GGUF file stores the sizes in reverse order
     raw: bytes
 
 
@@ -47,7 +48,7 @@ def block_of(kind: TensorKind) -> BlockFormat:
 def random_tensor(
     name: str, kind: TensorKind, shape: tuple[int, ...], rng: np.random.Generator
 ) -> WrittenTensor:
-    """Random codes under scales between 0.001 and 0.01."""
+    """Return a random tensor. Blocks get random codes and scales between 0.001 and 0.01."""
     block = block_of(kind)
     num_blocks = math.prod(shape) // block.num_values
     if kind in _HALVES:
@@ -92,7 +93,7 @@ def gguf_bytes(
 
 
 def byte_level_alphabet() -> list[str]:
-    """GPT-2's printable stand-ins for the 256 bytes, in byte order."""
+    """Return the printable characters by which GPT-2 represents the 256 bytes, in byte order."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = iter(range(256, 512))
     return [chr(byte) if byte in printable else chr(next(others)) for byte in range(256)]
@@ -100,7 +101,7 @@ def byte_level_alphabet() -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TinyLlama:
-    """A complete two-layer llama, ready to be written or spoilt."""
+    """Metadata and tensors of a two-layer llama. A test may spoil them before to_bytes()."""
 
     metadata: dict[str, Value]
     tensors: list[WrittenTensor]
@@ -171,7 +172,7 @@ def tiny_shapes(num_tokens: int) -> dict[str, tuple[int, ...]]:
 
 
 def tiny_llama(matrix_kinds: Sequence[TensorKind] = (TensorKind.Q4_1,), seed: int = 0) -> TinyLlama:
-    """matrix_kinds are dealt out to the matrices in turn; vectors are F32."""
+    """Return a llama with random weights: `matrix_kinds` in turn for matrices, F32 for vectors."""
     rng = np.random.default_rng(seed)
     metadata = tiny_metadata()
     tokens = metadata["tokenizer.ggml.tokens"]

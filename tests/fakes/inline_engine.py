@@ -1,4 +1,4 @@
-"""The real engine in the calling thread: it works when a test asks it to."""
+"""The real engine without its thread: it works only inside calls of InlineClient's methods."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.events import Command, Event
 
 
 class InlineClient(EngineCommands):
-    """An app.cli.client.EngineClient whose engine a test can look into."""
+    """An app.cli.client.EngineClient that runs its engine core (`core`) in the calling thread."""
 
     def __init__(self, config: EngineConfig) -> None:
         self._commands: SimpleQueue[Command] = SimpleQueue()
@@ -30,26 +30,26 @@ class InlineClient(EngineCommands):
         return self.next_timed()[1]
 
     def next_timed(self) -> tuple[float, Event]:
-        """The next event, and when it was said, in seconds of time.perf_counter()."""
+        """Return the next event and the time.perf_counter() at which the engine emitted it."""
         while not self._events:
-            assert self.core.step(wait=False), "the engine has nothing to do and nothing to say"
+            assert self.core.step(wait=False), "the engine has no work left and emitted no event"
         return self._events.popleft()
 
     def step(self) -> bool:
-        """Do one piece of work, then check the cache's invariants; whether anything was done."""
+        """Do a piece of work and check the cache's invariants. Return False if no work is left."""
         worked = self.core.step(wait=False)
         if self.core.cache is not None:
             self.core.cache.check_invariants()
         return worked
 
     def new_events(self) -> list[Event]:
-        """Return the events that were not returned yet."""
+        """Return the events emitted since the last call."""
         events = [event for _, event in self._events]
         self._events.clear()
         return events
 
     def run_until_idle(self) -> list[Event]:
-        """Do all the work there is and return its events."""
+        """Work until no work is left. Return the events that were not returned before."""
         while self.step():
             pass
         return self.new_events()

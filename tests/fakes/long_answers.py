@@ -1,4 +1,8 @@
-"""Sixty long answers as models may write them, each the same every time. See answer_pieces."""
+"""Sixty long Markdown answers such as models write, built from the fragments of answer_pieces.py.
+
+An answer depends on its number only. Tests stream the answers and compare the transcript at each
+prefix.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,13 @@ from random import Random
 from tests.fakes import answer_pieces as pieces
 
 NUM_ANSWERS = 60
-SHORTEST, LONGEST = 2_500, 5_000  # characters, before the last block
+SHORTEST, LONGEST = 2_500, 5_000  # range of the target length in characters
 
 Block = Callable[[Random], str]
 
 
 def long_answer(number: int) -> str:
-    """One answer. Every fifth is mostly broken Markdown, every seventh has CRLF line ends."""
+    """Build an answer. Every fifth is mostly broken Markdown, every seventh has CRLF line ends."""
     random = Random(number)
     is_broken = number % 5 == 4
     kinds = [*_BLOCKS, *([_oddity, _broken_text] * 3 if is_broken else [])]
@@ -23,7 +27,7 @@ def long_answer(number: int) -> str:
     while length < wanted:
         block = random.choice(kinds)(random)
         blocks.append(block)
-        # Models forget the empty line between blocks now and then.
+        # Models sometimes omit the empty line between two blocks.
         blocks.append("\n" if random.random() < (0.4 if is_broken else 0.1) else "\n\n")
         length += len(block)
     answer = "".join(blocks) + random.choice(pieces.ENDINGS)
@@ -61,7 +65,7 @@ def _code(random: Random) -> str:
 
 
 def _list(random: Random) -> str:
-    """A list, or its items with sentences of their own."""
+    """Return one of the fixed lists, or a list of random sentences."""
     if random.random() < 0.5:
         return random.choice(pieces.LISTS)
     marker = random.choice(["-", "*", "1.", "+"])

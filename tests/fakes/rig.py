@@ -1,4 +1,10 @@
-"""The app without its window: real controllers and store, an engine and a catalog that the test plays."""
+"""The app without its window: real controllers and store, a fake engine and a fake catalog.
+
+Tests of controllers use Rig. A test calls the controllers as widgets would, plays the model through
+`rig.engine` (see fake_engine.py), and checks the controllers' values, the emitted problems or the
+database (`rig.stored`). Time stands still until the test moves it (FakeOrigin). stage.py adds a
+window to a Rig; real_window.py uses only `make_core`, with the real engine.
+"""
 
 from __future__ import annotations
 
@@ -68,12 +74,12 @@ def refuse(path: Path, folders: tuple[str, ...], progress: Progress) -> OpenedMo
 
 @dataclass(slots=True, eq=False)
 class FakeCatalog:
-    """Cards that the test lays out. The methods run on a lane's thread."""
+    """A model catalog whose cards the test sets. Its methods run on background threads."""
 
     cards: tuple[ModelCard, ...] = field(default_factory=lambda: (card(),))
-    starter: ModelCard | None = None
-    folders: tuple[str, ...] = ()
-    opens: Open = refuse
+    starter: ModelCard | None = None  # added to the cards by make_starter()
+    folders: tuple[str, ...] = ()  # argument of the last scan
+    opens: Open = refuse  # called by open()
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]:
         self.folders = folders
@@ -102,7 +108,11 @@ class FakeCatalog:
 
 @dataclass(slots=True, eq=False)
 class FakeOrigin:
-    """Time stands still until the test moves it. Ids differ from run to run on one data folder."""
+    """A source of time, ids and seeds in place of the system's.
+
+    `now` returns time_s, which only the test changes. Ids contain a random `run`, so that two rigs
+    on one data folder never draw the same id.
+    """
 
     time_s: float = NOON
     tick_s: float = 0.0
@@ -135,7 +145,7 @@ def make_core(
     model: Path | None = None,
     debug: bool = False,
 ) -> Core:
-    """Make the app's controllers on the files that the app has in its data folder."""
+    """Make the app's controllers on the database and the settings file of a data folder."""
     paths = make_paths(data_dir)
     return Core(
         Seams(
@@ -152,7 +162,7 @@ def make_core(
 
 
 class Rig:
-    """Everything but the widgets. close() ends it as the app does."""
+    """Controllers, store and fake engine of an app without widgets. `close` ends all three."""
 
     def __init__(
         self,
@@ -199,7 +209,7 @@ class Rig:
         self.core.close()
 
     def stored(self, call: Callable[[ConversationStore], T]) -> T:
-        """Ask the store on its own thread and wait for the answer."""
+        """Run a call on the store's thread and return its result."""
         return ask_store(self.core.store, call)
 
     def stored_path(self, conversation_id: ConversationId) -> list[MessageNode]:

@@ -1,7 +1,7 @@
-"""A model that only fills its caches: mlx-lm's own cache objects, in real models' proportions.
+"""A model that computes nothing and only fills mlx-lm's cache objects, in realistic proportions.
 
-For what depends on how many bytes are held and not on what is in them; the smallest real hybrid
-takes a hundred times as long.
+The model serves tests that depend on the number of bytes held and not on their contents. The
+smallest real hybrid model takes a hundred times as long.
 """
 
 # mlx-lm's caches are untyped.
@@ -25,17 +25,20 @@ from engine.models.loader import LoadedModel, load_model
 from engine.models.probe import probe
 from tests.fakes.tiny_model import Template, build_tiny
 
-# Numbers in a token's keys, and in its values.
+# Number of elements in the keys of one token, and in its values.
 _WIDTH = 8
 
 
 class SizedAdapter(ModelAdapter):
-    """K/V for every token and a state as large as the K/V of `state_tokens` tokens (0: none)."""
+    """An adapter with K/V for each token and a recurrent state, both filled with zeros.
+
+    The state is as large as the K/V of `state_tokens` tokens; with 0 there is none.
+    """
 
     def __init__(self, vocab_size: int, state_tokens: int) -> None:
         super().__init__(nn.Module())
         self._state_tokens = state_tokens
-        # The same for every token: whoever asks for them need not wait for the device.
+        # One evaluated array serves all tokens, so reading the logits never waits for the device.
         self._logits = mx.zeros((1, 1, vocab_size))
         mx.eval(self._logits)
 
@@ -48,13 +51,13 @@ class SizedAdapter(ModelAdapter):
         filler = mx.zeros((1, 1, input_ids.shape[1], _WIDTH))
         cast("KVCache", caches[0]).update_and_fetch(filler, filler)
         for cache in cast("list[ArraysCache]", caches[1:]):
-            # A new array at every step, as a recurrent layer makes.
+            # A recurrent layer, too, replaces its state by a new array in each pass.
             cache[0] = mx.zeros((1, 2 * _WIDTH * self._state_tokens))
         return self._logits
 
 
 def load_sized(*, state_tokens: int, template: Template = Template.KEEPING) -> LoadedModel:
-    """A sized model with the tiny models' tokenizer."""
+    """Return a loaded model with a SizedAdapter and the tokenizer of the tiny models."""
     with tempfile.TemporaryDirectory() as folder:
         model = load_model(build_tiny("llama", Path(folder), template), lambda _done, _total: None)
     adapter = SizedAdapter(model.vocab_size, state_tokens)

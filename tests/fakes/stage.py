@@ -1,4 +1,10 @@
-"""The window driver with a fake engine."""
+"""The main window on a fake engine, for tests of widgets and of whole user actions.
+
+A Stage is a WindowDriver that is open when its constructor returns. A test acts on it as a user
+(`send`, `click`, `run`), plays the model (`answer`, or `engine.write` and the like), and checks
+what the window shows (`texts`, `items`, `rows`) or what the store holds (`stored`). Controllers and
+store are real; they come from rig.py.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +28,7 @@ SHIFT = Qt.KeyboardModifier.ShiftModifier
 
 
 class Stage(WindowDriver):
-    """A window that is open, on an engine that the test plays."""
+    """An open main window on a FakeEngine."""
 
     def __init__(
         self,
@@ -49,22 +55,24 @@ class Stage(WindowDriver):
 
     @property
     def rows(self) -> list[str]:
-        """The conversation list as it reads, headings in it."""
+        """Titles and headings in the conversation list, from the top."""
         model = self.list.model()
         return [model.data(model.index(at, 0)) for at in range(model.rowCount())]
 
     def send(self, text: str) -> None:
-        """Type and press Return; wait until the engine has it, or it is known to wait."""
+        """Type a message and press Return. Wait until it is submitted to the engine or queued."""
         self.type(text)
         QTest.keyClick(self.edit, Key.Key_Return)
         self.settle()
 
     def answer(self, text: str) -> None:
+        """Write the reply of the running request, finish it, and wait for the effects."""
         self.engine.write(text)
         self.engine.finish()
         self.settle()
 
     def chat(self, question: str, reply: str) -> None:
+        """Send a question and answer it."""
         self.send(question)
         self.answer(reply)
 

@@ -1,4 +1,4 @@
-"""A tokenizer and a renderer for tests of `engine.chat`, without a model."""
+"""A tokenizer and two template renderers for tests of `engine.chat`, without a model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def chat_tokenizer() -> ChatTokenizer:
 
 
 class StringRenderer:
-    """Renders a Jinja template given as a string."""
+    """A renderer of a Jinja template that is given as a string."""
 
     def __init__(self, template: str) -> None:
         self._template = ImmutableSandboxedEnvironment().from_string(template)
@@ -45,7 +45,7 @@ class StringRenderer:
 
 
 class FakeRenderer:
-    """Renders with a Python function of (messages, reply_follows)."""
+    """A renderer that calls a Python function with (messages, reply_follows)."""
 
     def __init__(self, render: Callable[[Sequence[Message], bool], str]) -> None:
         self._render = render
@@ -59,13 +59,13 @@ class FakeRenderer:
 def written_reply(
     builder: PromptBuilder, prompt: Prompt, text: str, reasoning: str = ""
 ) -> Message:
-    """What the engine makes of a reply whose ids are those of a text written by hand."""
+    """Return the message that the engine would make of a reply with this text and reasoning."""
     token_ids = builder.forced_ids(text, reasoning, in_reasoning=prompt.in_reasoning)
     return reply_of(builder, prompt, token_ids)
 
 
 def reply_of(builder: PromptBuilder, prompt: Prompt, token_ids: Iterable[int]) -> Message:
-    """What the engine makes of the ids that a model produces after a prompt."""
+    """Return the message that the engine makes of the token ids drawn after a prompt."""
     stream = ReplyStream(builder.tokenizer, in_reasoning=prompt.in_reasoning)
     for token_id in token_ids:
         stream.add(token_id)

@@ -1,8 +1,10 @@
-"""Which threads call mlx while an engine works, and what its events carry across.
+"""A program that records which threads call mlx while an engine works, and the types in its events.
 
     python -m tests.fakes.thread_watch MODEL
 
-Prints one line of JSON: the threads that called mlx, and the types found in events.
+It prints one line of JSON. "threads": the threads that called mlx during a chat script; "seen": the
+same after one more call on the main thread, which shows that the recorder works; "types": the types
+found in events.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ STEPS: list[dict[str, object]] = [
 
 
 class Watch:
-    """Counts calls of mlx's functions by thread."""
+    """A record of the threads that have called functions of the covered modules."""
 
     def __init__(self) -> None:
         self.threads: set[str] = set()
@@ -64,7 +66,7 @@ class Watch:
 
 
 class KeepingClient(ThreadedClient):
-    """Keeps the types of all that its events carry."""
+    """A client that collects the names of all types found in its events."""
 
     def __init__(self, config: EngineConfig) -> None:
         super().__init__(config)
@@ -78,7 +80,7 @@ class KeepingClient(ThreadedClient):
 
 
 def _values(value: object) -> Iterator[object]:
-    """A value's parts down to plain ones; an unfrozen dataclass counts as one itself."""
+    """Yield the plain values inside a value, and each dataclass inside it that is not frozen."""
     if dataclasses.is_dataclass(value):
         if not cast("Any", value).__dataclass_params__.frozen:
             yield value

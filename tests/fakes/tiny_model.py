@@ -1,9 +1,13 @@
-"""Complete model folders with random weights in mlx-lm's own classes, a few hundred kB each.
+"""Complete folders of tiny models with random weights, for mlx-lm's own model classes.
 
     python -m tests.fakes.tiny_model OUT [--names NAME ...]
 
-Two templates: `keeping` renders replies as they were given; `thinking` opens a reasoning block in
-the prompt and drops the thoughts of earlier turns, as Qwen3.5's does.
+A folder takes a few hundred kB. CONFIGS has a shrunken configuration for each kind of layer state:
+attention, recurrent, convolution, sliding window. The weights depend on the configuration only, and
+are wide enough that rounding never decides which token is likeliest. All models share one small BPE
+tokenizer, trained here, and get one of two chat templates: `keeping` renders replies unchanged;
+`thinking` opens a reasoning block in the prompt and drops the thoughts of earlier turns, as
+Qwen3.5's template does.
 """
 
 # mlx.utils and tokenizers are partly typed.
@@ -68,7 +72,7 @@ _CORPUS = [
 _SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 _MARKERS = ["<think>", "</think>"]
 
-# Other names under which types keep the size of a vocabulary.
+# Configuration keys other than vocab_size that hold the size of a vocabulary.
 _VOCABULARIES = {"num_vocab", "embedding_size", "vocab_size_per_layer_input"}
 
 _ATTENTION = {
@@ -215,7 +219,7 @@ def build_tiny(
 
 
 def write_model(out: Path, config: Config, tokenizer: Tokenizer, template: str) -> Path:
-    """Write the model folder `out` for a configuration, which is completed, and return it."""
+    """Write the model folder `out` and return it. Missing keys are added to the configuration."""
     out.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(out / "tokenizer.json"))
     config = _complete(config, tokenizer)
@@ -242,16 +246,16 @@ def write_model(out: Path, config: Config, tokenizer: Tokenizer, template: str) 
 
 
 def make_model(config: Config) -> Any:
-    """mlx-lm's own class for a complete configuration, with the weights that it begins with."""
+    """Return a model of mlx-lm's own class with the weights of its constructor."""
     classes = tuple(config.get("architectures", ()))
     module = installed_architectures().module(config["model_type"], classes)
     architecture = importlib.import_module(f"mlx_lm.models.{module}")
-    # The classes change what they are given.
+    # Copied, because mlx-lm's classes modify the dictionaries they are given.
     return architecture.Model(architecture.ModelArgs.from_dict(copy.deepcopy(config)))
 
 
 def _complete(config: Config, tokenizer: Tokenizer) -> Config:
-    """A copy of config for the tokenizer; a vocabulary that config gives itself stays."""
+    """Return a copy of config with the tokenizer's end token. Add vocab_size if config has none."""
     config = copy.deepcopy(config)
     for part in (config, config.get("text_config", {})):
         part["eos_token_id"] = tokenizer.token_to_id("<|im_end|>")
@@ -262,18 +266,19 @@ def _complete(config: Config, tokenizer: Tokenizer) -> Config:
 
 
 def _drawn(path: str, array: mx.array) -> mx.array:
-    """A weight as it is wanted in a random model."""
+    """Return a weight with a wider spread, or random values if it is all zeros."""
     if array.ndim >= 2 and not mx.any(array).item():
-        # Classes leave what is always loaded at zero: parts of the model would do nothing.
+        # mlx-lm leaves some weights at zero, because a checkpoint always replaces them. With zeros,
+        # parts of the model would have no effect.
         if array.dtype == mx.uint32:
             return mx.random.randint(0, 1 << 31, array.shape, array.dtype)
         return mx.random.normal(array.shape, scale=0.1).astype(array.dtype)
-    # Wider than the default: the logits differ enough that rounding decides nothing.
+    # Three times the default spread, so that logits differ by more than rounding errors.
     return array * 3.0 if path.endswith("weight") and array.ndim == 2 else array
 
 
 def train_tokenizer() -> Tokenizer:
-    """A byte-level BPE of 420 tokens with Qwen's control tokens."""
+    """Train a byte-level BPE tokenizer of 420 tokens and add Qwen's control tokens."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -1,4 +1,4 @@
-"""Long Markdown answers as models write them, and transcripts made of them."""
+"""Long Markdown answers such as models write, and transcript items that contain them."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ READING = Reading(done=4_096, total=12_431, replayed=0, eta_s=None)
 
 
 def restored(num_tokens: int = 12_431, *reasons: str) -> Planned:
-    """The state of an answer of which nothing was read again."""
+    """Return the state of an answer that restored num_tokens and read only its new message."""
     why = tuple(
         Reason(kind=ReasonKind.NEW_MESSAGE, num_tokens=24, at=num_tokens, text=text)
         for text in reasons

@@ -1,4 +1,4 @@
-"""A transcript on screen, and hands to use it with."""
+"""A transcript view on screen without a window, and mouse and clipboard actions on it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from app.widgets.transcript.view import TranscriptView
 
 WIDTH, HEIGHT = 800, 600
 LEFT = Qt.MouseButton.LeftButton
-GRID = 8  # pixels; every target is larger
+GRID = 8  # distance in pixels of the points tried by targets(); every target is larger
 SETTLE_MS = 20_000
 
 
 class FakeClock:
-    """Seconds that pass when told to."""
+    """A clock for the view. Its time changes only when a test sets `now`, in seconds."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -32,13 +32,13 @@ class FakeClock:
 
 
 class TranscriptStage:
-    """A view of a fixed size, its clock, and the links that it wanted to open."""
+    """A transcript view of a fixed size, its clock, and a record of the signals it emitted."""
 
     def __init__(self, qtbot: QtBot, theme: Theme) -> None:
         self.qtbot = qtbot
         self.clock = FakeClock()
-        self.opened: list[str] = []
-        self.asked: list[str] = []  # what the view wanted of a controller
+        self.opened: list[str] = []  # addresses of the links that were clicked
+        self.asked: list[str] = []  # requests to a controller, for example "delete u3"
         self.view = TranscriptView(theme, clock=self.clock, open_url=self._open)
         qtbot.addWidget(self.view)
         self._connect()
@@ -59,11 +59,11 @@ class TranscriptStage:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until nothing is left to do."""
+        """Wait until the view has no work left."""
         self.qtbot.waitUntil(lambda: self.view.statistics().is_idle, timeout=SETTLE_MS)
 
     def picture(self) -> QImage:
-        """Return what is painted, without the scroll bar, which may come and go."""
+        """Return a picture of the view without its scroll bar, which is not always visible."""
         return self.view.viewport().grab(QRect(0, 0, WIDTH - 20, HEIGHT)).toImage()
 
     def find(self, action: RowAction, which: int = 0) -> QPoint:
@@ -90,7 +90,7 @@ class TranscriptStage:
         QTest.mouseRelease(viewport, LEFT, pos=end)
 
     def copied(self) -> str:
-        """Copy what is selected."""
+        """Copy the selection and return the text on the clipboard."""
         self.view.copy_selection()
         return self.clipboard()
 
@@ -121,7 +121,7 @@ class TranscriptStage:
 
 
 def targets(view: TranscriptView, action: RowAction) -> Iterator[QPoint]:
-    """Yield a point in each visible target, from the top; skip what another widget covers."""
+    """Yield a point in each visible target of an action, from the top. Skip covered targets."""
     found: list[QPoint] = []
     for y in range(GRID // 2, view.viewport().height(), GRID):
         for x in range(GRID // 2, view.viewport().width(), GRID):

@@ -1,13 +1,16 @@
 """The main window in this process, and the actions of a user on it.
 
-WindowDriver is the only code in tests/ that makes a MainWindow. Two classes bring its engine:
+A test opens a WindowDriver on controllers, types and runs menu commands, waits with `settle` or
+`wait_until` until the effects have passed the store's and the engine's threads, and reads the shown
+messages (`items`, `texts`). No other code in tests/ makes a MainWindow. The two subclasses differ
+in the engine:
 
     Stage       stage.py        a fake engine that the test plays   widget tests, screenshots, bench_switch
     RealWindow  real_window.py  the real engine on its thread       tests.person, many_chats, tests/e2e
 
-Not drivers of the window: TranscriptStage shows a transcript alone; Rig holds the controllers without
-a window; streaming_app.py runs controllers in a process of their own, to be killed; app_process.py
-starts `python -m app` and sends nothing but signals.
+Helpers without a MainWindow: TranscriptStage shows a transcript alone; Rig holds the controllers;
+streaming_app.py runs the controllers in a process of its own, which a test kills; app_process.py
+starts `python -m app` as a process, to which tests send only signals.
 """
 
 from __future__ import annotations
@@ -35,13 +38,13 @@ from tests.fakes.ask_store import ask_store
 
 T = TypeVar("T")
 
-LOOK_MS = 2
+LOOK_MS = 2  # pause between two checks of a condition in wait_until
 
 
 class WindowDriver:
-    """A main window on any engine. A closed one may be opened again."""
+    """A main window on any engine, and user actions on it. It may be reopened after `close`."""
 
-    patience_s: ClassVar[float] = 5.0
+    patience_s: ClassVar[float] = 5.0  # default time limit of wait_until
 
     core: Core
     theme: Theme
@@ -55,6 +58,7 @@ class WindowDriver:
         appearance: Appearance,
         size: tuple[int, int] | None = None,
     ) -> None:
+        """Show a main window on these controllers and start them."""
         app = QApplication.instance()
         assert isinstance(app, QApplication)
         self.core = core
@@ -69,7 +73,7 @@ class WindowDriver:
         core.start()
 
     def close(self) -> None:
-        """End the app as it ends itself. Idempotent."""
+        """Close the window and its controllers as quitting does. A second call has no effect."""
         if not self.is_open:
             return
         self.is_open = False
@@ -98,17 +102,18 @@ class WindowDriver:
         return [item.text for item in self.items]
 
     def type(self, text: str) -> None:
+        """Type a text into the composer."""
         QTest.keyClicks(self.edit, text)
 
     def run(self, command: CommandId) -> None:
-        """Choose a command in the menu."""
+        """Trigger a menu command, which must be enabled, and wait for its effects."""
         action = self.window.commands[command]
         assert action.isEnabled(), command
         action.trigger()
         self.settle()
 
     def settle(self) -> None:
-        """Let events that are queued between threads arrive."""
+        """Wait until the store has run its queued calls and Qt has delivered the queued signals."""
         self.stored(lambda store: store.summaries())
         self.wait(1)
 
@@ -122,5 +127,5 @@ class WindowDriver:
     def wait_until(self, is_true: Callable[[], bool], timeout_s: float | None = None) -> None:
         until = time.monotonic() + (timeout_s or self.patience_s)
         while not is_true():
-            assert time.monotonic() < until, "the time limit has passed"
+            assert time.monotonic() < until, "the condition was not true within the time limit"
             self.wait(LOOK_MS)

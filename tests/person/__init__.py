@@ -1,1 +1,1 @@
-"""A seeded person at the real window on the real engine: what they do, and what must hold then."""
+"""A seeded random user of the real window on the real engine, and checks that no text is lost."""

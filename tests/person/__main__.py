@@ -1,4 +1,4 @@
-"""`python -m tests.person [ACTIONS] [--seed N]`: use the window, print how often each thing was done."""
+"""`python -m tests.person [ACTIONS] [--seed N]`: act as a seeded user and count the actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must be the same after the app was left and started again, in the window and in the store."""
+"""Restarts of the app by the seeded user, and comparisons of window and store before and after."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from tests.person.person import Person
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """All that a person sees, but for what belongs to an answer on its way or to the moment."""
+    """The contents of the window that must be equal before and after a restart.
+
+    Figures of answers, open editors, the scroll position and the width of the sidebar are left out.
+    """
 
     listed: tuple[tuple[ConversationId, str], ...]
     current: ConversationId | None
@@ -48,20 +51,20 @@ def kept(person: Person) -> Kept:
 
 
 def _unsent(person: Person) -> str:
-    """A message that waits comes before what is being typed."""
+    """Return the queued message and the composer's text, joined as a restart joins them."""
     return join_texts(person.core.chat.queued(person.current), person.edit.toPlainText())
 
 
 def _lasting(item: TranscriptItem) -> TranscriptItem:
-    """What is said of the way that an answer came is not kept; nor is an editor that stands open."""
+    """Return the item without state line, figures and open editor: a restart keeps none of them."""
     return replace(item, phase=None, figures=None, reasoning_s=None, editing=False)
 
 
 def relaunch(person: Person) -> None:
-    """Leave in the middle or at rest, come back, and compare."""
+    """Close the app, while it answers or at rest. Launch it again and compare before and after."""
     if at_rest := person.random.random() < 0.5:
         person.wait_for_answers()
-    person.pane.flush()  # a chat with nothing but a draft is listed once that is stored
+    person.pane.flush()  # a chat without messages is listed only after its draft is stored
     person.settle()
     before = kept(person)
     desk = {one: person.core.desk.get(one) for one in person.listed if one in person.core.desk}
@@ -82,16 +85,17 @@ def relaunch(person: Person) -> None:
 
 
 def assert_same(before: Kept | Conversation, after: Kept | Conversation) -> None:
-    """Two dataclasses; what differs is said by its name."""
+    """Assert that two dataclasses are equal. The message names the first field that differs."""
     for field in fields(before):
         old, new = getattr(before, field.name), getattr(after, field.name)
         assert old == new, f"{field.name}:\n{old}\nis now\n{new}"
 
 
 def assert_continued(before: Kept, after: Kept) -> None:
-    """What was being written ends where it was seen last, or later; what waited may have been sent.
+    """Assert that a restart during an answer lost no text.
 
-    A turn that the engine had not begun never was: its text is in the composer again.
+    The cut-off answer starts with the text shown before, and a queued message may have been sent. A
+    turn that the engine had not started is not stored: its text must be in the composer again.
     """
     both = [
         (old, new)
@@ -107,23 +111,23 @@ def assert_continued(before: Kept, after: Kept) -> None:
     assert before.composer in after.composer or any(before.composer in text for text in sent)
     rest = {"items": (), "listed": (), "composer": ""}
     assert_same(replace(before, **rest), replace(after, **rest))
-    # A chat is called after its first message, which may never have been.
+    # Titles may differ: a chat is named after its first message, which may be back in the composer.
     assert {key for key, _title in after.listed} == {key for key, _title in before.listed}
 
 
 def assert_nothing_lost(person: Person) -> None:
-    """Every message that was sent is stored where it was sent, or is a draft there."""
+    """Assert that each sent message is stored in its conversation, as a message or in the draft."""
     places: dict[ConversationId, str] = {}
     for marker, conversation_id in person.entrusted.items():
         if conversation_id not in places:
             conversation = _load(person, conversation_id)
             texts = [node.content for node in conversation.nodes.values()]
             places[conversation_id] = "\n".join((*texts, conversation.draft))
-        assert marker in places[conversation_id], f"{marker} is lost"
+        assert marker in places[conversation_id], f"message {marker} is lost"
 
 
 def assert_window_is_true(person: Person) -> None:
-    """The transcript shows what the store holds."""
+    """Assert that the transcript shows the conversation as it is stored."""
     if person.current in person.listed:
         stored = TranscriptItems().of(_load(person, person.current), person.core.turns.live, None)
         assert person.items == stored
@@ -137,6 +141,10 @@ def _load(person: Person, conversation_id: ConversationId) -> Conversation:
 
 
 def _content(conversation: Conversation) -> Conversation:
-    """Apart from the draft, which follows typing by half a second, and from how answers came."""
+    """Return the conversation without the values that may differ after a restart.
+
+    These are the draft, which is saved half a second after typing, and the record of how each
+    answer was made.
+    """
     nodes = {key: replace(node, generation=None) for key, node in conversation.nodes.items()}
     return replace(conversation, draft="", nodes=nodes)

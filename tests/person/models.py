@@ -1,4 +1,4 @@
-"""Two tiny models with random weights: one thinks, one does not."""
+"""Two tiny models with random weights for the seeded user, one with and one without thinking."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.fakes.tiny_model import Template, build_tiny
 
 
 def build_cards(folder: Path) -> tuple[ModelCard, ...]:
-    """Build both, and return what the picker shows of them."""
+    """Build the folders of both models. Return their cards for the model picker."""
     folder.mkdir(parents=True, exist_ok=True)
     kinds = (("Thinker", "qwen3_5", Template.THINKING), ("Talker", "llama", Template.KEEPING))
     return tuple(

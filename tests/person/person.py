@@ -1,4 +1,10 @@
-"""A user of the real window: keys, mouse, clipboard, and the texts that were sent."""
+"""The seeded user: actions on a real window, random choices, and the texts that must not be lost.
+
+A Person is a RealWindow with the means of a user: keys, mouse, clipboard. The actions in kinds/ are
+functions of a Person; each draws its choices from `random`, so that a seed repeats a run. Every
+message contains a marker ("m17;"). `entrust` notes the marker when the message is sent, and
+keeping.py searches the store for all noted markers after each restart.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +30,7 @@ from tests.fakes.rig import FakeCatalog
 from tests.fakes.transcript_stage import targets
 from tests.person.words import some_text
 
-MARKER = re.compile(r"m\d+;")
+MARKER = re.compile(r"m\d+;")  # part of each message, and different in each
 
 LEFT = Qt.MouseButton.LeftButton
 CTRL = Qt.KeyboardModifier.ControlModifier
@@ -32,13 +38,13 @@ SHIFT = Qt.KeyboardModifier.ShiftModifier
 
 
 class Person(RealWindow):
-    """A seeded user, with every text that the app may not lose."""
+    """A user of the window, and the markers of the messages that the app must keep."""
 
     def __init__(self, data_dir: Path, cards: tuple[ModelCard, ...], random: Random) -> None:
         super().__init__(data_dir, FakeCatalog(cards))
         self.random = random
         self.cards = cards
-        self.entrusted: dict[str, ConversationId] = {}  # marker of a message, where it was sent
+        self.entrusted: dict[str, ConversationId] = {}  # marker -> chat it was sent in
         self._numbers = count(1)
 
     # Starting and ending the app.
@@ -54,7 +60,7 @@ class Person(RealWindow):
         super().close()
         self.wait(1)
 
-    # What there is to see.
+    # State of the window.
 
     @property
     def conversation(self) -> Conversation:
@@ -62,7 +68,7 @@ class Person(RealWindow):
 
     @property
     def shown_texts(self) -> list[str]:
-        """As Markdown takes them: random weights write any character."""
+        """Texts of the messages as the transcript shows them, with line ends and NUL normalised."""
         return [
             text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
             for text in self.texts
@@ -70,7 +76,7 @@ class Person(RealWindow):
 
     @property
     def answers(self) -> bool:
-        """Whether an answer is on its way in the chat on show."""
+        """True if the shown chat has an answer in progress."""
         return self.core.turns.live_in(self.current) is not None
 
     @property
@@ -81,18 +87,18 @@ class Person(RealWindow):
     def clipboard(self) -> str:
         return QGuiApplication.clipboard().text()
 
-    # Hands.
+    # Keys, mouse and clipboard.
 
     def some_text(self) -> str:
         return some_text(self.random, f"m{next(self._numbers)};")
 
     def entrust(self, text: str) -> None:
-        """Note a message that was sent: from now on it may not be lost."""
+        """Note the marker of a message sent in the shown chat, which must keep it from now on."""
         (marker,) = MARKER.findall(text)
         self.entrusted[marker] = self.current
 
     def discard_draft(self, text: str) -> None:
-        """What came back into the composer is taken out of it."""
+        """Forget the markers in a text that leaves the composer, unless the chat contains them."""
         for marker in MARKER.findall(text):
             if not any(marker in node.content for node in self.conversation.nodes.values()):
                 self.entrusted.pop(marker, None)
@@ -100,15 +106,16 @@ class Person(RealWindow):
     def press(
         self, key: Qt.Key, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
     ) -> None:
-        """A key, for whatever has the focus."""
+        """Send a key to the widget that has the focus."""
         widget = QApplication.focusWidget() or self.window
         QTest.keyClick(widget, key, modifiers)
         self.settle()
 
     def write(self, text: str) -> None:
-        """Into the composer, with Shift-Return for new lines; long texts are pasted.
+        """Add a text to the composer, typed with Shift-Return for new lines, or pasted.
 
-        So is what QTest has no keys for.
+        Texts of more than 100 characters are pasted, and texts with characters for which QTest has
+        no keys.
         """
         self.edit.setFocus()
         if len(text) > 100 or not text.isascii():
@@ -125,7 +132,7 @@ class Person(RealWindow):
         self.settle()
 
     def click_in_transcript(self, action: RowAction) -> bool:
-        """Click one of the visible targets; whether there is one."""
+        """Click a random visible target of an action. Return False if there is no target."""
         view = self.pane.view
         found = list(targets(view, action)) if view.isVisible() else []
         if found:
@@ -133,13 +140,13 @@ class Person(RealWindow):
         return bool(found)
 
     def try_to_run(self, command: CommandId) -> bool:
-        """Choose a command in the menu unless it is grey; whether it was not."""
+        """Trigger a menu command. Return False if the command is disabled."""
         can = self.window.commands[command].isEnabled()
         if can:
             self.run(command)
         return can
 
-    # Time.
+    # Waiting.
 
     @override
     def settle(self) -> None:

@@ -1,4 +1,4 @@
-"""A person does a number of things, leaves now and then, and comes back to what was left."""
+"""A run of the seeded user: random actions on the window, and a restart of the app now and then."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from tests.person.person import Person
 from tests.person.watch import watch
 
 RELAUNCH_EVERY = 500
-SHORT = Preset(name="short answers", setup=Setup(max_tokens=200))  # random weights see no end
+# Limits the answers, because a model with random weights rarely ends a reply.
+SHORT = Preset(name="short answers", setup=Setup(max_tokens=200))
 MAX_PAUSE_MS = 25
 
 
 class PersonError(AssertionError):
-    """The last actions, and what was wrong then."""
+    """A failed run. The message contains the seed, the last actions and the errors."""
 
 
 def run_person(
@@ -35,10 +36,10 @@ def run_person(
     relaunch_every: int = RELAUNCH_EVERY,
     report: Callable[[int], object] = lambda _done: None,
 ) -> Counter[str]:
-    """Return how often each kind was done and had its effect.
+    """Do random actions until num_actions had an effect. Return the count of each kind.
 
     Raises:
-        PersonError: an exception, a warning of Qt's, a missing effect, or something that was lost.
+        PersonError: an exception, a warning of Qt, a missing effect or a lost text occurred.
     """
     random = Random(seed)
     done: Counter[str] = Counter()
@@ -70,13 +71,16 @@ def run_person(
 
 
 def _choose(random: Random, done: Counter[str]) -> str:
-    """What was done least is the likeliest."""
+    """Return the name of a random action. The rarer an action was so far, the likelier it is."""
     names = list(KINDS)
     return random.choices(names, [1 / (1 + done[name]) ** 3 for name in names])[0]
 
 
 def _prepare(person: Person) -> None:
-    """A window that fits the screen, where it will come back as it was, and answers that end."""
+    """Shrink the window and limit the length of answers for both models.
+
+    A window of minimum size fits the screen, so a restart gives it the same size again.
+    """
     person.window.resize(person.window.minimumSize())
     presets = person.core.presets
     presets.save_preset(SHORT)

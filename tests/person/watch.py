@@ -1,4 +1,4 @@
-"""Everything that must not happen while somebody uses the window: exceptions, Qt's warnings, errors in the log."""
+"""Collection of exceptions, Qt warnings and logged errors during a run of the seeded user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from types import TracebackType
 from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
 from typing_extensions import override
 
-# What the offscreen platform says of sizes, of raising and of the keyboard.
+# Start of the offscreen platform's warnings about sizes, raising a window and the keyboard.
 HARMLESS = "This plugin does not support"
 HARMLESS_KINDS = frozenset({QtMsgType.QtDebugMsg, QtMsgType.QtInfoMsg})
 
@@ -30,7 +30,7 @@ class _Listener(logging.Handler):
 
 @contextmanager
 def watch() -> Generator[list[str]]:
-    """What went wrong meanwhile, as it is written to a log."""
+    """Yield a list to which the text of each error is added until the context ends."""
     trouble: list[str] = []
 
     def on_exception(

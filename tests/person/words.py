@@ -1,4 +1,4 @@
-"""What a person types, pastes and looks for."""
+"""Random messages that the seeded user types or pastes."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ PIECES = (
 
 
 def some_text(random: Random, marker: str) -> str:
-    """A message that is like no other: the marker is in it once."""
+    """Return a message that starts with the marker, which makes it unique."""
     return " ".join((marker, *random.sample(PIECES, random.randint(1, 3))))

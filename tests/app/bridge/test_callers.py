@@ -17,7 +17,7 @@ Asked = list[tuple[Path, ...]]
 
 @pytest.fixture
 def asked(tmp_path: Path, qtbot: QtBot) -> Iterator[Asked]:
-    """What those ask who call at tmp_path."""
+    """Return the list of requests received at tmp_path; each request is a tuple of files."""
     heard: Asked = []
     with listening(tmp_path) as listener:
         assert listener is not None
@@ -37,7 +37,7 @@ def calling(folder: Path) -> Generator[socket.socket]:
 
 
 def wait_for_end(caller: socket.socket, qtbot: QtBot) -> bytes:
-    """What it is answered until the other side hangs up."""
+    """Return all bytes that the caller receives until the listener closes the connection."""
     got: list[bytes] = []
 
     def ended() -> bool:
@@ -50,7 +50,7 @@ def wait_for_end(caller: socket.socket, qtbot: QtBot) -> bytes:
     return b"".join(got)
 
 
-def test_a_request_in_pieces_is_answered(tmp_path: Path, asked: Asked, qtbot: QtBot) -> None:
+def test_request_sent_in_pieces_is_answered(tmp_path: Path, asked: Asked, qtbot: QtBot) -> None:
     with calling(tmp_path) as caller, calling(tmp_path) as silent:
         caller.send(b'["/a", ')
         qtbot.wait(10)
@@ -62,20 +62,20 @@ def test_a_request_in_pieces_is_answered(tmp_path: Path, asked: Asked, qtbot: Qt
 
 
 @pytest.mark.parametrize("request_", [b"hello" + END, b'["/a"'], ids=["no list", "cut short"])
-def test_what_is_not_understood_is_dropped(
+def test_invalid_request_is_dropped_without_answer(
     tmp_path: Path, asked: Asked, qtbot: QtBot, request_: bytes
 ) -> None:
     with calling(tmp_path) as caller:
         caller.send(request_)
         caller.shutdown(socket.SHUT_WR)
         assert wait_for_end(caller, qtbot) == b""
-    with calling(tmp_path) as caller:  # and others are heard
+    with calling(tmp_path) as caller:  # a later caller is answered
         caller.send(b"[]" + END)
         assert wait_for_end(caller, qtbot) == WILL_DO
     assert asked == [()]
 
 
-def test_one_who_never_ends_is_dropped(
+def test_request_above_size_limit_is_dropped(
     tmp_path: Path, asked: Asked, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(callers, "MAX_BYTES", 100)

@@ -15,13 +15,13 @@ def delta(request_id: RequestId, text: str, num_tokens: int, channel: Channel) -
     return TextDelta(request_id, channel, text, num_tokens)
 
 
-def test_neighbours_of_one_reply_are_joined() -> None:
+def test_merge_deltas_joins_adjacent_text_of_one_reply() -> None:
     answer = Channel.ANSWER
     events = [delta(A, "one ", 1, answer), delta(A, "two", 2, answer), RequestQueued(B, 1)]
     assert merge_deltas(events) == [delta(A, "one two", 2, answer), RequestQueued(B, 1)]
 
 
-def test_replies_that_come_at_once_are_joined_each() -> None:
+def test_merge_deltas_joins_interleaved_replies_separately() -> None:
     answer, thought = Channel.ANSWER, Channel.REASONING
     events = [
         delta(A, "one ", 1, answer),
@@ -52,7 +52,7 @@ EVENTS = st.lists(
 
 
 @given(EVENTS)
-def test_no_text_is_lost_and_nothing_of_a_reply_changes_places(events: list[Event]) -> None:
+def test_merge_deltas_keeps_text_and_order_of_each_reply(events: list[Event]) -> None:
     merged = merge_deltas(events)
     for request_id in (A, B):
         assert _letters(merged, request_id) == _letters(events, request_id)
@@ -67,7 +67,7 @@ def _concerns(event: Event, request_id: RequestId) -> bool:
 
 
 def _letters(events: list[Event], request_id: RequestId) -> list[tuple[object, ...]]:
-    """Each letter of a reply with its channel; what is no reply's as itself."""
+    """Return the letters of a reply with their channels, and all events that are not text."""
     letters: list[tuple[object, ...]] = []
     for event in events:
         if isinstance(event, TextDelta):

@@ -13,7 +13,7 @@ from tests.fakes.fake_engine import FakeEngine
 
 
 class Heard:
-    """Events by the signal that brought them, and the threads that they came on."""
+    """The events delivered by each signal of a bridge, and the threads of their delivery."""
 
     def __init__(self, bridge: EngineBridge) -> None:
         self.model: list[Event] = []
@@ -41,7 +41,7 @@ def make_bridge() -> tuple[EngineBridge, FakeEngine]:
     return EngineBridge(make), engines[0]
 
 
-def test_events_of_another_thread_arrive_on_this_one_in_order(qtbot: QtBot) -> None:
+def test_events_of_engine_thread_arrive_in_order_on_main_thread(qtbot: QtBot) -> None:
     bridge, engine = make_bridge()
     heard = Heard(bridge)
 
@@ -57,12 +57,12 @@ def test_events_of_another_thread_arrive_on_this_one_in_order(qtbot: QtBot) -> N
     deltas = [event for event in heard.request if isinstance(event, TextDelta)]
     assert "".join(event.text for event in deltas) == "x" * 200
     assert deltas[-1].num_tokens == 200
-    assert len(deltas) < 200, "what waited together came together"
+    assert len(deltas) < 200, "text that waits in the queue must be merged"
     assert heard.threads == {threading.get_ident()}
     bridge.close()
 
 
-def test_commands_go_down_and_answers_come_up(qtbot: QtBot) -> None:
+def test_load_command_reaches_engine_and_its_event_arrives(qtbot: QtBot) -> None:
     bridge, engine = make_bridge()
     heard = Heard(bridge)
     bridge.start()
@@ -72,7 +72,7 @@ def test_commands_go_down_and_answers_come_up(qtbot: QtBot) -> None:
     bridge.close()
 
 
-def test_close_delivers_the_last_words(qtbot: QtBot) -> None:
+def test_close_delivers_pending_events(qtbot: QtBot) -> None:
     bridge, engine = make_bridge()
     heard = Heard(bridge)
     engine.on_event(TextDelta(RequestId("a"), Channel.ANSWER, "bye", 1))

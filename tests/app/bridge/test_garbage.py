@@ -24,7 +24,7 @@ def search(qtbot: QtBot) -> Iterator[GarbageSearch]:
 
 
 def make_garbage(destroyed_on: list[str]) -> None:
-    """Some, and so many objects after it that Python would look for it at once."""
+    """Make a garbage cycle, then so many objects that Python's own search would start at once."""
     cycle = Cycle()
     weakref.finalize(cycle, lambda: destroyed_on.append(threading.current_thread().name))
     del cycle
@@ -35,7 +35,7 @@ def many_objects() -> list[Cycle]:
     return [Cycle() for _ in range(2 * YOUNG)]
 
 
-def test_what_another_thread_leaves_is_destroyed_on_the_main_thread(
+def test_garbage_of_another_thread_is_destroyed_on_main_thread(
     search: GarbageSearch, qtbot: QtBot
 ) -> None:
     destroyed_on: list[str] = []
@@ -43,13 +43,14 @@ def test_what_another_thread_leaves_is_destroyed_on_the_main_thread(
     thread.start()
     thread.join()
     assert destroyed_on == []
-    alive = many_objects()  # else as many would be gone as came
+    # Keep the objects alive: a search starts only if YOUNG more objects were made than freed.
+    alive = many_objects()
     qtbot.waitUntil(lambda: bool(destroyed_on))
     assert destroyed_on == [threading.main_thread().name]
     assert alive
 
 
-def test_python_searches_again_after_it(qtbot: QtBot) -> None:
+def test_close_enables_python_garbage_collection_again(qtbot: QtBot) -> None:
     search = GarbageSearch()
     assert not gc.isenabled()
     search.close()

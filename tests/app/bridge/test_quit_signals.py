@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 from app.bridge.quit_signals import QuitSignals
 
 
-def test_a_signal_wakes_the_event_loop(qtbot: QtBot) -> None:
+def test_sigterm_wakes_the_event_loop(qtbot: QtBot) -> None:
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     signals = QuitSignals()
     with qtbot.waitSignal(signals.received, timeout=2000):

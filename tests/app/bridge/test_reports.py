@@ -26,7 +26,7 @@ def root_logger() -> Iterator[None]:
     root.setLevel(level)
 
 
-def test_the_log_is_private(tmp_path: Path) -> None:
+def test_log_file_is_private(tmp_path: Path) -> None:
     start_log(tmp_path)
     logging.getLogger("app.test").info("it works")
     log = tmp_path / "rejoinder.log"
@@ -52,7 +52,7 @@ def test_log_without_debug_leaves_details_out(tmp_path: Path) -> None:
     assert (tmp_path / "rejoinder.log").read_text("utf-8") == ""
 
 
-def test_a_long_log_is_put_aside(tmp_path: Path) -> None:
+def test_log_above_size_limit_is_renamed_at_start(tmp_path: Path) -> None:
     log = tmp_path / "rejoinder.log"
     log.write_bytes(b"x" * (LOG_BYTES + 1))
     start_log(tmp_path)
@@ -60,12 +60,12 @@ def test_a_long_log_is_put_aside(tmp_path: Path) -> None:
     assert (tmp_path / "rejoinder.old.log").stat().st_size == LOG_BYTES + 1
 
 
-def test_a_log_that_can_not_be_written_has_its_sentence(tmp_path: Path) -> None:
+def test_start_log_in_missing_folder_raises_disk_error(tmp_path: Path) -> None:
     with pytest.raises(DiskError, match=r"The log .* can’t be written"):
         start_log(tmp_path / "missing")
 
 
-def test_an_uncaught_exception_is_logged_and_said(
+def test_uncaught_exception_is_logged_and_reported(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
@@ -79,7 +79,7 @@ def test_an_uncaught_exception_is_logged_and_said(
     assert "uncaught exception" in caplog.text
 
 
-def test_an_uncaught_exception_of_a_thread_is_logged(
+def test_uncaught_exception_in_thread_is_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)

@@ -18,7 +18,7 @@ def lane(qtbot: QtBot) -> Iterator[TaskLane]:
     lane.stop()
 
 
-def test_calls_run_in_order_on_one_other_thread(lane: TaskLane, qtbot: QtBot) -> None:
+def test_lane_runs_calls_in_order_on_one_thread(lane: TaskLane, qtbot: QtBot) -> None:
     threads: list[int] = []
     results: list[int] = []
     here = threading.get_ident()
@@ -39,7 +39,7 @@ def test_calls_run_in_order_on_one_other_thread(lane: TaskLane, qtbot: QtBot) ->
     assert here not in threads
 
 
-def test_an_error_goes_to_its_caller(lane: TaskLane, qtbot: QtBot) -> None:
+def test_error_is_delivered_to_error_handler_of_call(lane: TaskLane, qtbot: QtBot) -> None:
     problems: list[Problem] = []
 
     def fail() -> None:
@@ -50,7 +50,7 @@ def test_an_error_goes_to_its_caller(lane: TaskLane, qtbot: QtBot) -> None:
     assert problems[0].cause == "The disk is full."
 
 
-def test_an_error_that_nobody_asked_for_is_announced(
+def test_error_without_handler_is_emitted_and_logged(
     lane: TaskLane, qtbot: QtBot, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail() -> None:
@@ -65,7 +65,7 @@ def test_an_error_that_nobody_asked_for_is_announced(
     assert "a background call failed" in caplog.text
 
 
-def test_stop_finishes_what_was_queued_and_delivers_nothing_more(qtbot: QtBot) -> None:
+def test_stop_runs_queued_calls_and_delivers_no_results(qtbot: QtBot) -> None:
     lane = TaskLane("test")
     done: list[int] = []
     delivered: list[int] = []

@@ -65,7 +65,7 @@ def test_a_message_is_answered_and_stored(rig: Rig, qtbot: QtBot) -> None:
     assert rig.current.title == "Hello"
 
 
-def test_an_answer_records_how_it_was_made(rig: Rig, qtbot: QtBot) -> None:
+def test_answer_records_model_sampling_and_usage(rig: Rig, qtbot: QtBot) -> None:
     rig.chat.set_setup(rig.library.current, Setup(top_k=20))
     answer(rig, qtbot, "Hello", "Hi")
     generation = rig.path[-1].generation
@@ -95,7 +95,7 @@ def test_only_the_new_message_counts_as_new(rig: Rig, qtbot: QtBot) -> None:
     second = rig.engine.submitted[1]
     assert [message.content for message in second.messages] == ["One", "1", "Two"]
     assert second.new_messages == {2}
-    assert second.messages[1].reply is not None, "generated ids are sent, never tokenised again"
+    assert second.messages[1].reply is not None, "a reply must be sent with its own token ids"
 
 
 def test_empty_message_is_refused(rig: Rig) -> None:
@@ -105,7 +105,7 @@ def test_empty_message_is_refused(rig: Rig) -> None:
     assert rig.current.nodes == {}
 
 
-def test_one_answer_at_a_time_in_a_conversation(rig: Rig, qtbot: QtBot) -> None:
+def test_second_message_is_queued_until_the_answer_ends(rig: Rig, qtbot: QtBot) -> None:
     send(rig, qtbot, "One")
     assert rig.chat.send(rig.library.current, "Two")
     assert rig.chat.queued(rig.library.current) == "Two"
@@ -115,7 +115,7 @@ def test_one_answer_at_a_time_in_a_conversation(rig: Rig, qtbot: QtBot) -> None:
     assert rig.chat.queued(rig.library.current) == ""
 
 
-def test_what_waits_at_the_end_of_the_app_is_a_draft(rig: Rig, qtbot: QtBot) -> None:
+def test_save_draft_stores_the_queued_message_with_the_draft(rig: Rig, qtbot: QtBot) -> None:
     send(rig, qtbot, "One")
     qtbot.waitUntil(lambda: rig.turns.num_writing == 1)
     rig.chat.send(rig.library.current, "Two")
@@ -124,7 +124,7 @@ def test_what_waits_at_the_end_of_the_app_is_a_draft(rig: Rig, qtbot: QtBot) -> 
     assert stored.draft == "Two\n\nand a bit"
 
 
-def test_stop_keeps_what_is_written(rig: Rig, qtbot: QtBot) -> None:
+def test_stop_keeps_the_written_text(rig: Rig, qtbot: QtBot) -> None:
     send(rig, qtbot, "Hello")
     rig.engine.write("Half an ans")
     rig.chat.stop(rig.library.current)
@@ -171,7 +171,7 @@ def test_edit_adds_a_version_and_the_old_branch_stays(rig: Rig, qtbot: QtBot) ->
     assert rig.stored_path(rig.library.current) == rig.path
 
 
-def test_switching_conversations_loses_nothing(rig: Rig, qtbot: QtBot) -> None:
+def test_answer_in_a_hidden_conversation_continues_and_is_unseen(rig: Rig, qtbot: QtBot) -> None:
     send(rig, qtbot, "Slow question")
     slow = rig.library.current
     rig.engine.write("The ")
@@ -218,7 +218,7 @@ def test_a_queued_message_is_only_a_draft_in_the_store(rig: Rig, qtbot: QtBot) -
     send(rig, qtbot, "Patience")
     stored = rig.stored(lambda store: store.load(rig.library.current))
     assert (stored.draft, len(stored.nodes)) == ("Patience", 0)
-    assert len(rig.path) == 2, "it is shown all the same"
+    assert len(rig.path) == 2, "the queued message must be shown"
     rig.engine.begin()
     qtbot.waitUntil(lambda: isinstance(_phase(rig), Planned))
     stored = rig.stored(lambda store: store.load(rig.library.current))
@@ -232,7 +232,7 @@ def _phase(rig: Rig) -> object:
     return live and live.phase
 
 
-def test_a_full_context_stores_nothing_and_gives_the_text_back(rig: Rig, qtbot: QtBot) -> None:
+def test_full_context_stores_no_message_and_returns_the_text(rig: Rig, qtbot: QtBot) -> None:
     answer(rig, qtbot, "Hello", "Hi")
     rig.engine.hold_start = True
     send(rig, qtbot, "A very long question")
@@ -247,7 +247,7 @@ def test_a_full_context_stores_nothing_and_gives_the_text_back(rig: Rig, qtbot: 
     assert len(stored.nodes) == 2
 
 
-def test_a_refusal_keeps_what_was_typed_and_renamed_meanwhile(rig: Rig, qtbot: QtBot) -> None:
+def test_refusal_keeps_the_draft_and_title_changed_since_sending(rig: Rig, qtbot: QtBot) -> None:
     rig.engine.hold_start = True
     send(rig, qtbot, "Too long")
     rig.library.rename(rig.library.current, "My chat")
@@ -258,7 +258,7 @@ def test_a_refusal_keeps_what_was_typed_and_renamed_meanwhile(rig: Rig, qtbot: Q
     assert rig.current.draft == "Too long\n\nnext thought"
 
 
-def test_stopping_a_queued_message_gives_the_text_back_without_a_word(
+def test_stop_of_a_queued_message_returns_its_text_without_a_problem(
     rig: Rig, qtbot: QtBot
 ) -> None:
     rig.engine.hold_start = True
@@ -269,7 +269,7 @@ def test_stopping_a_queued_message_gives_the_text_back_without_a_word(
     assert rig.path == []
 
 
-def test_a_failure_keeps_the_text_and_can_be_retried(rig: Rig, qtbot: QtBot) -> None:
+def test_failed_answer_keeps_its_text_and_can_be_regenerated(rig: Rig, qtbot: QtBot) -> None:
     send(rig, qtbot, "Hello")
     rig.engine.write("Half")
     rig.engine.fail(NO_MEMORY)
@@ -305,7 +305,7 @@ def test_streamed_text_is_saved_while_it_streams(rig: Rig, qtbot: QtBot) -> None
     settle(rig, qtbot)
 
 
-def test_a_message_waits_for_the_model(loading: Rig, qtbot: QtBot) -> None:
+def test_message_sent_during_loading_waits_for_the_model(loading: Rig, qtbot: QtBot) -> None:
     rig = loading
     send(rig, qtbot, "Early bird")
     assert rig.engine.submitted == []
@@ -319,7 +319,7 @@ def test_a_message_waits_for_the_model(loading: Rig, qtbot: QtBot) -> None:
     assert [node.content for node in rig.path] == ["Early bird", "Worm"]
 
 
-def test_a_waiting_message_comes_back_when_loading_fails(loading: Rig, qtbot: QtBot) -> None:
+def test_waiting_message_is_returned_if_loading_fails(loading: Rig, qtbot: QtBot) -> None:
     rig = loading
     send(rig, qtbot, "Early bird")
     problem = ModelFolderError("model.safetensors is missing.").problem
@@ -332,14 +332,14 @@ def test_a_waiting_message_comes_back_when_loading_fails(loading: Rig, qtbot: Qt
     assert rig.refusals[-1].problem == problem
 
 
-def test_a_waiting_message_can_be_stopped(loading: Rig, qtbot: QtBot) -> None:
+def test_stop_during_loading_returns_the_waiting_message(loading: Rig, qtbot: QtBot) -> None:
     send(loading, qtbot, "Early bird")
     loading.chat.stop(loading.library.current)
     assert loading.refusals[0].text == "Early bird"
     assert loading.current.draft == "Early bird"
 
 
-def test_a_long_prompt_is_being_read_before_it_was_read(rig: Rig, qtbot: QtBot) -> None:
+def test_long_prompt_shows_reading_progress_until_the_first_text(rig: Rig, qtbot: QtBot) -> None:
     rig.engine.plan = PromptPlan(prompt_tokens=9000, restored=0, replayed=8000, read=1000)
     send(rig, qtbot, "Long")
     qtbot.waitUntil(lambda: _phase(rig) == Reading(done=0, total=9000, replayed=8000, eta_s=None))
@@ -352,7 +352,7 @@ def test_a_long_prompt_is_being_read_before_it_was_read(rig: Rig, qtbot: QtBot) 
     settle(rig, qtbot)
 
 
-def test_another_model_keeps_the_answer_so_far_and_takes_over_what_waits(
+def test_model_change_stops_the_running_answer_and_answers_the_queued_one(
     rig: Rig, qtbot: QtBot
 ) -> None:
     send(rig, qtbot, "First")
@@ -408,14 +408,14 @@ def test_closing_while_loading_keeps_the_message_as_a_draft(tmp_path: Path, qtbo
     again.close()
 
 
-def test_closing_before_anything_started(tmp_path: Path) -> None:
+def test_close_right_after_start_closes_the_engine(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     rig.start()
     rig.close()
     assert rig.engine.closed
 
 
-def test_reasoning_goes_to_its_own_channel(rig: Rig, qtbot: QtBot) -> None:
+def test_reasoning_and_answer_arrive_on_separate_channels(rig: Rig, qtbot: QtBot) -> None:
     heard: list[tuple[Channel, str]] = []
 
     def hear(_node: NodeId, channel: Channel, text: str) -> None:
@@ -431,7 +431,7 @@ def test_reasoning_goes_to_its_own_channel(rig: Rig, qtbot: QtBot) -> None:
     assert (rig.path[-1].reasoning, rig.path[-1].content) == ("Hmm.", "Because.")
 
 
-def test_commands_are_sent_in_order_when_the_model_changes(rig: Rig, qtbot: QtBot) -> None:
+def test_model_change_cancels_the_request_before_it_loads(rig: Rig, qtbot: QtBot) -> None:
     send(rig, qtbot, "Hello")
     qtbot.waitUntil(lambda: isinstance(_phase(rig), Planned))
     rig.models.choose(card("Other-4B").path)

@@ -15,7 +15,7 @@ from engine.types import ConversationId, Problem
 
 
 class FullDisk:
-    """A store whose writes fail while it is full."""
+    """A store whose writes fail while `is_full` is true, and that counts its loads."""
 
     def __init__(self, store: ConversationStore) -> None:
         self.store = store
@@ -79,7 +79,7 @@ def on_lane(lane: StoreLane, qtbot: QtBot, call: Callable[[ConversationStore], o
     return results[0]
 
 
-def test_what_could_not_be_saved_is_saved_later(
+def test_failed_save_is_made_up_for_by_the_next_save(
     desk: Desk, lane: StoreLane, disk: FullDisk, qtbot: QtBot
 ) -> None:
     problems: list[Problem] = []
@@ -98,7 +98,7 @@ def test_what_could_not_be_saved_is_saved_later(
     desk.save_again()
 
 
-def test_saving_again_needs_no_new_change(
+def test_save_again_repeats_a_failed_save(
     desk: Desk, lane: StoreLane, disk: FullDisk, qtbot: QtBot
 ) -> None:
     first = conversation("a")
@@ -113,7 +113,7 @@ def test_saving_again_needs_no_new_change(
     assert loaded.title == "One"
 
 
-def test_only_a_few_stay_in_memory(desk: Desk) -> None:
+def test_only_pinned_and_recent_conversations_stay_in_memory(desk: Desk) -> None:
     pinned = conversation("pinned")
     desk.add(pinned)
     desk.pin(pinned.conversation_id)
@@ -127,7 +127,7 @@ def test_only_a_few_stay_in_memory(desk: Desk) -> None:
 
 
 def unexpected(what: object) -> None:
-    raise AssertionError(f"nobody asked for {what}")
+    raise AssertionError(f"unexpected call with {what}")
 
 
 def stored(lane: StoreLane, *names: str) -> None:
@@ -135,7 +135,7 @@ def stored(lane: StoreLane, *names: str) -> None:
         lane.run(lambda store, name=name: store.create(conversation(name)))
 
 
-def test_what_is_expected_is_there_when_it_is_opened(
+def test_open_returns_an_expected_conversation_at_once(
     desk: Desk, lane: StoreLane, qtbot: QtBot
 ) -> None:
     stored(lane, "a")
@@ -146,7 +146,7 @@ def test_what_is_expected_is_there_when_it_is_opened(
     assert ready == [conversation("a")]
 
 
-def test_what_is_asked_for_twice_is_read_once(
+def test_conversation_opened_twice_during_reading_is_read_once(
     desk: Desk, lane: StoreLane, disk: FullDisk, qtbot: QtBot
 ) -> None:
     stored(lane, "a")
@@ -159,7 +159,9 @@ def test_what_is_asked_for_twice_is_read_once(
     assert disk.num_loads == 1
 
 
-def test_what_is_expected_takes_nobodys_place(desk: Desk, lane: StoreLane, qtbot: QtBot) -> None:
+def test_expected_conversation_replaces_only_the_one_expected_before(
+    desk: Desk, lane: StoreLane, qtbot: QtBot
+) -> None:
     names = [ConversationId(f"e{number}") for number in range(3)]
     stored(lane, *names)
     for number in range(KEPT):
@@ -171,8 +173,8 @@ def test_what_is_expected_takes_nobodys_place(desk: Desk, lane: StoreLane, qtbot
     assert [name in desk for name in names] == [False, False, True]
 
 
-def test_what_was_expected_in_vain_says_nothing(desk: Desk, lane: StoreLane, qtbot: QtBot) -> None:
-    """The caller that opens it gets the problem."""
+def test_failed_expect_emits_no_problem(desk: Desk, lane: StoreLane, qtbot: QtBot) -> None:
+    """The problem of a failed `expect` is reported to the next caller of `open`."""
     errors, problems = list[Problem](), list[Problem]()
     desk.failed.connect(problems.append)
     desk.expect(ConversationId("gone"))
@@ -182,7 +184,7 @@ def test_what_was_expected_in_vain_says_nothing(desk: Desk, lane: StoreLane, qtb
     assert problems == []
 
 
-def test_a_store_that_can_not_be_opened_says_why(qtbot: QtBot) -> None:
+def test_store_that_cannot_be_opened_reports_its_problem_once(qtbot: QtBot) -> None:
     def refuse() -> OpenedStore:
         raise DatabaseNewerError("It has version 9, this one knows 1.")
 
@@ -196,7 +198,7 @@ def test_a_store_that_can_not_be_opened_says_why(qtbot: QtBot) -> None:
     lane.run(lambda store: store.summaries(), None, errors.append)
     lane.close()
     qtbot.wait(5)
-    assert errors == [], "it was said once"
+    assert errors == [], "the problem must be reported only once"
 
 
 def test_texts_are_joined_with_a_blank_line() -> None:

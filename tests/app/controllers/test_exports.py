@@ -18,9 +18,7 @@ def exports() -> Iterator[Exports]:
     lane.stop()
 
 
-def test_a_text_becomes_a_file_in_place_of_another(
-    exports: Exports, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_save_replaces_an_existing_file(exports: Exports, qtbot: QtBot, tmp_path: Path) -> None:
     path = tmp_path / "code.py"
     path.write_text("before")
     saved: list[str] = []
@@ -31,7 +29,7 @@ def test_a_text_becomes_a_file_in_place_of_another(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_can_not_be_written_is_said_and_nothing_is_lost(
+def test_save_in_missing_folder_emits_the_problem(
     exports: Exports, qtbot: QtBot, tmp_path: Path
 ) -> None:
     path = tmp_path / "gone" / "code.py"

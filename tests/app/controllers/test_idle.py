@@ -26,7 +26,7 @@ def heard(idle: IdleController) -> list[str]:
     return notes
 
 
-def test_work_that_lasts_is_told_with_its_progress(rig: Rig, qtbot: QtBot) -> None:
+def test_long_idle_work_is_shown_with_its_progress(rig: Rig, qtbot: QtBot) -> None:
     idle = rig.core.idle
     idle.hold.setInterval(0)
     notes = heard(idle)
@@ -46,7 +46,7 @@ def test_work_that_lasts_is_told_with_its_progress(rig: Rig, qtbot: QtBot) -> No
     ]
 
 
-def test_work_that_is_over_soon_is_never_told(rig: Rig, qtbot: QtBot) -> None:
+def test_short_idle_work_is_never_shown(rig: Rig, qtbot: QtBot) -> None:
     idle = rig.core.idle
     idle.hold.setInterval(NEVER_MS)
     notes = heard(idle)
@@ -57,7 +57,7 @@ def test_work_that_is_over_soon_is_never_told(rig: Rig, qtbot: QtBot) -> None:
     assert notes == []
 
 
-def test_a_short_pause_between_two_works_is_not_told(rig: Rig, qtbot: QtBot) -> None:
+def test_short_pause_between_idle_works_is_not_shown(rig: Rig, qtbot: QtBot) -> None:
     idle = rig.core.idle
     idle.hold.setInterval(0)
     notes = heard(idle)

@@ -1,4 +1,4 @@
-"""What is done to conversations that are not on show, while the store may be slower than the person."""
+"""Actions on conversations that are not shown, some while the store is still reading them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def started(data_dir: Path, qtbot: QtBot, settings: Settings | None = None) -> R
 
 @pytest.fixture
 def rig(tmp_path: Path, qtbot: QtBot) -> Iterator[Rig]:
-    """Two stored chats, of which only the newer one is open."""
+    """Return a rig with two stored chats, of which only the newer one is open."""
     before = started(tmp_path, qtbot)
     for number in ("One", "Two"):
         before.origin.time_s += 1.0
@@ -50,7 +50,7 @@ def closed_chat(rig: Rig) -> ConversationId:
 
 
 def deliver(rig: Rig, qtbot: QtBot) -> None:
-    """The store does all that it was asked for, and that arrives."""
+    """Wait until the store has run its queued calls and the results have arrived."""
     rig.stored(lambda _: None)
     qtbot.wait(1)
 
@@ -63,7 +63,7 @@ def test_a_closed_chat_is_renamed(rig: Rig, qtbot: QtBot) -> None:
     assert rig.stored(lambda store: store.load(closed)).title == "By hand"
 
 
-def test_a_chat_is_renamed_while_it_is_being_read(rig: Rig, qtbot: QtBot) -> None:
+def test_rename_during_reading_is_kept(rig: Rig, qtbot: QtBot) -> None:
     closed = closed_chat(rig)
     rig.library.expect(closed)
     rig.library.select(closed)
@@ -74,7 +74,7 @@ def test_a_chat_is_renamed_while_it_is_being_read(rig: Rig, qtbot: QtBot) -> Non
     assert len(rig.desk.get(closed).nodes) == 2
 
 
-def test_a_chat_that_is_deleted_while_it_is_renamed_stays_away(rig: Rig, qtbot: QtBot) -> None:
+def test_chat_deleted_during_its_renaming_stays_deleted(rig: Rig, qtbot: QtBot) -> None:
     rig.library.rename(closed_chat(rig), "By hand")
     rig.library.delete(closed_chat(rig))
     deliver(rig, qtbot)

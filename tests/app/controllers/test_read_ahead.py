@@ -27,7 +27,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def make_rig(tmp_path: Path, qtbot: QtBot) -> Iterator[MakeRig]:
-    """The app started again and again on one data folder."""
+    """Return a function that closes the previous rig and starts another on the same data folder."""
     rigs: list[Rig] = []
 
     def make(*, settings: Settings | None = None, hold_load: bool = False) -> Rig:
@@ -67,13 +67,13 @@ def chat(rig: Rig, qtbot: QtBot, text: str, reply: str) -> None:
 
 
 def restarted(make_rig: MakeRig, rig: Rig, *, hold_load: bool = False) -> Rig:
-    """The same app on the same conversation after a restart."""
+    """Return a new rig on the data folder and the shown conversation of `rig`."""
     last = Settings(selected_conversation=rig.library.current)
     return make_rig(settings=last, hold_load=hold_load)
 
 
 def read_aheads(rig: Rig, qtbot: QtBot, number: int) -> ReadAhead:
-    """The number-th read-ahead that was asked for, from 1, and the last one so far."""
+    """Wait for `number` ReadAhead commands, assert that there are no more, and return the last."""
     qtbot.waitUntil(lambda: len(rig.engine.read_aheads) >= number)
     assert len(rig.engine.read_aheads) == number
     return rig.engine.read_aheads[-1]
@@ -83,7 +83,7 @@ def sent(rig: Rig, *kinds: type[Command]) -> list[Command]:
     return [command for command in rig.engine.commands if isinstance(command, kinds)]
 
 
-def test_the_engine_knows_which_chat_is_on_show(rig: Rig, qtbot: QtBot) -> None:
+def test_show_command_is_sent_for_each_selected_chat(rig: Rig, qtbot: QtBot) -> None:
     first = rig.library.current
     chat(rig, qtbot, "One", "1")
     rig.library.new_chat()
@@ -92,7 +92,7 @@ def test_the_engine_knows_which_chat_is_on_show(rig: Rig, qtbot: QtBot) -> None:
     assert sent(rig, Show) == [Show(first), Show(second), Show(first)]
 
 
-def test_after_a_restart_the_chat_is_read_ahead(make_rig: MakeRig, qtbot: QtBot) -> None:
+def test_selected_chat_is_read_ahead_after_a_restart(make_rig: MakeRig, qtbot: QtBot) -> None:
     before = make_rig()
     before.chat.set_system_prompt(before.library.current, "Be brief.")
     before.chat.set_setup(before.library.current, Setup(thinking=True))
@@ -109,7 +109,7 @@ def test_after_a_restart_the_chat_is_read_ahead(make_rig: MakeRig, qtbot: QtBot)
     assert (ahead.thinking, ahead.keep_thinking) == (request.thinking, request.keep_thinking)
 
 
-def test_it_waits_for_the_model_and_begins_anew_with_another(
+def test_read_ahead_waits_for_the_model_and_is_repeated_for_another(
     make_rig: MakeRig, qtbot: QtBot
 ) -> None:
     before = make_rig()
@@ -124,7 +124,7 @@ def test_it_waits_for_the_model_and_begins_anew_with_another(
     assert read_aheads(rig, qtbot, 2) == first
 
 
-def test_nothing_is_asked_for_while_an_answer_comes(rig: Rig, qtbot: QtBot) -> None:
+def test_read_ahead_is_sent_only_after_the_answer_has_ended(rig: Rig, qtbot: QtBot) -> None:
     begin(rig, qtbot, "One")
     rig.chat.set_setup(rig.library.current, Setup(thinking=True))
     rig.chat.save_draft(rig.library.current, LONG)
@@ -134,7 +134,7 @@ def test_nothing_is_asked_for_while_an_answer_comes(rig: Rig, qtbot: QtBot) -> N
     assert [message.content for message in ahead.messages] == ["One", "1", LONG]
 
 
-def test_a_turn_needs_no_word_from_here(rig: Rig, qtbot: QtBot) -> None:
+def test_turn_sends_no_read_ahead_command(rig: Rig, qtbot: QtBot) -> None:
     chat(rig, qtbot, "One", "1")
     chat(rig, qtbot, "Two", "2")
     rig.chat.set_setup(rig.library.current, Setup(thinking=True))
@@ -142,7 +142,7 @@ def test_a_turn_needs_no_word_from_here(rig: Rig, qtbot: QtBot) -> None:
     assert [message.content for message in ahead.messages] == ["One", "1", "Two", "2"]
 
 
-def test_a_long_draft_is_read_and_a_short_one_is_not(rig: Rig, qtbot: QtBot) -> None:
+def test_only_a_long_draft_is_read_ahead(rig: Rig, qtbot: QtBot) -> None:
     current = rig.library.current
     rig.chat.save_draft(current, LONG[: LONG_DRAFT - 1])
     rig.chat.save_draft(current, LONG)
@@ -153,7 +153,7 @@ def test_a_long_draft_is_read_and_a_short_one_is_not(rig: Rig, qtbot: QtBot) -> 
     assert read_aheads(rig, qtbot, 2).messages[-1].content == LONG + "more"
 
 
-def test_a_draft_that_is_gone_leaves_the_reply_to_be_read(rig: Rig, qtbot: QtBot) -> None:
+def test_cleared_draft_is_followed_by_read_ahead_of_the_reply(rig: Rig, qtbot: QtBot) -> None:
     chat(rig, qtbot, "One", "1")
     rig.chat.save_draft(rig.library.current, LONG)
     assert read_aheads(rig, qtbot, 1).is_draft
@@ -163,7 +163,7 @@ def test_a_draft_that_is_gone_leaves_the_reply_to_be_read(rig: Rig, qtbot: QtBot
     assert [message.content for message in ahead.messages] == ["One", "1"]
 
 
-def test_a_draft_that_is_gone_from_a_new_chat_is_taken_back(rig: Rig, qtbot: QtBot) -> None:
+def test_cleared_draft_of_a_new_chat_revokes_its_read_ahead(rig: Rig, qtbot: QtBot) -> None:
     current = rig.library.current
     rig.chat.save_draft(current, LONG)
     assert read_aheads(rig, qtbot, 1).is_draft
@@ -174,7 +174,7 @@ def test_a_draft_that_is_gone_from_a_new_chat_is_taken_back(rig: Rig, qtbot: QtB
     assert read_aheads(rig, qtbot, 3).is_draft
 
 
-def test_nothing_is_taken_back_that_was_not_asked_for(rig: Rig, qtbot: QtBot) -> None:
+def test_chat_without_read_ahead_revokes_nothing(rig: Rig, qtbot: QtBot) -> None:
     chat(rig, qtbot, "One", "1")
     rig.chat.set_setup(rig.library.current, Setup(thinking=True))
     assert read_aheads(rig, qtbot, 1).messages
@@ -184,7 +184,7 @@ def test_nothing_is_taken_back_that_was_not_asked_for(rig: Rig, qtbot: QtBot) ->
     assert len(rig.engine.read_aheads) == 1
 
 
-def test_what_is_read_for_a_deleted_chat_is_taken_back(rig: Rig, qtbot: QtBot) -> None:
+def test_delete_revokes_the_read_ahead_and_undo_repeats_it(rig: Rig, qtbot: QtBot) -> None:
     first = rig.library.current
     chat(rig, qtbot, "One", "1")
     rig.chat.save_draft(first, LONG)
@@ -195,7 +195,7 @@ def test_what_is_read_for_a_deleted_chat_is_taken_back(rig: Rig, qtbot: QtBot) -
     assert read_aheads(rig, qtbot, 3) == asked
 
 
-def test_a_draft_that_outlasts_a_turn_is_read_again(rig: Rig, qtbot: QtBot) -> None:
+def test_draft_kept_during_a_turn_is_read_ahead_again(rig: Rig, qtbot: QtBot) -> None:
     current = rig.library.current
     chat(rig, qtbot, "One", "1")
     rig.chat.save_draft(current, LONG)
@@ -208,7 +208,7 @@ def test_a_draft_that_outlasts_a_turn_is_read_again(rig: Rig, qtbot: QtBot) -> N
         assert [message.content for message in ahead.messages] == ["One", reply, LONG]
 
 
-def test_a_draft_of_another_chat_waits_until_it_is_shown(rig: Rig, qtbot: QtBot) -> None:
+def test_draft_of_a_hidden_chat_is_read_ahead_once_it_is_shown(rig: Rig, qtbot: QtBot) -> None:
     first = rig.library.current
     chat(rig, qtbot, "One", "1")
     rig.library.new_chat()
@@ -217,7 +217,7 @@ def test_a_draft_of_another_chat_waits_until_it_is_shown(rig: Rig, qtbot: QtBot)
     assert read_aheads(rig, qtbot, 1).is_draft
 
 
-def test_what_changes_the_next_prompt_is_read_and_nothing_else(rig: Rig, qtbot: QtBot) -> None:
+def test_read_ahead_follows_only_changes_of_the_next_prompt(rig: Rig, qtbot: QtBot) -> None:
     current = rig.library.current
     chat(rig, qtbot, "One", "1")
     assert rig.chat.regenerate(current, rig.path[-1].node_id)
@@ -232,7 +232,7 @@ def test_what_changes_the_next_prompt_is_read_and_nothing_else(rig: Rig, qtbot: 
     assert read_aheads(rig, qtbot, 3).messages[0].content == "Be brief."
 
 
-def test_thoughts_are_kept_where_the_model_can(rig: Rig, qtbot: QtBot) -> None:
+def test_keep_thinking_is_sent_only_if_the_model_supports_it(rig: Rig, qtbot: QtBot) -> None:
     chat(rig, qtbot, "One", "1")
     rig.chat.set_setup(rig.library.current, Setup(keep_thinking=True))
     assert read_aheads(rig, qtbot, 1).keep_thinking
@@ -245,7 +245,7 @@ def test_thoughts_are_kept_where_the_model_can(rig: Rig, qtbot: QtBot) -> None:
     assert not rig.engine.submitted[-1].keep_thinking
 
 
-def test_chats_are_kept_ready_over_a_restart(make_rig: MakeRig, qtbot: QtBot) -> None:
+def test_chats_kept_ready_are_pinned_again_after_a_restart(make_rig: MakeRig, qtbot: QtBot) -> None:
     rig = make_rig()
     first = rig.library.current
     chat(rig, qtbot, "One", "1")
@@ -263,7 +263,7 @@ def test_chats_are_kept_ready_over_a_restart(make_rig: MakeRig, qtbot: QtBot) ->
     assert sent(last, Pin) == []
 
 
-def test_another_model_keeps_what_the_engine_remembers(rig: Rig, qtbot: QtBot) -> None:
+def test_model_change_sends_no_second_pin(rig: Rig, qtbot: QtBot) -> None:
     chat(rig, qtbot, "One", "1")
     rig.library.keep_ready(rig.library.current, True)
     rig.models.choose(Path("/models/other"))
@@ -271,7 +271,7 @@ def test_another_model_keeps_what_the_engine_remembers(rig: Rig, qtbot: QtBot) -
     assert sent(rig, Pin) == [Pin(rig.library.current, pinned=True)]
 
 
-def test_a_deleted_chat_is_not_kept_ready_until_it_comes_back(rig: Rig, qtbot: QtBot) -> None:
+def test_delete_unpins_a_chat_kept_ready_and_undo_pins_it_again(rig: Rig, qtbot: QtBot) -> None:
     first = rig.library.current
     chat(rig, qtbot, "One", "1")
     rig.library.keep_ready(first, True)
@@ -284,7 +284,7 @@ def test_a_deleted_chat_is_not_kept_ready_until_it_comes_back(rig: Rig, qtbot: Q
     ]
 
 
-def test_a_chat_stays_kept_while_its_first_message_is_refused(rig: Rig, qtbot: QtBot) -> None:
+def test_keep_ready_set_during_a_turn_survives_its_stop(rig: Rig, qtbot: QtBot) -> None:
     chat(rig, qtbot, "One", "1")
     rig.engine.hold_start = True
     rig.chat.send(rig.library.current, "Two")
@@ -296,7 +296,7 @@ def test_a_chat_stays_kept_while_its_first_message_is_refused(rig: Rig, qtbot: Q
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_the_switch_is_told_at_the_start_and_when_it_changes(
+def test_read_ahead_setting_is_sent_at_start_and_when_it_changes(
     make_rig: MakeRig, enabled: bool
 ) -> None:
     rig = make_rig(settings=Settings(read_ahead=enabled))
@@ -305,7 +305,7 @@ def test_the_switch_is_told_at_the_start_and_when_it_changes(
     assert sent(rig, SetIdleWork) == [SetIdleWork(enabled), SetIdleWork(not enabled)]
 
 
-def test_the_end_of_the_app_asks_for_nothing(rig: Rig, qtbot: QtBot) -> None:
+def test_close_sends_no_read_ahead(rig: Rig, qtbot: QtBot) -> None:
     begin(rig, qtbot, "One")
     rig.chat.save_draft(rig.library.current, LONG)
     rig.close()

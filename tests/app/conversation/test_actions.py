@@ -34,7 +34,7 @@ def _said(turn: Turn) -> list[str]:
     return [f"{message.role}: {message.content}" for message in turn.messages]
 
 
-def test_the_first_turn_sends_the_system_prompt_and_the_message_as_new() -> None:
+def test_first_turn_sends_system_prompt_and_message_as_new() -> None:
     person = ConversationWriter()
     person.conv = set_system_prompt(person.conv, "Be brief.")
 
@@ -57,10 +57,10 @@ def test_a_turn_holds_the_message_and_an_empty_streaming_reply() -> None:
     assert turn.conversation.draft == ""
     assert turn.conversation.title == "one"
     assert turn.conversation.updated_at == 5.0
-    assert person.conv.draft == "one", "a plan that is dropped changes nothing"
+    assert person.conv.draft == "one", "planning a turn must not change the conversation"
 
 
-def test_later_turns_send_the_shown_branch_with_ids_and_reasoning() -> None:
+def test_later_turn_sends_shown_branch_with_token_ids_and_reasoning() -> None:
     person = ConversationWriter()
     first = plan_send(person.conv, "one", person.ids(), now=1.0)
     event = finished("1", reasoning="hm")
@@ -78,7 +78,7 @@ def test_later_turns_send_the_shown_branch_with_ids_and_reasoning() -> None:
     assert turn.new_messages == {2}
 
 
-def test_what_is_known_of_the_next_turn_is_how_it_begins() -> None:
+def test_messages_ahead_are_the_start_of_the_next_turn() -> None:
     person = ConversationWriter()
     assert messages_ahead(person.conv) == ()
     person.conv = set_system_prompt(person.conv, "Be brief.")
@@ -95,7 +95,7 @@ def test_what_is_known_of_the_next_turn_is_how_it_begins() -> None:
     assert sent[-1].content.startswith(with_draft[-1].content)
 
 
-def test_an_unanswered_message_begins_the_next_one() -> None:
+def test_messages_ahead_join_draft_to_unanswered_message() -> None:
     person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
     person.conv = fail_reply(turn.conversation, turn.reply_id, FAILURE, content="", reasoning="")
@@ -107,7 +107,7 @@ def test_an_unanswered_message_begins_the_next_one() -> None:
     assert with_draft == person.send("two").messages
 
 
-def test_a_blank_draft_is_none() -> None:
+def test_messages_ahead_ignore_blank_draft() -> None:
     person = ConversationWriter()
     person.send("one", "1")
 
@@ -148,7 +148,7 @@ def test_regenerate_sends_the_same_messages_and_nothing_new() -> None:
     assert turn.user_id == first.user_id
 
 
-def test_a_changed_system_prompt_is_new_once_whatever_the_action() -> None:
+def test_changed_system_prompt_counts_as_new_only_once() -> None:
     person = ConversationWriter()
     person.conv = set_system_prompt(person.conv, "Be brief.")
     first = person.send("one")
@@ -161,7 +161,7 @@ def test_a_changed_system_prompt_is_new_once_whatever_the_action() -> None:
     assert person.regenerate(first.reply_id).new_messages == frozenset()
 
 
-def test_a_system_prompt_that_was_removed_is_not_sent() -> None:
+def test_removed_system_prompt_is_not_sent() -> None:
     person = ConversationWriter()
     person.conv = set_system_prompt(person.conv, "Be brief.")
     person.send("one")
@@ -173,7 +173,7 @@ def test_a_system_prompt_that_was_removed_is_not_sent() -> None:
     assert turn.new_messages == {2}
 
 
-def test_messages_around_a_reply_that_holds_nothing_are_joined() -> None:
+def test_user_messages_around_an_empty_reply_are_joined() -> None:
     person = ConversationWriter()
     person.send("zero", "0")
     failed = plan_send(person.conv, "one", person.ids(), now=1.0)
@@ -207,7 +207,7 @@ def test_a_failed_reply_with_text_is_sent() -> None:
         (FinishReason.STOP, (), 3),
     ],
 )
-def test_a_reply_without_text_is_sent_when_the_engine_holds_it(
+def test_reply_without_text_is_sent_unless_stopped_before_first_token(
     reason: FinishReason, token_ids: tuple[int, ...], num_messages: int
 ) -> None:
     person = ConversationWriter()
@@ -221,7 +221,7 @@ def test_a_reply_without_text_is_sent_when_the_engine_holds_it(
     assert messages[-1].role is Role.USER
 
 
-def test_a_reply_without_ids_is_sent_as_text() -> None:
+def test_reply_without_token_ids_is_sent_as_text() -> None:
     person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
     person.conv = stop_reply(turn.conversation, turn.reply_id, content="half", reasoning="")
@@ -232,7 +232,7 @@ def test_a_reply_without_ids_is_sent_as_text() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t"])
-def test_an_empty_message_is_refused_with_a_sentence(text: str) -> None:
+def test_empty_message_is_refused(text: str) -> None:
     person = ConversationWriter()
     first = person.send("one")
 
@@ -244,7 +244,7 @@ def test_an_empty_message_is_refused_with_a_sentence(text: str) -> None:
     assert sent.value.problem.title == "The message is empty."
 
 
-def test_nothing_is_sent_below_a_reply_that_is_still_written() -> None:
+def test_send_below_a_streaming_reply_raises() -> None:
     person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
 
@@ -252,7 +252,7 @@ def test_nothing_is_sent_below_a_reply_that_is_still_written() -> None:
         plan_send(turn.conversation, "two", person.ids(), now=2.0)
 
 
-def test_a_running_reply_may_be_regenerated_beside() -> None:
+def test_regenerate_during_streaming_sends_the_same_messages() -> None:
     person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
 
@@ -271,7 +271,7 @@ def test_a_two_megabyte_paste_is_sent_whole() -> None:
     assert person.conv.title.startswith("word word")
 
 
-def test_a_reply_that_was_cut_off_goes_on_as_it_is() -> None:
+def test_continue_keeps_id_and_text_of_stopped_reply() -> None:
     person = ConversationWriter()
     person.send("one")
     turn = plan_send(person.conv, "two", person.ids(), now=2.0, generation=GENERATION)
@@ -286,7 +286,7 @@ def test_a_reply_that_was_cut_off_goes_on_as_it_is() -> None:
     assert (again.user_id, again.reply_id) == (turn.user_id, turn.reply_id)
     reply = again.conversation.nodes[turn.reply_id]
     assert (reply.status, reply.content) == (MessageStatus.STREAMING, "Half")
-    assert reply.reply is None, "its ids are not those of what it will say"
+    assert reply.reply is None, "the token ids of the first half do not match the continued text"
     assert again.conversation.updated_at == 3.0
     ended = finish_reply(again.conversation, turn.reply_id, finished("Half and more"))
     assert shown_path(ended)[-1].content == "Half and more"
@@ -302,7 +302,9 @@ def test_a_reply_that_was_cut_off_goes_on_as_it_is() -> None:
         ("All", FinishReason.STOP, 3, False),
     ],
 )
-def test_what_can_go_on(content: str, reason: FinishReason, max_tokens: int, can: bool) -> None:
+def test_can_continue_only_cut_off_last_reply_with_text(
+    content: str, reason: FinishReason, max_tokens: int, can: bool
+) -> None:
     person = ConversationWriter()
     generation = replace(GENERATION, max_tokens=max_tokens)
     turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=generation)
@@ -311,10 +313,10 @@ def test_what_can_go_on(content: str, reason: FinishReason, max_tokens: int, can
 
     assert can_continue(conv, turn.reply_id) == can
     after = plan_send(conv, "two", person.ids(), now=2.0).conversation
-    assert not can_continue(after, turn.reply_id), "something follows it"
+    assert not can_continue(after, turn.reply_id), "a message follows the reply"
 
 
-def test_a_reply_that_failed_goes_on_without_its_ids() -> None:
+def test_continue_of_failed_reply_sends_its_text_without_token_ids() -> None:
     person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
     failed = fail_reply(turn.conversation, turn.reply_id, FAILURE, content="Ha", reasoning="")

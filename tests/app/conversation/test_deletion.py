@@ -16,7 +16,7 @@ def _id(conv: Conversation, text: str) -> NodeId:
 
 
 def _person() -> ConversationWriter:
-    """Two turns, the second message in three versions; the first version goes on."""
+    """Return a conversation whose second message has three versions; a turn follows the first."""
     person = ConversationWriter()
     person.send("one", "1")
     person.send("two", "2")
@@ -26,7 +26,7 @@ def _person() -> ConversationWriter:
     return person
 
 
-def test_all_below_a_message_goes_with_it_and_comes_back() -> None:
+def test_delete_removes_all_below_and_restore_brings_it_back() -> None:
     person = ConversationWriter()
     person.send("one", "1")
     person.send("two", "2")
@@ -40,7 +40,7 @@ def test_all_below_a_message_goes_with_it_and_comes_back() -> None:
     assert restore_message(conv, _id(before, "one")) == before
 
 
-def test_the_version_next_to_a_deleted_one_is_shown() -> None:
+def test_delete_of_a_version_shows_the_neighbouring_version() -> None:
     conv = _person().conv
 
     for gone, shown in (("two c", "two b"), ("two b", "two")):
@@ -50,7 +50,7 @@ def test_the_version_next_to_a_deleted_one_is_shown() -> None:
     assert _texts(conv) == ["one", "1", "two", "2", "three", "3"]
 
 
-def test_a_version_comes_back_where_it_was() -> None:
+def test_restored_version_returns_to_its_position() -> None:
     person = _person()
     conv = delete_message(person.conv, _id(person.conv, "two b"), now=9.0)
     assert _texts(conv)[2] == "two c"
@@ -63,7 +63,7 @@ def test_a_version_comes_back_where_it_was() -> None:
     assert restore_message(conv, _id(conv, "two b")) == conv
 
 
-def test_an_answer_can_go_as_long_as_there_is_another() -> None:
+def test_answer_can_be_deleted_only_if_another_version_exists() -> None:
     person = ConversationWriter()
     turn = person.send("one", "1")
     assert not can_delete(person.conv, turn.reply_id)
@@ -76,7 +76,7 @@ def test_an_answer_can_go_as_long_as_there_is_another() -> None:
     assert not can_delete(conv, turn.reply_id)
 
 
-def test_a_conversation_goes_on_where_messages_were_deleted() -> None:
+def test_send_after_deletion_continues_the_shown_branch() -> None:
     person = _person()
     person.conv = delete_message(person.conv, _id(person.conv, "two c"), now=9.0)
     person.send("four", "4")
@@ -86,7 +86,7 @@ def test_a_conversation_goes_on_where_messages_were_deleted() -> None:
 
 @given(numbers=st.lists(st.integers(0, 20), max_size=12))
 @settings(deadline=None)
-def test_undoing_everything_gives_the_tree_back(numbers: list[int]) -> None:
+def test_restoring_all_deleted_messages_gives_the_original_tree(numbers: list[int]) -> None:
     person = _person()
     conv, deleted = person.conv, list[NodeId]()
     for number in numbers:

@@ -36,7 +36,7 @@ def test_long_title_ends_at_a_word() -> None:
 
 
 @given(st.text())
-def test_title_is_one_short_line_and_empty_only_for_nothing(text: str) -> None:
+def test_title_is_one_short_line_and_empty_only_for_blank_text(text: str) -> None:
     title = title_from(text)
 
     assert len(title) <= TITLE_LEN
@@ -44,20 +44,20 @@ def test_title_is_one_short_line_and_empty_only_for_nothing(text: str) -> None:
     assert bool(title) == bool(text.strip())
 
 
-def test_title_of_a_long_paste_costs_nothing() -> None:
+def test_title_of_two_megabyte_text_is_made_in_time() -> None:
     assert title_from("*" * 2_000_000).startswith("*")
 
 
-def test_halves_of_surrogate_pairs_are_repaired() -> None:
+def test_clean_text_repairs_halves_of_surrogate_pairs() -> None:
     assert clean_text("a\ud83d\ude00b") == "a😀b"
     assert clean_text("a\ud83db") == "a\ufffdb"
 
 
 @given(st.text())
-def test_text_without_surrogates_stays(text: str) -> None:
+def test_clean_text_keeps_text_without_surrogates(text: str) -> None:
     assert clean_text(text) == text
 
 
-def test_blank_lines_in_front_of_a_message_are_not_kept() -> None:
+def test_message_text_drops_leading_blank_lines() -> None:
     assert message_text("\n  \n\tcode\n\nmore\n") == "\tcode\n\nmore\n"
     assert message_text("  one") == "  one"

@@ -37,7 +37,7 @@ def test_a_new_conversation_shows_nothing() -> None:
     assert conv.title == "New chat"
 
 
-def test_an_edit_is_a_version_and_going_back_shows_the_branch_used_last() -> None:
+def test_switching_versions_shows_the_branch_used_last_below_each() -> None:
     person = ConversationWriter()
     first = person.send("one", "1")
     second = person.send("two", "2")
@@ -70,7 +70,7 @@ def test_a_message_sent_below_an_older_version_continues_that_version() -> None:
     assert _shown(person.conv) == ["one", "1", "two", "2"]
 
 
-def test_a_new_version_is_shown_even_where_an_older_one_was() -> None:
+def test_regenerate_shows_the_new_version_after_an_older_one_was_shown() -> None:
     person = ConversationWriter()
     first = person.send("one", "1")
     person.regenerate(first.reply_id, "1b")
@@ -93,7 +93,7 @@ def test_path_to_a_hidden_message_ignores_what_is_shown() -> None:
     assert [node.content for node in path] == ["one", "1", "two", "2"]
 
 
-def test_changes_leave_the_value_before_as_it_was() -> None:
+def test_actions_do_not_change_the_earlier_value() -> None:
     person = ConversationWriter()
     person.send("one", "1")
     before = person.conv
@@ -115,7 +115,7 @@ def test_changes_leave_the_value_before_as_it_was() -> None:
         (FinishReason.ERROR, MessageStatus.FAILED),
     ],
 )
-def test_a_finished_reply_keeps_text_ids_and_cost(
+def test_finished_reply_keeps_text_token_ids_and_usage(
     reason: FinishReason, status: MessageStatus
 ) -> None:
     person = ConversationWriter()
@@ -131,7 +131,7 @@ def test_a_finished_reply_keeps_text_ids_and_cost(
     assert reply.generation == replace(GENERATION, usage=USAGE, finish_reason=reason)
 
 
-def test_stopped_and_failed_replies_keep_what_was_streamed() -> None:
+def test_stopped_and_failed_replies_keep_streamed_text() -> None:
     person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
     problem = Problem(title="No memory.", cause="9 GB of 8 GB.", advice="Close something.")
@@ -147,7 +147,7 @@ def test_stopped_and_failed_replies_keep_what_was_streamed() -> None:
     assert failed.nodes[turn.reply_id].problem == problem
 
 
-def test_a_reply_ends_once() -> None:
+def test_ending_a_finished_reply_raises() -> None:
     person = ConversationWriter()
     turn = person.send("one", "1")
 
@@ -155,7 +155,7 @@ def test_a_reply_ends_once() -> None:
         stop_reply(person.conv, turn.reply_id, content="", reasoning="")
 
 
-def test_a_title_by_hand_stays_until_it_is_emptied() -> None:
+def test_manual_title_stays_until_it_is_emptied() -> None:
     person = ConversationWriter()
     person.send("Hello *there*")
     automatic = person.conv
@@ -173,7 +173,7 @@ def test_a_title_by_hand_stays_until_it_is_emptied() -> None:
     assert summary_of(person.conv).title == "My chat"
 
 
-def test_text_fields_are_made_storable() -> None:
+def test_text_fields_replace_unpaired_surrogates() -> None:
     conv = ConversationWriter().conv
 
     assert set_draft(conv, "half \ud83d").draft == "half \ufffd"
@@ -181,7 +181,7 @@ def test_text_fields_are_made_storable() -> None:
     assert set_title(conv, "half \ud83d").title == "half \ufffd"
 
 
-def test_setup_overrides_only_what_it_names() -> None:
+def test_setup_overrides_only_values_that_are_set() -> None:
     defaults = SamplingParams(temperature=0.6, top_k=20)
 
     assert Setup().sampling(defaults) == defaults

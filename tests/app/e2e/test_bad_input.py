@@ -1,4 +1,4 @@
-"""What can go wrong outside, each with its sentence."""
+"""Input that the app cannot use: a newer database, an image, a failing template, a long prompt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
 
 
-def test_a_database_of_a_newer_version_is_left_alone(tmp_path: Path, make_stage: MakeStage) -> None:
+def test_database_of_newer_version_shows_notice_and_is_not_changed(
+    tmp_path: Path, make_stage: MakeStage
+) -> None:
     path = tmp_path / "conversations.db"
     database = sqlite3.connect(path)
     database.execute("PRAGMA user_version = 9999")
@@ -31,7 +33,7 @@ def test_a_database_of_a_newer_version_is_left_alone(tmp_path: Path, make_stage:
     assert path.read_bytes() == before
 
 
-def test_a_pasted_image_says_its_sentence_in_the_window(stage: Stage) -> None:
+def test_pasted_image_shows_a_toast(stage: Stage) -> None:
     QApplication.clipboard().setImage(QImage(4, 4, QImage.Format.Format_RGB32))
     QTest.keyClick(stage.edit, Key.Key_V, CTRL)
     assert stage.window.toast.isVisible()
@@ -39,7 +41,7 @@ def test_a_pasted_image_says_its_sentence_in_the_window(stage: Stage) -> None:
     QApplication.clipboard().clear()
 
 
-def test_two_megabytes_are_sent_as_they_are(stage: Stage) -> None:
+def test_two_megabyte_message_is_sent_unchanged(stage: Stage) -> None:
     text = "x" * 2_000_000
     stage.composer.set_text(text)
     QTest.keyClick(stage.edit, Key.Key_Return)
@@ -49,7 +51,7 @@ def test_two_megabytes_are_sent_as_they_are(stage: Stage) -> None:
     assert stage.texts == [text, "ok"]
 
 
-def test_a_template_that_refuses_says_so_and_keeps_the_text(stage: Stage) -> None:
+def test_template_error_shows_notice_and_keeps_the_text(stage: Stage) -> None:
     stage.engine.hold_start = True
     stage.send("Hello")
     stage.engine.fail(TemplateError("Roles must alternate.").problem)
@@ -61,7 +63,7 @@ def test_a_template_that_refuses_says_so_and_keeps_the_text(stage: Stage) -> Non
     assert not stage.pane.notice.isVisible()
 
 
-def test_a_refusal_in_another_chat_is_said_and_its_text_kept(stage: Stage) -> None:
+def test_refusal_in_a_hidden_chat_shows_toast_and_keeps_its_text(stage: Stage) -> None:
     stage.chat("Long chat", "Yes")
     stage.engine.hold_start = True
     stage.send("Too much")
@@ -73,7 +75,7 @@ def test_a_refusal_in_another_chat_is_said_and_its_text_kept(stage: Stage) -> No
     assert stage.edit.toPlainText() == "Too much"
 
 
-def test_the_notice_goes_with_the_chat(stage: Stage) -> None:
+def test_notice_is_hidden_when_another_chat_is_shown(stage: Stage) -> None:
     stage.chat("Long chat", "Yes")
     stage.engine.hold_start = True
     stage.send("Too much")

@@ -1,4 +1,4 @@
-"""Closing in every state: nothing written is lost, the process ends with status 0."""
+"""Closing the window in every state: text is kept, and the process ends with status 0."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.fakes.app_process import run_app, wait_for_window
 from tests.fakes.stage import Stage
 
 
-def test_closing_while_answering(make_stage: MakeStage) -> None:
+def test_close_while_answering_keeps_the_text(make_stage: MakeStage) -> None:
     stage = make_stage()
     stage.send("Hello")
     stage.engine.write("Half an ans")
@@ -33,7 +33,7 @@ def test_closing_while_answering(make_stage: MakeStage) -> None:
     ]
 
 
-def test_closing_while_loading_with_a_message_waiting(make_stage: MakeStage) -> None:
+def test_close_while_loading_keeps_the_waiting_message_as_draft(make_stage: MakeStage) -> None:
     stage = make_stage(hold_load=True)
     stage.send("Early bird")
     settings = stage.rig.core.preferences
@@ -43,7 +43,7 @@ def test_closing_while_loading_with_a_message_waiting(make_stage: MakeStage) -> 
     assert again.engine.submitted == []
 
 
-def test_closing_while_reading(make_stage: MakeStage) -> None:
+def test_close_while_reading_the_prompt_closes_the_engine(make_stage: MakeStage) -> None:
     stage = make_stage()
     stage.send("Hello")
     stage.engine.prefill(1, 2)
@@ -52,7 +52,7 @@ def test_closing_while_reading(make_stage: MakeStage) -> None:
 
 
 def _answer_question(stage: Stage, word: str) -> str:
-    """Press a button of the question that is on the screen. -> what it asked."""
+    """Press the button with this label in the visible message box. Return the text of the box."""
     (box,) = [one for one in stage.window.findChildren(QMessageBox) if one.isVisible()]
     (button,) = [one for one in box.buttons() if one.text().replace("&", "") == word]
     asked = box.text()
@@ -61,8 +61,10 @@ def _answer_question(stage: Stage, word: str) -> str:
     return asked
 
 
-def test_quitting_while_answering_asks(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Qt's own quit closes the windows, once its event loop runs.
+def test_quit_while_answering_asks_for_confirmation(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # QApplication.quit closes windows only while its event loop runs, and no test runs that loop.
     monkeypatch.setattr(quitting, "QApplication", SimpleNamespace(quit=stage.window.close))
     stage.send("Hello")
     stage.engine.write("Half an ans")
@@ -77,7 +79,7 @@ def test_quitting_while_answering_asks(stage: Stage, monkeypatch: pytest.MonkeyP
     assert not stage.window.isVisible()
 
 
-def test_quitting_asks_nothing_while_nothing_is_written(make_stage: MakeStage) -> None:
+def test_quit_without_a_running_answer_does_not_ask(make_stage: MakeStage) -> None:
     stage = make_stage(hold_load=True)
     stage.send("Early bird")
     stage.window.close()
@@ -85,7 +87,7 @@ def test_quitting_asks_nothing_while_nothing_is_written(make_stage: MakeStage) -
     assert not stage.window.isVisible()
 
 
-def test_closing_with_words_in_the_composer(make_stage: MakeStage) -> None:
+def test_close_keeps_the_text_of_the_composer(make_stage: MakeStage) -> None:
     stage = make_stage()
     stage.type("unfinished")
     settings = stage.rig.core.preferences
@@ -95,7 +97,7 @@ def test_closing_with_words_in_the_composer(make_stage: MakeStage) -> None:
     assert again.texts == []
 
 
-def test_every_control_has_a_name(stage: Stage) -> None:
+def test_every_control_has_an_accessible_name(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     nameless = [
         f"{type(widget).__name__} {widget.objectName()}"
@@ -122,7 +124,7 @@ def _text(widget: QWidget) -> str:
 
 
 @pytest.mark.slow
-def test_the_real_app_starts_and_ends_cleanly(tmp_path: Path) -> None:
+def test_real_app_starts_and_ends_on_sigterm_with_status_0(tmp_path: Path) -> None:
     process = run_app(tmp_path)
     try:
         log = wait_for_window(tmp_path / "data" / "logs", process)
@@ -135,7 +137,7 @@ def test_the_real_app_starts_and_ends_cleanly(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_unknown_display_says_so(tmp_path: Path) -> None:
+def test_unknown_qt_platform_prints_reason_and_returns_1(tmp_path: Path) -> None:
     process = run_app(tmp_path, platform="nothing")
     _out, errors = process.communicate(timeout=30)
     assert process.returncode == 1
@@ -143,7 +145,7 @@ def test_an_unknown_display_says_so(tmp_path: Path) -> None:
     assert "Traceback" not in errors
 
 
-def test_the_next_start_shows_what_was_being_read(make_stage: MakeStage) -> None:
+def test_next_start_restores_scroll_position_and_sidebar_width(make_stage: MakeStage) -> None:
     stage = make_stage()
     stage.chat("One", "A line.\n\n" * 60)
     stage.chat("Two", "A line.\n\n" * 60)

@@ -1,4 +1,4 @@
-"""The window as a person uses it: real controllers and store, a fake engine."""
+"""User actions on the window with real controllers, a real store and a fake engine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_first_message_is_sent_and_answered(stage: Stage) -> None:
     assert stage.window.toolbar.title_button.text() == "What is a radix tree?"
 
 
-def test_the_state_line_tells_what_was_read(stage: Stage) -> None:
+def test_state_line_shows_restored_and_read_tokens(stage: Stage) -> None:
     stage.chat("One", "1")
     first = stage.items[1].state_line
     assert first is not None
@@ -50,7 +50,7 @@ def test_the_state_line_tells_what_was_read(stage: Stage) -> None:
     assert second.text == "Restored 20 tokens in 6 ms, nothing re-read"
 
 
-def test_the_button_sends_and_stops(stage: Stage) -> None:
+def test_send_button_sends_then_stops_the_answer(stage: Stage) -> None:
     stage.type("Hello")
     QTest.mouseClick(stage.composer.button, Qt.MouseButton.LeftButton)
     stage.settle()
@@ -73,7 +73,7 @@ def test_escape_stops_from_the_composer_and_from_the_transcript(stage: Stage) ->
         stage.edit.setFocus()
 
 
-def test_what_was_typed_in_an_editor_outlives_its_message(stage: Stage) -> None:
+def test_text_typed_in_an_editor_survives_deletion_and_undo(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.click(RowAction.EDIT)
     QTest.keyClicks(editor(stage), " and more")
@@ -90,16 +90,16 @@ def test_what_was_typed_in_an_editor_outlives_its_message(stage: Stage) -> None:
     stage.edit.setFocus()
     QTest.keyClick(stage.edit, Key.Key_Escape)
     stage.click(RowAction.EDIT)
-    assert editor(stage).toPlainText() == "One", "it was cancelled"
+    assert editor(stage).toPlainText() == "One", "Escape must discard the edit"
 
 
 def editor(stage: Stage) -> MessageEdit:
-    """The field in a message's place that is not about to go."""
+    """Return the visible message editor. A closed editor stays hidden until Qt deletes it."""
     fields = stage.pane.view.findChildren(MessageEdit)
     return next(one for one in fields if one.isVisible())
 
 
-def test_a_notice_has_details_where_there_are_any(stage: Stage) -> None:
+def test_notice_offers_details_only_if_the_problem_has_some(stage: Stage) -> None:
     stage.engine.hold_start = True
     notice, click = stage.pane.notice, Qt.MouseButton.LeftButton
     for details in ("", "RuntimeError('[metal::malloc]')\nin the runner"):
@@ -119,7 +119,7 @@ def test_a_notice_has_details_where_there_are_any(stage: Stage) -> None:
     assert notice.details == ""
 
 
-def test_reading_is_stopped_at_the_end_of_its_line(stage: Stage) -> None:
+def test_stop_button_in_the_state_line_stops_reading(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.engine.plan = PromptPlan(prompt_tokens=9000, restored=0, replayed=0, read=9000)
     stage.send("Two")
@@ -132,7 +132,7 @@ def test_reading_is_stopped_at_the_end_of_its_line(stage: Stage) -> None:
     assert stage.items[-1].status is ItemStatus.STOPPED
 
 
-def test_a_stopped_answer_goes_on_where_it_was(stage: Stage) -> None:
+def test_continue_appends_to_the_stopped_answer(stage: Stage) -> None:
     stage.send("Count")
     stage.engine.write("One, ")
     stage.settle()
@@ -157,7 +157,7 @@ def test_a_stopped_answer_goes_on_where_it_was(stage: Stage) -> None:
     assert not stage.window.commands[CommandId.CONTINUE].isEnabled()
 
 
-def test_an_answer_goes_on_with_the_thinking_that_it_was_begun_with(stage: Stage) -> None:
+def test_continue_uses_the_thinking_setting_of_the_stopped_answer(stage: Stage) -> None:
     def set_thinking(thinking: bool) -> None:
         setup = replace(stage.rig.current.setup, thinking=thinking)
         stage.rig.chat.set_setup(stage.current, setup)
@@ -171,7 +171,7 @@ def test_an_answer_goes_on_with_the_thinking_that_it_was_begun_with(stage: Stage
     assert [request.thinking for request in stage.engine.submitted] == [False, False]
 
 
-def test_an_answer_of_another_model_does_not_go_on(stage: Stage) -> None:
+def test_continue_of_an_answer_of_another_model_is_refused(stage: Stage) -> None:
     stage.send("Count")
     stage.engine.write("One, ")
     stage.run(CommandId.STOP)
@@ -185,7 +185,7 @@ def test_an_answer_of_another_model_does_not_go_on(stage: Stage) -> None:
     assert len(stage.engine.submitted) == 1
 
 
-def test_an_answer_goes_on_with_its_own_seed(stage: Stage) -> None:
+def test_continue_uses_the_seed_of_the_stopped_answer(stage: Stage) -> None:
     stage.rig.chat.set_setup(stage.current, replace(stage.rig.current.setup, seed=5))
     stage.send("Count")
     stage.engine.write("One, ")
@@ -195,7 +195,7 @@ def test_an_answer_goes_on_with_its_own_seed(stage: Stage) -> None:
     assert stage.engine.submitted[-1].sampling.seed == 5
 
 
-def test_an_answer_that_can_not_go_on_stays_as_it_was(stage: Stage) -> None:
+def test_failed_continue_leaves_the_stopped_answer_unchanged(stage: Stage) -> None:
     stage.send("Count")
     stage.engine.write("One, ")
     stage.run(CommandId.STOP)
@@ -209,7 +209,7 @@ def test_an_answer_that_can_not_go_on_stays_as_it_was(stage: Stage) -> None:
     assert "memory" in stage.pane.notice.text
 
 
-def test_a_message_is_deleted_with_all_below_it_and_comes_back(stage: Stage) -> None:
+def test_undo_restores_deleted_messages_with_all_below_them(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.chat("Two", "2")
     view = stage.pane.view
@@ -227,7 +227,7 @@ def test_a_message_is_deleted_with_all_below_it_and_comes_back(stage: Stage) -> 
         assert stage.texts == texts
 
 
-def test_the_last_answer_is_copied_and_the_last_message_deleted_by_the_menu(stage: Stage) -> None:
+def test_menu_copies_the_last_answer_and_deletes_the_last_message(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.chat("Two", "**2**")
     stage.run(CommandId.COPY_LAST)
@@ -236,7 +236,7 @@ def test_the_last_answer_is_copied_and_the_last_message_deleted_by_the_menu(stag
     assert stage.texts == ["One", "1"]
 
 
-def test_undo_shows_the_chat_in_which_it_brings_something_back(stage: Stage) -> None:
+def test_undo_shows_the_chat_of_the_restored_message(stage: Stage) -> None:
     for number in range(6):
         stage.run(CommandId.NEW_CHAT) if number else None
         stage.chat(f"Chat {number}", "Yes")
@@ -247,7 +247,7 @@ def test_undo_shows_the_chat_in_which_it_brings_something_back(stage: Stage) -> 
         assert stage.texts == [f"Chat {number}", "Yes"]
 
 
-def test_nothing_is_deleted_or_brought_back_while_an_answer_is_written(stage: Stage) -> None:
+def test_delete_and_undo_are_refused_while_an_answer_is_written(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.run(CommandId.REGENERATE)
     stage.answer("1b")
@@ -264,7 +264,7 @@ def test_nothing_is_deleted_or_brought_back_while_an_answer_is_written(stage: St
     assert stage.texts == ["One", "1b"]
 
 
-def test_a_message_can_wait_for_the_answer_to_end(stage: Stage) -> None:
+def test_queued_messages_are_sent_when_the_answer_ends(stage: Stage) -> None:
     stage.send("One")
     stage.engine.write("1")
     stage.send("Two")
@@ -273,9 +273,13 @@ def test_a_message_can_wait_for_the_answer_to_end(stage: Stage) -> None:
     assert stage.pane.queued.text == "Two and three"
     bubble = stage.pane.queued.findChild(QLabel)
     assert isinstance(bubble, QLabel)
-    assert bubble.width() < stage.pane.queued.width() / 2, "as wide as its text"
+    assert bubble.width() < stage.pane.queued.width() / 2, (
+        "the bubble must be only as wide as its text"
+    )
     view, right = stage.pane.view, bubble.mapTo(stage.pane, bubble.rect().topRight()).x()
-    assert right + 1 == (view.width() + Size.COLUMN) // 2, "where bubbles end"
+    assert right + 1 == (view.width() + Size.COLUMN) // 2, (
+        "the bubble must end at the right edge of the column"
+    )
     assert stage.edit.toPlainText() == ""
     stage.type("half a thought")
     stage.answer("")
@@ -288,7 +292,7 @@ def test_a_message_can_wait_for_the_answer_to_end(stage: Stage) -> None:
     assert stage.edit.toPlainText() == "half a thought"
 
 
-def test_a_waiting_message_comes_back_when_the_answer_is_stopped_or_it_is_taken_back(
+def test_queued_message_returns_to_composer_on_close_button_and_on_stop(
     stage: Stage,
 ) -> None:
     stage.send("One")
@@ -305,11 +309,11 @@ def test_a_waiting_message_comes_back_when_the_answer_is_stopped_or_it_is_taken_
     assert stage.texts == ["One", "1"]
 
 
-def test_a_message_that_waits_is_no_draft_any_more(stage: Stage) -> None:
+def test_sent_queued_message_does_not_come_back_as_a_draft(stage: Stage) -> None:
     stage.send("One")
     stage.engine.write("1")
     stage.type("Two")
-    stage.pane.flush()  # as a pause in typing does
+    stage.pane.flush()  # stores the draft, as a pause in typing does
     stage.settle()
     QTest.keyClick(stage.edit, Key.Key_Return)
     stage.settle()
@@ -322,7 +326,7 @@ def test_a_message_that_waits_is_no_draft_any_more(stage: Stage) -> None:
     assert stage.edit.toPlainText() == ""
 
 
-def test_a_waiting_message_comes_back_if_the_turn_before_it_is_refused(stage: Stage) -> None:
+def test_queued_message_returns_if_the_turn_before_it_is_refused(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.engine.hold_start = True
     stage.send("Two")
@@ -334,7 +338,7 @@ def test_a_waiting_message_comes_back_if_the_turn_before_it_is_refused(stage: St
     assert len(stage.engine.submitted) == 2
 
 
-def test_a_waiting_message_does_not_follow_another_version(stage: Stage) -> None:
+def test_queued_message_returns_if_another_version_is_shown(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.run(CommandId.REGENERATE)
     stage.send("About the second")
@@ -345,7 +349,7 @@ def test_a_waiting_message_does_not_follow_another_version(stage: Stage) -> None
     assert stage.texts == ["One", "1"]
 
 
-def test_a_waiting_message_of_a_chat_that_is_not_on_show_is_sent_and_never_lost(
+def test_queued_message_of_a_hidden_chat_is_sent_or_kept_as_draft(
     stage: Stage,
 ) -> None:
     stage.send("One")
@@ -373,7 +377,7 @@ def test_a_waiting_message_of_a_chat_that_is_not_on_show_is_sent_and_never_lost(
     assert stage.edit.toPlainText() == "Four"
 
 
-def test_regenerate_and_versions(stage: Stage) -> None:
+def test_regenerate_adds_a_version_and_commands_switch_versions(stage: Stage) -> None:
     stage.chat("Hello", "First")
     stage.run(CommandId.REGENERATE)
     stage.answer("Second")
@@ -398,7 +402,7 @@ def test_up_edits_the_last_message_as_a_new_version(stage: Stage) -> None:
     assert not stage.items[0].editing
 
 
-def test_an_edit_can_be_cancelled(stage: Stage) -> None:
+def test_cancelled_edit_adds_no_version(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     stage.run(CommandId.EDIT_LAST)
     stage.pane.view.edit_cancelled.emit(stage.items[0].key)
@@ -406,7 +410,7 @@ def test_an_edit_can_be_cancelled(stage: Stage) -> None:
     assert stage.items[0].version == Version(1, 1)
 
 
-def test_an_empty_edit_stays_in_its_editor(stage: Stage) -> None:
+def test_empty_edit_is_refused_and_its_editor_stays_open(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     stage.run(CommandId.EDIT_LAST)
     stage.pane.view.edit_submitted.emit(stage.items[0].key, "  ")
@@ -414,7 +418,7 @@ def test_an_empty_edit_stays_in_its_editor(stage: Stage) -> None:
     assert "empty" in stage.pane.notice.text
 
 
-def test_switching_while_it_answers_loses_nothing(stage: Stage) -> None:
+def test_switching_chats_during_an_answer_loses_no_text(stage: Stage) -> None:
     stage.send("Slow")
     stage.engine.write("The ")
     stage.run(CommandId.NEW_CHAT)
@@ -434,7 +438,7 @@ def test_switching_while_it_answers_loses_nothing(stage: Stage) -> None:
     assert stage.texts == ["Slow", "The answer is 42."]
 
 
-def test_a_second_chat_waits_its_turn(stage: Stage) -> None:
+def test_message_in_a_second_chat_waits_for_the_running_answer(stage: Stage) -> None:
     stage.send("First")
     stage.run(CommandId.NEW_CHAT)
     stage.send("Second")
@@ -458,7 +462,7 @@ def test_a_failure_shows_its_card_and_can_be_retried(stage: Stage) -> None:
     assert stage.texts == ["Hello", "Hi"]
 
 
-def test_a_full_context_gives_the_text_back_with_two_ways_on(stage: Stage) -> None:
+def test_full_context_returns_the_text_and_offers_a_new_chat(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     stage.engine.hold_start = True
     stage.send("Too much")
@@ -474,7 +478,7 @@ def test_a_full_context_gives_the_text_back_with_two_ways_on(stage: Stage) -> No
     assert stage.edit.toPlainText() == "Too much"
 
 
-def test_text_typed_meanwhile_follows_what_comes_back(stage: Stage) -> None:
+def test_returned_text_is_put_before_text_typed_since(stage: Stage) -> None:
     stage.engine.hold_start = True
     stage.send("Too much")
     stage.type("more")
@@ -506,7 +510,7 @@ def test_a_draft_is_stored_half_a_second_after_the_last_key(stage: Stage) -> Non
     assert stage.edit.toPlainText() == "unfinished"
 
 
-def test_a_draft_that_is_taken_back_at_once_leaves_no_chat(make_stage: MakeStage) -> None:
+def test_draft_cleared_before_it_is_stored_leaves_no_chat(make_stage: MakeStage) -> None:
     stage = make_stage()
     stage.type("no")
     stage.pane.flush()
@@ -521,7 +525,7 @@ def test_a_draft_that_is_taken_back_at_once_leaves_no_chat(make_stage: MakeStage
     assert stage.rig.stored(lambda store: store.summaries()) == ()
 
 
-def test_the_draft_and_the_chat_are_there_after_a_restart(make_stage: MakeStage) -> None:
+def test_restart_restores_the_chat_and_its_draft(make_stage: MakeStage) -> None:
     stage = make_stage()
     stage.chat("First chat", "Yes")
     stage.type("unfinished")
@@ -532,7 +536,7 @@ def test_the_draft_and_the_chat_are_there_after_a_restart(make_stage: MakeStage)
     assert again.edit.toPlainText() == "unfinished"
 
 
-def test_delete_and_undo(stage: Stage) -> None:
+def test_undo_button_restores_the_deleted_chat(stage: Stage) -> None:
     stage.chat("Keep me", "Yes")
     stage.run(CommandId.NEW_CHAT)
     stage.chat("Drop me", "No")
@@ -551,7 +555,7 @@ def test_delete_and_undo(stage: Stage) -> None:
     assert stage.texts == ["Drop me", "No"]
 
 
-def test_undo_key_brings_back_a_chat_when_there_is_no_text_to_undo(stage: Stage) -> None:
+def test_undo_key_restores_a_chat_if_there_is_no_typing_to_undo(stage: Stage) -> None:
     stage.chat("Drop me", "No")
     stage.run(CommandId.DELETE)
     stage.edit.setFocus()
@@ -579,7 +583,7 @@ def test_delete_key_in_the_composer_deletes_text_only(stage: Stage) -> None:
     assert stage.rows == ["TODAY", "Keep me"]
 
 
-def test_deleting_a_chat_that_answers_stops_it(stage: Stage) -> None:
+def test_deleting_a_chat_stops_its_answer(stage: Stage) -> None:
     stage.send("Drop me")
     stage.engine.write("Half")
     stage.settle()
@@ -590,7 +594,7 @@ def test_deleting_a_chat_that_answers_stops_it(stage: Stage) -> None:
     assert stage.texts == ["Drop me", "Half"]
 
 
-def test_a_message_that_comes_back_brings_its_deleted_chat_back(stage: Stage) -> None:
+def test_undo_of_a_message_restores_its_deleted_chat(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.chat("Two", "2")
     stage.pane.view.requested.emit(stage.items[2].key, RowAction.DELETE)
@@ -604,11 +608,11 @@ def test_a_message_that_comes_back_brings_its_deleted_chat_back(stage: Stage) ->
     assert stage.rows == ["TODAY", "One"]
     assert stage.texts == ["One", "1", "Two", "2"]
     assert stage.rig.stored_path(stage.current)[-1].content == "2"
-    stage.run(CommandId.UNDO)  # nothing is left of it
+    stage.run(CommandId.UNDO)  # nothing is left to undo
     assert stage.rows == ["TODAY", "One"]
 
 
-def test_deleting_a_chat_whose_answer_has_not_begun_takes_it_off_the_list(
+def test_deleting_a_chat_with_a_waiting_message_removes_it_from_the_list(
     make_stage: MakeStage,
 ) -> None:
     stage = make_stage(hold_load=True)
@@ -620,7 +624,7 @@ def test_deleting_a_chat_whose_answer_has_not_begun_takes_it_off_the_list(
     assert stage.edit.toPlainText() == "Drop me"
 
 
-def test_a_long_title_is_as_long_as_there_is_room(stage: Stage) -> None:
+def test_long_title_is_shortened_to_the_room_in_the_toolbar(stage: Stage) -> None:
     title = "How does the delta rule update its state, and what does a step cost?"
     stage.chat(title, "Little.")
     stage.window.resize(1180, 780)
@@ -631,10 +635,12 @@ def test_a_long_title_is_as_long_as_there_is_room(stage: Stage) -> None:
     assert stage.window.toolbar.title_button.text().endswith("…")
     stage.rig.library.rename(stage.current, "R & D")
     stage.settle()
-    assert stage.window.toolbar.title_button.text() == "R && D", "no key of a menu"
+    assert stage.window.toolbar.title_button.text() == "R && D", (
+        "an ampersand must not become a menu key"
+    )
 
 
-def test_rename_in_the_title(stage: Stage) -> None:
+def test_rename_in_the_toolbar_changes_title_and_list(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     QTest.mouseClick(stage.window.toolbar.title_button, Qt.MouseButton.LeftButton)
     field = stage.window.toolbar.title_field
@@ -645,7 +651,7 @@ def test_rename_in_the_title(stage: Stage) -> None:
     assert stage.window.toolbar.title_button.text() == "Greetings"
 
 
-def test_rename_in_the_title_can_be_cancelled(stage: Stage) -> None:
+def test_rename_in_the_toolbar_is_cancelled_by_escape(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     stage.run(CommandId.RENAME)
     field = stage.window.toolbar.title_field
@@ -655,7 +661,7 @@ def test_rename_in_the_title_can_be_cancelled(stage: Stage) -> None:
     assert stage.rows == ["TODAY", "Hello"]
 
 
-def test_rename_in_the_list(stage: Stage) -> None:
+def test_rename_in_the_list_sets_a_manual_title(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     stage.click_row("Hello")
     stage.list.edit_current()
@@ -680,7 +686,7 @@ def test_a_chat_that_is_not_open_can_be_renamed(make_stage: MakeStage) -> None:
     assert again.stored(lambda store: store.load(conversation_id)).title == "Greetings"
 
 
-def test_recent_chats_in_an_empty_one(stage: Stage) -> None:
+def test_recent_chat_button_in_an_empty_chat_opens_the_chat(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     stage.run(CommandId.NEW_CHAT)
     button = next(

@@ -1,4 +1,4 @@
-"""One Rejoinder a data folder, by real second processes; and what the next start knows of a killed one."""
+"""Second starts on a data folder in use, and starts after a crash, as real processes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from tests.fakes.app_process import (
 )
 from tests.fakes.stage import Stage
 
-# What the offscreen platform says of a window that is brought to the front.
+# The offscreen platform warns when a window is brought to the front.
 pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
 
 
 @pytest.fixture
 def first(stage: Stage, qapp: Application, tmp_path: Path) -> Iterator[Stage]:
-    """The window of the one that runs, with the data folder that run_app takes."""
+    """Return an open window that listens for second starts on the data folder of run_app."""
     (tmp_path / "data").mkdir()
     with ExitStack() as stack:
         stack.enter_context(InstanceLock(tmp_path / "data"))
@@ -50,7 +50,7 @@ def first(stage: Stage, qapp: Application, tmp_path: Path) -> Iterator[Stage]:
 
 
 def end_of(process: subprocess.Popen[str], first: Stage) -> tuple[int, str]:
-    """Its status and what it said, while the first one goes on."""
+    """Let the first window run until a process ends. Return its status and output."""
     first.wait_until(lambda: process.poll() is not None, timeout_s=30)
     out, errors = process.communicate()
     return process.returncode, out + errors
@@ -58,11 +58,11 @@ def end_of(process: subprocess.Popen[str], first: Stage) -> tuple[int, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("state", ["closed", "minimised", "shown"])
-def test_a_second_one_brings_the_window_to_the_front_and_ends_quietly(
+def test_second_start_brings_the_window_to_the_front_and_ends_quietly(
     first: Stage, tmp_path: Path, state: str
 ) -> None:
     match state:
-        case "closed":  # as on a Mac, where the app goes on
+        case "closed":  # on a Mac the app stays alive without a window
             first.window.hide()
         case "minimised":
             first.window.showMinimized()
@@ -74,7 +74,7 @@ def test_a_second_one_brings_the_window_to_the_front_and_ends_quietly(
 
 
 @pytest.mark.slow
-def test_a_second_one_hands_its_files_over(
+def test_second_start_hands_its_files_over(
     first: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Path] = []
@@ -86,9 +86,10 @@ def test_a_second_one_hands_its_files_over(
 
 
 @pytest.mark.slow
-def test_one_that_does_not_answer_is_told_of(tmp_path: Path) -> None:
+def test_second_start_reports_a_first_app_that_does_not_answer(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    with InstanceLock(tmp_path / "data"), listening(tmp_path / "data"):  # and nobody accepts
+    # A first app that listens but never accepts a connection.
+    with InstanceLock(tmp_path / "data"), listening(tmp_path / "data"):
         process = run_app(tmp_path)
         _out, errors = process.communicate(timeout=30)
     assert process.returncode == 1
@@ -96,7 +97,7 @@ def test_one_that_does_not_answer_is_told_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_one_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_killed_app_does_not_block_the_next_start(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     killed = run_app(tmp_path)
     log = wait_for_window(data_dir / "logs", killed)
@@ -118,7 +119,9 @@ def test_a_killed_one_is_in_nobodys_way(tmp_path: Path) -> None:
         following.kill()
         following.communicate()
     assert not (data_dir / SOCKET_NAME).exists()
-    assert [one.name for one in (data_dir / "logs").iterdir()] == ["rejoinder.log"]  # no fault
+    assert [one.name for one in (data_dir / "logs").iterdir()] == [
+        "rejoinder.log"
+    ]  # no crash report
 
 
 REFUSED = """
@@ -138,9 +141,7 @@ sys.exit(launch(Path(sys.argv[1]), Options()))
 @pytest.mark.parametrize(
     "prefix", ["/R.app/Contents/Resources/python", sys.prefix], ids=["bundle", "checkout"]
 )
-def test_a_start_that_fails_is_told_also_where_there_is_no_terminal(
-    tmp_path: Path, prefix: str
-) -> None:
+def test_failed_start_of_a_bundle_also_shows_a_message_box(tmp_path: Path, prefix: str) -> None:
     (tmp_path / "data").touch()
     ended = subprocess.run(
         [sys.executable, "-c", REFUSED, str(tmp_path / "data"), prefix],
@@ -176,7 +177,7 @@ sys.exit(launch(Path(sys.argv[1]), Options()))
 
 
 def said_at_the_start(home: Path) -> tuple[bool, str, str]:
-    """Whether the next start says anything, what, and the details."""
+    """Start the app and return its notice: (True if it is visible, text, details)."""
     ended = subprocess.run(
         [sys.executable, "-c", NOTICE, str(home / "data")],
         env=environment(home),
@@ -189,7 +190,7 @@ def said_at_the_start(home: Path) -> tuple[bool, str, str]:
 
 
 @pytest.mark.slow
-def test_the_next_start_says_once_that_the_last_run_was_killed_by_a_fault(tmp_path: Path) -> None:
+def test_next_start_reports_a_crash_of_the_last_run_once(tmp_path: Path) -> None:
     logs = tmp_path / "data" / "logs"
     crashing = run_app(tmp_path)
     wait_for_window(logs, crashing)
@@ -207,7 +208,7 @@ def test_the_next_start_says_once_that_the_last_run_was_killed_by_a_fault(tmp_pa
     assert said_at_the_start(tmp_path)[0] is False
 
 
-def test_the_log_of_a_killed_run_is_shown_whatever_chat_is_shown(
+def test_crash_notice_stays_when_another_chat_is_shown(
     make_stage: MakeStage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[QUrl] = []
@@ -232,7 +233,7 @@ def test_the_log_of_a_killed_run_is_shown_whatever_chat_is_shown(
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "darwin", reason="the places are Linux's")
-def test_without_a_data_folder_everything_has_its_usual_place(tmp_path: Path) -> None:
+def test_start_without_data_folder_uses_the_folders_of_linux(tmp_path: Path) -> None:
     process = run_app(tmp_path, data_dir=None)
     logs = tmp_path / ".local/state/Rejoinder/log"
     try:
@@ -284,7 +285,7 @@ sys.exit(status)
 
 
 @pytest.mark.slow
-def test_the_engines_libraries_are_imported_on_its_own_thread(tmp_path: Path) -> None:
+def test_libraries_of_the_engine_are_imported_on_its_own_thread(tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", THREADS, str(tmp_path / "data")],
         env=environment(tmp_path),

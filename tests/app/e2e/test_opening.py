@@ -1,4 +1,4 @@
-"""What the system or a second Rejoinder asks the app to open, up to the model that answers."""
+"""Model folders and GGUF files that the system or a second start asks the app to open."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.fakes.rig import FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
 from tests.fakes.transcript_stage import LEFT
 
-# What the offscreen platform says of a window that is brought to the front.
+# The offscreen platform warns when a window is brought to the front.
 pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
 
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
 def stage(
     make_stage: MakeStage, qapp: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Stage]:
-    """A window that is told what is opened; models are looked for in earnest."""
+    """Return a window that receives file-open events, with a catalog that opens real models."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     models = LocalModels(make_paths(tmp_path / "data"))
@@ -46,7 +46,7 @@ def stage(
 
 
 def double_click(path: Path) -> None:
-    """As the Finder does, and the Dock with what is dropped on it."""
+    """Send the event of a double-click in the Finder, or of a drop on the icon in the Dock."""
     app = QCoreApplication.instance()
     assert app is not None
     QCoreApplication.sendEvent(app, QFileOpenEvent(str(path)))
@@ -61,7 +61,7 @@ def wait_for_load(stage: Stage, path: Path) -> None:
     stage.settle()
 
 
-def test_a_model_folder_is_chosen_and_its_folder_remembered(stage: Stage, tmp_path: Path) -> None:
+def test_opened_model_folder_is_loaded_and_remembered(stage: Stage, tmp_path: Path) -> None:
     folder = make_model(tmp_path / "Opened")
     stage.window.hide()
     double_click(folder)
@@ -73,7 +73,7 @@ def test_a_model_folder_is_chosen_and_its_folder_remembered(stage: Stage, tmp_pa
     assert stage.window.toolbar.model_button.text() == "Opened"
 
 
-def test_a_model_in_use_is_not_loaded_again(stage: Stage, tmp_path: Path) -> None:
+def test_opened_model_that_is_in_use_is_not_loaded_again(stage: Stage, tmp_path: Path) -> None:
     folder = make_model(tmp_path / "Opened")
     double_click(folder)
     wait_for_load(stage, folder)
@@ -87,7 +87,7 @@ def test_a_model_in_use_is_not_loaded_again(stage: Stage, tmp_path: Path) -> Non
     assert stage.engine.running is not None
 
 
-def test_a_gguf_file_is_imported_and_chosen(stage: Stage, tmp_path: Path) -> None:
+def test_opened_gguf_file_is_imported_and_loaded(stage: Stage, tmp_path: Path) -> None:
     file = tmp_path / "Tiny.gguf"
     file.write_bytes(tiny_llama().to_bytes())
     double_click(file)
@@ -97,7 +97,7 @@ def test_a_gguf_file_is_imported_and_chosen(stage: Stage, tmp_path: Path) -> Non
     assert (folder / "model.safetensors").exists()
 
 
-def test_a_file_that_is_no_model_is_told_and_the_chat_goes_on(stage: Stage, tmp_path: Path) -> None:
+def test_opened_file_that_is_no_model_only_shows_a_notice(stage: Stage, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
     notice = stage.pane.app_notice
     before = loads(stage)
@@ -112,7 +112,7 @@ def test_a_file_that_is_no_model_is_told_and_the_chat_goes_on(stage: Stage, tmp_
     assert not notice.isVisible()
 
 
-def test_an_address_is_no_file(stage: Stage) -> None:
+def test_opened_web_address_is_ignored(stage: Stage) -> None:
     app = QCoreApplication.instance()
     assert app is not None
     QCoreApplication.sendEvent(app, QFileOpenEvent(QUrl("https://example.org/a.gguf")))
@@ -121,7 +121,7 @@ def test_an_address_is_no_file(stage: Stage) -> None:
 
 
 class SlowImport:
-    """Goes on when the test says so."""
+    """An import that stops at 42 percent until `goes_on` is set, and fails if it has no model."""
 
     def __init__(self, model: Path | None) -> None:
         self.goes_on = threading.Event()
@@ -137,9 +137,7 @@ class SlowImport:
 
 
 @pytest.mark.parametrize("model", [card("Imported").path, None], ids=["imported", "refused"])
-def test_while_a_file_is_imported_the_chat_goes_on(
-    make_stage: MakeStage, model: Path | None
-) -> None:
+def test_chat_works_during_an_import(make_stage: MakeStage, model: Path | None) -> None:
     slow = SlowImport(model)
     stage = make_stage(catalog=FakeCatalog(opens=slow))
     footer, button = stage.window.sidebar.footer, stage.window.toolbar.model_button
@@ -159,7 +157,7 @@ def test_while_a_file_is_imported_the_chat_goes_on(
     assert stage.rig.models.status.phase is ModelPhase.READY
 
 
-def test_quitting_gives_an_import_up(make_stage: MakeStage) -> None:
+def test_quitting_cancels_an_import(make_stage: MakeStage) -> None:
     slow = SlowImport(card("Imported").path)
     stage = make_stage(catalog=FakeCatalog(opens=slow))
     footer = stage.window.sidebar.footer
@@ -174,10 +172,10 @@ def test_quitting_gives_an_import_up(make_stage: MakeStage) -> None:
     assert not stage.pane.app_notice.isVisible()
 
 
-def test_code_is_saved_where_downloads_go_unless_another_place_is_chosen(
+def test_code_is_saved_in_the_downloads_folder_by_default(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The working folder of an app is the root of the disk."""
+    """The working folder of a started app is the root of the disk, so it cannot be the default."""
     downloads = tmp_path / "Downloads"
     downloads.mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -1,4 +1,4 @@
-"""What a person does and sees of reading ahead, of chats kept ready and of thoughts kept."""
+"""Reading ahead, chats kept ready and kept thinking, as a user operates and sees them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def paste(stage: Stage, text: str) -> None:
     QApplication.clipboard().clear()
 
 
-def test_a_paste_is_read_before_it_is_sent(
+def test_pasted_draft_is_read_ahead_before_it_is_sent(
     make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Millis, "DRAFT_SAVE", NEVER_MS)
@@ -44,7 +44,7 @@ def test_a_paste_is_read_before_it_is_sent(
     stage.chat("Hello", "Hi")
     paste(stage, "word " * 200)
     stage.type("x")
-    assert drafts(stage) == [], "nothing is asked for while keys are pressed"
+    assert drafts(stage) == [], "read-ahead must wait for a pause in typing"
     stage.window.flush()
     (ahead,) = drafts(stage)
     assert [message.content for message in ahead.messages] == ["Hello", "Hi", "word " * 200 + "x"]
@@ -53,7 +53,7 @@ def test_a_paste_is_read_before_it_is_sent(
     assert stage.engine.submitted[-1].messages == ahead.messages
 
 
-def test_quitting_keeps_a_draft_and_reads_nothing(
+def test_quit_stores_the_draft_and_sends_no_read_ahead(
     make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Millis, "DRAFT_SAVE", NEVER_MS)
@@ -64,7 +64,7 @@ def test_quitting_keeps_a_draft_and_reads_nothing(
     assert make_stage().rig.stored(lambda store: store.load(stage.current)).draft == "word " * 200
 
 
-def test_two_megabytes_are_asked_for_as_they_are(stage: Stage) -> None:
+def test_two_megabyte_draft_is_read_ahead_unchanged(stage: Stage) -> None:
     text = "word " * 400_000
     paste(stage, text)
     stage.wait_until(lambda: len(drafts(stage)) == 1)
@@ -85,11 +85,11 @@ def test_an_opened_chat_is_read_ahead_after_a_restart(make_stage: MakeStage) -> 
     assert shows[-1] == Show(ahead.conversation_id)
 
 
-def test_the_switch_is_in_the_menu_and_is_remembered(make_stage: MakeStage) -> None:
+def test_read_ahead_command_toggles_and_is_remembered(make_stage: MakeStage) -> None:
     stage = make_stage()
     action = stage.window.commands[CommandId.READ_AHEAD]
     assert action.isChecked()
-    assert action.toolTip() != action.text(), "it says what it does"
+    assert action.toolTip() != action.text(), "the tooltip must explain the command"
     stage.run(CommandId.READ_AHEAD)
     assert not action.isChecked()
     assert stage.engine.commands[-1] == SetIdleWork(enabled=False)
@@ -98,7 +98,7 @@ def test_the_switch_is_in_the_menu_and_is_remembered(make_stage: MakeStage) -> N
     assert not again.window.commands[CommandId.READ_AHEAD].isChecked()
 
 
-def test_what_the_idle_engine_does_stands_below_the_model(stage: Stage) -> None:
+def test_idle_work_is_shown_below_the_model(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     stage.rig.core.idle.hold.setInterval(0)
     before = (stage.pane.view.geometry(), stage.window.sidebar.list.geometry())
@@ -114,7 +114,7 @@ def test_what_the_idle_engine_does_stands_below_the_model(stage: Stage) -> None:
     stage.wait_until(lambda: footer_words(stage)[1] == "Ready")
 
 
-def test_a_model_on_its_way_comes_before_what_the_last_one_did(stage: Stage) -> None:
+def test_loading_progress_replaces_the_note_of_idle_work(stage: Stage) -> None:
     stage.rig.core.idle.hold.setInterval(0)
     stage.engine.work_idly(512, 1840)
     stage.wait_until(lambda: "Reading ahead" in footer_words(stage)[1])
@@ -143,7 +143,7 @@ def test_a_long_note_is_shortened_to_the_sidebar(stage: Stage) -> None:
 
 def test_a_chat_is_kept_ready_by_command(stage: Stage) -> None:
     action = stage.window.commands[CommandId.KEEP_READY]
-    assert not action.isEnabled(), "there is nothing of it yet"
+    assert not action.isEnabled(), "an empty chat cannot be kept ready"
     stage.chat("One", "1")
     one = stage.current
     stage.run(CommandId.KEEP_READY)
@@ -159,7 +159,9 @@ def test_a_chat_is_kept_ready_by_command(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("place", ["composer", "inspector"])
-def test_thoughts_are_kept_from_both_chips(make_stage: MakeStage, place: str) -> None:
+def test_keep_thinking_is_set_from_composer_and_inspector(
+    make_stage: MakeStage, place: str
+) -> None:
     stage = make_stage(settings=Settings(inspector_visible=True))
     parts = {"composer": stage.composer, "inspector": stage.window.inspector}
     keep = parts[place].thinking.menu().actions()[-2]

@@ -1,4 +1,4 @@
-"""The app trying itself, without a model; with one, the twin of the bundle does."""
+"""The app's self-test without a model. tests/packaging/test_twin.py runs it with a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 @pytest.mark.slow
-def test_a_self_test_that_fails_says_why_and_touches_nobodys_folder(tmp_path: Path) -> None:
+def test_failed_self_test_reports_the_reason_and_leaves_home_empty(tmp_path: Path) -> None:
     home, report, missing = tmp_path / "home", tmp_path / "report.json", tmp_path / "none"
     home.mkdir()
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What is typed is kept, wherever the hands were before; the window does not jump under them."""
+"""Keyboard focus after mouse clicks, typing in the transcript, and the width of the sidebar."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.fakes.stage import Key, Stage
 LEFT = Qt.MouseButton.LeftButton
 
 
-def test_who_sends_and_stops_with_the_mouse_goes_on_typing(stage: Stage) -> None:
+def test_composer_has_focus_after_send_and_stop_by_mouse(stage: Stage) -> None:
     stage.type("Hello")
     QTest.mouseClick(stage.composer.button, LEFT)
     stage.settle()
@@ -28,7 +28,7 @@ def test_who_sends_and_stops_with_the_mouse_goes_on_typing(stage: Stage) -> None
     assert stage.edit.hasFocus()
 
 
-def test_who_stops_with_the_button_s_key_goes_on_typing(stage: Stage) -> None:
+def test_composer_has_focus_after_stop_by_key_on_the_button(stage: Stage) -> None:
     stage.send("Hello")
     stage.composer.button.setFocus()
     QTest.keyClick(stage.composer.button, Key.Key_Space)
@@ -48,12 +48,12 @@ def test_letters_typed_in_the_transcript_are_written_in_the_composer(stage: Stag
     view.setFocus()
     QTest.keyClick(view, Key.Key_Home)
     QTest.keyClick(view, Key.Key_Space)
-    assert stage.edit.toPlainText() == "And", "Space scrolls"
+    assert stage.edit.toPlainText() == "And", "Space must scroll and not be typed"
     assert view.verticalScrollBar().value() > 0
 
 
 @pytest.mark.parametrize("command", [CommandId.DELETE, CommandId.DELETE_LAST])
-def test_what_is_undone_with_a_key_is_offered_no_longer(stage: Stage, command: CommandId) -> None:
+def test_undo_hides_the_toast_that_offers_it(stage: Stage, command: CommandId) -> None:
     stage.chat("Hello", "Yes.")
     stage.run(command)
     toasts = (stage.window.toast, stage.window.sidebar.toast)
@@ -62,7 +62,7 @@ def test_what_is_undone_with_a_key_is_offered_no_longer(stage: Stage, command: C
     assert not any(toast.isVisible() for toast in toasts)
 
 
-def test_the_sidebar_is_as_wide_in_every_chat(stage: Stage) -> None:
+def test_long_title_does_not_change_the_width_of_the_sidebar(stage: Stage) -> None:
     stage.window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
     stage.chat("Hello", "Yes.")
     before = stage.window.sidebar.width()
@@ -75,7 +75,7 @@ def test_the_sidebar_is_as_wide_in_every_chat(stage: Stage) -> None:
     assert right <= model.mapTo(stage.window, QPoint(0, 0)).x()
 
 
-def test_the_line_for_a_terminal_runs_where_its_program_is_only_ours(
+def test_download_command_uses_hf_beside_our_python_if_not_in_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = tmp_path / "our programs"
@@ -87,7 +87,7 @@ def test_the_line_for_a_terminal_runs_where_its_program_is_only_ours(
     assert (program, word) == (str(ours / "hf"), "download")
 
 
-def test_the_line_for_a_terminal_runs_where_only_the_app_is(
+def test_download_command_runs_the_app_if_there_is_no_hf(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "Rejoinder"))

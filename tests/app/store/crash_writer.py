@@ -1,6 +1,7 @@
-"""Streams a reply into a database for ever, and says after each save how many characters are safe.
+"""A program that streams replies into a database until test_crash.py kills it.
 
-Started by test_crash.py, which kills it. Arguments: the database, the seed.
+After each save it prints the number of the turn and of the characters saved. Arguments: path of the
+database, seed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ REPLY_LEN = 20_000
 
 
 def text_of(turn: int, length: int) -> str:
-    """The first characters of a turn's reply: as long as one likes, and known to the test."""
+    """Return the first `length` characters of the reply that a turn always gets."""
     return (f"reply {turn}, word " * (length // 10 + 1))[:length]
 
 

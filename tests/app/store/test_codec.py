@@ -34,29 +34,31 @@ class _Whole:
 WHOLE = _Whole(count=1, kind=_CodecKind.GOOD, parts=(_CodecPart(name="ä", share=0.5),), flag=True)
 
 
-def test_round_trip() -> None:
+def test_from_json_reverses_to_json() -> None:
     assert from_json(_Whole, to_json(WHOLE)) == WHOLE
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.from_type(Generation), st.from_type(Setup), st.from_type(Problem))
-def test_what_the_store_keeps_survives(how: Generation, setup: Setup, problem: Problem) -> None:
+def test_stored_types_survive_the_round_trip_through_json(
+    how: Generation, setup: Setup, problem: Problem
+) -> None:
     assert _repr(from_json(Generation, to_json(how))) == _repr(how)
     assert _repr(from_json(Setup, to_json(setup))) == _repr(setup)
     assert from_json(Problem, to_json(problem)) == problem
 
 
 def _repr(value: object) -> str:
-    return repr(value)  # nan is equal to nothing, itself included
+    return repr(value)  # NaN is not equal to itself, so == would fail
 
 
-def test_fields_may_come_and_go() -> None:
+def test_from_json_ignores_unknown_fields_and_fills_in_defaults() -> None:
     stored = '{"count": 2, "kind": "good", "parts": [], "gone": [1]}'
 
     assert from_json(_Whole, stored) == _Whole(count=2, kind=_CodecKind.GOOD, parts=())
 
 
-def test_whole_numbers_are_read_where_fractions_are_expected() -> None:
+def test_from_json_reads_an_integer_as_float() -> None:
     part = from_json(_CodecPart, '{"name": "x", "share": 1}')
 
     assert repr(part.share) == "1.0"
@@ -76,7 +78,9 @@ def test_whole_numbers_are_read_where_fractions_are_expected() -> None:
         '{"count": 1, "kind": "good", "parts": [], "flag": 1}',
     ],
 )
-def test_anything_else_is_refused(text: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_from_json_of_invalid_json_raises_value_error(
+    text: str, caplog: pytest.LogCaptureFixture
+) -> None:
     with pytest.raises(ValueError, match=r"."):
         from_json(_Whole, text)
     with caplog.at_level(logging.WARNING):

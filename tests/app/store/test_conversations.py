@@ -50,7 +50,7 @@ def store(database: Database) -> ConversationStore:
 
 
 def _full_conversation() -> Conversation:
-    """Every field holds something."""
+    """Return a conversation in which no field has its default value."""
     person = ConversationWriter()
     person.conv = set_system_prompt(person.conv, "Be brief.")
     first = person.send("one\0 ä 😀", "1")
@@ -66,7 +66,7 @@ def _full_conversation() -> Conversation:
     return replace(conv, setup=Setup(temperature=0.5, max_tokens=9, thinking=False))
 
 
-def test_a_conversation_comes_back_as_it_was(store: ConversationStore) -> None:
+def test_load_returns_the_created_conversation(store: ConversationStore) -> None:
     conv = _full_conversation()
     store.create(conv)
 
@@ -77,7 +77,7 @@ def test_a_conversation_comes_back_as_it_was(store: ConversationStore) -> None:
     loaded.check_invariants()
 
 
-def test_every_field_that_changed_is_saved(store: ConversationStore) -> None:
+def test_save_writes_every_changed_field(store: ConversationStore) -> None:
     person = ConversationWriter()
     person.send("one")
     store.create(person.conv)
@@ -89,7 +89,7 @@ def test_every_field_that_changed_is_saved(store: ConversationStore) -> None:
     assert store.load(full.conversation_id) == full
 
 
-def test_a_save_writes_only_what_differs(store: ConversationStore) -> None:
+def test_save_writes_only_changed_fields(store: ConversationStore) -> None:
     turn = plan_send(ConversationWriter().conv, "one", ConversationWriter().ids(), now=1.0)
     conv = turn.conversation
     store.create(conv)
@@ -102,7 +102,7 @@ def test_a_save_writes_only_what_differs(store: ConversationStore) -> None:
     assert loaded.title == "Renamed"
 
 
-def test_an_older_version_on_show_is_remembered_and_forgotten(store: ConversationStore) -> None:
+def test_save_stores_and_clears_the_choice_of_an_older_version(store: ConversationStore) -> None:
     person = ConversationWriter()
     first = person.send("one", "1")
     newest = person.regenerate(first.reply_id, "1b")
@@ -117,7 +117,7 @@ def test_an_older_version_on_show_is_remembered_and_forgotten(store: Conversatio
     assert store.load(back.conversation_id) == back
 
 
-def test_streamed_text_is_saved_until_the_reply_ends(store: ConversationStore) -> None:
+def test_save_text_works_only_until_the_reply_ends(store: ConversationStore) -> None:
     person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=GENERATION)
     store.create(turn.conversation)
@@ -134,7 +134,7 @@ def test_streamed_text_is_saved_until_the_reply_ends(store: ConversationStore) -
     assert store.load(done.conversation_id) == done
 
 
-def test_the_model_may_be_named_after_the_turn_was_stored(store: ConversationStore) -> None:
+def test_generation_set_after_the_turn_was_created_is_saved(store: ConversationStore) -> None:
     person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
     store.create(turn.conversation)
@@ -145,7 +145,7 @@ def test_the_model_may_be_named_after_the_turn_was_stored(store: ConversationSto
     assert store.load(named.conversation_id) == named
 
 
-def test_the_list_is_newest_first_without_deleted_ones(store: ConversationStore) -> None:
+def test_summaries_are_newest_first_without_deleted_conversations(store: ConversationStore) -> None:
     people = [ConversationWriter(name) for name in "ABC"]
     for now, person in enumerate(people):
         store.create(replace(person.conv, updated_at=float(now), title=f"Chat {now}"))
@@ -161,7 +161,7 @@ def test_the_list_is_newest_first_without_deleted_ones(store: ConversationStore)
     assert store.summaries()[1] == summary_of(store.load(ConversationId("B")))
 
 
-def test_what_was_deleted_is_removed_after_thirty_days(
+def test_purge_removes_a_deleted_conversation_after_thirty_days(
     store: ConversationStore, database: Database
 ) -> None:
     conv = _full_conversation()
@@ -179,7 +179,7 @@ def test_what_was_deleted_is_removed_after_thirty_days(
     assert database.rows("SELECT * FROM shown_versions") == []
 
 
-def test_a_deleted_message_is_removed_after_thirty_days_with_all_below_it(
+def test_purge_removes_a_deleted_message_and_all_below_after_thirty_days(
     store: ConversationStore, database: Database
 ) -> None:
     person = ConversationWriter()
@@ -202,7 +202,7 @@ def test_a_deleted_message_is_removed_after_thirty_days_with_all_below_it(
     assert database.rows("SELECT * FROM shown_versions") == []
 
 
-def test_replies_that_a_crash_cut_off_are_stopped_with_their_text(path: Path) -> None:
+def test_reply_cut_off_by_a_crash_is_loaded_as_stopped_with_its_text(path: Path) -> None:
     person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
     conv_id = turn.conversation.conversation_id
@@ -216,7 +216,7 @@ def test_replies_that_a_crash_cut_off_are_stopped_with_their_text(path: Path) ->
     assert (reply.status, reply.content) == (MessageStatus.STOPPED, "half")
 
 
-def test_opening_removes_what_was_deleted_long_ago(path: Path) -> None:
+def test_open_store_purges_old_deleted_conversations(path: Path) -> None:
     person = ConversationWriter()
     with closing(open_store(path, now=0.0).store) as store:
         store.create(person.conv)
@@ -229,7 +229,7 @@ def test_opening_removes_what_was_deleted_long_ago(path: Path) -> None:
         store.load(person.conv.conversation_id)
 
 
-def test_a_damaged_database_is_said_and_an_empty_one_used(
+def test_damaged_database_is_reported_and_replaced_by_an_empty_one(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path.write_bytes(b"no database at all" * 1000)
@@ -244,7 +244,7 @@ def test_a_damaged_database_is_said_and_an_empty_one_used(
     assert "conversations.damaged-1.db" in opened.problem.cause
 
 
-def test_after_a_full_disk_the_next_save_misses_nothing(
+def test_save_after_a_full_disk_includes_the_failed_changes(
     store: ConversationStore, database: Database
 ) -> None:
     person = ConversationWriter()
@@ -265,7 +265,7 @@ def test_after_a_full_disk_the_next_save_misses_nothing(
     assert store.load(saved.conversation_id) == person.conv
 
 
-def test_a_locked_database_fails_the_save_alone(
+def test_locked_database_fails_the_save_but_not_the_next_one(
     path: Path, store: ConversationStore, database: Database
 ) -> None:
     person = ConversationWriter()
@@ -279,7 +279,7 @@ def test_a_locked_database_fails_the_save_alone(
     assert store.load(person.conv.conversation_id) == person.conv
 
 
-def test_what_stands_beside_the_messages_never_hides_them(
+def test_messages_are_loaded_despite_broken_generation_and_setup(
     store: ConversationStore, database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     conv = _full_conversation()
@@ -297,7 +297,7 @@ def test_what_stands_beside_the_messages_never_hides_them(
     assert "Generation" in caplog.text
 
 
-def test_a_figure_that_is_no_number_loses_only_the_figures(store: ConversationStore) -> None:
+def test_nan_among_the_figures_loses_only_the_figures(store: ConversationStore) -> None:
     person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=GENERATION)
     event = finished("1")
@@ -311,7 +311,7 @@ def test_a_figure_that_is_no_number_loses_only_the_figures(store: ConversationSt
     assert reply.generation == replace(GENERATION, finish_reason=event.reason)
 
 
-def test_names_that_are_no_text_are_stored(store: ConversationStore) -> None:
+def test_model_path_that_is_not_valid_unicode_is_stored(store: ConversationStore) -> None:
     person = ConversationWriter()
     generation = replace(GENERATION, model_path="/models/\udcff")
     turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=generation)
@@ -320,7 +320,7 @@ def test_names_that_are_no_text_are_stored(store: ConversationStore) -> None:
     assert store.load(person.conv.conversation_id) == turn.conversation
 
 
-def test_reasons_that_cannot_be_read_are_left_out(
+def test_unreadable_reasons_are_left_out(
     store: ConversationStore, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     person = ConversationWriter()
@@ -331,7 +331,7 @@ def test_reasons_that_cannot_be_read_are_left_out(
         connection.execute("UPDATE messages SET reasons = replace(reasons, 'fault', 'from_later')")
         connection.commit()
 
-    with caplog.at_level(logging.ERROR):  # a warning is expected
+    with caplog.at_level(logging.ERROR):  # the expected warning is not recorded
         loaded = store.load(conv.conversation_id).nodes[turn.reply_id]
 
     assert loaded.generation is not None

@@ -1,4 +1,7 @@
-"""kill -9 at random moments of a streaming answer. Run as a program for the 30 rounds of the acceptance list."""
+"""kill -9 of a process that saves streamed text, at random moments.
+
+Run as a program, this module makes the 30 rounds of the acceptance list.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ WRITER = Path(__file__).with_name("crash_writer.py")
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_killed_writer_loses_nothing_that_was_saved(tmp_path: Path, seed: int) -> None:
+def test_killed_writer_loses_no_saved_text(tmp_path: Path, seed: int) -> None:
     _kill_and_check(tmp_path / "conversations.db", seed)
 
 
@@ -37,15 +40,15 @@ def _kill_and_check(path: Path, seed: int) -> None:
         conv = store.load(ConversationId("A"))
     conv.check_invariants()
     replies = shown_path(conv)[1::2]
-    assert len(replies) in {turn + 1, turn + 2}, "no turn is lost"
+    assert len(replies) in {turn + 1, turn + 2}, "every reported turn must be stored"
     for number, reply in enumerate(replies):
         assert reply.content == text_of(number, len(reply.content))
         assert reply.status in {MessageStatus.COMPLETE, MessageStatus.STOPPED}
-    assert len(replies[turn].content) >= length, "what was said to be safe is there"
+    assert len(replies[turn].content) >= length, "all text reported as saved must be stored"
 
 
 def _write_until_killed(path: Path, seed: int) -> tuple[int, int]:
-    """The turn and the length that the writer reported last before it was killed."""
+    """Kill the writer after some saves. Return the last turn and text length that it printed."""
     num_saves = random.Random(seed).randrange(1, 400)
     with subprocess.Popen(
         [sys.executable, WRITER, path, str(seed)],
@@ -55,7 +58,7 @@ def _write_until_killed(path: Path, seed: int) -> tuple[int, int]:
     ) as writer:
         assert writer.stdout is not None
         reports = [writer.stdout.readline() for _ in range(num_saves)]
-        writer.kill()  # while it goes on writing: no save waits for the report to be read
+        writer.kill()  # the writer still saves: it does not wait for its reader
         reports += writer.stdout.readlines()
     whole = [line for line in reports if line.endswith("\n")]
     turn, length = whole[-1].split()

@@ -47,7 +47,7 @@ def test_a_new_database_is_private_complete_and_in_wal_mode(path: Path, database
         assert file.stat().st_mode & 0o777 == 0o600, file.name
 
 
-def test_loose_permissions_are_tightened(path: Path) -> None:
+def test_open_database_makes_an_existing_file_private(path: Path) -> None:
     path.touch(mode=0o644)
 
     open_database(path).database.close()
@@ -55,7 +55,7 @@ def test_loose_permissions_are_tightened(path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_newer_database_is_refused_and_left_as_it_is(path: Path) -> None:
+def test_database_of_newer_format_is_refused_and_not_changed(path: Path) -> None:
     with closing(sqlite3.connect(path)) as newer:
         newer.execute("CREATE TABLE future (x)")
         newer.execute(f"PRAGMA user_version = {LATEST + 1}")
@@ -81,7 +81,7 @@ def test_a_failed_migration_changes_nothing(database: Database) -> None:
     assert _pragma(database, "user_version") == LATEST + 1
 
 
-def test_a_locked_database_gets_a_sentence(path: Path, database: Database) -> None:
+def test_transaction_on_locked_database_raises_locked_error(path: Path, database: Database) -> None:
     with closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(DatabaseLockedError) as refused, database.transaction():
@@ -92,7 +92,7 @@ def test_a_locked_database_gets_a_sentence(path: Path, database: Database) -> No
         pass
 
 
-def test_a_database_held_by_another_program_cannot_be_opened(path: Path) -> None:
+def test_open_database_held_by_another_program_raises_locked_error(path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("CREATE TABLE held (x)")
@@ -102,7 +102,7 @@ def test_a_database_held_by_another_program_cannot_be_opened(path: Path) -> None
     open_database(path).database.close()
 
 
-def test_a_full_disk_gets_a_sentence_and_leaves_nothing_half_done(database: Database) -> None:
+def test_full_disk_raises_full_error_and_rolls_back_the_transaction(database: Database) -> None:
     database.run("CREATE TABLE texts (x)")
     database.run(f"PRAGMA max_page_count = {_pragma(database, 'page_count')}")
 
@@ -120,7 +120,7 @@ def _insert(database: Database, *texts: str) -> None:
             database.run("INSERT INTO texts VALUES (?)", (text,))
 
 
-def test_a_file_that_is_no_database_is_kept_aside(
+def test_file_that_is_no_database_is_renamed_and_replaced(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     content = b"not a database, but long enough to be one" * 100
@@ -136,7 +136,9 @@ def test_a_file_that_is_no_database_is_kept_aside(
     assert str(path) in caplog.text
 
 
-def test_damage_inside_is_found_at_opening(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_pages_are_found_when_the_database_is_opened(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with closing(open_database(path).database) as database:
         _write_long_text(database)
     _damage(path)
@@ -152,7 +154,7 @@ def test_damage_inside_is_found_at_opening(path: Path, caplog: pytest.LogCapture
         assert _pragma(fresh, "user_version") == LATEST
 
 
-def test_the_log_of_a_damaged_database_moves_along(path: Path) -> None:
+def test_write_ahead_log_of_a_damaged_database_is_renamed_with_it(path: Path) -> None:
     with closing(open_database(path).database) as database:
         _write_long_text(database)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -172,14 +174,14 @@ def _write_long_text(database: Database) -> None:
 
 
 def _damage(path: Path) -> None:
-    """Overwrite everything but the first page, which names the tables."""
+    """Overwrite every page except the first, which contains the list of tables."""
     size = path.stat().st_size
     with path.open("r+b") as file:
         file.seek(PAGE)
         file.write(b"\xa5" * (size - PAGE))
 
 
-def test_damage_that_shows_later_gets_a_sentence(path: Path, database: Database) -> None:
+def test_damage_found_by_a_query_raises_damaged_error(path: Path, database: Database) -> None:
     _write_long_text(database)
     database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     database.run("PRAGMA cache_size = 0")
@@ -189,7 +191,7 @@ def test_damage_that_shows_later_gets_a_sentence(path: Path, database: Database)
         database.rows("SELECT x FROM texts")
 
 
-def test_a_folder_in_the_way_gets_a_sentence(path: Path) -> None:
+def test_open_database_on_a_folder_raises_file_error(path: Path) -> None:
     path.mkdir()
 
     with pytest.raises(DatabaseFileError) as refused:
@@ -198,12 +200,12 @@ def test_a_folder_in_the_way_gets_a_sentence(path: Path) -> None:
     assert str(path) in refused.value.problem.cause
 
 
-def test_a_missing_folder_gets_a_sentence(tmp_path: Path) -> None:
+def test_open_database_in_missing_folder_raises_file_error(tmp_path: Path) -> None:
     with pytest.raises(DatabaseFileError, match="No such file"):
         open_database(tmp_path / "missing" / "conversations.db")
 
 
-def test_wrong_sql_is_a_mistake_of_ours(database: Database) -> None:
+def test_wrong_sql_raises_the_error_of_sqlite3(database: Database) -> None:
     with pytest.raises(sqlite3.OperationalError):
         database.rows("SELECT nonsense")
     with pytest.raises(sqlite3.ProgrammingError):

@@ -1,4 +1,4 @@
-"""Random histories of one conversation, held to a slow obvious model, in memory and through the store."""
+"""Random actions on one conversation, in memory and in the store, compared with a simple model."""
 
 from __future__ import annotations
 
@@ -54,20 +54,20 @@ PROBLEM = Problem(title="No memory.", cause="", advice="")
 
 @dataclass
 class _ModelMessage:
-    """A message of the model: it knows its answers and versions by itself."""
+    """A message in the tree of _Model. Messages with the same parent (`above`) are versions."""
 
     node_id: NodeId
     role: str
     text: str
     above: _ModelMessage | None
-    is_sent: bool = True
+    is_sent: bool = True  # False: an empty reply, which later turns leave out
     below: list[_ModelMessage] = field(default_factory=list["_ModelMessage"])
-    shown: int = 0  # which of those below is on show
+    shown: int = 0  # index in `below` of the message that is shown
 
 
 @dataclass
 class _Model:
-    """Every fork remembers which of its versions is shown; nothing else."""
+    """The conversation as a plain tree. Each fork stores the index of its shown version."""
 
     root: _ModelMessage = field(
         default_factory=lambda: _ModelMessage(NodeId(""), role="assistant", text="", above=None)
@@ -99,7 +99,7 @@ class _Model:
         return found
 
     def sent(self, user: _ModelMessage) -> list[str]:
-        """What the model should get: user texts between two answers become one message."""
+        """Return the expected prompt for a message. Adjacent user texts become one message."""
         branch: list[_ModelMessage] = []
         at: _ModelMessage | None = user
         while at is not None and at is not self.root:
@@ -275,7 +275,7 @@ def _ended(turn: Turn, answer: str, end: str) -> Conversation:
     return finish_reply(turn.conversation, turn.reply_id, event)
 
 
-def test_histories() -> None:
+def test_random_histories_match_the_model_in_memory_and_store() -> None:
     run_state_machine_as_test(
         Histories, settings=settings(max_examples=25, stateful_step_count=25, deadline=None)
     )

@@ -18,7 +18,7 @@ sys.stdin.read()
 """
 
 
-def test_the_second_instance_is_refused_with_a_sentence(tmp_path: Path) -> None:
+def test_second_instance_on_one_data_folder_is_refused(tmp_path: Path) -> None:
     with InstanceLock(tmp_path), pytest.raises(AlreadyRunningError) as refused:
         InstanceLock(tmp_path).acquire()
 
@@ -27,7 +27,7 @@ def test_the_second_instance_is_refused_with_a_sentence(tmp_path: Path) -> None:
     assert str(tmp_path) in problem.cause
 
 
-def test_another_process_holds_the_lock_until_it_is_killed(tmp_path: Path) -> None:
+def test_lock_of_another_process_is_free_once_it_is_killed(tmp_path: Path) -> None:
     lock = InstanceLock(tmp_path)
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path / "lock")],
@@ -44,7 +44,7 @@ def test_another_process_holds_the_lock_until_it_is_killed(tmp_path: Path) -> No
         pass
 
 
-def test_release_gives_the_lock_back_and_may_be_repeated(tmp_path: Path) -> None:
+def test_release_frees_the_lock_and_may_be_repeated(tmp_path: Path) -> None:
     lock = InstanceLock(tmp_path)
     lock.acquire()
 
@@ -64,6 +64,6 @@ def test_folders_do_not_share_a_lock(tmp_path: Path) -> None:
                 InstanceLock(held).acquire()
 
 
-def test_a_missing_folder_gets_a_sentence(tmp_path: Path) -> None:
+def test_lock_in_missing_folder_raises_file_error(tmp_path: Path) -> None:
     with pytest.raises(DatabaseFileError, match="No such file"):
         InstanceLock(tmp_path / "missing").acquire()

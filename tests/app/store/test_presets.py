@@ -21,14 +21,14 @@ def presets(tmp_path: Path) -> Iterator[PresetStore]:
         yield store.presets
 
 
-def test_presets_come_back_by_name(presets: PresetStore) -> None:
+def test_load_returns_saved_presets_ordered_by_name(presets: PresetStore) -> None:
     for preset in (WRITER, TEACHER):
         presets.save_preset(preset)
 
     assert list(presets.load().by_name.values()) == [TEACHER, WRITER]
 
 
-def test_a_preset_takes_the_place_of_one_of_its_name(presets: PresetStore) -> None:
+def test_save_preset_replaces_the_preset_of_the_same_name(presets: PresetStore) -> None:
     presets.save_preset(WRITER)
     presets.choose("/models/a", "Writer")
     other = Preset(name="Writer", system_prompt="Write.")
@@ -37,7 +37,7 @@ def test_a_preset_takes_the_place_of_one_of_its_name(presets: PresetStore) -> No
     assert presets.load() == Presets(by_name={"Writer": other}, by_model={"/models/a": "Writer"})
 
 
-def test_a_model_has_one_or_none(presets: PresetStore) -> None:
+def test_choose_sets_or_clears_the_preset_of_a_model(presets: PresetStore) -> None:
     for preset in (WRITER, TEACHER):
         presets.save_preset(preset)
     for path, name in (("/a", "Writer"), ("/b", "Writer"), ("/a", "teacher"), ("/b", "")):
@@ -46,7 +46,7 @@ def test_a_model_has_one_or_none(presets: PresetStore) -> None:
     assert presets.load().by_model == {"/a": "teacher"}
 
 
-def test_no_model_keeps_a_preset_that_is_gone(presets: PresetStore) -> None:
+def test_delete_removes_the_preset_from_its_models(presets: PresetStore) -> None:
     presets.save_preset(WRITER)
     presets.choose("/a", "Writer")
     presets.delete("Writer")

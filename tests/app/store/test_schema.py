@@ -16,7 +16,7 @@ from engine.types import ConversationId
 from tests.fakes.conversations import GENERATION, USAGE
 
 FORMATS = Path(__file__).parent / "formats"
-# The first format kept reasons as words of the engine's own.
+# Format 1 stored reasons as internal words of the engine; the migration drops them.
 WITHOUT_REASONS = replace(USAGE, plan=replace(USAGE.plan, reasons=()))
 
 
@@ -46,7 +46,9 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
         "four",
         "",
     ]
-    assert path_shown[-1].status is MessageStatus.STOPPED, "it was being written"
+    assert path_shown[-1].status is MessageStatus.STOPPED, (
+        "the last reply was streaming in the stored database"
+    )
     reply = path_shown[3]
     assert reply.reply is not None
     assert reply.reply.token_ids == (5, 300, 4_000_000_000)
@@ -66,7 +68,7 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
     assert (gone and gone.deleted_at) == (6.5 if number >= 3 else None)
 
 
-def test_how_a_reply_was_made_need_not_be_readable_to_migrate(tmp_path: Path) -> None:
+def test_migration_accepts_an_unreadable_generation(tmp_path: Path) -> None:
     path = tmp_path / "conversations.db"
     _make(path, 1)
     with closing(sqlite3.connect(path)) as connection:
@@ -80,9 +82,7 @@ def test_how_a_reply_was_made_need_not_be_readable_to_migrate(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("number", range(1, len(MIGRATIONS) + 1))
-def test_a_released_migration_makes_the_tables_that_it_made_then(
-    tmp_path: Path, number: int
-) -> None:
+def test_released_migrations_still_make_the_same_tables(tmp_path: Path, number: int) -> None:
     then = tmp_path / "then.db"
     _make(then, number)
     with closing(Database(tmp_path / "now.db", busy_timeout_s=0.0)) as now:

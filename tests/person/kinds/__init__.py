@@ -1,4 +1,4 @@
-"""What people do in the window, by where. Importing this fills the registry."""
+"""The actions of the seeded user, one module per area. Importing the package fills KINDS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stopping, going on, another answer."""
+"""Actions on answers: stop, regenerate, continue, fold."""
 
 from __future__ import annotations
 

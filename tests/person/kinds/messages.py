@@ -1,4 +1,4 @@
-"""Editing, versions, deleting, undoing, copying."""
+"""Actions on messages: edit, show a version, delete, undo, select, copy."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def delete_message(person: Person) -> bool:
 
 @kind("undo with the key")
 def undo_deletion(person: Person) -> bool:
-    """What was deleted last, be it a chat, a message or a preset."""
+    """Undo the last deletion: of a chat, a message or a preset."""
     person.window.sidebar.list.setFocus()
     if open_editor(person) is not None or not person.window.sidebar.list.hasFocus():
         return False
@@ -184,5 +184,5 @@ def select_all_and_copy(person: Person) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    """What Markdown leaves as it is."""
+    """Return True if the text is the same after Markdown is rendered."""
     return text.replace(" ", "").isalnum() and "  " not in text and text == text.strip()

@@ -1,4 +1,4 @@
-"""Finding, scrolling, folding."""
+"""Actions of a user who reads: find a word, scroll."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def find_next(person: Person) -> bool:
     if " of " not in bar.count.text():
         return False
     before = bar.count.text()
-    # Where the message with the current one has gone, the nearest one counts as it, and is gone to first.
+    # Without a selection the message of the current match is gone. Return then selects the nearest
+    # match, whose number may be the same.
     moves = person.pane.view.has_selection() and not before.endswith(" of 1")
     bar.field.setFocus()
     person.press(Qt.Key.Key_Return)

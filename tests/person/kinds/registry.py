@@ -1,4 +1,4 @@
-"""The kinds of things a person does, by name."""
+"""The registry of the seeded user's actions, by name."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import TypeAlias
 
 from tests.person.person import Person
 
-# Says whether there was anything to do; fails if that has not had its effect.
+# An action. Returns False if it was not possible or changed nothing; raises AssertionError if its
+# effect is wrong.
 Kind: TypeAlias = Callable[[Person], bool]
 
 KINDS: dict[str, Kind] = {}
 
 
 def kind(name: str) -> Callable[[Kind], Kind]:
+    """Return a decorator that adds an action to KINDS under a name."""
+
     def register(function: Kind) -> Kind:
         KINDS[name] = function
         return function

@@ -1,4 +1,4 @@
-"""System prompt, sampling, presets, thinking, model."""
+"""Actions on the setup of a chat: system prompt, sampling, presets, thinking, model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Its parts, its colours, its size."""
+"""Actions on the window: sidebar, inspector, zoom, colours, size, settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.widgets.settings_window import SettingsWindow
 from tests.person.kinds.registry import kind
 from tests.person.person import CTRL, Person
 
-FRAME = 40  # pixels; more than any title bar has
+FRAME = 40  # pixels; larger than any title bar
 
 
 @kind("show or hide the sidebar")

@@ -1,4 +1,4 @@
-"""Sending, drafts, messages that wait."""
+"""Actions in the composer: send, type a draft, queue a message, take it back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.person.person import CTRL, LEFT, Person
 
 
 def _sent(person: Person, text: str) -> bool:
-    """It is in the chat and no longer in the composer."""
+    """Assert that a sent message is in the chat and the composer is empty. Note its marker."""
     person.entrust(text)
     assert person.edit.toPlainText() == ""
     assert text in person.texts, text
@@ -20,7 +20,7 @@ def _sent(person: Person, text: str) -> bool:
 
 
 def _written(person: Person) -> str | None:
-    """A whole message in the composer; None where one is not to be sent now."""
+    """Write a message into an empty composer. Return the message, or None if none can be sent."""
     if person.answers or person.edit.toPlainText():
         return None
     text = person.some_text()
