@@ -87,7 +87,7 @@ class Scenario:
         return (*self.history(before), before)
 
     def messages(self, step: TreeStep, replies: Mapping[str, str]) -> tuple[ChatMessage, ...]:
-        """Return the prompt of a step. `replies` has the reply text of each earlier step, by name."""
+        """Return the prompt of a step. `replies` has the text of earlier replies, by step name."""
         messages = [ChatMessage("system", self.system)]
         for turn in self.history(step):
             messages.append(ChatMessage("user", turn.user))
