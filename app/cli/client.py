@@ -22,7 +22,7 @@ from engine.types import ModelFacts, Problem
 
 
 class ProblemError(Exception):
-    """An error that ends a terminal command. Its Problem is the error message for the user."""
+    """An error that ends a terminal command. `problem` has the message for the user."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))

@@ -63,9 +63,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="rejoinder", description="Chat with local models.", parents=[_common(default=None)]
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    # The common options may precede or follow the command name. Only the parser for options before
-    # the name has defaults: a default of the second parser would overwrite a value that was given
-    # before the name.
+    # The common options may precede or follow the command name. The parser for options after the
+    # name must have no defaults: a default would overwrite a value that was given before the name.
     common = [_common(default=argparse.SUPPRESS)]
     chat.add_arguments(commands.add_parser("chat", parents=common, help="chat in the terminal"))
     models.add_arguments(commands.add_parser("models", parents=common, help="list local models"))

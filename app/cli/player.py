@@ -85,8 +85,8 @@ class StepReport:
     prompt_tokens: int  # number of prompt tokens: restored + read + replayed
     matched: int  # number of prompt tokens with K/V in the cache, including unusable K/V
     restored: int  # number of prompt tokens that were restored from the cache
-    read: int  # number of prompt tokens of new messages that the engine fed
-    replayed: int  # number of prompt tokens of earlier messages that the engine fed
+    read: int  # number of prompt tokens that the engine fed for new messages
+    replayed: int  # number of prompt tokens that the engine fed for earlier messages
     # Number of prompt tokens that the engine fed although it had processed them before, with the
     # same prefix.
     redo: int
@@ -124,7 +124,7 @@ class _Pending:
     op: str
     chat: str
     turn: Turn
-    visible: tuple[Message, ...]  # the messages before the reply; the check compares with them
+    visible: tuple[Message, ...]  # the messages before the reply, as input for the check
 
 
 class ScriptPlayer:
@@ -138,7 +138,7 @@ class ScriptPlayer:
         self._pending: dict[RequestId, _Pending] = {}
         self._processed = ProcessedTokens()
         self._num_ids = 0
-        self._held: deque[Event] = deque()  # events that arrived while _verify() waited for its own
+        self._held: deque[Event] = deque()  # other events that _verify() received while it waited
 
     def play(self, step: ScriptStep) -> Iterator[StepReport]:
         """Play one step. Yield a report for each reply that finishes during the step.
@@ -302,8 +302,8 @@ class ScriptPlayer:
 def visible_messages(conv: Conversation, node_id: NodeId) -> tuple[Message, ...]:
     """Return the messages that the window shows from the first message to `node_id`.
 
-    This function does not call the code that plans requests. The check compares its result with
-    the planned prompt, so shared code would hide its own errors from the check.
+    This function must not call the code that plans requests, because the check uses it to find
+    errors in that code.
     """
     shown: list[Message] = []
     for node in path_to(conv, node_id):

@@ -36,7 +36,7 @@ class TextSpan:
 
 
 class FrameKind(Enum):
-    """The kinds of container around a block: a quote, or a list item of three kinds."""
+    """The kinds of container around a block: a quote, and three kinds of list item."""
 
     QUOTE = auto()
     BULLET = auto()

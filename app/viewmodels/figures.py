@@ -16,7 +16,7 @@ def about(number: int) -> int:
 
 
 def milliseconds(value_ms: float) -> str:
-    """Format a duration: 6 ms below one second, 1.2 s below ten, 12 s above."""
+    """Format a duration: 6 ms if below 1 s, 1.2 s if below 10 s, otherwise 12 s."""
     if value_ms < 999.5:
         return words.milliseconds(max(1, round(value_ms)))
     if value_ms < 9_950:

@@ -30,7 +30,7 @@ _MARKUP = (
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One match of the query. `nth` (from 0) counts the matches in the message `message`."""
+    """One match of the query: match number `nth` (from 0) in the message with index `message`."""
 
     message: int
     nth: int
@@ -38,7 +38,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class FindPosition:
-    """The text "3 of 17" of the find bar as numbers. Both are 0 if there is no match."""
+    """The two numbers in the find bar, as in "3 of 17". Both are 0 if there is no match."""
 
     number: int = 0
     total: int = 0
@@ -108,7 +108,8 @@ class Counts:
     def __init__(self, wanted: Wanted | None = None) -> None:
         self._wanted = wanted
         self._known: dict[Searched, int] = {}  # number of matches by text, from the last count()
-        self._ends: list[int] = []  # by message: number of matches in it and all earlier messages
+        # For each message: number of matches in all messages from the first one to this one.
+        self._ends: list[int] = []
 
     def count(self, messages: Sequence[Searched]) -> None:
         """Count the matches in all messages. Replace the counts of the last call."""

@@ -2,7 +2,7 @@
 
 The result for a line is a tuple of pieces. A piece is a range of characters with one ink (colour).
 exact_pieces() lexes a complete block. It is a generator, and the code row that shows the block
-iterates over it in idle time, for 4 ms at once. GrowingHighlighter colours a block that is still
+iterates over it in idle time, in slices of 4 ms. GrowingHighlighter colours a block that is still
 being written. It stores the lexer's state at the end of the last complete line, so that it lexes
 each line only once. Its colours are provisional, because later lines can change the meaning of
 earlier lines, as in a here-document. When the block is complete, the code row replaces the
@@ -93,7 +93,7 @@ class GrowingHighlighter:
         self._end = 0  # number of lexed characters; only whole lines are lexed
         self._lines: list[LinePieces] = []  # pieces of the lexed lines
         self._partial: LinePieces = ()  # pieces of the incomplete last line
-        # Offset of an unclosed comment. The lines from there on are lexed when the comment ends.
+        # Offset of an unclosed comment, or None. Its lines are lexed when its end has arrived.
         self._comment: int | None = None
 
     def update(self, code: str) -> None:

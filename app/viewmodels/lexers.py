@@ -105,7 +105,7 @@ class LexerShelf:
 def _load_safely(name: str) -> Language | None:
     """Load a language. Return None if it is unknown or if Pygments raises an exception.
 
-    The caller of LexerShelf.language() is painting, where an exception must not escape. Without a
+    Paint events use the result, and an exception must not escape from a paint event. Without a
     lexer the code stays uncoloured.
     """
     try:

@@ -182,7 +182,10 @@ class _Reader:
         return _Container(frame, source)
 
     def _without_task(self, spans: tuple[TextSpan, ...]) -> tuple[TextSpan, ...]:
-        """If a list item begins with "[x] " or "[ ] ", remove that and make it a task item."""
+        """Look for "[x] " or "[ ] " at the start of a list item. If found, make it a task item.
+
+        Return the spans without this mark.
+        """
         item = self._open[-1] if self._open else None
         if item is None or not item.empty or item.frame is None or not spans:
             return spans

@@ -2,7 +2,7 @@
 
 If every update parsed the whole text, long replies would become slower and slower. But new text can
 change only the last top-level block, or the last item of a top-level list. MarkdownStream freezes
-the blocks before it, and parses only the rest, the tail, again. An open code fence is not parsed
+all earlier blocks, and parses only the rest, the tail, again. An open code fence is not parsed
 again: new text is only added to its block. Only complete lines are parsed to freeze blocks, because
 an incomplete line such as `***` can still become bold text.
 
@@ -249,7 +249,7 @@ def _decided_len(text: str) -> int:
 
 
 def _find_cut(tokens: Sequence[Token], first_number: int | None) -> _Cut:
-    """Return the line at which the tail begins: the last top-level block or list item.
+    """Return the line at which the tail begins: the start of the last top-level block or list item.
 
     If new lines cannot continue that block, the tail begins after it. The tail does not begin at an
     open formula directly below another block: if the formula never ends, it is text of that block.

@@ -8,7 +8,7 @@ from engine.events import StatisticsReported
 
 
 def statistics_line(event: StatisticsReported) -> str:
-    """Format the statistics of the cache: size, contents, counters, and if its invariants hold."""
+    """Format the statistics of the cache: size, contents, counters, and state of its invariants."""
     cache = event.statistics
     return words.statistics(
         share=figures.share(cache.total_bytes, cache.budget_bytes),

@@ -79,7 +79,7 @@ def _set(latex: str, *, display: bool) -> Picture | None:
     from ziamath.tex import tex2mml  # noqa: PLC0415
     from ziamath.zmath import Math  # noqa: PLC0415
 
-    config.svg2 = False  # SVG 2 has glyphs in <symbol> and <use>, which Qt does not paint
+    config.svg2 = False  # otherwise glyphs are in <symbol> and <use>, which Qt does not paint
     mathml = tex2mml(latex, inline=not display)
     root = ET.fromstring(mathml)  # noqa: S314 - tex2mml's XML defines no entities
     if _has_unknown(root):

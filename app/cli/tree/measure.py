@@ -24,7 +24,7 @@ class StepCost:
     # Number of prompt tokens that the engine fed although it had processed them before, with the
     # same prefix, as prompt or as output.
     redo: int | None
-    replayed: int | None  # number of fed tokens of messages from before the step
+    replayed: int | None  # number of tokens that were fed for messages older than the step
     output_tokens: int | None
     ttft_ms: float  # time to first token
     cold_ttft_ms: float | None = None  # time to first token with nothing of the prompt in the cache
@@ -51,7 +51,7 @@ class StepCost:
 
     @property
     def hidden_share(self) -> float | None:
-        """Time share minus fed share: the part of the time that the fed tokens do not explain.
+        """`ttft_share` minus `fed_share`: the part of the time that fed tokens do not explain.
 
         A value well above 0 means that the engine fed tokens that it reported as cached.
         """

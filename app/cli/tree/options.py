@@ -56,7 +56,7 @@ def scenario_of(args: Namespace) -> Scenario:
 def run(name: str, engine: TreeEngine, scenario: Scenario, args: Namespace) -> list[StepCost]:
     """Measure an engine. Print one JSON line for each step, then one with the totals.
 
-    If stderr is a terminal, and without --json, also print a table to stderr.
+    Also print a table to stderr if stderr is a terminal and the option --json is not set.
     """
     costs = measure(engine, scenario, cold_times=args.cold, cold_every=args.cold_every)
     shows_table = sys.stderr.isatty() and not args.json

@@ -16,7 +16,7 @@ from enum import StrEnum
 
 # Length at which the user stops a reply: in tokens for our engine, in stream chunks for a server.
 STOP_AFTER = 12
-# Token limit of a reply with Replies.OWN.
+# Token limit for a reply that the engine writes itself (Replies.OWN).
 OWN_REPLY_TOKENS = 48
 
 
@@ -57,7 +57,8 @@ class TreeStep:
     chat: str
     action: TreeAction
     after: str | None  # name of the step just before this one in the chat; None for the first turn
-    target: str = ""  # EDIT, REGENERATE: name of the step with the message or reply to replace
+    # For EDIT and REGENERATE: name of the step that has the original message or reply.
+    target: str = ""
     user: str  # text of the user's message
     reply: Reply
     thinking: bool = True
