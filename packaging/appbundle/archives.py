@@ -1,7 +1,7 @@
-"""Packs a bundle into a zip and a disk image, and unpacks them for the checks of the downloads.
+"""Packs a bundle into a zip and a disk image. Also unpacks both, so that they can be checked.
 
-Two builds of one bundle with the same zlib give identical zips and, on Linux, identical disk
-images. On macOS hdiutil makes and mounts the image. On Linux xorriso writes an HFS+ volume and
+With the same version of zlib, a bundle always gives the same zip and, on Linux, the same disk
+image. On macOS hdiutil makes and mounts the image. On Linux xorriso writes an HFS+ volume and
 udif.py compresses it; udif.py and hfsplus.py unpack it, with links and modes.
 """
 
@@ -94,7 +94,7 @@ def write_dmg(app: Path, target: Path) -> None:
     target.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         volume = Path(scratch, app.stem)
-        volume.mkdir()  # a subfolder: all users may read it, but not the temporary folder
+        volume.mkdir()  # make a subfolder, because only its owner may read a temporary folder
         (volume / APPLICATIONS).symlink_to("/Applications")
         if sys.platform == "darwin":
             _write_with_hdiutil(app, volume, target)

@@ -1,7 +1,7 @@
 """Assembles a bundle: Rejoinder.app for Macs, or its twin for the machine that runs this code.
 
-The twin is a bundle that tests can start on Linux. It has the layout, the launcher and the
-selection of files of Rejoinder.app. Signing is the last step, because the seal covers every file.
+The twin is a bundle that tests can start on Linux. Its layout, launcher and selection of files are
+those of Rejoinder.app. Signing is the last step, because the seal covers every file.
 """
 
 from __future__ import annotations

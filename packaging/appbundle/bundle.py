@@ -44,7 +44,7 @@ class Bundle:
         self.layout = BundleLayout(app, spec.name, spec.python)
         self.spec = spec
         self.archives = archives
-        # Each of these dictionaries has the name by path.
+        # One dictionary for each kind of entry in the bundle. Its values are names, by path.
         self.folders: dict[Path, str] = {}
         self.files: dict[Path, str] = {}
         self.links: dict[Path, str] = {}
@@ -59,7 +59,7 @@ class Bundle:
         return {**self.folders, **self.files, **self.links, **self.devices}
 
     def below(self, folder: Path) -> Mapping[str, Path]:
-        """Return all files and links in a folder and its subfolders, by path relative to it."""
+        """Return all files and links below a folder. The keys are paths relative to the folder."""
         start = self.name(folder) + "/"
         return {
             name.removeprefix(start): path

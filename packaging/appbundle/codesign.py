@@ -42,7 +42,7 @@ _CODE_DIRECTORY: Final = 0xFADE0C02
 _DIRECTORY_SLOTS: Final = (0, *range(0x1000, 0x1005))  # slots that can have a code directory
 _MOST_BLOBS: Final = 64  # maximum number of blobs; a signature with a larger count is malformed
 _CDHASH_BYTES: Final = 20  # length of a cdhash, the hash of a code directory
-# The hash function by hash type, and the number of bytes of its result that are stored.
+# By hash type: the hash function, and the number of bytes that are stored of its result.
 _HASHES: Final[Mapping[int, tuple[Callable[[Bytes], bytes], int]]] = {
     1: (lambda data: hashlib.sha1(data, usedforsecurity=False).digest(), 20),
     2: (lambda data: hashlib.sha256(data).digest(), 32),

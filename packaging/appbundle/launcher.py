@@ -1,7 +1,7 @@
 """Compiles launcher.c, the executable of the bundle.
 
-For Macs, zig compiles it on any system. For the twin, the bundle that tests start on Linux, the
-system's C compiler does.
+zig compiles it for Macs, on any system. The system's C compiler compiles it for the twin, the
+bundle that tests start on Linux.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def _difference(path: Path, sealed: Sealed, *, is_there: bool) -> str | None:
 
 
 def _sha256(path: Path) -> bytes:
-    with path.open("rb") as file:  # do not read at once: models and Metal libraries are large
+    with path.open("rb") as file:  # hash in chunks, because models and Metal libraries are large
         return hashlib.file_digest(file, "sha256").digest()
 
 

@@ -45,7 +45,7 @@ def files_below(folder: Path) -> Iterable[File]:
 def wheel_rule(spec: Spec, *, linux: bool = False) -> Rule:
     """Return the function that selects files of site-packages by path.
 
-    On Linux the Qt libraries and plugins have other names: `linux` selects these names.
+    Qt's libraries and plugins have other names on Linux than on macOS: see `linux`.
     """
     drops, keeps = _matcher(spec.drop), _matcher(spec.keep)
     qt = _linux_qt_rule(spec) if linux else _macos_qt_rule(spec)

@@ -19,7 +19,7 @@ from appbundle.spec import Spec
 
 ALL_PASSED: Final = 0
 FAILED: Final = 1
-NOT_LAUNCHABLE: Final = 3  # exit status if the interpreter is missing and all else is correct
+NOT_LAUNCHABLE: Final = 3  # exit status if the missing interpreter is the only problem
 
 _SHOWN: Final = 3  # maximum number of problems that the report shows for each check
 

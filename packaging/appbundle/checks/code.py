@@ -104,9 +104,9 @@ def system_version(bundle: Bundle) -> Iterator[str]:
 
 
 def _main(bundle: Bundle, code: Code, image: Image) -> Path:
-    """Return the file whose folder @executable_path means.
+    """Return the program in the folder that @executable_path stands for.
 
-    That is `code` itself if it is a program, otherwise the bundle's executable.
+    If `code` is a program, return `code` itself. Otherwise return the bundle's executable.
     """
     return code.path if image.file_type == EXECUTABLE else bundle.layout.executable
 

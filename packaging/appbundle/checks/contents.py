@@ -14,8 +14,8 @@ from appbundle.reading import BundleError, mapping, parse_json, read_bytes, sequ
 _MB: Final = 1_000_000
 _CHUNK_BYTES: Final = 1 << 20
 _MODEL_FILES: Final = ("config.json", "tokenizer.json", "tokenizer_config.json")
-# Names of the licence folders in which the licence of Qt or of Python must be found. The text in
-# another folder does not count: it belongs to another library.
+# Names of the folders in which the licence text of Qt or Python must be. The same text in another
+# folder does not count, because it belongs to another library.
 _QT: Final = re.compile(r"qt|pyside6|shiboken6|lgpl")
 _LGPL: Final = b"GNU LESSER GENERAL PUBLIC LICENSE"
 _PYTHON: Final = re.compile(r"c?python(-\d|$)")
@@ -52,7 +52,7 @@ def starter_model(bundle: Bundle) -> Iterator[str]:
 def no_second_copy(bundle: Bundle) -> Iterator[str]:
     """Check that the bundle has no GGUF file.
 
-    The starter model is imported from a GGUF file, which must not be in the bundle as well.
+    The starter model is imported from a GGUF file. Only the build needs that file.
     """
     for path in bundle.files:
         if path.suffix.lower() == ".gguf":

@@ -40,7 +40,7 @@ _UNCHECKED_HASH: Final = 0b01  # flags of a bytecode file that is not compared w
 
 
 def interpreter(bundle: Bundle) -> Iterator[str]:
-    """Check that the bundle has libpython and the standard library. Without them it can't start."""
+    """Check that the bundle has libpython and the standard library, so that it can start."""
     if not bundle.has_interpreter:
         yield NO_INTERPRETER
         return
