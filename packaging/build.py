@@ -1,10 +1,10 @@
 """Builds dist/Rejoinder.app, packs it into a zip and a disk image, and checks all three.
 
-`make app` runs this script, on macOS or Linux. appbundle/assemble.py makes the bundle,
-appbundle/archives.py the archives. appbundle/verifier.py checks the bundle, and checks it again as
-it comes out of each archive. Exit status: 0, the app can be launched on a Mac; 3, only the
-interpreter is missing, because it could not be fetched; 1, a check failed. With `--twin` the script
-makes the same bundle for this machine instead, unsigned, so that tests can start it.
+`make app` runs this script, on macOS or Linux. appbundle/assemble.py makes the bundle, and
+appbundle/archives.py makes the archives. appbundle/verifier.py checks the bundle. Then the script
+unpacks each archive and checks the unpacked bundle too. Exit status: 0 if all checks passed; 3 if
+only the interpreter is missing, because it could not be downloaded; 1 if a check failed. With
+`--twin` the script makes an unsigned bundle for this machine instead, so that tests can start it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Unpack = Callable[[Path, Path], None]
 
 def main() -> int:
     arguments = _arguments()
-    os.umask(0o022)  # all users may read what is built
+    os.umask(0o022)  # let all users read the files of the bundle
     spec = read_spec()
     app = arguments.out / f"{spec.name}.app"
     builder = Builder(spec, ROOT / "build", ROOT / ".tools")
@@ -57,7 +57,7 @@ def _interpreter(builder: Builder) -> Path | None:
 
 
 def _pack(app: Path, spec: Spec) -> dict[Path, Unpack]:
-    """Make the zip and, where possible, the disk image; return each with its unpack function."""
+    """Make the zip and, if this machine can, the disk image. Return the unpack function of each."""
     stem = f"{spec.name}-{spec.version}"
     packers = {f"{stem}.zip": (write_zip, unpack_zip), f"{stem}.dmg": (write_dmg, unpack_dmg)}
     missing = why_no_dmg()
@@ -74,7 +74,7 @@ def _pack(app: Path, spec: Spec) -> dict[Path, Unpack]:
 
 
 def _is_whole(archive: Path, unpack: Unpack, spec: Spec, status: int) -> bool:
-    """Unpack an archive and return True if its bundle gets the same exit status, `status`."""
+    """Unpack an archive and check its bundle. Return True if the checks end with `status`."""
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
         unpack(archive, Path(folder))
         results = verify(Path(folder, f"{spec.name}.app"), spec)

@@ -1,8 +1,8 @@
-/* The executable of the bundle: loads libpython and runs the app in this process.
+/* The executable of the bundle. It loads libpython and runs the app in this process.
  *
- * macOS requires that the bundle's own executable is the process that owns the windows, so neither a script nor
- * an exec of another program would work. The interpreter is in Contents/Resources/python. The user's
- * site-packages, the working folder and PYTHON... variables have no effect on what Python imports.
+ * macOS requires that the process of the bundle's own executable owns the windows. A script, or an exec of another
+ * program, would not work. The interpreter is in Contents/Resources/python. The user's site-packages, the working
+ * folder and PYTHON... variables have no effect on what Python imports.
  *
  * The build defines PYTHON_VERSION ("3.12") and MODULE ("app").
  */
@@ -69,8 +69,8 @@ static void forget_python_variables(void) {
 /* Finder on older systems passes a process serial number (-psn_...), which Python must not get. */
 static int is_from_finder(const char *argument) { return strncmp(argument, "-psn_", 5) == 0; }
 
-/* True for a start with options of the Python interpreter, as by multiprocessing and subprocess, which run
- * sys.executable: this program. */
+/* True if the arguments are options of the Python interpreter. multiprocessing, for example, runs sys.executable
+ * with such options, and sys.executable is this program. */
 static int is_for_python(int argc, char **argv) {
     return argc > 1 && argv[1][0] == '-' && argv[1][1] && argv[1][1] != '-' && argv[1][1] != 'h' &&
            !is_from_finder(argv[1]);

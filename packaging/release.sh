@@ -18,7 +18,7 @@ archive=dist/Rejoinder-$version
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Sign from the inside out, as a seal covers the signatures inside: libraries, Qt's frameworks, the app.
+# Sign the libraries first, then Qt's frameworks, then the app: a seal covers the signatures of its content.
 find "$app/Contents/Resources" -type f \( -name '*.so' -o -name '*.dylib' \) \
     -exec codesign --force --timestamp --options runtime --sign "$identity" {} +
 find "$app/Contents/Resources" -type d -name '*.framework' -prune \
@@ -27,8 +27,8 @@ codesign --force --timestamp --options runtime --sign "$identity" \
     --entitlements packaging/entitlements.plist "$app"
 codesign --verify --deep --strict --verbose=2 "$app"
 
-# The ticket stapled to the app lets it open without a network. Archives are made after stapling, because
-# earlier ones have no ticket.
+# With a stapled ticket the app opens without a network. Make the archives after stapling, so that the app in
+# them has its ticket.
 ditto -c -k --keepParent "$app" "$scratch/app.zip"
 xcrun notarytool submit "$scratch/app.zip" --keychain-profile "$profile" --wait
 xcrun stapler staple "$app"

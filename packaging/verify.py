@@ -1,8 +1,8 @@
 """Checks a bundle and its archives on any system, without Apple's tools.
 
-Usage: python packaging/verify.py dist/Rejoinder.app [ARCHIVE ...]. The script prints one line per
-check, "passed" or "failed" with the reasons. The checks are in appbundle/checks, their list and the
-report in appbundle/verifier.py; build.py runs the same checks on what it has built.
+Usage: python packaging/verify.py dist/Rejoinder.app [ARCHIVE ...]. For each check the script prints
+a line: "passed", or "failed" with the reasons. The checks are in appbundle/checks. The list of
+checks and the report are in appbundle/verifier.py. build.py runs the same checks after each build.
 """
 
 from __future__ import annotations

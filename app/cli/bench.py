@@ -24,7 +24,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run_script(args: Namespace, model: Path) -> int:
     """Play a script. Return 0 if every step ran and, with --check, every check passed."""
     steps = list(_read(args.file))
-    # Idle work runs only in `idle` steps, and there to its end: figures do not depend on pauses.
+    # The engine does idle work only in `idle` steps. Such a step ends when no idle work is left, so
+    # the figures do not depend on pauses between steps.
     config = engine_config(args, idle_work=False)
     shows_table = sys.stderr.isatty() and not args.json
     if shows_table:

@@ -1,4 +1,4 @@
-"""`rejoinder chat`: one question and its answer, or a conversation, in the terminal."""
+"""`rejoinder chat`: answer one question, or hold a conversation, in the terminal."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _not_negative(text: str) -> float:
 
 
 def run(args: Namespace, model: Path) -> int:
-    """Let the model answer every message of the user, and return the exit status."""
+    """Print the model's answer to every message of the user. Return the exit status."""
     conv = new_conversation(ConversationId("terminal"), now=time.time())
     conv = set_system_prompt(conv, args.system)
     with ThreadedClient(EngineConfig(kv_bits=args.kv_bits)) as client:
@@ -65,7 +65,7 @@ def run(args: Namespace, model: Path) -> int:
             except ProblemError as error:
                 if args.message is not None:
                     raise
-                # Drop the failed message: the conversation continues without it.
+                # `conv` is still the chat before this turn: later requests omit the failed message.
                 print(f"rejoinder: {error}", file=sys.stderr)
     return 0
 
@@ -105,7 +105,7 @@ def _request(args: Namespace, facts: ModelFacts, turn: Turn) -> Request:
 def _answer(
     client: EngineClient, turn: Turn, request: Request, *, shows_cost: bool
 ) -> Conversation:
-    """Print the answer while it arrives; print reasoning to stderr."""
+    """Submit a request. Print the answer to stdout and the reasoning to stderr, as they arrive."""
     client.submit(request)
     while True:
         match client.next_event():

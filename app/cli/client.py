@@ -1,8 +1,8 @@
 """A blocking interface to the engine, for commands without a window. No Qt.
 
-The engine runs on its own thread and returns nothing from a command: results arrive as events.
-ThreadedClient queues the events. A caller sends a command, then calls next_event() until the event
-that it needs has arrived, as load_model() does.
+The engine runs on its own thread. Its commands return nothing; their results arrive as events.
+ThreadedClient queues these events. To get a result, a caller sends a command, then calls
+next_event() until the result arrives. load_model() is an example.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.types import ModelFacts, Problem
 
 
 class ProblemError(Exception):
-    """An error that ends a command with a problem for the user."""
+    """An error that ends a terminal command. `problem` has the message for the user."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
@@ -30,15 +30,15 @@ class ProblemError(Exception):
 
 
 class EngineClient(EngineCommands, Protocol):
-    """The engine's commands, with a blocking call for the next event."""
+    """The interface of an engine with a blocking next_event() method."""
 
     def next_event(self) -> Event: ...
 
 
 class ThreadedClient(Engine):
-    """An engine whose events are queued for the caller.
+    """An engine that queues its events until the caller fetches them with next_event().
 
-    As a context manager, a client starts and ends the thread of the engine.
+    Entering the client as a context manager starts the engine thread; leaving it ends the thread.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -62,7 +62,7 @@ class ThreadedClient(Engine):
 
 
 def add_engine_options(parser: ArgumentParser) -> None:
-    """Add the options of a benchmark that configure the engine; see engine_config()."""
+    """Add the command-line options from which engine_config() makes an EngineConfig."""
     parser.add_argument("--cache-bytes", type=int, help="bytes for cached conversations")
     add_kv_bits(parser)
     parser.add_argument(
@@ -71,9 +71,9 @@ def add_engine_options(parser: ArgumentParser) -> None:
 
 
 def engine_config(args: Namespace, *, idle_work: bool) -> EngineConfig:
-    """Return the engine's configuration from the options of a benchmark.
+    """Build an engine configuration from the command-line options of a benchmark.
 
-    Battery saving is off, so that figures do not depend on the power supply.
+    Battery saving is off, so that the figures are the same on battery and on mains power.
     """
     return EngineConfig(
         cache_budget_bytes=args.cache_bytes,

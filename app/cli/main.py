@@ -21,7 +21,7 @@ COMMANDS = ("chat", "models", "bench")
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run one command and return its exit status. An error prints one sentence to stderr."""
+    """Run one command and return its exit status. If it fails, print one sentence to stderr."""
     args = _parser().parse_args(argv)
     logging.basicConfig(level=logging.DEBUG if args.verbose else logging.ERROR)
     try:
@@ -48,7 +48,10 @@ def _dispatch(args: argparse.Namespace) -> int:
 
 
 def _choose(local: LocalModels, folders: tuple[str, ...]) -> Path:
-    """Return the folder of the best model on this computer, else that of the starter model."""
+    """Return the folder of the best model on this computer.
+
+    If there is no usable model, unpack the starter model and return its folder.
+    """
     best = local.best(local.scan(folders))
     if best is not None:
         return best.path
@@ -60,8 +63,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="rejoinder", description="Chat with local models.", parents=[_common(default=None)]
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    # Common options may stand before or after the command. After it they have no default: a default
-    # would overwrite a value that stands before it.
+    # The common options may precede or follow the command name. The parser for options after the
+    # name must have no defaults: a default would overwrite a value that was given before the name.
     common = [_common(default=argparse.SUPPRESS)]
     chat.add_arguments(commands.add_parser("chat", parents=common, help="chat in the terminal"))
     models.add_arguments(commands.add_parser("models", parents=common, help="list local models"))

@@ -14,7 +14,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
-    """Print the models. Mark the one that other commands use by default."""
+    """Print the models. Mark the model that other commands use by default."""
     cards = local.scan(folders)
     best = local.best(cards)
     for card in cards:

@@ -1,10 +1,10 @@
 """The player of bench scripts: plays steps on the engine and measures every reply.
 
-ScriptPlayer keeps one conversation for each chat name. A generating step plans its turn with the
-conversation code of the app (plan_send() and the like), so the engine gets the requests that the
-window would send. The report of a reply is yielded when the reply has finished; with wait=False
-that can be during a later step. With check=True the engine compares each finished reply with fresh
-runs of the bare model.
+ScriptPlayer keeps one conversation for each chat name. For a step that generates a reply, it plans
+the request with the conversation code of the app (plan_send(), plan_edit() and others), so the
+engine gets the requests that the window would send. The player yields the report of a reply when
+the reply has finished. If the step has wait=False, that can be during a later step. With check=True
+the engine compares each finished reply with fresh runs of the bare model.
 
 `rejoinder bench script` and the engine's tests call play() for each step, then join().
 """
@@ -82,26 +82,29 @@ class StepReport:
     chat: str
     text: str  # text of the reply
     finish_reason: str
-    prompt_tokens: int  # restored + read + replayed
-    matched: int  # prompt tokens that the cache has, usable or not
-    restored: int  # prompt tokens whose cached state was used
-    read: int  # fed prompt tokens of new messages
-    replayed: int  # fed prompt tokens of other messages
-    redo: int  # prompt tokens fed although they and all before them had been processed
+    prompt_tokens: int  # number of prompt tokens: restored + read + replayed
+    matched: int  # number of prompt tokens with K/V in the cache, including unusable K/V
+    restored: int  # number of prompt tokens that were restored from the cache
+    read: int  # number of prompt tokens that the engine fed for new messages
+    replayed: int  # number of prompt tokens that the engine fed for earlier messages
+    # Number of prompt tokens that the engine fed although it had processed them before, with the
+    # same prefix.
+    redo: int
     output_tokens: int
     restore_ms: float
     ttft_ms: float  # time to first token
     total_ms: float
     decode_tok_s: float
     cache_bytes: int
-    reasons: tuple[Reason, ...]  # why tokens were fed
-    check: CheckResult | None = None  # None: the reply was not checked
+    reasons: tuple[Reason, ...]  # the reasons why tokens were fed instead of restored
+    check: CheckResult | None = None  # None if the reply was not checked
 
     @property
     def holds(self) -> bool:
-        """True if the check found no difference, or if there was no check.
+        """True if the check passed, or if the reply was not checked.
 
-        A cold run with the same forward passes must give the same logits in every bit.
+        The check requires that a run on an empty cache, with the same forward passes, gives logits
+        that are equal bit by bit.
         """
         check = self.check
         return check is None or (
@@ -116,16 +119,16 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A step whose request is submitted and not finished."""
+    """A step with a request that was submitted and has not finished yet."""
 
     op: str
     chat: str
     turn: Turn
-    visible: tuple[Message, ...]  # messages above the reply, for the check
+    visible: tuple[Message, ...]  # the messages before the reply, as input for the check
 
 
 class ScriptPlayer:
-    """The conversations of a script by chat name, and the requests in flight."""
+    """A player for one script. It keeps the conversations and the requests in flight."""
 
     def __init__(self, client: EngineClient, model: Path, *, check: bool) -> None:
         self._client = client
@@ -135,7 +138,7 @@ class ScriptPlayer:
         self._pending: dict[RequestId, _Pending] = {}
         self._processed = ProcessedTokens()
         self._num_ids = 0
-        self._held: deque[Event] = deque()  # events received while _verify() waited for another one
+        self._held: deque[Event] = deque()  # other events that _verify() received while it waited
 
     def play(self, step: ScriptStep) -> Iterator[StepReport]:
         """Play one step. Yield a report for each reply that finishes during the step.
@@ -227,7 +230,7 @@ class ScriptPlayer:
         self._chats[step.chat] = show_version(conv, siblings[step.version - 1])
 
     def join(self) -> Iterator[StepReport]:
-        """Wait for every reply in flight, and yield the reports."""
+        """Wait until all pending replies have finished. Yield the report of each one."""
         while self._pending:
             event = self._held.popleft() if self._held else self._client.next_event()
             report = self._receive(event)
@@ -281,7 +284,7 @@ class ScriptPlayer:
                     self._held.append(event)
 
     def _work_idly(self) -> None:
-        """Let the engine do idle work, such as reading ahead, until none is left."""
+        """Let the engine do its idle work, such as reading ahead. Return when none is left."""
         self._client.set_idle_work(enabled=True)
         self._client.await_idle()
         self._await_answer()
@@ -297,10 +300,10 @@ class ScriptPlayer:
 
 
 def visible_messages(conv: Conversation, node_id: NodeId) -> tuple[Message, ...]:
-    """Return the messages that users see down to a message of the tree.
+    """Return the messages that the window shows from the first message to `node_id`.
 
-    The messages are read from the tree without the code that plans requests: a check that used the
-    same code could not find its errors.
+    This function must not call the code that plans requests, because the check uses it to find
+    errors in that code.
     """
     shown: list[Message] = []
     for node in path_to(conv, node_id):

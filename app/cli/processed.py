@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class ProcessedTokens:
-    """Every token sequence that an engine has processed, as prompt or as output: a trie."""
+    """A trie of all token sequences that an engine has processed, as prompt or as output."""
 
     # Child node by (parent node, token id). Node 0 is the root.
     _edges: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     def known_len(self, token_ids: Sequence[int]) -> int:
-        """Return the length of the longest prefix of a sequence that was processed before."""
+        """Return the length of the sequence's longest prefix that the engine has processed."""
         node = 0
         for position, token_id in enumerate(token_ids):
             if (node := self._edges.get((node, token_id), -1)) < 0:
@@ -22,7 +22,7 @@ class ProcessedTokens:
         return len(token_ids)
 
     def add(self, token_ids: Iterable[int]) -> int:
-        """Add a sequence. Return the length of its longest prefix that was processed before."""
+        """Add a sequence. Return the length of its longest prefix that the trie already had."""
         node = known = 0
         for token_id in token_ids:
             edge = (node, token_id)
@@ -33,10 +33,10 @@ class ProcessedTokens:
     def add_answer(
         self, prompt_ids: tuple[int, ...], output_ids: tuple[int, ...], *, restored: int
     ) -> int:
-        """Add a finished request and return its redo.
+        """Add the tokens of a finished request and return its redo.
 
-        Redo is the number of prompt tokens that were fed although the engine had processed them
-        and all tokens before them.
+        Redo is the number of prompt tokens that the engine fed although it had processed them
+        before, with the same prefix.
         """
         known = self.add(prompt_ids + output_ids)
         return max(0, min(known, len(prompt_ids)) - restored)

@@ -1,6 +1,6 @@
 """The script language of `rejoinder bench script`: JSON lines, parsed into typed steps.
 
-Each line is an object whose "op" names the kind of step; the other keys are the step's fields.
+Each line is an object. Its key "op" names the kind of step; the other keys are the step's fields.
 README.md has an example. parse_script() yields one frozen step for each line, and ScriptPlayer
 (player.py) plays the steps. Unknown keys and values of a wrong type are errors.
 """
@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 
 class ScriptError(Exception):
-    """An error in a script. The message says what is wrong and, for an invalid line, where."""
+    """An error in a script. If a line is invalid, the message includes the line number."""
 
 
 class VersionOf(StrEnum):
-    """The kinds of message whose version a switch_branch step changes."""
+    """The kinds of message for which a switch_branch step can select a version."""
 
     USER = "user"
     REPLY = "reply"
@@ -45,16 +45,16 @@ class Generate:
     max_tokens: int = 64
     temperature: float = 0.0
     seed: int = 0
-    thinking: bool | None = None  # None: the default of the chat template
-    keep_thinking: bool = False  # keep the reasoning of earlier replies in the prompt
-    stop_after: int | None = None  # cancel the reply after this many tokens
-    reply: ForcedReply | None = None  # text to feed instead of sampled tokens
-    wait: bool = True  # False: play the next step while this reply is still being written
+    thinking: bool | None = None  # None for the default of the chat template
+    keep_thinking: bool = False  # True if the prompt includes the reasoning of earlier replies
+    stop_after: int | None = None  # number of tokens after which the reply is cancelled
+    reply: ForcedReply | None = None  # text that the engine feeds instead of sampling tokens
+    wait: bool = True  # False if the next step starts while this reply is still being written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
-    """Step: add a user message at the end of the visible branch."""
+    """Step: add a user message at the end of the visible branch, and generate a reply."""
 
     chat: str
     text: str
@@ -79,22 +79,22 @@ class Continue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """Step: add another version of a user message of the visible branch."""
+    """Step: add another version of a user message on the visible branch, and generate a reply."""
 
     chat: str
-    message: int  # number among the user messages, from 1
+    message: int  # position among the user messages, from 1
     text: str
     generate: Generate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchBranch:
-    """Step: show another version of a message of the visible branch."""
+    """Step: show another version of a message on the visible branch."""
 
     chat: str
-    message: int  # number among the messages of its kind, from 1
-    version: int  # number of the version, from 1 (the oldest)
-    of: VersionOf  # kind of the message
+    message: int  # position among the messages of the kind `of`, from 1
+    version: int  # number of the version to show, from 1 (the oldest)
+    of: VersionOf  # kind of message: user message or reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class Plain(StrEnum):
 
     RELOAD = "reload"  # load the model again
     IDLE = "idle"  # let the engine do all its idle work, such as reading ahead
-    JOIN = "join"  # wait for every reply
+    JOIN = "join"  # wait until all replies have finished
 
 
 GeneratingStep = Send | Regenerate | Continue | Edit
@@ -124,7 +124,7 @@ ScriptStep = System | GeneratingStep | SwitchBranch | ForgetChat | EvictState | 
 
 
 class _Fields:
-    """The keys of one script line. Each key is taken once, and its type is checked."""
+    """The keys and values of one script line. pop() removes a key and checks the value's type."""
 
     def __init__(self, values: dict[str, object]) -> None:
         self._values = values
@@ -162,7 +162,7 @@ def parse_script(lines: Iterable[str]) -> Iterator[ScriptStep]:
     """Yield the steps of a script. Skip blank lines.
 
     Raises:
-        ScriptError: a line is not a valid step; the message has the line's number.
+        ScriptError: a line is not a valid step. The message includes the line number.
     """
     for number, line in enumerate(lines, 1):
         if line.strip():

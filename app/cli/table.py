@@ -11,7 +11,7 @@ HEADER = (
 
 
 def row(report: StepReport) -> str:
-    """Return a step report as one line of the table under HEADER."""
+    """Format a step report as one line of the table. HEADER is the heading of its columns."""
     check = report.check
     if check is None:
         verdict = ""

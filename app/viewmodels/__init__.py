@@ -1,1 +1,1 @@
-"""The values and Qt list models that widgets show."""
+"""Value types and Qt list models with the content that widgets show."""

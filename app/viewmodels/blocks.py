@@ -1,9 +1,9 @@
-"""Blocks: the frozen values that Markdown text is parsed into, in document order.
+"""Blocks: frozen values for the paragraphs, code blocks and tables of a Markdown text.
 
-Containers (quotes, list items) are not blocks. Each leaf block (a paragraph, a code block, a table)
-carries the containers around it as frames, so that one block can be laid out, measured and
-replaced without the others. markdown.py and markdown_stream.py make the blocks; the rows of the
-transcript paint them.
+A parsed text is a flat sequence of blocks in document order. Quotes and list items are not blocks.
+Instead, each block lists the quotes and list items around it as its frames, so that one block can
+be laid out, measured and replaced without the others. markdown.py and markdown_stream.py make the
+blocks; the rows of the transcript paint them.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, Flag, StrEnum, auto
 
-LINE_BREAK = "\u2028"  # a hard line break within a text block
+LINE_BREAK = "\u2028"  # character for a hard line break in a text block
 
 
 class TextMark(Flag):
-    """Format of a span of text; flags can be combined."""
+    """The formats of a span of text. Flags can be combined."""
 
     NONE = 0
     BOLD = auto()
@@ -23,7 +23,7 @@ class TextMark(Flag):
     CODE = auto()
     STRIKE = auto()
     FORMULA = auto()
-    DISPLAY = auto()  # a formula in TeX's display style (large), not in inline style
+    DISPLAY = auto()  # with FORMULA: TeX's display style (large) instead of inline style
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class TextSpan:
 
 
 class FrameKind(Enum):
-    """The kinds of container around a block."""
+    """The kinds of container around a block: a quote, and three kinds of list item."""
 
     QUOTE = auto()
     BULLET = auto()
@@ -52,9 +52,9 @@ class Frame:
     """
 
     kind: FrameKind
-    opens: bool  # the block is the first one in the container
-    number: int = 0  # the item's number in an ordered list
-    checked: bool = False  # state of a task item's check box
+    opens: bool  # True if the block is the first block in the container
+    number: int = 0  # for an item of an ordered list: its number
+    checked: bool = False  # for a task item: True if its check box is checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,11 @@ class SourceRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A leaf of the parsed document: the base of all kinds of block."""
+    """The base class of all blocks. A block contains no other block."""
 
     source: SourceRange
     frames: tuple[Frame, ...] = ()  # containers around the block, outermost first
-    joined: int = 0  # number of outermost containers that the previous block is in too
+    joined: int = 0  # number of outermost containers shared with the previous block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +91,13 @@ class CodeBlock(Block):
     """A fenced or indented code block."""
 
     language: str
-    text: str  # without a newline at its end
-    closed: bool = True  # False while the closing line of a fence is missing
+    text: str  # the code, without its last newline
+    closed: bool = True  # False for a fenced block without its closing line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormulaBlock(Block):
-    """A LaTeX formula that stands on lines of its own."""
+    """A LaTeX formula on separate lines, outside a paragraph."""
 
     latex: str
 

@@ -1,7 +1,8 @@
 """Qt list model of the sidebar: conversations, newest first, in sections by date. Main thread.
 
-make_rows() turns stored summaries into rows. ConversationsModel moves the rows that stay instead of
-resetting the list, so that the selection and an open title editor survive an update.
+make_rows() turns stored summaries into rows. To update the list, ConversationsModel inserts, moves
+and removes single rows. It does not reset the list while old and new rows overlap, so the selection
+and an open title editor stay.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class ConversationRow:
     conversation_id: ConversationId
     title: str
     activity: str = ""  # text at the right while an answer is written, such as "58 tok/s"
-    unseen: bool = False  # the newest answer has not been on show yet
-    keep_ready: bool = False  # the user chose Keep Ready for this conversation
+    unseen: bool = False  # True if the user has not opened the newest answer yet
+    keep_ready: bool = False  # True if the user chose Keep Ready for this conversation
 
     @property
     def spoken(self) -> str:
@@ -59,7 +60,7 @@ Row = ListHeading | ConversationRow
 
 
 def heading_of(day: date, today: date) -> str:
-    """Return the heading of the section that a day belongs to."""
+    """Return the section heading for a day, such as "Yesterday"."""
     if day >= today:
         return words.TODAY
     if day == today - timedelta(days=1):
@@ -75,9 +76,9 @@ def make_rows(
     unseen: frozenset[ConversationId],
     now: float,
 ) -> list[Row]:
-    """Return the rows of the list: the heading of each section, then its conversations.
+    """Make the rows of the list: the heading of each section, then its conversations.
 
-    summaries are sorted newest first. now is in Unix seconds.
+    `summaries` must be sorted, newest first. `now` is the Unix time in seconds.
     """
     today = _day(now)
     rows: list[Row] = []
@@ -104,20 +105,20 @@ def _day(seconds: float) -> date:
 
 
 class ConversationsModel(QAbstractListModel):
-    """The rows of the sidebar's list, as a model for a QListView.
+    """A QListView model with the rows of the sidebar.
 
-    Editing a title only emits rename_requested. The row changes when the new title is stored and
-    set_rows() is called with it.
+    When the user edits a title, the model only emits rename_requested. The row changes later: the
+    controller stores the title and calls set_rows().
     """
 
-    rename_requested = Signal(object, str)  # ConversationId, title
+    rename_requested = Signal(object, str)  # arguments: ConversationId, new title
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: list[Row] = []
 
     def set_rows(self, rows: list[Row]) -> None:
-        """Replace the rows. Move the ones that stay, so that an open title editor stays open."""
+        """Replace the rows. Keep old rows that are still needed, and so keep open title editors."""
         wanted = {_identity(row) for row in rows}
         if wanted.isdisjoint(_identity(row) for row in self._rows):
             self.beginResetModel()
@@ -133,7 +134,10 @@ class ConversationsModel(QAbstractListModel):
             self._bring(row, at)
 
     def _bring(self, row: Row, at: int) -> None:
-        """Insert, move or update a row so that its index is `at`. Rows above it are in place."""
+        """Insert, move or update a row so that its index is `at`.
+
+        The rows before `at` must already be in their final places.
+        """
         identity = _identity(row)
         places = range(at, len(self._rows))
         found = next((one for one in places if _identity(self._rows[one]) == identity), None)
@@ -151,9 +155,9 @@ class ConversationsModel(QAbstractListModel):
             self.dataChanged.emit(self.index(at), self.index(at))
 
     def set_activity(self, conversation_id: ConversationId, activity: str) -> None:
-        """Set the activity text of a conversation.
+        """Set the activity text of a conversation. Emit dataChanged only if the text has changed.
 
-        Called for every piece of an answer, so only a different text emits dataChanged.
+        This method is called for every text delta of an answer.
         """
         index = self.index_of(conversation_id)
         row = self._rows[index.row()] if index.isValid() else None

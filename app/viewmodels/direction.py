@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from unicodedata import bidirectional
 
-# The Unicode blocks of Hebrew, Arabic and other scripts that run from right to left.
+# The Unicode blocks of Hebrew, Arabic and other scripts that are written from right to left.
 _FROM_RIGHT = re.compile(
     "[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )

@@ -16,7 +16,7 @@ def about(number: int) -> int:
 
 
 def milliseconds(value_ms: float) -> str:
-    """Format a duration: 6 ms below one second, 1.2 s below ten, 12 s above."""
+    """Format a duration: 6 ms if below 1 s, 1.2 s if below 10 s, otherwise 12 s."""
     if value_ms < 999.5:
         return words.milliseconds(max(1, round(value_ms)))
     if value_ms < 9_950:
@@ -40,7 +40,7 @@ def file_size(num_bytes: int) -> str:
 
 
 def share(done_bytes: int, total_bytes: int) -> str:
-    """Format progress in bytes, both numbers in the unit of the total: 3.1 of 5.2 GB."""
+    """Format progress in bytes, with one unit for both numbers: 3.1 of 5.2 GB."""
     if total_bytes >= 999_500_000:
         total = words.gigabytes(f"{total_bytes / 1e9:.1f}")
         return words.share(done=f"{done_bytes / 1e9:.1f}", total=total)
@@ -57,5 +57,5 @@ def parameters(number: int) -> str:
 
 
 def percent(fraction: float) -> str:
-    """Format a fraction as a percentage, rounded down: only complete work shows 100%."""
+    """Format a fraction as a percentage. Round down, so that 100% means complete."""
     return f"{int(fraction * 100)}%"

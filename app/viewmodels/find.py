@@ -1,13 +1,13 @@
-"""Text search in the messages of a conversation: queries, matches and their numbers. No Qt, no I/O.
+"""Text search in the messages of a conversation. No Qt, no I/O.
 
-The find bar counts the matches of all messages, laid out or not. A message that is laid out is
-searched in the text of its rows. Any other message is searched in its Markdown source, because
-parsing takes about 0.5 ms per message. Both texts are folded (lower case, same length) once, since
-a search in folded text takes a tenth of the time of a pattern that ignores case.
+The find bar counts the matches in all messages. If a message is laid out, the search uses the text
+of its rows. Otherwise it uses the Markdown source, because parsing would take about 0.5 ms per
+message. The text of each message is folded (converted to lower case of the same length) once. A
+search in folded text takes a tenth of the time of a regular expression that ignores case.
 
-Counts keeps the number of matches of each message and numbers the matches through the whole
-conversation: "3 of 17" and "next" are then arithmetic. app/widgets/transcript/find.py calls this
-module, lays out the message of the chosen match and selects the match.
+Counts stores the number of matches in each message and numbers all matches of the conversation
+from first to last. app/widgets/transcript/find.py calls this module. It lays out the message of the
+chosen match and selects the match.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-# Separator between the rows of a message: no match may span two rows. No message contains NUL.
+# Separator between the rows of a message, so that no match spans two rows. No message contains NUL.
 ROW_END = "\0"
 
 _WHITE = r"\s+"
 _MARKUP = (
-    # White space between two words, with Markdown marks that end one word or begin the next.
+    # White space between two words, with the Markdown marks before and after it.
     r"[*_~`\])]*\s[\s*_~`>|#\[(-]*"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One match of the query: the nth (from 0) in the message with index `message`."""
+    """One match of the query: match number `nth` (from 0) in the message with index `message`."""
 
     message: int
     nth: int
@@ -38,7 +38,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class FindPosition:
-    """Number of the match on show (from 1) and number of all matches; both 0 without a match."""
+    """The two numbers in the find bar, as in "3 of 17". Both are 0 if there is no match."""
 
     number: int = 0
     total: int = 0
@@ -46,19 +46,19 @@ class FindPosition:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The folded text of one message, in which matches are counted."""
+    """The searchable text of one message. It is folded: see folded()."""
 
-    text: str  # the text of the rows, joined by ROW_END, or the Markdown source
-    is_read: bool  # True: text of the rows (as users read it); False: Markdown source
+    text: str  # folded text of the rows, joined by ROW_END, or folded Markdown source
+    is_read: bool  # True if `text` comes from the rows, False if it is Markdown source
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A compiled query for folded text."""
+    """A compiled query. It works on folded text only: see folded()."""
 
     in_read: re.Pattern[str]  # pattern for the text of rows
-    in_markdown: re.Pattern[str]  # pattern for Markdown source: allows marks between words
-    word: str | None  # the query if it is a single word, which needs no pattern to count
+    in_markdown: re.Pattern[str]  # pattern for Markdown source: allows markup between words
+    word: str | None  # the query if it is a single word (str.count() is enough), otherwise None
 
     def pattern(self, searched: Searched) -> re.Pattern[str]:
         return self.in_read if searched.is_read else self.in_markdown
@@ -70,9 +70,9 @@ class Wanted:
 
 
 def folded(text: str) -> str:
-    """Return the text in lower case, with every character at its old offset.
+    """Convert text to lower case without changing its length, so that all offsets stay valid.
 
-    A search in folded text takes a tenth of the time of a pattern that ignores case.
+    A search in folded text takes a tenth of the time of a regular expression that ignores case.
     """
     lower = text.lower()
     if lower.isascii():
@@ -83,7 +83,7 @@ def folded(text: str) -> str:
 
 
 def wanted(text: str) -> Wanted | None:
-    """Compile a query that ignores case and the kind of white space between words.
+    """Compile a query. Matches may differ from it in case and in the white space between words.
 
     Return None if the query has no words.
     """
@@ -99,21 +99,22 @@ def wanted(text: str) -> Wanted | None:
 
 
 class Counts:
-    """Number of matches in each message, for one query.
+    """The number of matches in each message, for one query.
 
-    Only texts that are new or have changed are searched. The matches of all messages are numbered
-    from 0, in the order of the messages.
+    count() searches only texts that are new or have changed. All matches of the conversation are
+    numbered from 0, in the order of the messages.
     """
 
     def __init__(self, wanted: Wanted | None = None) -> None:
         self._wanted = wanted
         self._known: dict[Searched, int] = {}  # number of matches by text, from the last count()
-        self._ends: list[int] = []  # number of matches up to the end of each message
+        # For each message: number of matches in all messages from the first one to this one.
+        self._ends: list[int] = []
 
     def count(self, messages: Sequence[Searched]) -> None:
-        """Count the matches in these messages. They replace the messages of the last call."""
+        """Count the matches in all messages. Replace the counts of the last call."""
         counts = [self._count(searched) for searched in messages]
-        self._known = dict(zip(messages, counts, strict=True))  # forgets texts that have changed
+        self._known = dict(zip(messages, counts, strict=True))  # drops texts that are out of date
         self._ends = list(accumulate(counts))
 
     @property
@@ -125,7 +126,7 @@ class Counts:
         return self._ends[message] - self._start(message)
 
     def number(self, occurrence: Occurrence) -> int | None:
-        """Return the number of a match among all matches; None if the match no longer exists."""
+        """Return the number of a match in the conversation, or None if it no longer exists."""
         number = self._start(occurrence.message) + occurrence.nth
         return number if number < self._ends[occurrence.message] else None
 
@@ -134,10 +135,10 @@ class Counts:
         return Occurrence(message, number - self._start(message))
 
     def neighbour(self, current: Occurrence | None, *, step: int, near: int) -> int:
-        """Return the number of the match that is `step` matches after the current one.
+        """Return the number of the match that is `step` matches after the current match.
 
-        The last match is followed by the first. If step is 0, or if there is no current match or it
-        no longer exists, return the first match in the message `near` or after it.
+        After the last match comes the first. If `step` is 0, or if there is no current match,
+        return the number of the first match in the message `near` or below it.
         """
         number = None if current is None else self.number(current)
         if number is not None and step:

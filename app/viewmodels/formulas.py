@@ -1,8 +1,8 @@
 r"""markdown-it rules for LaTeX formulas: `$x$`, `$$x$$`, `\(x\)`, `\[x\]`, `\begin{align}`.
 
-A dollar sign can also mean money. Two single dollars enclose a formula only if no white space
-touches them on the inside, and no letter, digit or dollar on the outside (stricter than Pandoc's
-`tex_math_dollars`). Text inside code is never a formula. No Qt, no I/O.
+A dollar sign can also mean money. Two single dollar signs enclose a formula only if there is no
+white space directly inside them, and no letter, digit or dollar sign directly outside. This rule is
+stricter than Pandoc's `tex_math_dollars`. Text inside code is never a formula. No Qt, no I/O.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
-# Token types. A token's content is LaTeX; the markup of an INLINE token is its opening delimiter.
+# The two types of formula token. token.content is the LaTeX source. For an INLINE token,
+# token.markup is the opening delimiter, such as "$".
 INLINE = "formula"
 BLOCK = "formula_block"
-OPEN = "open"  # info of a BLOCK token whose closing delimiter has not arrived yet
-GROWING = "growing"  # key of the parser's environment: True while more text may follow
+OPEN = "open"  # token.info of a BLOCK token if its closing delimiter has not arrived yet
+GROWING = "growing"  # key in the parser's environment; its value is True while text may follow
 
 _CLOSINGS = {"$$": "$$", "$": "$", r"\(": r"\)", r"\[": r"\]"}
 _BLOCK_OPENINGS = ("$$", r"\[")
-# ASCII letters and digits beside a dollar rule out a formula. Chinese ones do not, because Chinese
-# has no spaces around formulas. Suffixes as in $n$th and $n$s are allowed.
+# An ASCII letter or digit next to a dollar sign means that it is money. Chinese characters are
+# allowed next to a formula, because Chinese text has no spaces there. The suffixes in $n$th and
+# $n$s are allowed too.
 _TOUCHES = re.compile("[0-9A-Za-z$]")
 _GOES_ON = re.compile(r"(?!(?:st|nd|rd|th|s)(?![0-9A-Za-z]))[0-9A-Za-z$]")
 _ENVIRONMENT = re.compile(r"\\begin\{((?:equation|align|alignat|gather|multline|flalign)\*?)\}")
@@ -36,7 +38,7 @@ def formula_rules(parser: MarkdownIt) -> None:
 
 
 def is_display(markup: str) -> bool:
-    """Return True if a formula with this opening delimiter is set in display style (large)."""
+    """Return True if this opening delimiter means display style (large), False for inline style."""
     return markup not in {"$", r"\("}
 
 
@@ -62,14 +64,14 @@ def _inline(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - markdow
 
 
 def _is_formula(source: str, start: int, end: int) -> bool:
-    """Return True if two single dollars enclose a formula, False if they are money."""
+    """Return True if two single dollar signs enclose a formula, False if they mean money."""
     before = source[start - 1 : start]
     is_tight = not source[start + 1].isspace() and not source[end - 1].isspace()
     return is_tight and not _TOUCHES.match(before) and not _GOES_ON.match(source, end + 1)
 
 
 def _find_closing(source: str, closing: str, start: int, stop: int) -> int | None:
-    """Return the offset of the first closing delimiter that no backslash escapes, or None."""
+    """Return the offset of the first closing delimiter without a backslash escape, or None."""
     at = source.find(closing, start, stop)
     while at >= 0:
         backslashes = at - len(source[start:at].rstrip("\\")) - start
@@ -80,7 +82,10 @@ def _find_closing(source: str, closing: str, start: int, stop: int) -> int | Non
 
 
 def _block(state: StateBlock, first: int, last: int, silent: bool) -> bool:  # noqa: FBT001
-    """Parse a formula that begins at a line start, ends at a line end and has no empty line."""
+    """Parse a block formula (a markdown-it block rule).
+
+    The formula must begin at the start of a line, end at the end of a line, and have no empty line.
+    """
     if state.is_code_block(first):
         return False
     opening, closing = _block_markup(_line(state, first))
@@ -102,9 +107,10 @@ def _block(state: StateBlock, first: int, last: int, silent: bool) -> bool:  # n
 
 
 def _block_markup(line: str) -> tuple[str, str]:
-    r"""Return the delimiters of the formula that begins a line; both are empty without a formula.
+    r"""Return the opening and closing delimiters of a formula at the start of a line.
 
-    An environment has an empty opening delimiter, because its \begin is part of the LaTeX.
+    Both are empty if there is no formula. For an environment only the opening delimiter is empty,
+    because \begin is part of the LaTeX source.
     """
     if (environment := _ENVIRONMENT.match(line)) is not None:
         return "", rf"\end{{{environment[1]}}}"
@@ -115,9 +121,9 @@ def _block_markup(line: str) -> tuple[str, str]:
 def _closing_line(
     state: StateBlock, opening: str, closing: str, first: int, last: int
 ) -> int | None:
-    """Return the number of the line that ends the formula; None if the text is not a formula.
+    """Return the index of the formula's last line, or None if the text is not a formula.
 
-    Return `last` if the end has not arrived but may still follow.
+    Return `last` if the closing delimiter is missing but more text may follow.
     """
     for number in range(first, last):
         line = _line(state, number)

@@ -1,10 +1,10 @@
 """A Fenwick tree of heights, for items stacked on top of each other. No Qt, no I/O.
 
-The transcript is a stack of messages, and a message is a stack of rows. Painting needs the item at
-a y, scrolling needs the y of an item, and a height changes whenever an item is laid out. In a plain
-list each of these would add up thousands of heights. In this tree both lookups, a change of one
-height and an append take logarithmic time. Heights and y are integers of the caller's unit, pixels
-in the app.
+The transcript is a stack of messages, and a message is a stack of rows. Painting has to find the
+item at a y coordinate. Scrolling has to find the y coordinate of an item. Each layout of an item
+changes its height. With a plain list, each of these operations would add up thousands of heights.
+In this tree they take logarithmic time, and so does an append. Heights and y coordinates are
+integers in the caller's unit; the app uses pixels.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class HeightTree:
         return self.top(len(self._heights))
 
     def top(self, index: int) -> int:
-        """Return the sum of all heights before `index`; for the length, the total."""
+        """Return the y coordinate of the top of an item: the sum of all heights before `index`.
+
+        An index equal to the length gives the total height.
+        """
         assert 0 <= index <= len(self._heights)
         total = 0
         while index:
@@ -45,7 +48,7 @@ class HeightTree:
         return total
 
     def tops(self) -> list[int]:
-        """Return the top of every item, then the total height, in linear time."""
+        """Return the top of every item and, as the last value, the total height."""
         return list(accumulate(self._heights, initial=0))
 
     def set(self, index: int, height: int) -> None:
@@ -70,9 +73,9 @@ class HeightTree:
         del self._sums[length + 1 :]
 
     def find(self, y: int) -> int:
-        """Return the index of the item at y.
+        """Return the index of the item at the coordinate y.
 
-        Return the nearest item if y is outside the stack, and 0 if the tree is empty.
+        If y is outside the stack, return the nearest item. If the tree is empty, return 0.
         """
         index, step = 0, 1 << len(self._sums).bit_length()
         while step:

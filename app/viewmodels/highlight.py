@@ -1,11 +1,12 @@
-"""Syntax colours of code blocks, line by line, also while a block is written. No Qt, no I/O.
+"""Syntax colours for complete code blocks and for those still being written. No Qt, no I/O.
 
-The result for a line is a tuple of pieces: ranges of the line with an ink. exact_pieces() lexes a
-complete block; the code row takes its lines in idle slices of 4 ms. GrowingHighlighter colours a
-block that is still being written: it keeps the lexer's state at the end of the last complete line,
-so that each line is lexed once. Those colours are provisional, since later lines can change what an
-earlier one is (a here-document, for example). When the block is closed, the row replaces them with
-the exact ones.
+The result for a line is a tuple of pieces. A piece is a range of characters with one ink (colour).
+exact_pieces() lexes a complete block. It is a generator, and the code row that shows the block
+iterates over it in idle time, in slices of 4 ms. GrowingHighlighter colours a block that is still
+being written. It stores the lexer's state at the end of the last complete line, so that it lexes
+each line only once. Its colours are provisional, because later lines can change the meaning of
+earlier lines, as in a here-document. When the block is complete, the code row replaces the
+provisional colours with the exact ones.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from pygments.token import Comment, Error, Generic, Keyword, Name, Number, Opera
 
 from app.viewmodels.lexers import Action, Language, LexedPiece, NewState, TokenType
 
-MAX_LINES = 2_000  # lines of a block that are coloured; the rest stays plain
-MAX_LINE_LEN = 2_000  # characters; a block stays plain if one line is longer
-MAX_OPEN_COMMENT = 200  # lines after an unclosed /* that are coloured as a comment
+MAX_LINES = 2_000  # number of lines that are coloured in a block; later lines stay plain
+MAX_LINE_LEN = 2_000  # in characters; if a line is longer, the whole block stays plain
+MAX_OPEN_COMMENT = 200  # maximum number of lines after an unclosed /* that are coloured as comment
 
 
 class Ink(Enum):
-    """The inks of code, one for each field of tokens.SyntaxColors except `default`."""
+    """The text colours of code. Each one names a field of app.theme.tokens.SyntaxColors."""
 
     KEYWORD = auto()
     STRING = auto()
@@ -44,7 +45,8 @@ class Piece:
     ink: Ink
 
 
-LinePieces = tuple[Piece, ...]  # in order; text between pieces has the default colour
+# The pieces of one line, from left to right. Text between pieces has the default colour.
+LinePieces = tuple[Piece, ...]
 
 _INKS: tuple[tuple[TokenType, Ink], ...] = (
     (Comment.Preproc, Ink.KEYWORD),
@@ -74,7 +76,7 @@ def ink_of(kind: TokenType) -> Ink | None:
 
 
 def exact_pieces(language: Language, code: str) -> Iterator[LinePieces]:
-    """Yield the pieces of each line. Lex only as far as the caller iterates."""
+    """Yield the pieces of each line of a complete block. Lex lazily, as the caller iterates."""
     head = "".join(f"{line}\n" for line in code.split("\n", MAX_LINES)[:MAX_LINES])
     if not _has_long_line(head):
         splitter = _LineSplitter()
@@ -83,18 +85,19 @@ def exact_pieces(language: Language, code: str) -> Iterator[LinePieces]:
 
 
 class GrowingHighlighter:
-    """Provisional pieces of the lines of a code block that is still being written."""
+    """A highlighter for a code block that is still being written. Its colours are provisional."""
 
     def __init__(self, language: Language) -> None:
         self._language = language
         self._stack = language.first_state  # the lexer's state at _end
-        self._end = 0  # number of characters lexed, always whole lines
+        self._end = 0  # number of lexed characters; only whole lines are lexed
         self._lines: list[LinePieces] = []  # pieces of the lexed lines
-        self._partial: LinePieces = ()  # pieces of the last line, while it has no newline
-        self._comment: int | None = None  # offset of an unclosed comment; lexing waits for its end
+        self._partial: LinePieces = ()  # pieces of the incomplete last line
+        # Offset of an unclosed comment, or None. Its lines are lexed when its end has arrived.
+        self._comment: int | None = None
 
     def update(self, code: str) -> None:
-        """Lex the text that was appended. `code` begins with the code of the last call."""
+        """Lex the new text. `code` is the code of the last call with text appended to it."""
         self._partial = ()
         complete = code.rfind("\n") + 1
         if len(self._lines) >= MAX_LINES or _has_long_line(code[self._end :]):
@@ -121,10 +124,10 @@ class GrowingHighlighter:
         return (Piece(start, len(text) - start, Ink.COMMENT),)
 
     def _lex_unit(self, code: str, complete: int) -> _Lexed | None:
-        """Lex the next line, or the lines up to the end of a comment that begins on it.
+        """Lex the next line. If a comment begins on it, lex all lines up to the comment's end.
 
-        Return None if the end of that comment has not arrived. After MAX_OPEN_COMMENT lines
-        without an end, lex the line as it is.
+        Return None if the comment's end has not arrived. If it is still missing after
+        MAX_OPEN_COMMENT lines, lex only the first line, as if it were complete.
         """
         end = code.index("\n", self._end) + 1
         while True:
@@ -137,7 +140,7 @@ class GrowingHighlighter:
                 self._comment = lexed.comment
                 return None if waiting <= MAX_OPEN_COMMENT else lexed
             if close < end:
-                return lexed  # closed on these lines: this lexer does not treat /* as a comment
+                return lexed  # `*/` is in the lexed lines: for this lexer, /* begins no comment
             end = code.index("\n", close) + 1
 
     def _lex(self, code: str, end: int) -> _Lexed:
@@ -162,14 +165,14 @@ class _Lexed:
     """The result of lexing some lines."""
 
     lines: list[LinePieces]  # pieces of the complete lines
-    rest: LinePieces  # pieces of a last line without a newline
-    stack: tuple[str, ...]  # the lexer's state after the lines
-    end: int  # offset in the code after the lines
-    comment: int | None  # offset of an unclosed comment
+    rest: LinePieces  # pieces of an incomplete last line
+    stack: tuple[str, ...]  # the lexer's state after the lexed lines
+    end: int  # offset in the code at which the lexed lines end
+    comment: int | None  # offset of an unclosed comment, None if there is none
 
 
 class _LineSplitter:
-    """A splitter of lexer tokens into the pieces of each line."""
+    """A converter from lexer tokens, which can span lines, to the pieces of each line."""
 
     def __init__(self) -> None:
         self._pieces: list[Piece] = []
@@ -180,7 +183,7 @@ class _LineSplitter:
         return tuple(self._pieces)
 
     def add(self, kind: TokenType, text: str) -> Iterator[LinePieces]:
-        """Add the next token; yield the pieces of each line that the token completes."""
+        """Add the next token. Yield the pieces of each line that ends in this token."""
         ink = ink_of(kind)
         for number, part in enumerate(text.split("\n")):
             if number:
@@ -201,7 +204,7 @@ class _LineSplitter:
 
 
 def _open_comment(code: str, start: int, kind: TokenType, text: str) -> int | None:
-    """Return the offset of an unclosed comment (/*) in a token, or None."""
+    """Return the offset of an unclosed /* comment in a token, or None."""
     if kind in String:
         return None
     if kind in Comment:
@@ -213,10 +216,10 @@ def _open_comment(code: str, start: int, kind: TokenType, text: str) -> int | No
 def _run_tables(
     language: Language, code: str, start: int, stack: list[str]
 ) -> Iterator[LexedPiece]:
-    """Lex code from `start` with the tables of a Pygments state machine.
+    """Lex code from the offset `start` with the rule tables of a Pygments lexer.
 
-    `stack` holds the lexer's states and is changed in place. Pygments' own loop hides its stack, so
-    it cannot resume in the middle of a text.
+    `stack` has the lexer's states and is changed in place. Pygments' own loop does not expose its
+    stack, so it cannot resume in the middle of a text.
     """
     assert language.tables is not None
     while start < len(code):
@@ -242,7 +245,10 @@ def _act(language: Language, action: Action, match: Match[str]) -> Iterator[Lexe
 
 
 def _enter(new_state: NewState, stack: list[str]) -> None:
-    """Apply a Pygments transition to `stack`: state names, "#pop", "#push" or minus a count."""
+    """Apply a Pygments state transition to `stack`.
+
+    A transition is a state name, "#pop", "#push", a tuple of these, or -n for n pops.
+    """
     match new_state:
         case None:
             return

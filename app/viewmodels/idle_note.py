@@ -1,4 +1,4 @@
-"""The note on the idle work of the engine. No Qt, no I/O."""
+"""The text that tells the user which idle work the engine does. No Qt, no I/O."""
 
 from __future__ import annotations
 

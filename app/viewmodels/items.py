@@ -1,7 +1,7 @@
 """Transcript items of a conversation: one item for each message of the visible branch.
 
-The chat view asks for the items after every change of the conversation on show, so the items of
-stored messages are cached and only a reply that is being written gets a new one each time.
+The chat view requests the items after every change of the conversation that it shows. So the items
+of stored messages are cached. Only a reply that is being written gets a new item each time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _STATUS = {
 
 
 class TranscriptItems:
-    """The transcript items of conversations, cached for those that were shown last."""
+    """A cache of transcript items, for the conversations that were shown last."""
 
     def __init__(self) -> None:
         self._made: dict[ConversationId, _Made] = {}
@@ -55,8 +55,8 @@ class TranscriptItems:
     ) -> tuple[TranscriptItem, ...]:
         """Return the items of the visible branch.
 
-        live holds the replies that are being written, by node id. editing is the id of the message
-        that is open in an editor.
+        `live` has the replies that are being written, by node id. `editing` is the node id of the
+        message that is open in an editor.
         """
         is_answering = any(node_id in conversation.nodes for node_id in live)
         made = self._made.pop(conversation.conversation_id, None)
@@ -86,7 +86,10 @@ class _Made:
     items: tuple[TranscriptItem, ...]
 
     def is_of(self, other: Conversation, *, is_answering: bool) -> bool:
-        """Return True if the items are valid for `other`; drafts and titles change no item."""
+        """Return True if the items are still valid for `other`, a newer state of the conversation.
+
+        A new draft or title does not make the items invalid.
+        """
         mine = self.conversation
         return (
             mine.nodes is other.nodes
@@ -166,9 +169,9 @@ def _live_item(stored: TranscriptItem, live: LiveReply) -> TranscriptItem:
 
 
 def _cut(reply: MessageNode) -> str:
-    """Return a label that says why the reply ends early; empty if it ended by itself.
+    """Return the label for a reply that was cut off, or an empty string if it ended by itself.
 
-    The reason for a failed reply is shown on its error card, not in this label.
+    For a failed reply the label does not say why it failed: an error card does.
     """
     if reply.status is MessageStatus.STOPPED:
         return words.STOPPED

@@ -1,6 +1,6 @@
-"""Pygments lexers by language name, loaded on a worker thread: the first import takes 0.1 s.
+"""Pygments lexers by language name. They load on a worker thread: the first import takes 0.1 s.
 
-A LexerShelf belongs to the main thread. Its close() ends the worker thread.
+Only the main thread uses a LexerShelf. close() ends the shelf's worker thread.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from pygments.util import ClassNotFound
 log = logging.getLogger(__name__)
 
 _OTHER_NAMES = {"jsx": "javascript", "vue": "html", "svelte": "html", "sh-session": "console"}
-# Names of fences that hold no code: they get no colours.
+# Language names of fenced blocks with plain text. They get no colours.
 _UNCOLORED = frozenset({"", "text", "txt", "plain", "plaintext", "output", "none"})
 
-# startinline: PHP snippets often lack <?php.
+# startinline: lex PHP without an opening <?php tag, because snippets often lack it.
 _LEXER_OPTIONS = {"stripnl": False, "startinline": True}
 _FIRST_STATES = {"php": ("root", "php")}
-_COMMENT = "/* a\n b */ c\n"  # tests if a lexer returns a two-line comment as one token
+# Test input: shows if a lexer returns a comment of two lines as one token.
+_COMMENT = "/* a\n b */ c\n"
 
 LexedPiece = tuple[int, TokenType, str]
 Action = TokenType | Callable[[Lexer, Match[str]], Iterator[LexedPiece]] | None
@@ -43,12 +44,13 @@ Tables = Mapping[str, Sequence[Rule]]
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A Pygments lexer, with the facts that colouring of growing code needs."""
+    """A Pygments lexer, with the properties needed to resume lexing in the middle of a text."""
 
     lexer: Lexer
-    tables: Tables | None  # rules of the lexer's state machine; None for another kind of lexer
+    tables: Tables | None  # rules by state; None if the lexer is not a plain RegexLexer
     first_state: tuple[str, ...]  # the stack of states at the start of a block
-    needs_comment_end: bool  # a comment is one token: lexing cannot resume after an open /*
+    # True if the lexer returns a comment as one token, so that lexing cannot resume inside it.
+    needs_comment_end: bool
 
     @property
     def name(self) -> str:
@@ -57,7 +59,7 @@ class Language:
 
     @property
     def suffix(self) -> str:
-        """Suffix of the language's files with the dot; empty if unknown."""
+        """File name suffix of the language, such as ".py"; empty if unknown."""
         patterns: list[str] = [pattern for pattern in self.lexer.filenames if pattern[:2] == "*."]
         return patterns[0][1:] if patterns else ""
 
@@ -65,7 +67,7 @@ class Language:
 class Absent(Enum):
     """The reasons why a language is not available."""
 
-    LOADING = auto()  # being loaded: call again later
+    LOADING = auto()  # the lexer is being loaded; the caller can try again later
     UNKNOWN = auto()
 
 
@@ -77,7 +79,10 @@ class LexerShelf:
         self._languages: dict[str, Future[Language | None]] = {}
 
     def language(self, name: str) -> Language | Absent:
-        """Return a language, or why it is not available. The first call starts loading."""
+        """Return a language, or the reason why it is not available.
+
+        The first call for a language starts to load its lexer.
+        """
         name = name.lower()
         if name in _UNCOLORED:
             return Absent.UNKNOWN
@@ -98,10 +103,10 @@ class LexerShelf:
 
 
 def _load_safely(name: str) -> Language | None:
-    """Load a language; return None if the Pygments lexer raises an exception.
+    """Load a language. Return None if it is unknown or if Pygments raises an exception.
 
-    Languages are requested while painting, where an exception must not escape. Without a lexer the
-    code stays uncoloured.
+    Paint events use the result, and an exception must not escape from a paint event. Without a
+    lexer the code stays uncoloured.
     """
     try:
         return load_language(name)
@@ -111,7 +116,7 @@ def _load_safely(name: str) -> Language | None:
 
 
 def load_language(name: str) -> Language | None:
-    """Import and build the lexer of a language; return None for an unknown name."""
+    """Import and create the lexer of a language. Return None if the name is unknown."""
     try:
         lexer = get_lexer_by_name(_OTHER_NAMES.get(name, name), **_LEXER_OPTIONS)
     except ClassNotFound:
@@ -130,7 +135,8 @@ def _needs_comment_end(lexer: Lexer) -> bool:
 def _tables(lexer: Lexer) -> Tables | None:
     if isinstance(lexer, ExtendedRegexLexer) or not isinstance(lexer, RegexLexer):
         return None
-    # Pygments does not expose its state, so resuming at a line needs the compiled tables. They
-    # belong to the class, or to the instance if a lexer has variants (C#).
+    # Pygments cannot resume at a line, because it does not expose its state. highlight.py runs the
+    # compiled tables itself. They are a class attribute, or an instance attribute if the lexer has
+    # variants (C#).
     own = {**vars(type(lexer)), **vars(lexer)}
     return cast("Tables | None", own.get("_tokens"))

@@ -1,4 +1,4 @@
-"""Line breaks for wrapped code: lines wider than their view become pieces. No Qt, no I/O."""
+"""Line breaks for wrapped code: a line wider than the view is cut into pieces. No Qt, no I/O."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterator
 
 TAB = 4  # columns between tab stops
 
-_HANG = 2  # columns by which a line's later pieces are indented more than its start
+_HANG = 2  # extra indentation of the second and later pieces of a line, in columns
 
-# The longest piece that ends after white space, a comma or a semicolon. A piece has at least one
-# visible character: indentation alone is no piece.
+# Matches up to the last white space, comma or semicolon. A piece must have a visible character, so
+# that indentation alone does not become a piece.
 _TO_BREAK = re.compile(r"\s*\S.*[\s,;]", re.DOTALL)
 
 
 def hanging(line: str, columns: int) -> int:
-    """Return the indentation in columns of all pieces of a line except the first.
+    """Return the indentation of the second and later pieces of a line, in columns.
 
-    The indentation is at most half of the available columns.
+    The indentation is at most half of `columns`, the width of the view.
     """
     indentation = line[: len(line) - len(line.lstrip(" \t"))].expandtabs(TAB)
     return min(len(indentation) + _HANG, columns // 2)
 
 
 def line_breaks(line: str, columns: int) -> Iterator[int]:
-    """Yield the offset of each piece of a line that is wrapped to `columns`.
+    """Yield the offset in the line at which each piece begins; `columns` is the view's width.
 
-    Every character is one column wide, except a tab, which ends at the next tab stop.
+    A tab extends to the next tab stop. Any other character is one column wide.
     """
     start, room, room_of_rest = 0, columns, columns - hanging(line, columns)
     while True:
@@ -40,7 +40,10 @@ def line_breaks(line: str, columns: int) -> Iterator[int]:
 
 
 def _end_of(line: str, start: int, columns: int) -> int:
-    """Return the largest offset at which a piece can end; a piece is never empty."""
+    """Return the largest offset at which a piece that begins at `start` fits into `columns`.
+
+    A piece has at least one character.
+    """
     end = min(len(line), start + columns)
     if "\t" not in line[start:end]:
         return end

@@ -1,7 +1,7 @@
 """The text and decode rate of a reply that is being written. Main thread.
 
-The chat controller appends the engine's text deltas; transcript items and the conversation list
-read the result.
+The chat controller appends the engine's text deltas. The transcript shows the text, and the
+conversation list shows the rate.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from app.conversation.tree import MessageNode
 from app.viewmodels.state_line import Phase
 from engine.types import Channel
 
-RATE_AFTER_S = 0.1  # seconds from the first delta until a rate is shown
+RATE_AFTER_S = 0.1  # minimum time in seconds since the first delta before a rate is shown
 
 
 @dataclass(slots=True, eq=False)
 class LiveReply:
-    """A reply while it is being written; afterwards its text is stored in the message tree."""
+    """A reply while it is being written. When it ends, its text is stored in the message tree."""
 
     phase: Phase
-    begun: InitVar[MessageNode | None] = None  # stored text of a continued reply
-    num_tokens: int = 0  # tokens written now, without earlier ones of a continued reply
+    begun: InitVar[MessageNode | None] = None  # the stored reply, if this reply continues it
+    num_tokens: int = 0  # number of new tokens; a continued reply has more
     _content: list[str] = field(init=False)  # pieces of the answer
     _reasoning: list[str] = field(init=False)  # pieces of the reasoning
     _first_at: float | None = None  # time of the first delta, in seconds
@@ -42,7 +42,7 @@ class LiveReply:
 
     @property
     def tok_s(self) -> float | None:
-        """Tokens per second since the first delta; None until RATE_AFTER_S have passed."""
+        """Tokens per second since the first delta; None for the first RATE_AFTER_S seconds."""
         if self._first_at is None or self._last_at - self._first_at < RATE_AFTER_S:
             return None
         return (self.num_tokens - self._first_tokens) / (self._last_at - self._first_at)

@@ -1,15 +1,16 @@
 """Splitting of very long lines for the composer. No Qt, no I/O.
 
-The composer's editor lays out a whole line again at every key. So a very long line is cut into
-pieces, each with an invisible joint at its end. When the text is taken out, each joint is removed
-with the line break after it: the text that is sent equals the text that was pasted.
+At every key press, the composer's text editor lays out the whole current line again. So a very long
+line is cut into pieces. An invisible joint and a line break follow each piece except the last one.
+Before the text is sent, each joint is removed together with its line break, so that the sent text
+equals the pasted text.
 """
 
 from __future__ import annotations
 
-LONG_LINE = 10_000  # characters; the layout of a shorter line takes no noticeable time
-PIECE = 2_000  # characters in one piece of a long line
-JOINT = "\u2060\u2060"  # two word joiners: invisible, and not found together in text
+LONG_LINE = 10_000  # in characters; up to this length, users do not notice the layout time
+PIECE = 2_000  # number of characters in one piece of a long line
+JOINT = "\u2060\u2060"  # two word joiners, which are invisible; ordinary text has no such pair
 
 
 def break_long_lines(text: str) -> str:
@@ -20,7 +21,7 @@ def break_long_lines(text: str) -> str:
 
 
 def rejoin_lines(text: str) -> str:
-    """Undo break_long_lines, also after the user has edited the text."""
+    """Undo break_long_lines(). This works even if the user has edited the text."""
     return text.replace(f"{JOINT}\n", "").replace(JOINT, "")
 
 

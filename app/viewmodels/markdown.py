@@ -1,8 +1,8 @@
 """Markdown parser: CommonMark, tables, strikethrough, task lists and formulas. No Qt, no I/O.
 
-markdown-it makes tokens; this module converts them to the flat sequence of blocks of blocks.py.
-Raw HTML stays text and images become links to their address, so nothing is ever fetched. Loose and
-tight lists give the same blocks, so that a list does not move when a blank line arrives.
+markdown-it makes tokens. This module converts them to a flat sequence of blocks (blocks.py). Raw
+HTML stays text, and images become links to their address, so that nothing is fetched from the
+network. Loose and tight lists give the same blocks: a list does not move when a blank line arrives.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _ALIGNS = {f"text-align:{align}": align for align in Align}
 
 
 def make_parser() -> MarkdownIt:
-    """Return a markdown-it parser with our rules. It keeps no state between parses."""
+    """Create a markdown-it parser with our rules. The parser keeps no state between parses."""
     return MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(formulas.formula_rules)
 
 
 def normalized(text: str) -> str:
-    """Return text as the parser sees it: LF line ends and no NUL."""
+    """Normalise text for the parser: convert line ends to LF, and NUL to U+FFFD."""
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
 
 
@@ -57,7 +57,10 @@ def parse_markdown(text: str) -> tuple[Block, ...]:
 
 
 class Lines:
-    """Line offsets in the whole source, for a part of it that starts at offset `base`."""
+    """The offsets at which lines start. They count from the start of the whole Markdown source.
+
+    `text` can be a part of the source; `base` is the offset of that part.
+    """
 
     def __init__(self, text: str, base: int = 0) -> None:
         self._starts = [base]
@@ -68,7 +71,7 @@ class Lines:
         return self._starts[line] if line < len(self._starts) else self._end
 
     def source(self, lines: Sequence[int] | None) -> SourceRange:
-        """Return the characters of the lines [first, end), without the last newline."""
+        """Return the source range of lines [first, end), without the newline at its end."""
         if lines is None:
             return SourceRange(self._end, self._end)
         start, end = self.start(lines[0]), self.start(lines[1])
@@ -81,31 +84,31 @@ def read_blocks(
 ) -> tuple[Block, ...]:
     """Convert parser tokens to blocks.
 
-    `first_number` replaces the number of an ordered list at the start of the tokens: a stream
-    parses the rest of a list without its earlier items.
+    If the tokens begin with an ordered list, `first_number` replaces the number of its first item.
+    MarkdownStream needs this because it parses the rest of a list without the earlier items.
     """
     return tuple(_Reader(tokens, lines, first_number).blocks())
 
 
 @dataclass(slots=True, eq=False)
 class _Container:
-    """A quote, list or list item that is open during the walk over the tokens."""
+    """A quote, list or list item that has begun and not ended at the current token."""
 
-    frame: Frame | None  # None for a list: only its items have frames
+    frame: Frame | None  # None for a list, because only quotes and list items are frames
     source: SourceRange
-    number: int | None = None  # number of the next item, in an ordered list
-    empty: bool = True  # no block has been placed in it yet
+    number: int | None = None  # for an ordered list: number of its next item
+    empty: bool = True  # True until the first block is placed in the container
 
 
 class _Reader:
-    """A single walk over the tokens of a text, which yields the blocks."""
+    """A single-use converter from tokens to blocks: blocks() yields the blocks."""
 
     def __init__(self, tokens: Sequence[Token], lines: Lines, first_number: int | None) -> None:
         self._tokens = tokens
         self._lines = lines
         self._first_number = first_number
         self._open: list[_Container] = []
-        self._last: list[_Container] = []  # containers with a frame around the previous block
+        self._last: list[_Container] = []  # quotes and list items around the previous block
 
     def blocks(self) -> Iterator[Block]:
         at = 0
@@ -179,7 +182,10 @@ class _Reader:
         return _Container(frame, source)
 
     def _without_task(self, spans: tuple[TextSpan, ...]) -> tuple[TextSpan, ...]:
-        """Remove "[x] " at the start of a list item and make its frame a task item's."""
+        """Look for "[x] " or "[ ] " at the start of a list item. If found, make it a task item.
+
+        Return the spans without this mark.
+        """
         item = self._open[-1] if self._open else None
         if item is None or not item.empty or item.frame is None or not spans:
             return spans
@@ -207,14 +213,14 @@ class _Reader:
         return TableBlock(source=source, aligns=tuple(aligns), rows=tuple(rows))
 
     def _closing(self, at: int) -> int:
-        """Return the index of the token that closes the element opened by token `at`."""
+        """Return the index of the closing token for the opening token with index `at`."""
         level = self._tokens[at].level
         while self._tokens[at].nesting != -1 or self._tokens[at].level != level:
             at += 1
         return at
 
     def _placed(self, block: Block) -> Block:
-        """Return the block with the frames of all containers that are open."""
+        """Add frames to a block: one for each quote and list item that is open."""
         framed = [container for container in self._open if container.frame is not None]
         joined = sum(
             1
@@ -234,7 +240,7 @@ class _Reader:
 
 
 def read_code(token: Token, source: SourceRange) -> CodeBlock:
-    """Convert the token of a fenced or indented code block."""
+    """Convert the token of a fenced or indented code block to a CodeBlock."""
     words = unescapeAll(token.info).split(maxsplit=1)
     text = token.content.removesuffix("\n")
     language = words[0] if words else ""
@@ -242,14 +248,14 @@ def read_code(token: Token, source: SourceRange) -> CodeBlock:
 
 
 def read_formula(token: Token, source: SourceRange) -> Block:
-    """Convert a formula token. A formula without its end becomes text that shows the source."""
+    """Convert a formula token. If its closing delimiter is missing, return its source as text."""
     if token.info == formulas.OPEN:
         return TextBlock(source=source, spans=_verbatim(token.content))
     return FormulaBlock(source=source, latex=token.content)
 
 
 def is_closed(token: Token) -> bool:
-    """Return True if a fence has its closing line, or if the code is indented instead."""
+    """Return True if a code block is complete: indented, or fenced with a closing line."""
     if token.type == "code_block" or token.map is None:
         return True
     content = token.content
@@ -262,7 +268,7 @@ def _verbatim(text: str) -> tuple[TextSpan, ...]:
 
 
 def _spans(children: Sequence[Token]) -> tuple[TextSpan, ...]:
-    """Convert inline tokens to spans; merge neighbours of the same format."""
+    """Convert inline tokens to spans. Merge adjacent spans with the same format and link."""
     spans: list[TextSpan] = []
     marks = TextMark.NONE
     links: list[str] = []
@@ -305,5 +311,6 @@ def _inline(token: Token, marks: TextMark, link: str) -> TextSpan:
             label = "".join(child.content for child in token.children or ())
             return TextSpan(label or address, marks, link or address)
         case _:
-            # Collapse white space, as a browser does. A line end can come from an entity or a tag.
+            # Collapse white space, as a browser does. The text can have line ends, from entities
+            # or from HTML tags.
             return TextSpan(_BLANKS.sub(" ", token.content), marks, link)

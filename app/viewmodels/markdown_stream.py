@@ -1,17 +1,16 @@
 """Incremental Markdown parser for a reply that is still being written. No Qt, no I/O.
 
-A parse of the whole text at every update would make long replies slower and slower. But further
-text cannot change blocks before the last top-level block, or before the last item of a top-level
-list. MarkdownStream freezes those blocks and parses only the rest, the tail, again. An open code
-fence is not parsed again: its text is only extended. Only complete lines freeze blocks, because a
-line such as `***` can still become bold text.
+If every update parsed the whole text, long replies would become slower and slower. But new text can
+change only the last top-level block, or the last item of a top-level list. MarkdownStream freezes
+all earlier blocks, and parses only the rest, the tail, again. An open code fence is not parsed
+again: new text is only added to its block. Only complete lines are parsed to freeze blocks, because
+an incomplete line such as `***` can still become bold text.
 
-One construct reaches back: a link definition makes links of labels in earlier text. Frozen blocks
-get their links when the stream is finished. After that the blocks equal those of
-parse_markdown(text).
+There is one exception: a link definition turns labels in earlier text into links. finish() adds
+these links to the frozen blocks. After finish() the blocks equal those of parse_markdown(text).
 
-app/widgets/transcript/messages/body.py appends the text and turns the blocks into rows. An append
-does not make the rows of frozen blocks again.
+app/widgets/transcript/messages/body.py appends the text and makes rows from the blocks. The rows of
+frozen blocks are made only once.
 """
 
 from __future__ import annotations
@@ -34,11 +33,15 @@ from app.viewmodels.markdown import (
     read_code,
 )
 
-MAX_REPARSE = 200_000  # characters; in a longer text, late link definitions have no effect
-# Characters of a tail. A longer one is frozen at once, unless it is a fence: a parse must be fast.
+# In characters. finish() does not parse a longer text again, so its link definitions do not apply
+# to frozen blocks.
+MAX_REPARSE = 200_000
+# In characters. A longer tail is frozen at once, because parsing it at every update would be too
+# slow. An open code fence is an exception: it is not parsed again.
 MAX_BLOCK = 50_000
 
-# A last line that has only markup. Its meaning depends on what follows, so it is not shown yet.
+# Matches a last line that has only markup. It is not shown yet, because the text that follows
+# decides its meaning.
 _UNDECIDED = re.compile(r"[ \t]*(?:\d{1,9}[.)]?|[-+*=_#>`~|: \t])*$")
 _FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*\n")
 
@@ -47,18 +50,18 @@ _FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*\n")
 class _OpenFence:
     """A top-level code fence whose closing line has not arrived."""
 
-    block: CodeBlock  # the first version; _code() updates text, source and closed
+    block: CodeBlock  # the block when the fence was found; _code() returns an updated copy
     content: int  # offset of the first character of code
-    marker: str  # "`" or "~"
-    closing: re.Pattern[str]  # matches the closing line
+    marker: str  # character of the fence: "`" or "~"
+    closing: re.Pattern[str]  # pattern for the closing line
 
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """The start of the tail."""
+    """The line at which the tail begins."""
 
-    line: int  # from 0, in the text that was parsed
-    number: int | None  # number of the ordered list's item on that line
+    line: int  # index of the line in the parsed text
+    number: int | None  # number of the list item on that line, if it is in an ordered list
 
 
 class MarkdownStream:
@@ -70,15 +73,16 @@ class MarkdownStream:
     def __init__(self, parser: MarkdownIt) -> None:
         self._parser = parser
         self._text = ""
-        self._held = ""  # a CR at the end of the text: half of a CRLF, perhaps
+        self._held = ""  # a CR at the end of the text, held back because an LF may follow
         self._frozen: list[Block] = []
-        self._tail: tuple[Block, ...] | None = ()  # None: to be parsed again
+        self._tail: tuple[Block, ...] | None = ()  # None if the tail must be parsed again
         self._tail_start = 0  # offset of the tail in _text
-        self._seen = 0  # offset up to which complete lines have been parsed to freeze blocks
-        self._number: int | None = None  # number of the list item at _tail_start
+        self._seen = 0  # offset after the last complete line
+        # Number of the list item at the start of the tail, if it is in an ordered list.
+        self._number: int | None = None
         self._references: dict[str, object] = {}  # link definitions before the tail, by label
-        self._late_references = False  # a link definition followed frozen blocks
-        self._fence: _OpenFence | None = None  # the tail, if it is an open fence
+        self._late_references = False  # True if a link definition came after frozen blocks
+        self._fence: _OpenFence | None = None  # the open fence, if the tail is one
         self._finished = False
 
     @property
@@ -92,7 +96,7 @@ class MarkdownStream:
 
     @property
     def frozen(self) -> list[Block]:
-        """Blocks that are final. The list only grows at its end; finish() may replace it."""
+        """Final blocks. The list grows only at its end, but finish() may replace it."""
         return self._frozen
 
     @property
@@ -107,14 +111,14 @@ class MarkdownStream:
         return (*self._frozen, *self.tail)
 
     def append_text(self, text: str) -> None:
-        """Append text. The cost depends on the length of the tail, not of the whole text."""
+        """Append text. The run time depends on the length of the tail, not on the whole text."""
         assert not self._finished, "append_text() was called after finish()"
         text = self._held + text
         self._held = "\r" if text.endswith("\r") else ""
         self._add(text.removesuffix("\r") if self._held else text)
 
     def finish(self) -> None:
-        """End the text. The blocks then equal those of parse_markdown(text)."""
+        """End the text. After this call the blocks equal those of parse_markdown(text)."""
         if self._held:
             self._add(self._held)
             self._held = ""
@@ -151,7 +155,10 @@ class MarkdownStream:
         return read_blocks(tokens, Lines(text, self._tail_start), first_number=self._number)
 
     def _fence_block(self, fence: _OpenFence) -> CodeBlock:
-        """Return the open fence as a block, without a last line that may become its end."""
+        """Return the open fence as a block.
+
+        If the last line may become the closing line, the block does not include it.
+        """
         end = len(self._text)
         last = self._text.rfind("\n") + 1
         line = self._text[last:]
@@ -163,7 +170,7 @@ class MarkdownStream:
         return self._code(fence, last if is_undecided else end, end, closed=False)
 
     def _close_fence(self, fence: _OpenFence, end: int) -> None:
-        """Freeze the fence if one of the new complete lines closes it."""
+        """Look for the closing line in the new complete lines. If it is there, freeze the fence."""
         start = self._seen
         while start < end:
             line_end = self._text.index("\n", start)
@@ -183,7 +190,7 @@ class MarkdownStream:
         )
 
     def _freeze(self, end: int) -> None:
-        """Freeze the blocks of the tail that no further text can change."""
+        """Freeze the blocks of the tail that new text can no longer change."""
         self._fence = None
         start = self._tail_start
         text = self._text[start:end]
@@ -200,7 +207,7 @@ class MarkdownStream:
         self._fence = self._open_fence(tokens, cut)
 
     def _cut_off(self) -> None:
-        """Freeze the whole tail: its block is too long to be parsed at every update."""
+        """Freeze the whole tail, because it is too long to be parsed at every update."""
         self._frozen += self._parse_tail()
         self._tail_start += _decided_len(self._text[self._tail_start :])
         self._number = None
@@ -209,9 +216,10 @@ class MarkdownStream:
         return {"references": dict(self._references), formulas.GROWING: not self._finished}
 
     def _note_references(self, found: Mapping[str, object], cut: _Cut) -> None:
-        """Store link definitions that end before the cut; later ones are parsed again.
+        """Store the link definitions before the cut. Definitions after it will be parsed again.
 
-        A definition that follows frozen blocks may change them: finish() then parses all text.
+        If a definition comes after frozen blocks, finish() parses the whole text again, because the
+        definition may turn labels in those blocks into links.
         """
         new = {label: found[label] for label in found if label not in self._references}
         self._late_references |= bool(new) and bool(self._frozen)
@@ -221,7 +229,7 @@ class MarkdownStream:
                 self._references[label] = reference
 
     def _open_fence(self, tokens: Sequence[Token], cut: _Cut) -> _OpenFence | None:
-        """Return the open, top-level fence that the tail consists of, or None."""
+        """Return the open fence if the tail is an open top-level fence, otherwise None."""
         opening = _FENCE.match(self._text, self._tail_start)
         token = tokens[-1] if tokens else None
         if opening is None or token is None or token.type != "fence" or token.level != 0:
@@ -235,16 +243,16 @@ class MarkdownStream:
 
 
 def _decided_len(text: str) -> int:
-    """Return the length of the text to show: without a last line of markup alone."""
+    """Return the length of the text to show. A last line that has only markup is left out."""
     last = text.rfind("\n") + 1
     return last if _UNDECIDED.match(text, last) else len(text)
 
 
 def _find_cut(tokens: Sequence[Token], first_number: int | None) -> _Cut:
-    """Return the start of the last top-level block or list item: the tail begins there.
+    """Return the line at which the tail begins: the start of the last top-level block or list item.
 
-    If no further line can continue that block, the tail begins after it. An open formula directly
-    below another block does not begin the tail: without its end it is text of that block.
+    If new lines cannot continue that block, the tail begins after it. The tail does not begin at an
+    open formula directly below another block: if the formula never ends, it is text of that block.
     """
     cut, number, end = _Cut(0, None), None, -1
     for token in tokens:

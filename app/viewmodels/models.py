@@ -19,15 +19,15 @@ NO_PARENT = QModelIndex()
 
 
 class ModelPhase(StrEnum):
-    """The stages from the search for a model to a loaded one."""
+    """The phases from the search for a model until it is loaded or has failed to load."""
 
-    SEARCHING = "searching"  # looking through the folders
-    UNPACKING = "unpacking"  # making the starter model's folder
-    NONE = "none"  # nothing usable was found; problem says why
-    IMPORTING = "importing"  # the engine's libraries
-    LOADING = "loading"  # the weights
+    SEARCHING = "searching"  # the app searches the model folders
+    UNPACKING = "unpacking"  # the app makes the starter model's folder
+    NONE = "none"  # no usable model was found; ModelStatus.problem has the reason
+    IMPORTING = "importing"  # the engine imports its libraries
+    LOADING = "loading"  # the engine loads the weights
     READY = "ready"
-    FAILED = "failed"  # could not be loaded; problem says why
+    FAILED = "failed"  # the model could not be loaded; ModelStatus.problem has the reason
 
 
 WILL_BE_READY = frozenset(
@@ -43,10 +43,10 @@ class ModelStatus:
     path: str = ""
     name: str = ""
     fraction: float = 0.0  # progress of the phase, 0 to 1
-    loaded_bytes: int = 0  # bytes of the weights loaded so far
-    total_bytes: int = 0  # bytes of all weights
+    loaded_bytes: int = 0  # size in bytes of the weights loaded so far
+    total_bytes: int = 0  # size in bytes of all weights
     facts: ModelFacts | None = None  # None until the model is loaded
-    problem: Problem | None = None  # why there is no model, or why it could not be loaded
+    problem: Problem | None = None  # the reason why there is no model or it could not be loaded
 
     @property
     def will_be_ready(self) -> bool:
@@ -54,7 +54,7 @@ class ModelStatus:
 
 
 def state_word(status: ModelStatus) -> str:
-    """Return the status text that stands under the model's name in the sidebar."""
+    """Return the status text for the sidebar, where it is shown under the model's name."""
     match status.phase:
         case ModelPhase.SEARCHING:
             return words.LOOKING
@@ -87,7 +87,7 @@ def waiting_phase(status: ModelStatus) -> Phase:
 
 
 def describe(card: ModelCard) -> str:
-    """Return a model's second line in the picker: 9B · 4-bit · 5.2 GB · text only."""
+    """Return a model's description for the picker, such as "9B · 4-bit · 5.2 GB · text only"."""
     parts: list[str] = []
     if card.num_parameters > 0:
         parts.append(figures.parameters(card.num_parameters))
@@ -111,8 +111,8 @@ class PickerRow:
     description: str  # the second line: parameters, bits, size, kind
     source: str  # "HF cache", "LM Studio" or a folder
     state: str = ""  # text at the right, such as "Loaded"; empty if the model is not in use
-    fraction: float | None = None  # progress of loading, 0 to 1; None: no progress bar
-    sentence: str = ""  # why the model cannot be used, or a note about it
+    fraction: float | None = None  # progress of loading, 0 to 1; None if no progress bar is shown
+    sentence: str = ""  # the reason why the model cannot be used, or a note about the model
     usable: bool = True
 
     @property
@@ -123,7 +123,7 @@ class PickerRow:
 
 
 def picker_rows(cards: tuple[ModelCard, ...], status: ModelStatus) -> tuple[PickerRow, ...]:
-    """Return the rows of the picker: usable models first, then others with their problem."""
+    """Make the rows of the picker: usable models first, then unusable ones with the reason."""
     ordered = sorted(cards, key=lambda card: not card.usable)
     return tuple(_row(card, status) for card in ordered)
 
@@ -149,7 +149,7 @@ def _row(card: ModelCard, status: ModelStatus) -> PickerRow:
 
 
 def only_demo(cards: tuple[ModelCard, ...]) -> bool:
-    """Return True if no model except the demo model can be used."""
+    """Return True if there is no usable model, or only the demo model."""
     return not any(card.usable and not card.is_starter for card in cards)
 
 
@@ -162,14 +162,14 @@ def shown_name(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
 
 
 class PickerModel(QAbstractListModel):
-    """The rows of the picker, as a model for a QListView."""
+    """A QListView model with the rows of the model picker."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: tuple[PickerRow, ...] = ()
 
     def set_rows(self, rows: tuple[PickerRow, ...]) -> None:
-        """Replace the rows. Do not reset the list if models and order are the same as before."""
+        """Replace the rows. If the models and their order are unchanged, do not reset the list."""
         if [row.path for row in rows] == [row.path for row in self._rows]:
             self._rows = rows
             if rows:

@@ -1,7 +1,7 @@
 """Notes about the model. No Qt, no I/O.
 
-One stands in an empty chat. The other one stands in a chat whose last answer is from another model:
-the model in use has to read the whole chat.
+model_note() is shown in an empty chat. reading_note() is shown in a chat if another model wrote the
+last answer, because the model in use has to read the whole chat.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from engine.types import Problem
 
 
 def model_note(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
-    """Return what users should know about the model before they write; empty if all is well."""
+    """Return a note about a problem or about the demo model; empty if neither applies."""
     if status.problem is not None:
         return words.NO_MODELS if _has_no_model(status.problem, status) else str(status.problem)
     in_use = next((card for card in cards if str(card.path) == status.path), None)
@@ -26,14 +26,14 @@ def model_note(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
 
 
 def _has_no_model(problem: Problem, status: ModelStatus) -> bool:
-    """Return True if the problem is only that this computer has no model at all."""
+    """Return True if the problem is that no model was found on this computer."""
     return status.phase is ModelPhase.NONE and problem.title == ModelFolderError.title
 
 
 def reading_note(conversation: Conversation, status: ModelStatus) -> str:
-    """Return a note that the model in use will read the whole chat with the next message.
+    """Return a note that the model will read the whole chat when the next message is sent.
 
-    Return an empty text if the same model wrote the last answer, or if no model is loaded.
+    Return an empty string if the model in use wrote the last answer, or if no model is loaded.
     """
     generation = next(
         (node.generation for node in reversed(shown_path(conversation)) if node.generation), None

@@ -1,10 +1,10 @@
-"""The state line above an answer: where its context came from, or the reason for a wait.
+"""The state line above an answer: the origin of its context, or the reason for a wait.
 
-A Phase is the last thing known about an answer: the model is loading, the request is queued, the
-prompt is being fed, or the engine has planned which tokens to restore and which to feed.
-state_line() turns a phase into the text, its kind (for the colour) and details (for the tooltip).
-The text has "nothing re-read" only if the engine restored tokens and counted no replayed token.
-No Qt, no I/O.
+A Phase is the current stage of an answer: the model is loading, the request is queued, the engine
+feeds the prompt, or it has planned which tokens to restore and which to feed. state_line() turns a
+phase into the text of the line, its kind (for the colour) and details (for the tooltip). The text
+says "nothing re-read" only if the engine restored tokens and replayed none. To replay is to feed
+tokens of earlier messages. No Qt, no I/O.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from engine.types import PromptPlan
 
 
 class StateKind(StrEnum):
-    """The origin of an answer's context. It decides the colour of the line."""
+    """The origin of an answer's context. It decides the colour of the state line."""
 
-    WAITING = "waiting"  # origin not known yet: a model is loading, or other answers come first
-    READ = "read"  # only new tokens were fed, those of the message itself
-    INSTANT = "instant"  # restored from memory, and no token replayed
-    ON_DISK = "on_disk"  # restored from disk; no phase has this kind yet
-    REPLAYED = "replayed"  # tokens were fed that had been processed before
+    WAITING = "waiting"  # the origin is not known yet: the model is loading, or requests are queued
+    READ = "read"  # the engine fed only tokens of new messages
+    INSTANT = "instant"  # the engine restored tokens from memory and replayed none
+    ON_DISK = "on_disk"  # the engine restored tokens from disk; not used yet
+    REPLAYED = "replayed"  # the engine fed tokens of earlier messages again
 
 
 @dataclass(frozen=True, slots=True)
 class StateLine:
-    """One line above an answer."""
+    """The content of the line above an answer."""
 
     kind: StateKind
     text: str
-    fraction: float | None = None  # 0 to 1: adds a progress bar
-    details: tuple[str, ...] = ()  # sentences for the tooltip: why tokens were fed
-    can_stop: bool = False  # the line ends with a Stop button
-    short: str = ""  # shown instead of the text if the line is too narrow
+    fraction: float | None = None  # progress, 0 to 1; None if no progress bar is shown
+    details: tuple[str, ...] = ()  # sentences for the tooltip: the reasons why tokens were fed
+    can_stop: bool = False  # True if the line has a Stop button at its end
+    short: str = ""  # shorter text, shown if the line is too narrow for `text`
 
     @property
     def explained(self) -> str:
@@ -53,7 +53,7 @@ class Preparing:
 
 @dataclass(frozen=True, slots=True)
 class Importing:
-    """Phase: the engine imports its libraries, once per start of the app."""
+    """Phase: the engine imports its libraries. This happens once after the start of the app."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,17 +70,17 @@ class Loading:
 class Waiting:
     """Phase: the request is queued."""
 
-    ahead: int  # number of answers that come first
+    ahead: int  # number of answers before this one in the queue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """Phase: the engine feeds the prompt. Numbers are tokens."""
+    """Phase: the engine feeds the prompt. `done`, `total` and `replayed` are numbers of tokens."""
 
     done: int
-    total: int  # tokens to feed, without restored ones
-    replayed: int  # tokens of the total that were processed before
-    eta_s: float | None  # seconds left; None if unknown
+    total: int  # number of tokens to feed; restored tokens do not count
+    replayed: int  # number of tokens in `total` that belong to earlier messages
+    eta_s: float | None  # estimated seconds until all tokens are fed; None if unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class Planned:
 
     plan: PromptPlan
     restore_ms: float
-    prefill_ms: float | None = None  # None until all tokens are fed
+    prefill_ms: float | None = None  # duration of the prefill; None until all tokens are fed
 
 
 Phase = Preparing | Importing | Loading | Waiting | Reading | Planned

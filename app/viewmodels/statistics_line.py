@@ -1,4 +1,4 @@
-"""The engine's statistics as one line of text. Pure."""
+"""The engine's statistics as one line of text. No Qt, no I/O."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine.events import StatisticsReported
 
 
 def statistics_line(event: StatisticsReported) -> str:
-    """Return the size of the cache, its contents, its counters, and whether its invariants hold."""
+    """Format the statistics of the cache: size, contents, counters, and state of its invariants."""
     cache = event.statistics
     return words.statistics(
         size=figures.file_size(cache.total_bytes),

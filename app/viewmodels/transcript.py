@@ -1,8 +1,9 @@
 """The values that the transcript shows: one TranscriptItem per message of the visible branch.
 
-items.py makes the items from stored messages and from replies that are being written, after every
-change of the conversation on show. Items are frozen: new items are compared with the old ones
-(app/widgets/transcript/binding.py), and only messages that differ are laid out again.
+After every change of the conversation on show, items.py makes new items from the stored messages
+and from the replies that are being written. Items are frozen values, so that
+app/widgets/transcript/binding.py can compare new and old items and lay out only messages that
+differ.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class ItemStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The position of a message among its versions: number (from 1) of count."""
+    """The position of a message among its versions, shown as "2 of 3". Numbers begin at 1."""
 
     number: int = 1
     count: int = 1
@@ -33,12 +34,12 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyFigures:
-    """The figures in the footer of an answer. None means unknown."""
+    """The figures in the footer of an answer. A figure is None if it is unknown."""
 
     decode_tok_s: float | None = None  # tokens per second
     first_token_s: float | None = None  # seconds from sending to the first token
     num_tokens: int | None = None
-    model_name: str = ""  # only if another model wrote the answer before
+    model_name: str = ""  # empty if the same model wrote the previous answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,22 +54,22 @@ class TranscriptItem:
     status: ItemStatus = ItemStatus.COMPLETE
     version: Version = Version()
     figures: ReplyFigures | None = None
-    phase: Phase | None = None  # of an answer: the source of its state line
-    problem: Problem | None = None  # why the answer failed
+    phase: Phase | None = None  # for an answer: the phase that its state line shows
+    problem: Problem | None = None  # the reason why the answer failed
     cut: str = ""  # label that says why the answer ends early, such as "Stopped"
     can_continue: bool = False
     can_delete: bool = False
-    editing: bool = False  # the message is open in an editor
+    editing: bool = False  # True if the message is open in an editor
 
     @property
     def state_line(self) -> StateLine | None:
-        """State line above an answer. Made on access: most answers never show theirs."""
+        """State line above the answer. It is made on access, because most answers never show it."""
         return None if self.phase is None else state_line(self.phase)
 
 
 @dataclass(frozen=True, slots=True)
 class ScrollPosition:
-    """A scroll position that survives changes of width: an offset from a message's top."""
+    """A scroll position relative to a message, so that it stays valid if the width changes."""
 
-    key: str  # key of the message's item
+    key: str  # TranscriptItem.key of the message
     offset: int  # pixels below the top of the message

@@ -1,4 +1,4 @@
-"""Typesetting of LaTeX formulas: outlines as SVG, made by ziamath.
+"""Typesetting of LaTeX formulas with ziamath. The result is an SVG picture.
 
 ziamath is pure Python and takes 1 to 40 ms per formula, so this code runs on a worker thread. The
 first call imports ziamath, which takes 0.3 s.
@@ -15,25 +15,27 @@ from app.viewmodels.blocks import TextMark, TextSpan
 
 log = logging.getLogger(__name__)
 
-INK = "currentColor"  # the colour in a picture's SVG; replaced when the picture is painted
-MAX_LATEX = 2_000  # characters; a longer formula would block the worker for all others
+# Placeholder for the colour in the SVG of a picture. Painting replaces it with the text colour.
+INK = "currentColor"
+MAX_LATEX = 2_000  # in characters; a longer formula would delay all other formulas for too long
 
 _SIZE = 100.0  # pixels per em while a formula is typeset
-_MARGIN = 4.0  # pixels around the outlines, because some reach out of their boxes
-# Labels and equation numbers: removed before typesetting.
+_MARGIN = 4.0  # pixels on each side, because some glyphs extend beyond their boxes
+# Commands for labels and equation numbers. They are removed before typesetting.
 _WITHOUT = re.compile(r"\\(?:label|tag)\*?\{[^{}]*\}|\\(?:no(?:number|tag))\b")
-# Formulas that define commands are refused: each definition can double the length of the formula,
-# so a dozen would exhaust the memory.
+# Commands that define other commands. Formulas with them are not typeset: each definition can
+# double the length of the formula, so that a dozen could exhaust the memory.
 _DEFINES = re.compile(
     r"\\(?:(?:re)?new(?:command|environment)|providecommand|[gex]?def|let|Declare)"
 )
-_UNKNOWN = re.compile(r"\\[a-zA-Z]")  # an unknown command, which the converter keeps as a name
-# Row heights and gaps of arrays as in TeX, in ziamath's em, which is 4/3 of TeX's em.
-_STRUT = {"height": "0.63em", "depth": "0.27em"}  # of every row; TeX: 0.84 and 0.36
-_ROW_GAP = "0.15em"  # between rows; TeX: 0.2
-_JOT = "0.225em"  # between rows of aligned equations; TeX: 0.3
-_COLUMN_GAP = "0.75em"  # between columns; TeX: 1
-# Environments around a single formula: only their content is typeset.
+# Matches an unknown command in the MathML: tex2mml() keeps its name as text.
+_UNKNOWN = re.compile(r"\\[a-zA-Z]")
+# Row heights and gaps of arrays have the same size as in TeX. One em of ziamath is 4/3 em of TeX.
+_STRUT = {"height": "0.63em", "depth": "0.27em"}  # size of every row; in TeX 0.84em and 0.36em
+_ROW_GAP = "0.15em"  # gap between rows; in TeX 0.2em
+_JOT = "0.225em"  # gap between rows of aligned equations; in TeX 0.3em
+_COLUMN_GAP = "0.75em"  # gap between columns; in TeX 1em
+# Environments that contain a single formula. They are removed and only the formula is typeset.
 _SINGLE = re.compile(r"\\(?:begin|end)\{(?:equation|multline)\*?\}")
 
 
@@ -46,13 +48,13 @@ class Formula:
 
     @classmethod
     def of(cls, span: TextSpan) -> Formula:
-        """Return the formula of a text span that has the mark FORMULA."""
+        """Build a formula from a text span, which must have the mark FORMULA."""
         return cls(span.text, display=TextMark.DISPLAY in span.marks)
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """The outlines of a formula. Lengths are in em; ascent and descent are from the baseline."""
+    """A typeset formula as SVG. Lengths are in em; ascent and descent count from the baseline."""
 
     svg: str
     width: float
@@ -61,7 +63,7 @@ class Picture:
 
 
 def typeset(formula: Formula) -> Picture | None:
-    """Typeset a formula; return None if it is too long or cannot be understood."""
+    """Typeset a formula. Return None if it is too long or if ziamath cannot typeset it."""
     if len(formula.latex) > MAX_LATEX or _DEFINES.search(formula.latex):
         return None
     latex = _SINGLE.sub("", _WITHOUT.sub("", formula.latex)).strip()
@@ -77,7 +79,7 @@ def _set(latex: str, *, display: bool) -> Picture | None:
     from ziamath.tex import tex2mml  # noqa: PLC0415
     from ziamath.zmath import Math  # noqa: PLC0415
 
-    config.svg2 = False  # with <symbol> and <use>, Qt would paint no glyphs
+    config.svg2 = False  # otherwise glyphs are in <symbol> and <use>, which Qt does not paint
     mathml = tex2mml(latex, inline=not display)
     root = ET.fromstring(mathml)  # noqa: S314 - tex2mml's XML defines no entities
     if _has_unknown(root):
@@ -98,9 +100,9 @@ def _set(latex: str, *, display: bool) -> Picture | None:
 
 
 def _has_unknown(root: ET.Element) -> bool:
-    """Return True if the MathML would show the name of an unknown command.
+    """Return True if the MathML has the name of an unknown command, such as "\\foo", as text.
 
-    Inside a text element (mtext) a backslash is ordinary text.
+    Text elements (mtext) do not count, because they can have an ordinary backslash.
     """
     return any(
         _UNKNOWN.match(element.text or "")
@@ -110,10 +112,10 @@ def _has_unknown(root: ET.Element) -> bool:
 
 
 def _space_arrays(root: ET.Element) -> None:
-    """Set TeX's distances between rows and columns; with ziamath's, they almost touch."""
+    """Set the distances between rows and columns as in TeX. ziamath's own are much too small."""
     for parent in root.iter():
         if "scriptlevel" in parent.attrib:
-            continue  # an array in script size keeps its small distances
+            continue  # an array in script size keeps ziamath's small distances
         for table in parent.findall("{*}mtable"):
             is_aligned = "columnspacing" in table.attrib
             table.set("rowspacing", _JOT if is_aligned else _ROW_GAP)

@@ -1,1 +1,1 @@
-"""The steps and checks of building Rejoinder.app, on Linux and on macOS."""
+"""The code that builds and checks Rejoinder.app. It runs on Linux and on macOS."""

@@ -1,8 +1,8 @@
-"""Packs a bundle into a zip and a disk image, and unpacks both, so that downloads can be verified.
+"""Packs a bundle into a zip and a disk image. Also unpacks both, so that they can be checked.
 
-The same bundle and zlib give the same zip, and on Linux the same disk image. On macOS hdiutil makes
-and mounts the image. On Linux xorriso writes an HFS+ volume, which udif.py compresses; udif.py and
-hfsplus.py read the image back, with links and modes.
+With the same version of zlib, a bundle always gives the same zip and, on Linux, the same disk
+image. On macOS hdiutil makes and mounts the image. On Linux xorriso writes an HFS+ volume and
+udif.py compresses it; udif.py and hfsplus.py unpack it, with links and modes.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ CHUNK: Final = 1 << 20
 LEVEL: Final = 6  # zlib compression level of the zip
 TIME: Final = (2026, 1, 1, 0, 0, 0)  # time stamp of every file in an archive
 DATE: Final = "2026010100000000"  # TIME in xorriso's notation
-MADE_ON_UNIX: Final = 3  # create_system in a zip: the attributes are Unix modes
-DOS_FOLDER: Final = 0x10  # DOS attribute of a folder in a zip
+MADE_ON_UNIX: Final = 3  # value of ZipInfo.create_system: external_attr has a Unix mode
+DOS_FOLDER: Final = 0x10  # the bit of ZipInfo.external_attr that marks a folder for DOS
 APPLICATIONS: Final = "Applications"
 
 
 class ArchiveError(Exception):
-    """The error for a failed archive tool. The message has the tool's error output."""
+    """The error when an archive tool fails. The message includes the tool's error output."""
 
 
 def write_zip(app: Path, target: Path) -> None:
-    """Write the bundle to a zip, with its links and modes."""
+    """Write the bundle to a zip file. Keep symbolic links and file modes."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
         for path in [app, *sorted(app.rglob("*"))]:
@@ -60,7 +60,7 @@ def _add(archive: zipfile.ZipFile, path: Path, name: str) -> None:
 
 
 def unpack_zip(archive: Path, folder: Path) -> None:
-    """Write the content of a zip to a folder, with its links and modes."""
+    """Unpack a zip file into a folder. Restore symbolic links and file modes."""
     with zipfile.ZipFile(archive) as opened:
         write_entries(
             (
@@ -82,7 +82,7 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 def why_no_dmg() -> str | None:
-    """Return the reason why no disk image can be made here, or None if that is possible."""
+    """Return the reason why this machine can't make disk images, or None if it can."""
     if _tool() is not None:
         return None
     return "No .dmg was made: xorriso is not installed (on Debian: apt-get install xorriso)."
@@ -94,7 +94,7 @@ def write_dmg(app: Path, target: Path) -> None:
     target.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         volume = Path(scratch, app.stem)
-        volume.mkdir()  # readable by all users, unlike the temporary folder
+        volume.mkdir()  # make a subfolder, because only its owner may read a temporary folder
         (volume / APPLICATIONS).symlink_to("/Applications")
         if sys.platform == "darwin":
             _write_with_hdiutil(app, volume, target)
@@ -103,7 +103,7 @@ def write_dmg(app: Path, target: Path) -> None:
 
 
 def unpack_dmg(archive: Path, folder: Path) -> None:
-    """Write the content of a disk image, the bundle and the link, to a folder."""
+    """Unpack a disk image into a folder: the bundle and the link to the Applications folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         if sys.platform == "darwin":
@@ -126,7 +126,10 @@ def _run(*command: str | Path) -> None:
 
 
 def _write_with_xorriso(app: Path, volume: Path, target: Path) -> None:
-    """Write the HFS+ volume of xorriso's image, which is both ISO 9660 and HFS+, to target."""
+    """Write the disk image with xorriso.
+
+    xorriso makes a hybrid image of ISO 9660 and HFS+. Only its HFS+ volume goes into `target`.
+    """
     raw = volume.with_name("raw")
     _run(
         *("xorriso", "-report_about", "SORRY", "-as", "mkisofs"),
@@ -155,4 +158,5 @@ def _unpack_with_hdiutil(archive: Path, mount: Path, folder: Path) -> None:
             shutil.copytree(app, folder / app.name, symlinks=True)
         (folder / APPLICATIONS).symlink_to((mount / APPLICATIONS).readlink())
     finally:
-        _run("hdiutil", "detach", "-quiet", "-force", mount)  # Spotlight may have files open
+        # Use -force, because Spotlight may have files open on the volume.
+        _run("hdiutil", "detach", "-quiet", "-force", mount)

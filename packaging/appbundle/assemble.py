@@ -1,7 +1,7 @@
-"""Puts a bundle together: Rejoinder.app for Macs, or its twin for the machine that runs this code.
+"""Assembles a bundle: Rejoinder.app for Macs, or its twin for the machine that runs this code.
 
-The twin has the same layout, launcher and selection of files, so that tests can start it on Linux.
-Signing is the last step, because the seal covers every file.
+The twin is a bundle that tests can start on Linux. Its layout, launcher and selection of files are
+those of Rejoinder.app. Signing is the last step, because the seal covers every file.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from appbundle.spec import ROOT, BundleLayout, Spec
 from appbundle.starter import add_starter
 from appbundle.trim import copy_kept, files_below, restore_framework_links, wheel_rule
 
-OURS = ("app", "engine", "resources")  # our folders, which go into site-packages
-_NOT_SHIPPED = ("__pycache__", "screenshots")  # folders of OURS that stay out
+OURS = ("app", "engine", "resources")  # our own folders, which are copied into site-packages
+_NOT_SHIPPED = ("__pycache__", "screenshots")  # names of subfolders that are not copied
 
 
 class Builder:
     """The steps that make a bundle.
 
-    The folder `work` keeps what later builds use again: wheels, interpreter, starter model.
+    The folder `work` is a cache for later builds. It keeps wheels, interpreter and starter model.
     """
 
     def __init__(self, spec: Spec, work: Path, tools: Path) -> None:
@@ -38,7 +38,7 @@ class Builder:
         self._tools_python = tools / "bin" / "python"
 
     def fetch_interpreter(self) -> Path:
-        """Return the folder of CPython for macOS, fetched unless `work` has it.
+        """Return the folder of CPython for macOS. If `work` does not have it, download it.
 
         Raises:
             NoRuntimeError: the interpreter can't be fetched.
@@ -46,7 +46,10 @@ class Builder:
         return runtime.fetch_macos(self._uv, self._spec, self._work / "python-macos")
 
     def macos(self, app: Path, interpreter: Path | None) -> None:
-        """Make the bundle for Macs and sign it ad hoc. interpreter=None leaves Python out."""
+        """Make the bundle for Macs and sign it ad hoc.
+
+        With interpreter=None the bundle has no Python, so that it cannot be launched.
+        """
         spec = self._spec
         layout = _empty(app, spec.name, spec.python)
         if interpreter is not None:
@@ -63,10 +66,10 @@ class Builder:
         sign_adhoc(app, self._tools_python)
 
     def twin(self, app: Path) -> None:
-        """Make the unsigned bundle for this machine, with the interpreter that runs this code.
+        """Make the unsigned bundle for this machine. Its interpreter is the one running this code.
 
         Raises:
-            NoRuntimeError: that interpreter has no shared library.
+            NoRuntimeError: the interpreter has no shared library.
             FileNotFoundError: no C compiler is installed.
         """
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -87,7 +90,7 @@ class Builder:
         self._name_version(layout)
 
     def _name_version(self, layout: BundleLayout) -> None:
-        """Write package metadata, from which importlib.metadata reads the app's version."""
+        """Write package metadata, so that importlib.metadata finds the version of the app."""
         name = self._spec.name.lower()
         folder = layout.site_packages / f"{name}-{self._spec.version}.dist-info"
         folder.mkdir()

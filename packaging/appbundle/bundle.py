@@ -1,4 +1,4 @@
-"""A bundle as the checks see it: tree and load commands are read once, for all checks."""
+"""The bundle that the checks examine. Its file tree and load commands are read only once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _MAGIC_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A Mach-O file of the bundle. `image` has the load commands of its arm64 slice, if any."""
+    """A Mach-O file of the bundle.
+
+    `image` has the load commands of the arm64 slice. It is None if there is no such slice.
+    """
 
     path: Path
     slices: tuple[Slice, ...]
@@ -31,17 +34,18 @@ class Code:
 
 
 class Bundle:
-    """A bundle to check, with the archives made of it.
+    """A bundle to check, with the zip and the disk image that were made from it.
 
-    Names are paths relative to the bundle, with slashes. `app` must be a path without symbolic
-    links, because resolved targets of links are compared with it.
+    A name is a path relative to the bundle, with slashes. The path `app` must have no symbolic
+    links, because holds() compares resolved paths with it.
     """
 
     def __init__(self, app: Path, spec: Spec, archives: Sequence[Path] = ()) -> None:
         self.layout = BundleLayout(app, spec.name, spec.python)
         self.spec = spec
         self.archives = archives
-        self.folders: dict[Path, str] = {}  # name by path, as in the next three
+        # One dictionary for each kind of entry in the bundle. Its values are names, by path.
+        self.folders: dict[Path, str] = {}
         self.files: dict[Path, str] = {}
         self.links: dict[Path, str] = {}
         self.devices: dict[Path, str] = {}
@@ -55,7 +59,7 @@ class Bundle:
         return {**self.folders, **self.files, **self.links, **self.devices}
 
     def below(self, folder: Path) -> Mapping[str, Path]:
-        """Return the files and links below a folder, by their names relative to that folder."""
+        """Return all files and links below a folder. The keys are paths relative to the folder."""
         start = self.name(folder) + "/"
         return {
             name.removeprefix(start): path
@@ -64,27 +68,27 @@ class Bundle:
         }
 
     def holds(self, path: Path) -> bool:
-        """Return True if a path is inside the bundle after all its links are followed."""
+        """Return True if a path leads to a place inside the bundle. Symbolic links are followed."""
         return Path(os.path.realpath(path)).is_relative_to(self.layout.app)
 
     @cached_property
     def codes(self) -> Sequence[Code]:
-        """The Mach-O files of the bundle, without the unreadable ones."""
+        """The readable Mach-O files of the bundle."""
         return [code for code in self._read.values() if isinstance(code, Code)]
 
     @cached_property
     def images(self) -> Sequence[tuple[Code, Image]]:
-        """The Mach-O files that have an arm64 slice, with its load commands."""
+        """The Mach-O files with an arm64 slice, each with the load commands of that slice."""
         return [(code, code.image) for code in self.codes if code.image is not None]
 
     @cached_property
     def unreadable(self) -> Mapping[Path, BundleError]:
-        """Files that begin like Mach-O files but can't be read as such, with the reason."""
+        """The malformed Mach-O files, each with the error that reading it raised."""
         return {path: code for path, code in self._read.items() if isinstance(code, BundleError)}
 
     @cached_property
     def distributions(self) -> Mapping[str, str]:
-        """Versions of the Python packages in the bundle, by package name."""
+        """The versions of the Python packages in the bundle, by package name."""
         infos = self.layout.site_packages.glob("*.dist-info")
         pairs = (info.name.removesuffix(".dist-info").partition("-") for info in infos)
         return {name: version for name, _, version in sorted(pairs)}

@@ -1,6 +1,6 @@
-"""Compiles every Python source of the bundle while it is built.
+"""Compiles all Python sources of the bundle to bytecode during the build.
 
-Otherwise Python would write bytecode into the bundle at run time, which breaks the seal.
+Without this step, Python would write bytecode into the bundle at run time and so break the seal.
 """
 
 from __future__ import annotations
@@ -13,21 +13,24 @@ from appbundle.spec import BundleLayout
 
 
 def compile_all(layout: BundleLayout, python: list[str]) -> None:
-    """Compile the sources with `python`, a command for an interpreter of the bundle's version.
+    """Compile all sources. `python` is a command that starts Python in the bundle's version.
 
-    The bytecode has unchecked hashes: Python does not compare it with the sources, whose time
-    stamps change when the bundle is copied.
+    The bytecode has unchecked hashes, so that Python does not compare it with its sources. A
+    comparison of time stamps would fail after the bundle is copied.
     """
     home = str(layout.python_home)
     options = ["-q", "-j", "0", "--invalidation-mode", "unchecked-hash", "-s", home, "-p", "/"]
     folder = [str(layout.stdlib)]
     done = subprocess.run([*python, "-m", "compileall", *options, *folder], check=False)
-    if done.returncode != 0:  # the check `bytecode` reports what is missing
+    if done.returncode != 0:  # do not raise: the check `bytecode` reports the missing files later
         print(f"could not compile with {' '.join(python)}")
 
 
 def interpreter(uv: Path, version: str) -> list[str]:
-    """Return a command that starts Python `version`: the running one, or one that uv finds."""
+    """Return a command that starts Python in this version.
+
+    Use the running interpreter if it has this version. Otherwise let uv find an interpreter.
+    """
     if version == f"{sys.version_info.major}.{sys.version_info.minor}":
         return [sys.executable]
     return [str(uv), "run", "--no-project", "--no-config", "--python", version, "python"]

@@ -1,8 +1,9 @@
-"""The code signature inside a Mach-O file: reading it, and comparing its hashes with the files.
+"""Reads the code signature inside a Mach-O file, and compares its hashes with the files.
 
-A signature has one code directory per hash type. A code directory holds one hash per page of code,
-and one hash per special slot, which binds the signature to a file such as Info.plist. Ad-hoc and
-Developer ID signatures are read alike; the identity of the signer (the CMS part) is not checked.
+A signature has one code directory for each hash type. A code directory has one hash for each page
+of code and one hash for each special slot. The hash in a special slot binds the signature to a file
+such as Info.plist. This module reads ad-hoc and Developer ID signatures. It does not check the
+identity of the signer (the CMS part).
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from typing import Final
 from appbundle.macho import ByteSpan
 from appbundle.reading import BundleError, Bytes, span, text, unpack
 
-# Numbers of the special slots: data that a signature covers besides the code.
+# Numbers of the special slots. Each one is for data that a signature covers apart from the code.
 INFO_PLIST: Final = 1
 REQUIREMENTS: Final = 2
 RESOURCES: Final = 3
 ENTITLEMENTS: Final = 5
 ENTITLEMENTS_DER: Final = 7
-_INSIDE: Final = (REQUIREMENTS, ENTITLEMENTS, ENTITLEMENTS_DER)  # their data is in the signature
+# Slots with data inside the signature. The data of the other slots is in files.
+_INSIDE: Final = (REQUIREMENTS, ENTITLEMENTS, ENTITLEMENTS_DER)
 _SLOT_NAMES: Final = {
     INFO_PLIST: "Info.plist",
     REQUIREMENTS: "requirements",
@@ -30,17 +32,17 @@ _SLOT_NAMES: Final = {
     ENTITLEMENTS_DER: "binary entitlements",
 }
 
-# Flags of a code directory.
+# Bits of the field `flags` of a code directory.
 AD_HOC: Final = 0x2
 RUNTIME: Final = 0x10000
 LINKER_SIGNED: Final = 0x20000
 
 _SUPER_BLOB: Final = 0xFADE0CC0
 _CODE_DIRECTORY: Final = 0xFADE0C02
-_DIRECTORY_SLOTS: Final = (0, *range(0x1000, 0x1005))  # of code directories
-_MOST_BLOBS: Final = 64  # a signature that claims more is malformed
+_DIRECTORY_SLOTS: Final = (0, *range(0x1000, 0x1005))  # slots that can have a code directory
+_MOST_BLOBS: Final = 64  # maximum number of blobs; a signature with a larger count is malformed
 _CDHASH_BYTES: Final = 20  # length of a cdhash, the hash of a code directory
-# By hash type: the hash function, and the number of bytes kept of its result.
+# By hash type: the hash function, and the number of bytes that are stored of its result.
 _HASHES: Final[Mapping[int, tuple[Callable[[Bytes], bytes], int]]] = {
     1: (lambda data: hashlib.sha1(data, usedforsecurity=False).digest(), 20),
     2: (lambda data: hashlib.sha256(data).digest(), 32),
@@ -51,16 +53,16 @@ _HASHES: Final[Mapping[int, tuple[Callable[[Bytes], bytes], int]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeDirectory:
-    """The hashes of a signature. If `page_bytes` is 0, one hash covers all of the code."""
+    """The hashes of a signature. If `page_bytes` is 0, one hash covers the whole code."""
 
     identifier: str
     flags: int
     hash_type: int  # key of _HASHES
     page_bytes: int
-    code_limit: int  # the hashes cover the code before this offset
+    code_limit: int  # end offset of the code that the hashes cover
     pages: tuple[bytes, ...]
-    slots: Mapping[int, bytes]  # hash by special slot
-    cdhash: bytes  # hash of this code directory
+    slots: Mapping[int, bytes]  # hash by number of the special slot
+    cdhash: bytes  # hash of the code directory itself
 
     def hash(self, data: Bytes) -> bytes:
         function, kept = _HASHES[self.hash_type]
@@ -69,7 +71,7 @@ class CodeDirectory:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A code signature: one code directory per hash type, and its data blobs by slot."""
+    """A code signature: its code directories, one for each hash type, and its blobs by slot."""
 
     directories: tuple[CodeDirectory, ...]
     blobs: Mapping[int, Bytes]
@@ -80,7 +82,7 @@ class Signature:
 
 
 def read_signature(code: Bytes, where: ByteSpan) -> Signature:
-    """Return the signature at the byte range `where` of a slice.
+    """Read the signature in the byte range `where` of a slice.
 
     Raises:
         BundleError: the signature is truncated, malformed or of an unknown kind.
@@ -101,7 +103,7 @@ def read_signature(code: Bytes, where: ByteSpan) -> Signature:
 
 
 def uncovered(code: Bytes, where: ByteSpan, signature: Signature) -> Iterator[str]:
-    """Yield each difference between the code and the hashes in its signature."""
+    """Yield a sentence for each difference between the code and the hashes in its signature."""
     if where.offset + where.size != len(code):
         yield f"{len(code) - where.offset - where.size} bytes follow the signature"
     for directory in signature.directories:
@@ -120,9 +122,10 @@ def uncovered(code: Bytes, where: ByteSpan, signature: Signature) -> Iterator[st
 
 
 def unbound(signature: Signature, outside: Mapping[int, Bytes]) -> Iterator[str]:
-    """Yield each special slot whose hash does not match its data.
+    """Yield a sentence for each special slot with a hash that does not match the slot's data.
 
-    The data is a blob of the signature, or a file in `outside`, by slot.
+    The data is either a blob of the signature or the content of a file. `outside` has the contents
+    of the files by slot.
     """
     belonging = {**{slot: signature.blobs.get(slot) for slot in _INSIDE}, **outside}
     for directory in signature.directories:
@@ -146,7 +149,8 @@ def _directory(blob: Bytes) -> CodeDirectory:
         raise BundleError("has a malformed code directory")
     if hash_bytes != _HASHES[hash_type][1]:
         raise BundleError("has a code directory whose hashes have the wrong length")
-    # The hashes of special slots precede those of pages, highest slot first.
+    # The table begins with the hashes of the special slots, highest slot first. The hashes of the
+    # pages follow; `hashes_at` is the offset of the first one.
     table = span(
         blob,
         hashes_at - num_slots * hash_bytes if hashes_at >= num_slots * hash_bytes else len(blob),

@@ -1,4 +1,4 @@
-"""Writes the entries of an archive to a folder: files, links and folders, with their modes."""
+"""Writes the files, symbolic links and folders of an archive to disk, with their modes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from pathlib import Path, PurePosixPath
 
 
 class UnsafeEntry(Exception):  # noqa: N818 - the message is the entry's path
-    """The error for an archive entry that would be written outside the target folder."""
+    """The error when an archive entry has a path outside the target folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileEntry:
-    """A file, folder or link in an archive.
+    """A file, folder or symbolic link in an archive.
 
-    `mode` has kind and permissions, like st_mode. `read` yields the content, for a link its target.
+    `mode` has the file type and permissions, like st_mode. `read` yields the content in chunks; the
+    content of a link is its target.
     """
 
     path: PurePosixPath
@@ -25,7 +26,7 @@ class FileEntry:
 
 
 def write_entries(entries: Iterable[FileEntry], folder: Path) -> None:
-    """Write entries to a folder that has none of these files yet.
+    """Write entries to a folder. None of the files may exist yet.
 
     Raises:
         UnsafeEntry: an entry would be written outside the folder.
@@ -44,8 +45,8 @@ def write_entries(entries: Iterable[FileEntry], folder: Path) -> None:
             links.append(entry)
         else:
             _write_file(entry, place)
-    # Links come after files, so that no file is written through a link. Modes of folders come last,
-    # because a mode may forbid writing.
+    # Create links after all files, so that no file is written through a link. Set the modes of
+    # folders last, because a mode may forbid writing to its folder.
     names = {link.path for link in links}
     for link in links:
         if not names.isdisjoint(link.path.parents):

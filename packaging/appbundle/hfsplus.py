@@ -1,7 +1,7 @@
-"""Reads an HFS+ volume as xorriso writes it: every file, link and folder, with modes.
+"""Reads the files, symbolic links and folders of an HFS+ volume written by xorriso.
 
-Resource forks, hard links and files in more than eight extents are not supported. The volume stores
-names decomposed (NFD); this module returns them composed (NFC). All numbers are big-endian.
+Resource forks, hard links and files with more than eight extents are not supported. The volume
+stores names in Unicode form NFD; this module returns them in form NFC. All numbers are big-endian.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from appbundle.entries import FileEntry
 
 SECTOR: Final = 512
 CHUNK: Final = 1 << 20
-ROOT: Final = 2  # catalogue number of the root folder
-FOLDER: Final = 1  # kind of a folder's record in the catalogue
-FILE: Final = 2  # kind of a file's record in the catalogue
+ROOT: Final = 2  # number of the root folder in the catalogue
+FOLDER: Final = 1  # record kind of a folder in the catalogue
+FILE: Final = 2  # record kind of a file in the catalogue
 
-# Signature, number of partitions, first sector, number of sectors, name, kind.
+# Fields: signature, number of partitions, first sector, number of sectors, name, kind.
 _PARTITION = Struct(">2s2xIII32s32s")
-_FORK = Struct(">Q8x16I")  # size in bytes, then first block and length of eight extents
-_NODE = Struct(">I4xbBH2x")  # next leaf, kind, height, number of records
-_TREE = Struct(">HIIIIH")  # depth, root, records, first leaf, last leaf, node size in bytes
-_KEY = Struct(">HIH")  # key length, parent's number, length of the name in UTF-16 units
-_RECORD = Struct(">H6xI30xH")  # kind, catalogue number, mode
-_FORK_IN_FILE: Final = 88  # offset of the data fork in a file's record
+_FORK = Struct(">Q8x16I")  # fields: size in bytes, then first block and length of eight extents
+_NODE = Struct(">I4xbBH2x")  # fields: next leaf, kind, height, number of records
+_TREE = Struct(">HIIIIH")  # fields: depth, root, records, first leaf, last leaf, node size in bytes
+_KEY = Struct(">HIH")  # fields: key length, parent's number, length of the name in UTF-16 units
+_RECORD = Struct(">H6xI30xH")  # fields: kind, number in the catalogue, mode
+_FORK_IN_FILE: Final = 88  # offset of the data fork in the record of a file
 _FORK_IN_HEADER: Final = 272  # offset of the catalogue's fork in the volume header
 
 
 class HfsError(Exception):
-    """The error for data that is no HFS+ volume, or has features that are not supported."""
+    """The error if the data is no HFS+ volume, or if it uses unsupported features."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,15 @@ class Extent:
 class HfsNode:
     """A file, link or folder in the catalogue of a volume."""
 
-    number: int  # in the catalogue
-    parent: int  # number of the folder
+    number: int  # number in the catalogue
+    parent: int  # catalogue number of the folder that contains this node
     name: str
     mode: int
-    pieces: tuple[Extent, ...]  # extents of the content; none for a folder
+    pieces: tuple[Extent, ...]  # extents of the content; empty for a folder
 
 
 def find_volume(image: BinaryIO) -> Extent:
-    """Return the byte range of the HFS+ partition in xorriso's hybrid image."""
+    """Return the byte range of the HFS+ partition in a hybrid image (ISO 9660 and HFS+)."""
     sector = partitions = 1
     while sector <= partitions:
         image.seek(sector * SECTOR)
@@ -72,7 +72,7 @@ def find_volume(image: BinaryIO) -> Extent:
 
 
 def read_volume(volume: BinaryIO) -> Iterator[FileEntry]:
-    """Return the entries of a volume; a folder comes before its content."""
+    """Return an iterator over the entries of a volume. A folder precedes its content."""
     volume.seek(1024)
     header = volume.read(SECTOR)
     if header[:2] != b"H+":
@@ -117,7 +117,11 @@ def _pieces(record: bytes, at: int, block_size: int) -> tuple[Extent, ...]:
 
 
 def _leaves(catalogue: bytes, block_size: int) -> Iterator[HfsNode]:
-    """Yield every file and folder of the catalogue, a B-tree whose header names its first leaf."""
+    """Yield every file and folder of the catalogue.
+
+    The catalogue is a B-tree. Its header has the number of the first leaf, and each leaf has the
+    number of the next one.
+    """
     _depth, _root, _records, leaf, _last, node_size = _TREE.unpack_from(catalogue, _NODE.size)
     while leaf:
         node = catalogue[leaf * node_size : (leaf + 1) * node_size]
@@ -133,7 +137,7 @@ def _parse(record: bytes, block_size: int) -> Iterator[HfsNode]:
     data = record[2 + key_length :]
     kind, number, mode = _RECORD.unpack_from(data)
     if kind not in (FILE, FOLDER):
-        return  # a thread record, which maps a number back to a name
+        return  # a thread record: it maps a catalogue number to a name, which is not needed
     if "/" in name or name in (".", ".."):
         raise HfsError(f"{name!r} is no name")
     yield HfsNode(

@@ -1,4 +1,4 @@
-"""Renders the app's SVG icon to AppIcon.icns: one PNG for each size that macOS uses."""
+"""Renders the app's SVG icon to AppIcon.icns, with one PNG for each size that macOS uses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt
 from PySide6.QtGui import QImage, QImageWriter, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
-# Width in pixels by Apple's image type, for 16, 32, 128, 256 and 512 points, some at scale 2.
+# Width in pixels by Apple's image type. The icons are 16, 32, 128, 256 and 512 points wide; some
+# types are for scale 2.
 SIZES: Final = {
     "ic11": 32,
     "ic12": 64,
@@ -20,7 +21,7 @@ SIZES: Final = {
     "ic09": 512,
     "ic10": 1024,
 }
-_HEADER: Final = 8  # type and length in bytes, before the file's content and each image
+_HEADER: Final = 8  # bytes in a header (type and length); the file and each image have one
 
 
 def write_icns(svg: Path, target: Path) -> None:

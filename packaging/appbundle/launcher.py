@@ -1,4 +1,8 @@
-"""Compiles launcher.c: with zig for Macs, on any system; with cc for the twin on Linux."""
+"""Compiles launcher.c, the executable of the bundle.
+
+zig compiles it for Macs, on any system. The system's C compiler compiles it for the twin, the
+bundle that tests start on Linux.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ MODULE = "app"
 
 
 def compile_for_macos(target: Path, spec: Spec, tools_python: Path) -> None:
-    """Compile for arm64 Macs. `tools_python` is an interpreter with the package ziglang."""
+    """Compile for arm64 Macs. The interpreter `tools_python` must have the package ziglang."""
     zig = [str(tools_python), "-m", "ziglang", "cc", "-target", f"aarch64-macos.{spec.min_macos}"]
     _compile(zig, target, spec.python)
 

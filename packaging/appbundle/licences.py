@@ -1,8 +1,8 @@
-"""Collects the licences of everything in a bundle: a folder for each part, and an index.
+"""Collects the licences of all parts of a bundle: one folder for each part, and an index.
 
-A library's licence files come from its *.dist-info folder. For a library without such files, a
-statement with the licence in its metadata is written, together with the standard text of that
-licence. Our notes on Qt, Python, fonts and the starter model are in packaging/licences.
+The licence files of a library come from its *.dist-info folder. If a library has no such files, its
+folder gets a statement with the licence from its metadata, and the standard text of that licence.
+Our notes on Qt, Python, fonts and the starter model are in packaging/licences.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from appbundle.spec import ROOT, BundleLayout, read_spec
 INDEX: Final = "INDEX.txt"
 _NOTES = ROOT / "packaging" / "licences"
 _OURS = ROOT / "LICENSE"
-_FOLDERS = ("licenses", "license_files")  # folders of licence files in a *.dist-info
+_FOLDERS = ("licenses", "license_files")  # folders in *.dist-info that contain licence files
 _FILE = re.compile(r"(licen[cs]e|copying|notice|authors)", re.IGNORECASE)
 _CLASSIFIER = "License :: "
-# Our notes for libraries that include other works: Qt, fonts.
+# Our notes, by name of the library that includes Qt or a font.
 _QT = ("Qt.txt", "LGPL-3.0-only.txt", "GPL-3.0-only.txt")
 _BESIDES = {
     "pyside6-essentials": _QT,
@@ -31,17 +31,17 @@ _BESIDES = {
     "ziafont": ("DejaVu.txt",),
     "ziamath": ("STIX.txt",),
 }
-# By a word of the licence's name: file name of the standard text, and its source.
+# Standard licence texts, by a word in the licence's name: file name in the bundle, and source.
 _TEXTS = {"Apache": ("Apache-2.0.txt", _OURS), "MIT": ("MIT.txt", _NOTES / "MIT.txt")}
 
 
 class NoLicenceError(Exception):
-    """The error for parts of the bundle without a known licence. The message names the parts."""
+    """The error if parts of the bundle have no known licence. The message names the parts."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class LicencedPart:
-    """A line of the index: a part of the bundle and its licence, empty if unknown."""
+    """A line of the index: one part of the bundle. `licence` is empty if it is unknown."""
 
     name: str
     version: str
@@ -49,10 +49,10 @@ class LicencedPart:
 
 
 def collect(layout: BundleLayout) -> None:
-    """Write the licences of everything in the bundle, and the index.
+    """Write the licences of all parts of the bundle, and the index.
 
     Raises:
-        NoLicenceError: a part has no licence. The licences of the others have been written.
+        NoLicenceError: a part has no licence. It is raised after all known licences are written.
     """
     shutil.rmtree(layout.licences, ignore_errors=True)
     parts = [_own(layout)]
@@ -112,7 +112,10 @@ def _is_licence(path: Path, folder: Path) -> bool:
 
 
 def _stated(metadata: PackageMetadata) -> str:
-    """Return the metadata's licence: License-Expression, else License, else the classifiers."""
+    """Return the licence that the metadata states.
+
+    Use the first of these fields that is not empty: License-Expression, License, the classifiers.
+    """
     for field in ("License-Expression", "License"):
         for value in metadata.get_all(field) or []:
             if value.strip() and "\n" not in value:
@@ -123,7 +126,7 @@ def _stated(metadata: PackageMetadata) -> str:
 
 
 def _write_statement(target: Path, library: Distribution, stated: str) -> None:
-    """Write the licence statement of the metadata, and copy the standard texts that it names."""
+    """Write a file with the licence from the metadata. Copy the standard texts of that licence."""
     fields = ("Author", "Author-email", "Home-page", "Project-URL")
     lines = [
         f"{field}: {value}" for field in fields for value in library.metadata.get_all(field) or []

@@ -1,7 +1,6 @@
-"""Reads Mach-O files: slices, load commands, and the paths where dyld looks for a library.
+"""Reads Mach-O files: slices and load commands. Finds the paths where dyld looks for a library.
 
-This module covers the file format only. The rules for the content of a bundle are in
-appbundle/checks.
+This module knows only the file format. The rules for a bundle are in appbundle/checks.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from typing import Final
 from appbundle.reading import BundleError, Bytes, read_bytes, span, text, unpack
 
 EXECUTABLE: Final = 2  # file type of a program
-MACOS: Final = 1  # platform number
+MACOS: Final = 1  # platform number of macOS
 
 _FAT: Final = b"\xca\xfe\xba\xbe"
 _FAT_64: Final = b"\xca\xfe\xba\xbf"
-# Byte order by magic number of a thin file.
+# Byte order of a thin file, by its magic number.
 _ORDERS: Final = {
     b"\xcf\xfa\xed\xfe": "<",
     b"\xce\xfa\xed\xfe": "<",
@@ -29,7 +28,9 @@ _ORDERS: Final = {
 }
 _MAGIC_64: Final = b"\xcf\xfa\xed\xfe"
 _HEADER_BYTES: Final = 32
-_MOST_SLICES: Final = 20  # in a Java class, which starts like a fat file, the number is larger
+# Maximum number of slices. A Java class file has the magic number of a fat file, but its bytes at
+# the position of this number have a larger value.
+_MOST_SLICES: Final = 20
 _CPU_NAMES: Final = {0x0100000C: "arm64", 0x01000007: "x86_64", 0x00000007: "i386"}
 _ARM64E: Final = 2  # CPU subtype of arm64e, a variant of arm64
 
@@ -40,10 +41,10 @@ _RPATH: Final = 0x8000001C
 _CODE_SIGNATURE: Final = 0x1D
 _VERSION_MIN_MACOS: Final = 0x24
 _BUILD_VERSION: Final = 0x32
-# Load commands that name a library: load, weak, reexport, upward, lazy.
+# The load commands that name a library to load: normal, weak, reexport, upward and lazy.
 _DEPENDENCIES: Final = {_LOAD_DYLIB, _LOAD_WEAK_DYLIB, 0x8000001F, 0x80000023, 0x20}
 
-_SYSTEM: Final = ("/usr/lib/", "/System/Library/")  # folders of the libraries that macOS includes
+_SYSTEM: Final = ("/usr/lib/", "/System/Library/")  # folders of the libraries that belong to macOS
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """A library that the code loads. A weak dependency may be missing."""
+    """A library that the code loads. If it is weak, the code also runs without the library."""
 
     path: str
     weak: bool
@@ -65,10 +66,10 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A platform of the code, and the oldest version of that platform on which the code runs."""
+    """A platform for which code is built, and the oldest version of it on which the code runs."""
 
     platform: int
-    oldest: tuple[int, int]  # major, minor
+    oldest: tuple[int, int]  # major and minor version
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Image:
 
 
 def is_macho(data: Bytes) -> bool:
-    """Return True if the first eight bytes of a file are those of a Mach-O file."""
+    """Return True if the data begins like a Mach-O file. Eight bytes are enough."""
     magic = bytes(data[:4])
     if magic in (_FAT, _FAT_64):
         return len(data) >= 8 and struct.unpack_from(">I", data, 4)[0] <= _MOST_SLICES
@@ -100,7 +101,7 @@ def is_macho(data: Bytes) -> bool:
 
 
 def read_slices(data: Bytes) -> tuple[Slice, ...]:
-    """Return the slices of a Mach-O file. A thin file has one.
+    """Return the slices of a Mach-O file. A thin file has only one slice.
 
     Raises:
         BundleError: the data is no Mach-O file, or is truncated.
@@ -162,7 +163,9 @@ def read_image(code: Bytes) -> Image:
 
 
 def thin(path: Path) -> int:
-    """Reduce a file to its arm64 slice, and return the number of bytes saved (0 for a thin file).
+    """Remove all slices except the arm64 slice from a file. Return the number of bytes saved.
+
+    A thin file has only one slice and is not changed.
 
     Raises:
         BundleError: the file has no arm64 slice, or is no Mach-O file.
@@ -173,7 +176,7 @@ def thin(path: Path) -> int:
         return 0
     for piece in slices:
         if piece.architecture == "arm64":
-            # Write in place, to keep the file's mode.
+            # Overwrite the file instead of replacing it, so that it keeps its mode.
             path.write_bytes(span(data, piece.offset, piece.size, "arm64 part"))
             return len(data) - piece.size
     raise BundleError("holds no arm64 code")
@@ -185,9 +188,10 @@ def is_system(path: str) -> bool:
 
 
 def expand(path: str, loader: Path, executable: Path) -> Path | None:
-    """Return the path that dyld makes of `path`, which stands in a load command of `loader`.
+    """Replace @loader_path and @executable_path in a path as dyld does.
 
-    Return None for @rpath and relative paths.
+    `loader` is the file with the load command that contains the path. Return None for relative
+    paths and for paths with @rpath.
     """
     first, _, rest = path.partition("/")
     if first == "@loader_path":
@@ -200,7 +204,10 @@ def expand(path: str, loader: Path, executable: Path) -> Path | None:
 def candidates(
     path: str, loader: Path, executable: Path, rpaths: Sequence[Path]
 ) -> tuple[Path, ...]:
-    """Return the paths where dyld looks for a library, in order. `rpaths` are already expanded."""
+    """Return the paths where dyld looks for a library, in the order of its search.
+
+    `rpaths` are the search paths of the loading code, with @loader_path and the like expanded.
+    """
     if path.startswith("@rpath/"):
         rest = path.removeprefix("@rpath/")
         return tuple(Path(os.path.normpath(folder / rest)) for folder in rpaths)

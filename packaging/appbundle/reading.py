@@ -1,4 +1,4 @@
-"""Reads files that may be malformed, and reports each fault as a BundleError."""
+"""Reads files that may be missing or malformed. Each fault raises a BundleError."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _MALFORMED = (
 class BundleError(Exception):
     """The error for a missing or malformed file.
 
-    The message starts with a verb, as in "is truncated". The file's name is put before it, by
-    `about` or by the caller.
+    The message begins with a verb, as in "is truncated". about() or the caller puts the file's name
+    before it.
     """
 
 
 @contextmanager
 def about(name: str) -> Generator[None]:
-    """Put `name` before the message of a BundleError that the block raises."""
+    """Add `name` to the start of the message if the `with` block raises a BundleError."""
     try:
         yield
     except BundleError as error:
@@ -45,10 +45,10 @@ def about(name: str) -> Generator[None]:
 
 
 def unpack(layout: str, data: Bytes, offset: int, what: str) -> tuple[int, ...]:
-    """Return the numbers at offset. `layout` is a format of the struct module.
+    """Unpack numbers at an offset. `layout` is a format string of the struct module.
 
     Raises:
-        BundleError: data ends too early; the message names the part `what`.
+        BundleError: the data ends too early. `what` names the unpacked part in the message.
     """
     try:
         return struct.unpack_from(layout, data, offset)
@@ -60,7 +60,7 @@ def span(data: Bytes, offset: int, size: int, what: str) -> Bytes:
     """Return the bytes from offset to offset + size.
 
     Raises:
-        BundleError: data ends too early; the message names the part `what`.
+        BundleError: the data ends too early. `what` names these bytes in the message.
     """
     if size < 0 or offset + size > len(data):
         raise BundleError(f"is truncated: it ends inside its {what}")
@@ -95,16 +95,16 @@ def read_plist(path: Path) -> Mapping[str, object]:
     """Return the dictionary in a property list file.
 
     Raises:
-        BundleError: the file is unreadable, or no property list with a dictionary at its top.
+        BundleError: the file is unreadable, or is no property list with a dictionary at the top.
     """
     return parse_plist(read_bytes(path))
 
 
 def parse_plist(data: Bytes) -> Mapping[str, object]:
-    """Return the dictionary in the bytes of a property list.
+    """Parse the bytes of a property list and return its dictionary.
 
     Raises:
-        BundleError: the bytes are no property list with a dictionary at its top.
+        BundleError: the bytes are no property list with a dictionary at the top.
     """
     try:
         return mapping(plistlib.loads(bytes(data)))
@@ -113,10 +113,10 @@ def parse_plist(data: Bytes) -> Mapping[str, object]:
 
 
 def parse_json(data: Bytes) -> Mapping[str, object]:
-    """Return the JSON object in these bytes as a dictionary.
+    """Parse a JSON object and return it as a dictionary.
 
     Raises:
-        BundleError: the bytes are no JSON object.
+        BundleError: the data is no JSON object.
     """
     try:
         return mapping(json.loads(bytes(data)))
@@ -125,7 +125,7 @@ def parse_json(data: Bytes) -> Mapping[str, object]:
 
 
 def mapping(value: object) -> Mapping[str, object]:
-    """Return value as a dictionary whose keys are strings.
+    """Return the value as a dictionary. Convert its keys to strings.
 
     Raises:
         BundleError: the value is no dictionary.
@@ -136,10 +136,10 @@ def mapping(value: object) -> Mapping[str, object]:
 
 
 def strings(value: object) -> tuple[str, ...]:
-    """Return the strings in a list; an empty tuple if the value is no list."""
+    """Return the strings in a list. If the value is no list, return an empty tuple."""
     return tuple(item for item in sequence(value) if isinstance(item, str))
 
 
 def sequence(value: object) -> list[object]:
-    """Return the items of a list; an empty list if the value is no list."""
+    """Return the items of a list. If the value is no list, return an empty list."""
     return cast("list[object]", value) if isinstance(value, list) else []

@@ -1,4 +1,8 @@
-"""The interpreter of the bundle: a relocatable CPython for Macs, the running one for the twin."""
+"""Provides the Python interpreter of a bundle.
+
+The bundle for Macs gets a relocatable CPython, which uv downloads. The twin, the bundle that tests
+start on Linux, gets a copy of the interpreter that runs this code.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from appbundle.spec import BundleLayout, Spec
 from appbundle.trim import copy_kept, files_below
 
-# Folders of the standard library that are left out, because the app never imports them: development
-# files, pip's installer, Tk. venv stays: the command that downloads models imports it.
+# Folders of the standard library that are not copied, because the app never imports them. The list
+# does not include venv: the command that downloads models imports it.
 _DROPPED = frozenset(
     {
         "ensurepip",
@@ -27,19 +31,19 @@ _DROPPED = frozenset(
         "__pycache__",
     }
 )
-# Prefixes of extension modules to leave out: Tk, which needs Tcl, and CPython's own tests.
+# Name prefixes of extension modules that are not copied: Tk, which needs Tcl, and CPython's tests.
 _DROPPED_EXTENSIONS = ("_tkinter", "_test", "_ctypes_test", "_xxtest", "xxlimited")
 
 
 class NoRuntimeError(Exception):
-    """The error for an interpreter that can't be provided. The message has the reason."""
+    """The error if no interpreter can be provided. The message has the reason."""
 
 
 def fetch_macos(uv: Path, spec: Spec, cache: Path) -> Path:
-    """Return the folder of a relocatable CPython for Macs, which uv fetches unless `cache` has it.
+    """Return the folder of a relocatable CPython for Macs. If `cache` lacks it, download it.
 
     Raises:
-        NoRuntimeError: uv can't fetch the interpreter.
+        NoRuntimeError: uv can't download the interpreter.
     """
     version = f"cpython-{spec.python}-macos-aarch64-none"
     command = [
@@ -61,22 +65,22 @@ def fetch_macos(uv: Path, spec: Spec, cache: Path) -> Path:
 
 
 def _patch(folder: Path) -> int:
-    """Return the patch number of the version in a folder's name."""
+    """Return the patch number of the Python version in a folder name: 4 for cpython-3.12.4-..."""
     return int(folder.name.split("-")[1].split(".")[2].split("+")[0])
 
 
 def copy_macos(runtime: Path, layout: BundleLayout) -> None:
-    """Copy libpython and the standard library of a fetched interpreter into the bundle."""
+    """Copy libpython and the standard library of a downloaded interpreter into the bundle."""
     lib = runtime / "lib"
     _copy(lib / layout.libpython.name, lib / f"python{layout.python}", layout)
-    # uv writes the path of its own copy into these files.
+    # uv has written the path of the download folder, which only this machine has, into these files.
     for file in layout.stdlib.glob("_sysconfigdata*.py"):
         text = file.read_text(encoding="utf-8").replace(str(runtime), "/install")
         file.write_text(text, encoding="utf-8")
 
 
 def copy_own(layout: BundleLayout) -> None:
-    """Copy the interpreter that runs this code into the twin.
+    """Copy the interpreter that runs this code into the bundle.
 
     Raises:
         NoRuntimeError: the interpreter has no shared library.

@@ -1,7 +1,7 @@
-"""The seal of a bundle, Contents/_CodeSignature/CodeResources: reading and verifying it.
+"""Reads and verifies the seal of a bundle, the file Contents/_CodeSignature/CodeResources.
 
-The seal is a property list with a hash for every file. Names are relative to Contents, as in the
-seal. Only version 2 of the seal's entries and rules (files2, rules2) is read.
+The seal is a property list with a hash for every file. A name is a path relative to Contents. This
+module reads only version 2 of the entries and rules (files2, rules2).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from appbundle.macho import read_image, read_slices
 from appbundle.reading import BundleError, mapping, read_bytes, read_plist, span
 
 FOLDER: Final = "_CodeSignature"
-# Patterns of the files that codesign itself leaves out of a seal. Any other omission is a problem,
-# because the seal would not protect those files.
+# Patterns of the files that codesign omits from a seal. If a seal omits other files, that is a
+# problem, because it does not protect them.
 _OMITTED: Final = frozenset(
     {
         r"^(.*/)?\.DS_Store$",
@@ -33,7 +33,7 @@ _DEFAULT_WEIGHT: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class SealedFile:
-    """A file, sealed by its hash. An optional file, such as a translation, may be missing."""
+    """An entry for a file. If it is optional, as a translation is, the file may be missing."""
 
     sha256: bytes
     optional: bool
@@ -41,14 +41,14 @@ class SealedFile:
 
 @dataclass(frozen=True, slots=True)
 class SealedLink:
-    """A symbolic link, sealed by its target."""
+    """An entry for a symbolic link. The link must still have this target."""
 
     target: str
 
 
 @dataclass(frozen=True, slots=True)
 class SealedCode:
-    """Signed code, which the seal identifies by the hash of the code's own signature."""
+    """An entry for signed code. `cdhash` is the hash of a code directory in its signature."""
 
     cdhash: bytes
 
@@ -58,7 +58,10 @@ Sealed = SealedFile | SealedLink | SealedCode
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A pattern of names that a seal covers or omits. The matching rule of most weight applies."""
+    """A rule of a seal: files with matching names are sealed, or are omitted.
+
+    If several rules match a name, the rule with the largest weight applies.
+    """
 
     pattern: re.Pattern[str]
     omits: bool
@@ -67,7 +70,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """A seal: the sealed entries by name, and the rules for names without an entry."""
+    """The seal of a bundle: its entries by name, and the rules for names without an entry."""
 
     entries: Mapping[str, Sealed]
     rules: tuple[Rule, ...]
@@ -78,7 +81,9 @@ class Seal:
 
 
 def read_seal(contents: Path) -> Seal:
-    """Return the seal in a Contents folder, or in the version folder of a framework.
+    """Read the seal of a bundle or framework.
+
+    `contents` is the bundle's folder Contents, or a folder such as Versions/A of a framework.
 
     Raises:
         BundleError: the seal is missing or malformed.
@@ -92,10 +97,10 @@ def read_seal(contents: Path) -> Seal:
 
 
 def breaks(seal: Seal, contents: Path, there: Set[str], unsealed: str) -> Iterator[str]:
-    """Yield each difference between the folder `contents` and its seal.
+    """Yield a sentence for each difference between the folder `contents` and its seal.
 
-    `there` has the names of all files and links in the folder. `unsealed` is the name of the
-    executable, which the seal does not cover.
+    `there` has the names of all files and symbolic links in the folder. `unsealed` is the name of
+    the executable, which has no entry in the seal.
     """
     for rule in seal.rules:
         if rule.omits and rule.pattern.pattern not in _OMITTED:
@@ -125,7 +130,7 @@ def _difference(path: Path, sealed: Sealed, *, is_there: bool) -> str | None:
 
 
 def _sha256(path: Path) -> bytes:
-    with path.open("rb") as file:  # hash in chunks: models and Metal libraries are large
+    with path.open("rb") as file:  # hash in chunks, because models and Metal libraries are large
         return hashlib.file_digest(file, "sha256").digest()
 
 

@@ -1,4 +1,4 @@
-"""The specification of the bundle from bundle.toml, and the paths inside a bundle."""
+"""The specification of the bundle, read from bundle.toml, and the paths inside a bundle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """The values of bundle.toml, and the version from pyproject.toml."""
+    """The values of bundle.toml, and the app's version from pyproject.toml."""
 
     name: str
     version: str
@@ -20,18 +20,18 @@ class Spec:
     copyright: str
     min_macos: str
     python: str  # major and minor version, as in "3.12"
-    bundle_mb: int  # size limit in MB, without the starter model
-    archive_mb: int  # size limit in MB, without the starter model
+    bundle_mb: int  # size limit of the bundle in MB, without the starter model
+    archive_mb: int  # size limit of each archive in MB, without the starter model
     qt_modules: frozenset[str]
     qt_plugins: frozenset[str]
     qt_linux_plugins: frozenset[str]
-    drop: tuple[str, ...]  # patterns of paths in site-packages to leave out
-    keep: tuple[str, ...]  # exceptions from `drop`
+    drop: tuple[str, ...]  # patterns of paths in site-packages that are not copied
+    keep: tuple[str, ...]  # patterns of paths that are copied even if `drop` matches them
 
 
 @dataclass(frozen=True, slots=True)
 class BundleLayout:
-    """The paths inside a bundle. `python` is the version in the names of Python's files."""
+    """The paths inside a bundle. `python` is the Python version in file names, such as "3.12"."""
 
     app: Path
     name: str
@@ -67,12 +67,12 @@ class BundleLayout:
 
     @property
     def encodings(self) -> Path:
-        """A package of the standard library that every interpreter needs to start."""
+        """The folder of the package `encodings`, without which no interpreter starts."""
         return self.stdlib / "encodings"
 
     @property
     def site_packages(self) -> Path:
-        """The folder of the wheels, and of our own folders app, engine and resources."""
+        """The folder for installed wheels and for our own folders app, engine and resources."""
         return self.stdlib / "site-packages"
 
     @property
@@ -102,6 +102,6 @@ def read_spec() -> Spec:
 
 
 def version_of(text: str) -> tuple[int, int]:
-    """Return the two numbers of a version: (15, 0) for 15.0."""
+    """Parse a version of two numbers: "15.0" gives (15, 0)."""
     major, minor = text.split(".")
     return int(major), int(minor)

@@ -1,6 +1,6 @@
-"""Puts the starter model into the bundle, imported while the app is built.
+"""Imports the starter model during the build and puts it into the bundle.
 
-The app uses the model in its place in the bundle, so the first launch imports and copies nothing.
+The app loads the model from the bundle, so the first launch has nothing to import or copy.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from engine.gguf.importer import import_once
 
 
 def add_starter(layout: BundleLayout, cache: Path) -> None:
-    """Import the model unless `cache` has it, and copy its folder into the bundle.
+    """Copy the folder of the starter model into the bundle. If `cache` lacks it, import it first.
 
     Raises:
         FileNotFoundError: the package with the model is not installed.
@@ -27,4 +27,5 @@ def add_starter(layout: BundleLayout, cache: Path) -> None:
     target = layout.models / folder.name
     target.mkdir(parents=True)
     for file in folder.iterdir():
-        shutil.copyfile(file, target / file.name)  # all users may read it, unlike the imported file
+        # copyfile() does not copy the mode: all users may read the copy, but not the imported file.
+        shutil.copyfile(file, target / file.name)

@@ -1,7 +1,7 @@
-"""Selects the files of installed wheels for a bundle, and restores the links of Qt's frameworks.
+"""Selects files of installed wheels for a bundle, and restores symbolic links in Qt frameworks.
 
-bundle.toml has the patterns and the names of Qt's modules and plugins. Wheels can't hold symbolic
-links, so a framework from a wheel has copies where codesign requires links.
+bundle.toml has the patterns for files, and the names of the needed Qt modules and plugins. Wheels
+can't contain symbolic links, but codesign requires them in frameworks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from appbundle.spec import Spec
 
 
 class File(NamedTuple):
-    """A file, and its path relative to a tree."""
+    """A file, and its path relative to the root of its file tree."""
 
     path: Path
     relative: PurePosixPath
@@ -43,7 +43,10 @@ def files_below(folder: Path) -> Iterable[File]:
 
 
 def wheel_rule(spec: Spec, *, linux: bool = False) -> Rule:
-    """Return the rule that selects files of site-packages, with Qt's names on macOS or Linux."""
+    """Return the function that selects files of site-packages by path.
+
+    Qt's libraries and plugins have other names on Linux than on macOS: see `linux`.
+    """
     drops, keeps = _matcher(spec.drop), _matcher(spec.keep)
     qt = _linux_qt_rule(spec) if linux else _macos_qt_rule(spec)
 
@@ -56,7 +59,7 @@ def wheel_rule(spec: Spec, *, linux: bool = False) -> Rule:
 
 
 def restore_framework_links(site_packages: Path) -> None:
-    """Create the links in each Qt framework: Versions/Current, the library, Resources."""
+    """Create the symbolic links of each Qt framework: Versions/Current, its library, Resources."""
     for framework in sorted((site_packages / "PySide6" / "Qt" / "lib").glob(f"*{_FRAMEWORK}")):
         version = next(path for path in (framework / "Versions").iterdir() if path.is_dir())
         (framework / "Versions" / "Current").symlink_to(version.name)
@@ -100,7 +103,10 @@ def _linux_qt_rule(spec: Spec) -> Rule:
 
 
 def _is_binding(name: str, spec: Spec) -> bool:
-    """Return True for a file of PySide6 itself: a used module, its library, its Python code."""
+    """Return True for a needed file at the top of PySide6.
+
+    These are the bindings of the needed Qt modules, the library libpyside6, and Python files.
+    """
     binding = _BINDINGS.fullmatch(name)
     if binding is not None:
         return binding[1] in spec.qt_modules
@@ -113,7 +119,10 @@ def _matcher(patterns: Iterable[str]) -> Rule:
 
 
 def _as_regex(pattern: str) -> str:
-    """Translate a shell pattern: * matches within one name, ** any number of folders."""
+    """Translate a shell pattern to a regular expression.
+
+    `*` matches any characters except a slash. `**` matches any number of folders.
+    """
     pieces = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*"}
     parts = re.split(r"(\*\*/|\*\*|\*)", pattern)
     return "".join(pieces.get(part, re.escape(part)) for part in parts)

@@ -2,10 +2,11 @@
 
     chunks | property list with the block table ("mish") | trailer ("koly")
 
-There is one table for the whole disk, as in an image by `hdiutil create -layout NONE`. The image's
-variant is therefore 2: with variant 1, hdiutil looks for a partition map and refuses the image, as
-others have seen. Chunks of zeros are compressed like all others, because the table's checksum
-leaves out zero-fill chunks. All numbers are big-endian.
+There is one table for the whole disk, as in an image made by `hdiutil create -layout NONE`. So the
+variant of the image must be 2. According to reports, hdiutil refuses such an image with variant 1,
+because it looks for a partition map. Chunks of zeros are compressed like other chunks. They are not
+stored as zero-fill chunks, because the table's checksum would leave those out. All numbers are
+big-endian.
 """
 
 from __future__ import annotations
@@ -26,42 +27,45 @@ SECTOR: Final = 512
 CHUNK_SECTORS: Final = 2048
 LEVEL: Final = 6  # zlib compression level
 
-RAW: Final = 0x00000001  # kind of a BlockRun: stored as is
-ZLIB: Final = 0x80000005  # kind of a BlockRun: compressed with zlib
+RAW: Final = 0x00000001  # kind of a BlockRun: the chunk is not compressed
+ZLIB: Final = 0x80000005  # kind of a BlockRun: the chunk is compressed with zlib
 END: Final = 0xFFFFFFFF  # kind of the last BlockRun, which has no sectors
 WHOLE_DISK: Final = 0xFFFFFFFE  # descriptor of a table for the whole disk
-VARIANT: Final = 2  # image variant: one table, no partition map
-CRC32: Final = 2  # kind of checksum
+VARIANT: Final = 2  # variant of the image: one table, no partition map
+CRC32: Final = 2  # checksum kind: CRC-32
 
-_RUN = Struct(">I4x4Q")  # kind, first sector, sectors, offset in the file, length in the file
-# signature, version, first sector, sectors, data offset, buffer sectors, descriptor, checksum, runs
+# Fields: kind, first sector, number of sectors, offset and length in the image file.
+_RUN = Struct(">I4x4Q")
+# Fields: signature, version, first sector, number of sectors, data offset, buffer size in sectors,
+# descriptor, checksum, number of runs.
 _TABLE = Struct(">4sI3QII24x136sI")
-_CHECKSUM = Struct(">III124x")  # kind, bits, value
-# signature, version, size, flags, running offset, data offset, data length, resources (2), segment,
-# segments, segment's name, data checksum, list's offset, list's length, checksum, variant, sectors
+_CHECKSUM = Struct(">III124x")  # fields: kind, number of bits, value
+# Fields: signature, version, trailer size, flags, running offset, data offset, data length, offset
+# and length of resources, segment, number of segments, segment name, data checksum, offset and
+# length of the property list, checksum of the tables, variant, number of sectors.
 _TRAILER = Struct(">4sIII5QII16s136s2Q120x136sIQ12x")
 NAME: Final = "whole disk (Apple_HFS : 0)"
-# Content of the entry that hdiutil writes beside each table: zeros except for two ones.
+# Content of the entry "plst", which hdiutil writes beside each table.
 _PLST: Final = bytes(517) + b"\1\0\1" + bytes(512)
 
 
 class UdifError(Exception):
-    """The error for a file that is damaged, or no disk image of this kind."""
+    """The error if a disk image is damaged or has an unsupported format."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockRun:
-    """A run of sectors, and the byte range of its chunk in the image file."""
+    """A run of sectors, and the position of its chunk in the image file."""
 
     kind: int  # RAW, ZLIB or END
     first_sector: int
     sectors: int
-    offset: int  # of the stored bytes, in the image file
-    length: int  # of the stored bytes
+    offset: int  # offset of the chunk in the image file
+    length: int  # number of bytes of the chunk in the image file
 
 
 def write_udif(volume: BinaryIO, size: int, target: Path) -> None:
-    """Write a disk image of the next `size` bytes of volume. Equal bytes give equal images."""
+    """Write a disk image with the next `size` bytes of `volume`. Equal bytes give equal images."""
     if size % SECTOR:
         raise UdifError(f"a volume of {size} bytes is no whole number of sectors")
     runs: list[BlockRun] = []
@@ -86,10 +90,10 @@ def write_udif(volume: BinaryIO, size: int, target: Path) -> None:
 
 
 def read_udif(source: Path, target: Path) -> None:
-    """Write the volume in a disk image to target.
+    """Write the volume that a disk image contains to the file `target`.
 
     Raises:
-        UdifError: the image is damaged, of another kind, or has a wrong checksum.
+        UdifError: the image is damaged, has an unsupported format, or has a wrong checksum.
     """
     try:
         with source.open("rb") as image, target.open("wb") as out:
@@ -144,7 +148,7 @@ def _crc(chunks: Iterator[bytes]) -> int:
 
 
 def _master(volume_crc: int) -> int:
-    """Return the checksum over the checksums of all tables, of which there is one."""
+    """Return the checksum of the checksums of all tables. There is only one table."""
     return zlib.crc32(volume_crc.to_bytes(4, "big"))
 
 
@@ -157,7 +161,7 @@ def _value(checksum: bytes) -> int:
 
 
 def _table(runs: list[BlockRun], sectors: int, volume_crc: int) -> bytes:
-    # The buffer size of readers: the largest chunk, and eight sectors more, as hdiutil has it.
+    # Tell readers to use a buffer of the largest chunk plus eight sectors, as hdiutil does.
     head = (b"mish", 1, 0, sectors, 0, CHUNK_SECTORS + 8, WHOLE_DISK)
     body = [_RUN.pack(*astuple(run)) for run in runs]
     return _TABLE.pack(*head, _checksum(volume_crc), len(runs)) + b"".join(body)
@@ -171,7 +175,7 @@ def _property_list(table: bytes) -> bytes:
 
 
 def _expand(image: BinaryIO, table: bytes, out: BinaryIO) -> int:
-    """Write every chunk to `out`, and return the checksum of the volume."""
+    """Decompress all chunks of an image to `out`. Return the checksum of the volume."""
     crc = 0
     for fields in _RUN.iter_unpack(table[_TABLE.size :]):
         run = BlockRun(*fields)

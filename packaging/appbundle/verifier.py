@@ -1,6 +1,7 @@
-"""Runs all checks on a bundle, and reports the results.
+"""Runs all checks on a bundle and reports the results.
 
-The checks need no Apple tools, so they do not show that the app starts on a Mac.
+The checks run on any system and need no Apple tools. They do not prove that the app starts on a
+Mac.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from appbundle.spec import Spec
 
 ALL_PASSED: Final = 0
 FAILED: Final = 1
-NOT_LAUNCHABLE: Final = 3  # only the interpreter is missing
+NOT_LAUNCHABLE: Final = 3  # exit status if the missing interpreter is the only problem
 
-_SHOWN: Final = 3  # problems per check in the report
+_SHOWN: Final = 3  # maximum number of problems that the report shows for each check
 
-# All checks by their names in the report. A check yields a sentence per problem.
+# All checks, by name in the report. A check yields one sentence for each problem.
 CHECKS: Final[Mapping[str, Callable[[Bundle], Iterator[str]]]] = {
     "interpreter": python.interpreter,
     "Info.plist": plist.info_plist,
@@ -62,14 +63,14 @@ CHECKS: Final[Mapping[str, Callable[[Bundle], Iterator[str]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The problems that one check found. A check without problems has passed."""
+    """The problems that one check found. If there are none, the check has passed."""
 
     check: str
     problems: tuple[str, ...]
 
 
 def verify(app: Path, spec: Spec, archives: Sequence[Path] = ()) -> list[Result]:
-    """Run every check on a bundle and its archives; return the results in the order of CHECKS."""
+    """Run all checks on a bundle and its archives. Return the results in the order of CHECKS."""
     bundle = Bundle(app.resolve(), spec, archives)
     return [
         Result(name, _problems(check, bundle))
@@ -79,7 +80,7 @@ def verify(app: Path, spec: Spec, archives: Sequence[Path] = ()) -> list[Result]
 
 
 def exit_status(results: Sequence[Result]) -> int:
-    """Return 0 if all checks passed, 3 if only the interpreter is missing, else 1."""
+    """Return 0 if all checks passed, 3 if only the interpreter is missing, otherwise 1."""
     failed = [result for result in results if result.problems]
     if not failed:
         return ALL_PASSED
@@ -87,7 +88,10 @@ def exit_status(results: Sequence[Result]) -> int:
 
 
 def report(results: Sequence[Result]) -> str:
-    """Return one line per check. If the interpreter is missing, a line before them says so."""
+    """Return a report with one line for each check.
+
+    If the interpreter is missing, the first line says that the app cannot be launched.
+    """
     lines = [python.NO_INTERPRETER] if _is_unlaunchable(results) else []
     return "\n".join((*lines, *map(_line, results)))
 
@@ -130,5 +134,5 @@ def _line(result: Result) -> str:
 
 
 def _printable(text: str) -> str:
-    """Escape characters that can't be printed, which file names may have."""
+    """Escape characters that can't be encoded as UTF-8. File names can contain them."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,8 @@
-"""The Python libraries of the bundle: installed for Macs, or found in the running interpreter."""
+"""Provides the Python libraries of a bundle.
+
+The bundle for Macs gets wheels that are downloaded. The twin, the bundle that tests start on Linux,
+gets copies of the libraries that are installed for the running interpreter.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +22,9 @@ _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
 
 
 def install_macos(uv: Path, spec: Spec, target: Path) -> None:
-    """Install the locked wheels for arm64 Macs into the folder `target`, on any system.
+    """Install the wheels of requirements.lock for arm64 Macs in a folder. Works on any system.
 
-    The oldest supported macOS (`spec.min_macos`) decides which of mlx's wheels is installed.
+    mlx has wheels for several macOS versions. `spec.min_macos` decides which one is installed.
     """
     shutil.rmtree(target, ignore_errors=True)
     command = [
@@ -47,11 +51,11 @@ def install_macos(uv: Path, spec: Spec, target: Path) -> None:
 
 
 def installed() -> Iterator[File]:
-    """Yield the files of the locked libraries that the running interpreter has."""
+    """Yield the files of all libraries in requirements.lock that are installed here."""
     for name in sorted(set(_REQUIREMENT.findall(LOCK.read_text(encoding="utf-8")))):
         try:
             files = distribution(name).files or []
-        except PackageNotFoundError:  # a library for Macs only
+        except PackageNotFoundError:  # not installed here: a library that only Macs need
             continue
         for file in files:
             path = Path(str(file.locate()))

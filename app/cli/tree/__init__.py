@@ -1,1 +1,1 @@
-"""The chat-tree benchmark: a scenario for any engine, its measurement, and our engine's driver."""
+"""The chat-tree benchmark: the scenario, the measurements, and a driver for our engine."""

@@ -17,7 +17,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_tree(args: Namespace, model: Path) -> int:
-    """Run the benchmark. Return 0 if no step has redo and, with --idle, no step replays."""
+    """Run the benchmark. Return 0 if every step passes, otherwise 1.
+
+    A step passes if the engine fed no token twice after the same prefix (redo is 0). With --idle it
+    must also replay no token of earlier messages.
+    """
     scenario = scenario_of(args)
     with ThreadedClient(engine_config(args, idle_work=args.idle)) as client:
         facts = load_model(client, model, lambda _: None)

@@ -19,40 +19,41 @@ class StepCost:
     chat: str
     thinking: bool
     prompt_tokens: int | None
-    cached_tokens: int | None  # prompt tokens that were not fed, as the engine reports them
-    # Prompt tokens that were fed although the engine had processed them, and all before them, as
-    # prompt or as output.
+    # Number of prompt tokens that were not fed, according to the engine's report.
+    cached_tokens: int | None
+    # Number of prompt tokens that the engine fed although it had processed them before, with the
+    # same prefix, as prompt or as output.
     redo: int | None
-    replayed: int | None  # fed tokens of messages that the chat had before the step
+    replayed: int | None  # number of tokens that were fed for messages older than the step
     output_tokens: int | None
     ttft_ms: float  # time to first token
-    cold_ttft_ms: float | None = None  # time to first token if no token of the prompt is cached
+    cold_ttft_ms: float | None = None  # time to first token with nothing of the prompt in the cache
     peak_bytes: int | None  # peak memory of the engine's process
 
     @property
     def ttft_share(self) -> float | None:
-        """Time to first token, divided by the cold time (no token of the prompt cached)."""
+        """Time to first token, divided by the cold time (with nothing in the cache)."""
         return self.ttft_ms / self.cold_ttft_ms if self.cold_ttft_ms else None
 
     @property
     def fed_tokens(self) -> int | None:
-        """Number of prompt tokens that were fed, as the engine reports them."""
+        """Number of prompt tokens that were fed, according to the engine's report."""
         if self.prompt_tokens is None or self.cached_tokens is None:
             return None
         return self.prompt_tokens - self.cached_tokens
 
     @property
     def fed_share(self) -> float | None:
-        """Number of fed tokens, divided by the number of prompt tokens."""
+        """Number of fed prompt tokens, divided by the number of all prompt tokens."""
         if self.prompt_tokens is None or self.fed_tokens is None:
             return None
         return self.fed_tokens / self.prompt_tokens
 
     @property
     def hidden_share(self) -> float | None:
-        """Share of the cold time that the fed tokens do not explain.
+        """`ttft_share` minus `fed_share`: the part of the time that fed tokens do not explain.
 
-        A value well above 0 means that tokens reported as cached were fed after all.
+        A value well above 0 means that the engine fed tokens that it reported as cached.
         """
         if self.ttft_share is None or self.fed_share is None:
             return None
@@ -70,9 +71,10 @@ class StepCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TotalCost:
-    """The sums over all steps.
+    """The totals of all steps.
 
-    A step without a figure adds nothing to its sum: a stopped stream reports no figures.
+    If a figure of a step is None, the total leaves it out. A stopped stream, for example, reports
+    no figures.
     """
 
     steps: int
@@ -89,18 +91,18 @@ class TreeEngine(Protocol):
     """An engine on which the scenario can be played."""
 
     def warm_up(self) -> None:
-        """Answer an unrelated request, because the first request compiles and loads."""
+        """Answer an unrelated request, so that no step pays for compiling and loading."""
         ...
 
     def play(self, step: TreeStep) -> StepCost:
-        """Generate the reply of a step and keep it, because later steps follow it."""
+        """Generate the reply of a step. Keep the reply for the prompts of later steps."""
         ...
 
     def cold_ttft_ms(self, step: TreeStep, nonce: str) -> float:
-        """Send the prompt of a step again and return the time to first token.
+        """Send the prompt of a step again and return the time to first token without cached tokens.
 
-        Called after all steps. `nonce` becomes the first word of the prompt, so that no cached
-        token matches. The reply is not kept.
+        measure() calls this method after all steps. `nonce` becomes the first word of the prompt,
+        so that no cached token matches. The reply is not kept.
         """
         ...
 
@@ -108,10 +110,10 @@ class TreeEngine(Protocol):
 def measure(
     engine: TreeEngine, scenario: Scenario, *, cold_times: int, cold_every: int = 1
 ) -> Iterator[StepCost]:
-    """Play all steps, then yield the cost of each one.
+    """Play all steps, then yield the cost of each step.
 
-    The prompt of every cold_every-th step is also sent cold_times times with no token cached. The
-    median of these times is the cold time of the step.
+    The cold time of a step is the median time to first token of `cold_times` requests that find
+    nothing in the cache. With cold_every=n, only every n-th step gets a cold time.
     """
     engine.warm_up()
     played = [(step, engine.play(step)) for step in scenario.steps]
@@ -122,7 +124,7 @@ def measure(
 
 
 def total(costs: Iterable[StepCost]) -> TotalCost:
-    """Return the sums over the steps of one run."""
+    """Add up the costs of all steps of one run."""
     costs = list(costs)
     timed = [cost for cost in costs if cost.cold_ttft_ms is not None]
     ttft_ms, cold_ms = (sum(c.ttft_ms for c in timed), sum(c.cold_ttft_ms or 0 for c in timed))

@@ -1,4 +1,4 @@
-"""Options and output that every driver of the chat-tree scenario has. Standard library only."""
+"""Options and output that all drivers of the chat-tree scenario share. Standard library only."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _positive(text: str) -> int:
 
 
 def scenario_options(args: Namespace) -> list[str]:
-    """Return command-line options that select the same scenario in another process."""
+    """Convert parsed arguments back to options, so that another process gets the same scenario."""
     names = ("replies", "cold", "cold_every", "size", "run")
     return [f"--{name.replace('_', '-')}={getattr(args, name)}" for name in names]
 
@@ -54,9 +54,9 @@ def scenario_of(args: Namespace) -> Scenario:
 
 
 def run(name: str, engine: TreeEngine, scenario: Scenario, args: Namespace) -> list[StepCost]:
-    """Measure an engine. Print one JSON line for each step and one with totals.
+    """Measure an engine. Print one JSON line for each step, then one with the totals.
 
-    If stderr is a terminal, also print a table to stderr.
+    Also print a table to stderr if stderr is a terminal and the option --json is not set.
     """
     costs = measure(engine, scenario, cold_times=args.cold, cold_every=args.cold_every)
     shows_table = sys.stderr.isatty() and not args.json

@@ -1,4 +1,7 @@
-"""Driver of our engine for the chat-tree scenario, with the window's conversation code."""
+"""Driver that plays the chat-tree scenario on our engine.
+
+The driver plans requests with the window's conversation code.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +42,12 @@ from engine.types import (
     SamplingParams,
 )
 
-# Token limit that no scripted reply reaches: such a reply ends by itself.
+# Token limit for scripted replies. All of them are shorter, so they end by themselves.
 _NO_LIMIT = 4096
 
 
 class OwnEngine:
-    """Our engine with a loaded model, as an app.cli.tree.measure.TreeEngine."""
+    """Our engine with a loaded model. Implements app.cli.tree.measure.TreeEngine."""
 
     def __init__(
         self,
@@ -117,7 +120,7 @@ class OwnEngine:
         return self._ask(cold).usage.ttft_ms
 
     def _plan(self, step: TreeStep) -> Turn:
-        """Return the turn that the window would plan if it showed the branch of the step."""
+        """Plan the turn of a step as the window does when it shows the step's branch."""
         conv = self._chats.get(step.chat) or set_system_prompt(
             new_conversation(ConversationId(step.chat), now=0.0), self._scenario.system
         )

@@ -1,4 +1,4 @@
-"""Text tables of the costs of steps. Standard library only."""
+"""Text tables for the results of the chat-tree benchmark. Standard library only."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ HEADER = (
 
 
 def row(cost: StepCost) -> str:
-    """Return the cost of a step as one line under HEADER.
+    """Format the cost of a step as one line of the table. HEADER is the heading of its columns.
 
-    If the time share is well above the fed share, tokens reported as cached were fed after all.
+    If "time" is well above "fed", the engine fed tokens that it reported as cached.
     """
     return (
         f"{cost.step:<13} {cost.chat:<4} {_int(cost.prompt_tokens):>7} {_int(cost.cached_tokens):>7}"
@@ -25,7 +25,7 @@ def row(cost: StepCost) -> str:
 
 
 def total_row(costs: Sequence[StepCost]) -> str:
-    """Return the totals of a run as the last line of the table."""
+    """Format the totals of a run as the last line of the table."""
     all_of = total(costs)
     peak = "" if all_of.peak_bytes is None else f", peak memory {all_of.peak_bytes / 1e6:.0f} MB"
     return (
@@ -35,10 +35,10 @@ def total_row(costs: Sequence[StepCost]) -> str:
 
 
 def comparison(runs: Mapping[str, Sequence[StepCost]]) -> str:
-    """Return a table with one column for each engine.
+    """Format a table that compares engines: one column for each engine, one row for each step.
 
-    Each step has redo, replayed and time: the time to first token, divided by the cold time (no
-    token cached). Totals follow the steps.
+    A cell has three figures: redo, replayed, and time. Time is the time to first token, divided by
+    the time to first token with nothing in the cache. Rows with totals follow the steps.
     """
     names = list(runs)
     width = max(22, *(len(name) for name in names))

@@ -1,9 +1,10 @@
-"""The chat-tree scenario: a user's steps through branching chats, with all texts.
+"""The chat-tree scenario: the steps of a user in two chats with many branches, with all texts.
 
 The steps are: eight turns; edits of turns 7, 5, 3 and 1; a new turn on the original branch; a new
-turn on an edited branch; a second edit of the same message; an old reply regenerated; a second chat
-with the same system prompt; a turn without thinking; a stopped reply; a turn with thinking; a turn
-in each chat. Every step requests one reply. Standard library only.
+turn on the branch of the edited turn 5; a second edit of turn 5; another version of an old reply;
+the first turn of a second chat with the same system prompt; a turn without thinking; a stopped
+reply; a turn with thinking; one more turn in each chat. Every step requests one reply. Standard
+library only.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-# Tokens (pieces of a stream, for a server) after which a reply is stopped.
+# Length at which the user stops a reply: in tokens for our engine, in stream chunks for a server.
 STOP_AFTER = 12
-# Tokens of a reply that an engine writes itself.
+# Token limit for a reply that the engine writes itself (Replies.OWN).
 OWN_REPLY_TOKENS = 48
 
 
 class Replies(StrEnum):
-    """The sources of the replies in the history."""
+    """The possible sources of the replies in the chat history."""
 
     SCRIPTED = "scripted"  # the same text for every engine
     OWN = "own"  # text that the engine generates
@@ -36,14 +37,14 @@ class TreeAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A scripted reply."""
+    """A reply with a fixed text from the scenario."""
 
     text: str
     reasoning: str
 
     @property
     def stopped(self) -> str:
-        """Text that is kept if the user stops the reply: its first third."""
+        """The first third of the text: the part that the chat keeps of a stopped reply."""
         words = self.text.split()
         return " ".join(words[: len(words) // 3])
 
@@ -55,12 +56,13 @@ class TreeStep:
     name: str  # unique in the scenario
     chat: str
     action: TreeAction
-    after: str | None  # the step whose reply comes before the user's message; None: first message
-    target: str = ""  # the step whose message is edited or whose reply is regenerated
+    after: str | None  # name of the step just before this one in the chat; None for the first turn
+    # For EDIT and REGENERATE: name of the step that has the original message or reply.
+    target: str = ""
     user: str  # text of the user's message
     reply: Reply
     thinking: bool = True
-    stops: bool = False  # the user stops the reply after STOP_AFTER tokens
+    stops: bool = False  # True if the user stops the reply after STOP_AFTER tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +81,14 @@ class Scenario:
     steps: tuple[TreeStep, ...]
 
     def history(self, step: TreeStep) -> tuple[TreeStep, ...]:
-        """Return the steps whose messages and replies come before the message of `step`."""
+        """Return the steps on the branch before `step`. Their messages precede it in the prompt."""
         if step.after is None:
             return ()
         before = next(other for other in self.steps if other.name == step.after)
         return (*self.history(before), before)
 
     def messages(self, step: TreeStep, replies: Mapping[str, str]) -> tuple[ChatMessage, ...]:
-        """Return the prompt of a step. `replies` has the final text of each step before it."""
+        """Return the prompt of a step. `replies` has the text of earlier replies, by step name."""
         messages = [ChatMessage("system", self.system)]
         for turn in self.history(step):
             messages.append(ChatMessage("user", turn.user))
@@ -95,11 +97,11 @@ class Scenario:
 
 
 def chat_tree(run: str, *, turns: int = 8, size: float = 1.0) -> Scenario:
-    """Return the scenario.
+    """Build the scenario.
 
-    `run` begins the system prompt, so that two runs share no cached token on a server that keeps
-    its cache. With size 1 the system prompt has about 1,000 tokens of a large vocabulary; the
-    length of all texts is proportional to size. Fewer than 8 turns are for tests.
+    The system prompt begins with `run`. Two runs with different values share no tokens, even on a
+    server that keeps its cache. The length of all texts is proportional to `size`; with size 1 and
+    a large vocabulary the system prompt has about 1,000 tokens. Only tests use fewer than 8 turns.
     """
     texts = _Texts(random.Random(11), size)  # noqa: S311 - not for secrets
     system = f"Run {run}. You answer questions about a small harbour. The log of the week: "
@@ -145,7 +147,7 @@ def _steps(texts: _Texts, turns: int) -> Iterator[TreeStep]:
 
 
 class _Texts:
-    """A generator of plain sentences, the same ones for the same seed."""
+    """A generator of plain sentences. The seed of the random numbers decides the sentences."""
 
     _WHO = ("The harbour master", "A fisher from the north", "The old pilot", "Our cook")
     _DOES = ("repaired", "counted", "sold", "painted", "carried away", "wrote down")
@@ -159,16 +161,17 @@ class _Texts:
         self._num_questions = 0
 
     def words(self, count: int) -> str:
-        """Return sentences with at least `count` words, times the size."""
+        """Return sentences with at least `count` * size words in all."""
         sentences: list[str] = []
         while sum(len(sentence.split()) for sentence in sentences) < count * self._size:
             sentences.append(self._sentence())
         return " ".join(sentences)
 
     def question(self) -> str:
-        """Return a message whose first letter no other message has.
+        """Return a user message. Each message begins with a different letter.
 
-        So no edit keeps the beginning of a message. The scenario does not measure such edits.
+        An edited message therefore shares no prefix with the original. The scenario does not
+        measure edits that keep the beginning of a message.
         """
         number = chr(ord("A") + self._num_questions)
         self._num_questions += 1

@@ -1,1 +1,1 @@
-"""The checks of a bundle: functions that yield a sentence for each problem."""
+"""The checks of a bundle. A check is a function that yields one sentence for each problem."""

@@ -1,4 +1,4 @@
-"""Checks of the Mach-O files: kind, architecture, and the libraries that they load."""
+"""Checks of the Mach-O files: their type, their architecture, and the libraries they load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LIBRARIES: Final = (".so", ".dylib")
 
 
 def executable(bundle: Bundle) -> Iterator[str]:
-    """Check that the executable is a Mach-O program.
+    """Check that the executable of the bundle is a Mach-O program, not a script.
 
     A script has no signature of its own, and macOS would not show its process as this app.
     """
@@ -34,7 +34,7 @@ def executable(bundle: Bundle) -> Iterator[str]:
 
 
 def mach_o_files(bundle: Bundle) -> Iterator[str]:
-    """Check that every library is a complete Mach-O file, not one for Linux or a truncated one."""
+    """Check that every library is a complete Mach-O file, and not truncated or built for Linux."""
     for path, error in bundle.unreadable.items():
         yield f"{bundle.name(path)} {error}"
     readable = {code.path for code in bundle.codes}
@@ -44,7 +44,7 @@ def mach_o_files(bundle: Bundle) -> Iterator[str]:
 
 
 def architecture(bundle: Bundle) -> Iterator[str]:
-    """Check that all code is for arm64 alone."""
+    """Check that every Mach-O file has code for arm64 and for no other architecture."""
     for code in bundle.codes:
         found = [piece.architecture for piece in code.slices]
         if found != ["arm64"]:
@@ -52,7 +52,10 @@ def architecture(bundle: Bundle) -> Iterator[str]:
 
 
 def extension_modules(bundle: Bundle) -> Iterator[str]:
-    """Check that extension modules are built for the bundle's Python, which finds no others."""
+    """Check that extension modules are built for the bundle's Python version.
+
+    Python ignores extension modules that are built for other versions.
+    """
     ours = f"cpython-{bundle.spec.python.replace('.', '')}-darwin"
     for path in bundle.files:
         tags = [part for part in path.name.split(".")[1:] if part.startswith("cpython-")]
@@ -61,7 +64,7 @@ def extension_modules(bundle: Bundle) -> Iterator[str]:
 
 
 def dependencies(bundle: Bundle) -> Iterator[str]:
-    """Check that every library that the code needs is in the bundle or a part of macOS."""
+    """Check that every library that the code loads is in the bundle or is a part of macOS."""
     program = _program(bundle)
     for code, image in bundle.images:
         main = _main(bundle, code, image)
@@ -78,7 +81,10 @@ def dependencies(bundle: Bundle) -> Iterator[str]:
 
 
 def search_paths(bundle: Bundle) -> Iterator[str]:
-    """Check that library search paths stay in the bundle: other folders may have other versions."""
+    """Check that all library search paths are inside the bundle.
+
+    A folder outside could have another version of a library.
+    """
     for code, image in bundle.images:
         for rpath in image.rpaths:
             folder = expand(rpath, code.path, _main(bundle, code, image))
@@ -98,12 +104,15 @@ def system_version(bundle: Bundle) -> Iterator[str]:
 
 
 def _main(bundle: Bundle, code: Code, image: Image) -> Path:
-    """Return the file that @executable_path refers to: the code itself if it is a program."""
+    """Return the program in the folder that @executable_path stands for.
+
+    If `code` is a program, return `code` itself. Otherwise return the bundle's executable.
+    """
     return code.path if image.file_type == EXECUTABLE else bundle.layout.executable
 
 
 def _program(bundle: Bundle) -> Sequence[Path]:
-    """Return the search paths of the bundle's executable, which dyld uses for every library."""
+    """Return the search paths of the bundle's executable. dyld uses them for every library."""
     path = bundle.layout.executable
     for code, image in bundle.images:
         if code.path == path:

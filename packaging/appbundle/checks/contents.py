@@ -1,4 +1,4 @@
-"""Checks of the starter model, the licences, and the sizes of bundle and archives."""
+"""Checks of the starter model, of the licences, and of the sizes of the bundle and archives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from appbundle.reading import BundleError, mapping, parse_json, read_bytes, sequ
 _MB: Final = 1_000_000
 _CHUNK_BYTES: Final = 1 << 20
 _MODEL_FILES: Final = ("config.json", "tokenizer.json", "tokenizer_config.json")
-# Folders whose licence texts count for Qt and Python. Other folders may have the same texts.
+# Names of the folders in which the licence text of Qt or Python must be. The same text in another
+# folder does not count, because it belongs to another library.
 _QT: Final = re.compile(r"qt|pyside6|shiboken6|lgpl")
 _LGPL: Final = b"GNU LESSER GENERAL PUBLIC LICENSE"
 _PYTHON: Final = re.compile(r"c?python(-\d|$)")
@@ -22,7 +23,7 @@ _PSF: Final = b"PYTHON SOFTWARE FOUNDATION LICENSE"
 
 
 def starter_model(bundle: Bundle) -> Iterator[str]:
-    """Check that the bundle has one complete starter model, which answers at the first launch."""
+    """Check that the bundle has exactly one starter model and that its files are complete."""
     models = bundle.layout.models
     folders = [path for path in bundle.folders if path.parent == models]
     if len(folders) != 1:
@@ -49,16 +50,19 @@ def starter_model(bundle: Bundle) -> Iterator[str]:
 
 
 def no_second_copy(bundle: Bundle) -> Iterator[str]:
-    """Check that no GGUF file, such as the starter model's source, is in the bundle."""
+    """Check that the bundle has no GGUF file.
+
+    The starter model is imported from a GGUF file. Only the build needs that file.
+    """
     for path in bundle.files:
         if path.suffix.lower() == ".gguf":
             yield f"{bundle.name(path)} is a model's file that nothing here reads"
 
 
 def licences(bundle: Bundle) -> Iterator[str]:
-    """Check that each part has a licence: the app, the model, every library, Qt and Python.
+    """Check that the app, the model, every library, Qt and Python have a licence in the bundle.
 
-    A licence is a file or folder with the name of the part, with or without its version.
+    The licence is a file or a folder. Its name is the name of the part, with or without version.
     """
     texts: dict[str, list[Path]] = {}
     for inner, path in bundle.below(bundle.layout.licences).items():
@@ -82,14 +86,17 @@ def licences(bundle: Bundle) -> Iterator[str]:
 
 
 def bundle_size(bundle: Bundle) -> Iterator[str]:
-    """Check that the bundle without the starter model stays within its size limit."""
+    """Check that the bundle is within its size limit. The starter model does not count."""
     size = sum(path.stat().st_size for path in bundle.files) - _model_bytes(bundle)
     if size > bundle.spec.bundle_mb * _MB:
         yield f"the bundle has {size / _MB:.1f} MB without the starter model, {bundle.spec.bundle_mb} MB are allowed"
 
 
 def archive_size(bundle: Bundle) -> Iterator[str]:
-    """Check the size limit of each archive, not counting the compressed starter model."""
+    """Check that each archive is within its size limit.
+
+    The size of the compressed starter model does not count.
+    """
     if not bundle.archives:
         return
     model = sum(map(_compressed_bytes, bundle.below(bundle.layout.models).values()))
@@ -113,7 +120,7 @@ def _compressed_bytes(path: Path) -> int:
 
 
 def _check_safetensors(path: Path) -> None:
-    """Raise BundleError unless the file's size fits the tensors in its header."""
+    """Raise BundleError if the size of a file does not match the tensors listed in its header."""
     size = path.stat().st_size
     with path.open("rb") as file:
         start = file.read(8)

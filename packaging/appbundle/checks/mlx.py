@@ -1,4 +1,4 @@
-"""Checks of MLX: its library, the Metal code beside the library, and their versions."""
+"""Checks of MLX: its library (libmlx), its Metal code (mlx.metallib), and their versions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _METALLIB_MACOS: Final = 0x81
 
 
 def metal_library(bundle: Bundle) -> Iterator[str]:
-    """Check that one libmlx is there, with its Metal code beside it: MLX looks nowhere else."""
+    """Check that there is one libmlx and, in its folder, one mlx.metallib.
+
+    MLX looks for its Metal code only in the folder of libmlx.
+    """
     libraries = [path for path in bundle.files if path.name == "libmlx.dylib"]
     metallibs = [path for path in bundle.files if path.suffix == ".metallib"]
     if len(libraries) != 1:
@@ -31,9 +34,9 @@ def metal_library(bundle: Bundle) -> Iterator[str]:
 
 
 def mlx_versions(bundle: Bundle) -> Iterator[str]:
-    """Check that the wheels of mlx and mlx-metal have one version.
+    """Check that the packages mlx and mlx-metal have the same version.
 
-    The two are built together, and other combinations fail in odd ways.
+    They are built together. Other combinations of versions fail in unexpected ways.
     """
     mlx, metal = (bundle.distributions.get(name) for name in ("mlx", "mlx_metal"))
     if mlx is None or metal is None or mlx != metal:

@@ -1,4 +1,4 @@
-"""Checks of Info.plist and of the icon named in it, which Finder and LaunchServices read."""
+"""Checks of Info.plist and of the app icon. Finder and LaunchServices read both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GGUF = "gguf"
 
 
 def info_plist(bundle: Bundle) -> Iterator[str]:
-    """Check that Info.plist has every needed key, with the value from the spec."""
+    """Check that Info.plist has every required key, with the value from the specification."""
     facts = _read(bundle)
     for key, value in _expected(bundle.spec).items():
         if key not in facts:
@@ -27,7 +27,7 @@ def info_plist(bundle: Bundle) -> Iterator[str]:
 
 
 def document_types(bundle: Bundle) -> Iterator[str]:
-    """Check that the app can open GGUF files and folders, but is no default app for folders."""
+    """Check that the app can open GGUF files and folders, and is not the default for folders."""
     facts = _read(bundle)
     types = [mapping(item) for item in sequence(facts.get("CFBundleDocumentTypes"))]
     ours = _gguf_types(facts)
@@ -45,7 +45,7 @@ def document_types(bundle: Bundle) -> Iterator[str]:
 
 
 def icon(bundle: Bundle) -> Iterator[str]:
-    """Check that the icon file is there and complete."""
+    """Check that the icon file exists and is complete."""
     named = _read(bundle).get("CFBundleIconFile")
     if not isinstance(named, str):
         yield "Info.plist names no CFBundleIconFile"
@@ -63,7 +63,10 @@ def _read(bundle: Bundle) -> Mapping[str, object]:
 
 
 def _expected(spec: Spec) -> Mapping[str, object]:
-    """Return the needed values. They are not taken from the builder, so that its omissions show."""
+    """Return the required values of Info.plist by key.
+
+    This list is separate from the builder's, so that the check finds keys that the builder omits.
+    """
     return {
         "CFBundleDevelopmentRegion": "en",
         "CFBundleDisplayName": spec.name,

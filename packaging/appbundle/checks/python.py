@@ -1,4 +1,4 @@
-"""Checks of the interpreter, of the modules that the app needs, and of their bytecode."""
+"""Checks of the interpreter, of the modules that the app imports, and of their bytecode."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _MODULES: Final = (
 )
 _DATA: Final = ("resources/models.toml", "resources/app-icon.svg", "resources/icons")
 
-# Magic number in bytecode files, by Python version.
+# The magic number at the start of a bytecode file, by Python version.
 _MAGIC_NUMBERS: Final = {"3.11": 3495, "3.12": 3531, "3.13": 3571}
 _HEADER_BYTES: Final = 16
-_UNCHECKED_HASH: Final = 0b01  # flags of a bytecode file that is used without its source
+_UNCHECKED_HASH: Final = 0b01  # flags of a bytecode file that is not compared with its source
 
 
 def interpreter(bundle: Bundle) -> Iterator[str]:
-    """Check that libpython and the standard library are there. The app can't start without them."""
+    """Check that the bundle has libpython and the standard library, so that it can start."""
     if not bundle.has_interpreter:
         yield NO_INTERPRETER
         return
@@ -51,7 +51,7 @@ def interpreter(bundle: Bundle) -> Iterator[str]:
 
 
 def modules(bundle: Bundle) -> Iterator[str]:
-    """Check that the modules and data files that the app uses are there."""
+    """Check that the bundle has the modules and data files that the app uses."""
     site = bundle.layout.site_packages
     tag = f"cpython-{bundle.spec.python.replace('.', '')}-darwin"
     for module in _MODULES:
@@ -67,11 +67,12 @@ def modules(bundle: Bundle) -> Iterator[str]:
 
 
 def bytecode(bundle: Bundle) -> Iterator[str]:
-    """Check that every module has bytecode that Python uses without looking at the source.
+    """Check that every module has bytecode with an unchecked hash.
 
-    Python can't write bytecode into the sealed bundle. With bytecode checked by the source's hash,
-    each start would also read the source. Bytecode checked by the source's time would be stale
-    after a copy of the bundle.
+    Python uses such bytecode without a look at the source. If it had to check the source's hash,
+    each start would also read all sources. If it had to check the source's time stamp, the bytecode
+    would be invalid after the bundle is copied. Python must not write new bytecode into the sealed
+    bundle.
     """
     tag = f"cpython-{bundle.spec.python.replace('.', '')}"
     for path in bundle.below(bundle.layout.python_home).values():

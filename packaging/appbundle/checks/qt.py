@@ -1,4 +1,4 @@
-"""Checks of Qt: the needed files and no others, and the links of its frameworks."""
+"""Checks of Qt: all needed files, no other files, and the symbolic links in its frameworks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 from appbundle.bundle import Bundle
 
-# Patterns of files that may be in PySide6 besides its modules, frameworks and plugins.
+# Patterns of further files that the folder PySide6 may contain, apart from modules, frameworks and
+# plugins.
 _OTHER = (
     "*.py",
     "py.typed",
@@ -18,7 +19,7 @@ _OTHER = (
 
 
 def qt_modules(bundle: Bundle) -> Iterator[str]:
-    """Check that every needed module of Qt is there, with its framework."""
+    """Check that the bundle has every needed Qt module: its Python binding and its framework."""
     for module in sorted(bundle.spec.qt_modules):
         for path in (_root(bundle) / f"{module}.abi3.so", _binary(bundle, module)):
             if path not in bundle.files:
@@ -26,9 +27,10 @@ def qt_modules(bundle: Bundle) -> Iterator[str]:
 
 
 def qt_plugins(bundle: Bundle) -> Iterator[str]:
-    """Check that every needed plugin is there.
+    """Check that the bundle has every needed Qt plugin.
 
-    Without the platform plugin Qt ends the process; without the others icons and style are missing.
+    Without the platform plugin Qt ends the process. Without the other plugins, icons and the macOS
+    style are missing.
     """
     for plugin in sorted(bundle.spec.qt_plugins):
         path = _plugins(bundle) / f"{plugin}.dylib"
@@ -37,7 +39,10 @@ def qt_plugins(bundle: Bundle) -> Iterator[str]:
 
 
 def qt_leftovers(bundle: Bundle) -> Iterator[str]:
-    """Check that no other file of Qt is there: Qt is large, and parts load outside libraries."""
+    """Check that the bundle has no other Qt files.
+
+    Qt is large, and some of its modules load libraries that are not in the bundle.
+    """
     spec, root = bundle.spec, _root(bundle)
     patterns = (
         *_OTHER,
@@ -51,7 +56,10 @@ def qt_leftovers(bundle: Bundle) -> Iterator[str]:
 
 
 def qt_frameworks(bundle: Bundle) -> Iterator[str]:
-    """Check the links in frameworks. Wheels can't hold links, but codesign and Qt need them."""
+    """Check the symbolic links in frameworks, which codesign and Qt need.
+
+    Wheels can't contain symbolic links, so the build has to create them.
+    """
     folders = [path for path in bundle.folders if path.suffix == ".framework"]
     for folder in folders:
         links = {

@@ -27,7 +27,7 @@ _BLOB_HEADER_BYTES = 8
 
 
 def signed(bundle: Bundle) -> Iterator[str]:
-    """Check that all code has a signature, without which Apple silicon runs no code."""
+    """Check that all code is signed. Apple silicon runs no unsigned code."""
     for code, image in bundle.images:
         if image.signature is None:
             yield f"{bundle.name(code.path)} is not signed"
@@ -39,21 +39,24 @@ def signed(bundle: Bundle) -> Iterator[str]:
 
 
 def code_hashes(bundle: Bundle) -> Iterator[str]:
-    """Check that every page of code matches its hash in the signature."""
+    """Check that each page of code has the hash that is stored in the signature."""
     for code, where, data, signature in _signatures(bundle):
         for problem in uncovered(data, where, signature):
             yield f"{bundle.name(code.path)}: {problem}"
 
 
 def bound_files(bundle: Bundle) -> Iterator[str]:
-    """Check that signatures match the Info.plist, seal, requirements and entitlements."""
+    """Check the files and data that a signature covers: Info.plist, seal, entitlements and so on.
+
+    They must have the hashes that are stored in the signature.
+    """
     for code, _, _, signature in _signatures(bundle):
         for problem in unbound(signature, _outside(bundle, code.path, signature)):
             yield f"{bundle.name(code.path)}: {problem}"
 
 
 def signing_flags(bundle: Bundle) -> Iterator[str]:
-    """Check that the executable is signed as this app, and can load its own libraries."""
+    """Check that the executable has this app's identifier and may load the bundle's libraries."""
     for code, _, _, signature in _signatures(bundle):
         if code.path != bundle.layout.executable:
             continue
@@ -63,7 +66,8 @@ def signing_flags(bundle: Bundle) -> Iterator[str]:
                 yield f"{name} is signed as {directory.identifier}, not as {bundle.spec.identifier}"
         if signature.flags & LINKER_SIGNED:
             yield f"{name} has only the signature of its linker"
-        # The hardened runtime loads only libraries of the same team; ad-hoc signatures have none.
+        # With the hardened runtime, a program loads only libraries that are signed by its own team.
+        # An ad-hoc signature has no team.
         if signature.flags & AD_HOC and signature.flags & RUNTIME and not _is_lenient(signature):
             yield f"{name} has the hardened runtime without a team: none of its libraries would load"
 
@@ -98,11 +102,14 @@ def _signatures(bundle: Bundle) -> Iterator[tuple[Code, ByteSpan, Bytes, Signatu
         try:
             yield code, image.signature, data, read_signature(data, image.signature)
         except BundleError:
-            continue  # the check `signed` reports this signature
+            continue  # signed() reports the malformed signature
 
 
 def _outside(bundle: Bundle, path: Path, signature: Signature) -> Mapping[int, Bytes]:
-    """Return by slot the files that the signature of `path` covers, such as Info.plist."""
+    """Return the content of the files that a signature covers, such as Info.plist, by slot number.
+
+    `path` is the signed code.
+    """
     layout = bundle.layout
     if path == layout.executable:
         places = {

@@ -1,4 +1,4 @@
-"""Checks of the file tree: unneeded files, and links, names and modes that fail on a Mac."""
+"""Checks of the file tree: unneeded files, symbolic links, file names and file modes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TEST_FOLDERS = frozenset({"tests", "idle_test"})
 
 
 def stray_files(bundle: Bundle) -> Iterator[str]:
-    """Check that no file for building or testing, and none left behind by a tool, is there."""
+    """Check that the bundle has no files for building or testing, and no leftovers of tools."""
     for path in bundle.files:
         if path.suffix in _BUILD_SUFFIXES:
             yield f"{bundle.name(path)} is of use in building only"
@@ -34,7 +34,7 @@ def stray_files(bundle: Bundle) -> Iterator[str]:
 
 
 def symbolic_links(bundle: Bundle) -> Iterator[str]:
-    """Check that every link leads to a file inside the bundle, also after the bundle is moved."""
+    """Check that every symbolic link is relative and leads to a file inside the bundle."""
     for path in bundle.links:
         target = path.readlink()
         if target.is_absolute():
@@ -48,10 +48,10 @@ def symbolic_links(bundle: Bundle) -> Iterator[str]:
 
 
 def file_names(bundle: Bundle) -> Iterator[str]:
-    """Check that every name is valid and unique on a Mac.
+    """Check that every file name is valid and unique on a Mac.
 
-    macOS accepts only names in UTF-8, shows a colon as a slash, and takes A and a for the same
-    name.
+    macOS accepts only UTF-8 names, shows a colon as a slash, and does not distinguish between
+    upper and lower case.
     """
     taken: dict[str, str] = {}
     for path, name in bundle.everything.items():
@@ -66,9 +66,10 @@ def file_names(bundle: Bundle) -> Iterator[str]:
 
 
 def file_modes(bundle: Bundle) -> Iterator[str]:
-    """Check that all users can read every file, and that no mode grants too much.
+    """Check that all users may read every file, and that no mode grants too much.
 
-    One user may install the app for all users of a Mac.
+    One user may install the app for all users of a Mac. Too much is write permission for all users,
+    or a setuid, setgid or sticky bit.
     """
     for path in (*bundle.folders, *bundle.files):
         mode = path.stat().st_mode
@@ -82,5 +83,5 @@ def file_modes(bundle: Bundle) -> Iterator[str]:
 
 
 def _is_utf8(name: str) -> bool:
-    """Return False for a name with lone surrogates, which stand for bytes that are not UTF-8."""
+    """Return True if a file name is valid UTF-8. Python shows invalid bytes as lone surrogates."""
     return not any("\ud800" <= character <= "\udfff" for character in name)
