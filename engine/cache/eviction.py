@@ -169,8 +169,8 @@ class Eviction:
     def remove_unused(self, unlocked: KvNode | None) -> None:
         """Remove a node and its ancestors, up to the first node that is still in use.
 
-        Called when a request has unlocked the node. Its conversation may have been forgotten while
-        the request was running.
+        Called when a request has unlocked the node. If the request's conversation was forgotten
+        while the request ran, nothing uses the node any more.
         """
         for node in ancestry(unlocked):
             # A user of a node also uses its ancestors. Therefore stop at the first node in use.
@@ -178,7 +178,7 @@ class Eviction:
                 return
 
     def _held_twice(self) -> int:
-        """Return the number of bytes of K/V that is in memory twice.
+        """Return the number of K/V bytes that are in memory twice.
 
         Each running request has copied this K/V from tree nodes into its own caches. When the
         request ends, the nodes reference these caches and their own arrays are freed.

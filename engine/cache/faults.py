@@ -32,8 +32,8 @@ class Quarantine:
         """Remove a conversation's parked cache if its layers do not hold exactly its tokens.
 
         Returns:
-            If the cache was removed, the number of leading prompt tokens that it should have held.
-            Otherwise 0.
+            Number of leading prompt tokens that the removed cache should have held. 0 if nothing
+            was removed.
         """
         hot = self._holdings.parked.get(conversation_id)
         if hot is None or hot.is_consistent():

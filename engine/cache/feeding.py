@@ -38,7 +38,7 @@ def add_pass(feeds: list[Feed], start: int, end: int) -> None:
 
 
 def add_feeds(feeds: list[Feed], more: Iterable[Feed]) -> None:
-    """Append feeds. Merge adjacent one-by-one feeds, and skip a pass that is already the last."""
+    """Append feeds. Merge adjacent one-by-one feeds, and skip a feed equal to the last one."""
     for feed in more:
         last = feeds[-1] if feeds else None
         if last is not None and last.one_by_one and feed.one_by_one and last.end == feed.start:

@@ -18,14 +18,14 @@ from engine.types import CacheStatistics, ConversationId
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Number of bytes held by the prefix cache, by kind.
+    """Memory held by the prefix cache, in bytes.
 
-    K/V that a node references in a live cache counts only once, in hot_bytes.
+    K/V that a node references in a live cache counts only in hot_bytes.
     """
 
     kv_bytes: int  # bytes of the K/V arrays that nodes own
     snapshot_bytes: int  # bytes of the snapshots of nodes and of leases
-    hot_bytes: int  # bytes of K/V buffers of parked and leased caches, with unused capacity
+    hot_bytes: int  # bytes of K/V buffers of parked and leased caches, including unused capacity
 
     @property
     def total_bytes(self) -> int:
@@ -44,7 +44,7 @@ class Lease:
     matched: int  # number of leading prompt tokens whose K/V was stored
     logits: mx.array | None  # (V,) after the prompt; None unless the whole prompt was restored
     side: bool  # True for a side request or an audit: nothing is published or evicted for it
-    locked: KvNode | None  # deepest node of the restored tokens; locked until the lease ends
+    locked: KvNode | None  # node that holds the last restored token; locked until the lease ends
     faulted: int  # number of leading prompt tokens for which faulty stored state was found, else 0
     # Snapshots captured for this lease and not yet added to the tree.
     snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
@@ -75,7 +75,7 @@ class Holdings:
     # Leases of running requests and audits.
     leases: list[Lease] = field(default_factory=list[Lease])
     pinned: set[ConversationId] = field(default_factory=set[ConversationId])
-    clock: int = 0  # number of turns published so far; each last_used is a time of this clock
+    clock: int = 0  # number of turns published so far; last_used fields store this number
     counters: Counters = field(default_factory=Counters)
 
     def add_lease(self, lease: Lease) -> None:

@@ -85,7 +85,10 @@ def capacity(leaf: KvLeaf) -> int:
 
 
 def roomy(num_tokens: int) -> int:
-    """Return the capacity to allocate for num_tokens: 1/8 more, rounded up to full STEPs."""
+    """Return the capacity of a new buffer for num_tokens.
+
+    It is an eighth more than num_tokens, rounded up to a multiple of STEP.
+    """
     return _round_up(num_tokens + num_tokens // 8)
 
 
@@ -168,9 +171,10 @@ def _round_up(num_tokens: int) -> int:
 
 
 def _join(trees: Sequence[object], num_tokens: int, room: int) -> tuple[object, object]:
-    """Concatenate trees of arrays along the token axis, and pad num_tokens to `room` with zeros.
+    """Concatenate trees of arrays along the token axis, and pad the result with zeros.
 
-    All trees have the same structure. A single concatenation copies each byte only once.
+    The result holds num_tokens tokens and has space for `room` tokens. All trees have the same
+    structure. A single concatenation copies each byte only once.
     """
     rows = zip(*(arrays_in(tree) for tree in trees), strict=True)
 

@@ -1,8 +1,8 @@
-"""Lent spans: K/V of radix tree nodes that lies in a conversation's live caches (its hot cache).
+"""Lent spans: references from radix tree nodes to K/V in the live caches of a conversation.
 
-Publishing a turn copies no K/V, because the new nodes reference the hot cache. Before a hot cache
-is overwritten or evicted, the K/V of useful nodes is copied out of it, and the other nodes are
-removed. Engine thread only.
+These live caches are called a hot cache. Publishing a turn copies no K/V, because the new nodes
+reference the hot cache. Before a hot cache is overwritten or evicted, the K/V of useful nodes is
+copied out of it, and the other nodes are removed. Engine thread only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Lending:
         self._holdings = holdings
 
     def add_nodes(self, lease: Lease) -> None:
-        """Add tree nodes for all tokens in the caches of a lease. Attach its captured snapshots."""
+        """Add tree nodes for all tokens in a lease's caches, and attach the lease's snapshots."""
         hot, tree = lease.hot, self._holdings.tree
         run, above = hot.run, self._restored_node(lease)
         path = tree.match(run, above)

@@ -55,7 +55,7 @@ _P = TypeVar("_P", bound=_AtPoint)
 
 
 def least_valuable(points: Sequence[_P]) -> _P | None:
-    """Return the point whose loss costs the fewest tokens. Never return the newest point.
+    """Return the point whose loss costs the fewest tokens. The newest point is never returned.
 
     Losing a point costs the tokens between the previous point and itself, times LIKELIHOOD.
 

@@ -35,7 +35,7 @@ class EvictNode:
 class EvictHot:
     """A victim of eviction: the live caches of a conversation that no request uses.
 
-    Nodes whose K/V lies in these caches get a copy of it if they are still useful.
+    Useful nodes whose K/V lies in these caches get a copy of their K/V.
     """
 
     hot: HotCache

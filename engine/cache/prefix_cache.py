@@ -116,8 +116,8 @@ class PrefixCache:
             if lease.hot.is_restored(match.restored, match.snapshot):
                 self._holdings.counters.matches += match.restored > 0
                 return lease
-            # The restored state does not belong to exactly these tokens. Remove this resume point,
-            # then restore from the next one above it.
+            # The restored state is not the state of the matched tokens. Remove the resume point,
+            # and restore from the next resume point above it.
             faulted = max(faulted, match.restored)
             self._quarantine.remove_restored(lease)
 
@@ -193,7 +193,7 @@ class PrefixCache:
         """Cut the caches of a lease back to the restored tokens, and park the caches.
 
         Returns:
-            False if no token was restored, or if the restored tokens are lost.
+            False if no token was restored, or if the K/V of the restored tokens cannot be kept.
         """
         hot = lease.hot
         num_tokens = min(lease.restored, hot.num_tokens)
@@ -297,13 +297,12 @@ class PrefixCache:
     def start_audit(
         self, new_caches: Callable[[], list[object]], max_tokens: int
     ) -> tuple[KvNode, Lease] | None:
-        """Select the resume point that was audited longest ago, of those up to max_tokens.
+        """Select the resume point at max_tokens or earlier that was audited longest ago.
 
         Returns:
             The node that ends at the resume point, and a lease of empty caches. The audit feeds the
             tokens of the node's path to these caches again. None if no unlocked resume point is
-            short
-            enough.
+            short enough.
         """
         points = [
             node for node in self._holdings.tree.nodes() if self._holdings.is_resume_point(node)

@@ -91,7 +91,7 @@ class RadixNode(Generic[S, P]):
         self.is_removed = False  # True once this node or a node above it is removed from the tree
         self.last_used = 0  # value of the cache's clock (number of turns published) at the last use
         self.checked = 0  # number of the newest audit of this node; 0 if it was never audited
-        self.users: set[ConversationId] = set()  # conversations whose tokens contain the node
+        self.users: set[ConversationId] = set()  # ids of the conversations that contain the node
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -130,7 +130,7 @@ class RadixTree(Generic[S, P]):
         self._roots: dict[_Symbol, RadixNode[S, P]] = {}
 
     def paths(self, token_ids: Sequence[int]) -> Iterator[list[PathStep[S, P]]]:
-        """Yield the longest paths whose token ids agree with token_ids. Ignore the passes.
+        """Yield the longest paths that agree with token_ids. The passes are not compared.
 
         No path is the beginning of another path.
         """

@@ -3,7 +3,7 @@
 The value of a resume point is its gap times its chance. The gap is the number of tokens between the
 nearest resume point above and the point itself. The chance is the likelihood that a request resumes
 at the point. When a resume point is evicted, its requests resume at the next point above. The
-chance of that point grows, and so do the gaps of the points below, so all of these are scored
+chance of that point then grows, and so do the gaps of the points below, so these points are scored
 again. State of pinned conversations is evicted after all other state, and system prompts that
 several conversations share are evicted last.
 
@@ -30,8 +30,8 @@ from engine.cache.policy import (
     Victim,
 )
 
-# Factor for a resume point with later messages after it: an edit can resume there, the next message
-# cannot.
+# Factor for a resume point that has later messages after it. The next message resumes at a later
+# point, so this point is used only after an edit.
 _BEFORE_LATER = 0.5
 # Factor for a node without a resume point: a request may still reuse its K/V.
 _NO_POINT = 0.05
@@ -67,8 +67,8 @@ class _Offer(NamedTuple):
 class _Reuse:
     """Ranking data of a resume point, in addition to the data in its node."""
 
-    above: KvNode | None  # nearest resume point above; None if there is none
-    gap: int  # number of tokens since `above`: fed again if this point is evicted
+    above: KvNode | None  # nearest resume point among the ancestors; None if there is none
+    gap: int  # number of tokens from `above` to this point; fed again if this point is evicted
     chance: float  # relative likelihood that a request resumes at this point
 
 
@@ -81,11 +81,11 @@ class _Offers:
         self._heap: list[tuple[int, float, int]] = []
         # Victim by offer number; outdated offers have no entry.
         self._victims: dict[int, Victim] = {}
-        self._numbers: dict[KvNode | HotCache, int] = {}  # number of the current offer of each item
+        self._numbers: dict[KvNode | HotCache, int] = {}  # number of the current offer, by item
         self._num_offers = 0
 
     def replace(self, item: KvNode | HotCache, offer: _Offer | None) -> None:
-        """Replace the offer for a node or a parked cache. If `offer` is None, only remove it."""
+        """Replace the offer for a node or a parked cache. None only removes the old offer."""
         outdated = self._numbers.pop(item, None)
         if outdated is not None:
             del self._victims[outdated]
@@ -113,7 +113,7 @@ class CoverageRanking:
     def __init__(self, holdings: Holdings) -> None:
         self._holdings = holdings
         self._points: dict[KvNode, _Reuse] = {}
-        # By parked cache: the nodes whose K/V lies in the cache, parents first.
+        # For each parked cache: the nodes whose K/V lies in it, parents first.
         self._lent: dict[HotCache, list[KvNode]] = {hot: [] for hot in holdings.parked.values()}
         self._offers = _Offers()
         nodes = list(holdings.tree.nodes())

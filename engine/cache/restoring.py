@@ -30,7 +30,7 @@ class Restorer:
         return deepest_match(self._holdings.tree, prompt_ids, held, needs_snapshot=needs_snapshot)
 
     def vacate(self, conversation_id: ConversationId, match: Match) -> int:
-        """Copy useful K/V that a request will overwrite out of the conversation's parked cache.
+        """Copy useful K/V out of the conversation's parked cache before a request overwrites it.
 
         Returns:
             Number of leading tokens of the match that the parked cache holds.
@@ -97,7 +97,7 @@ class Restorer:
             match.node.last_used = self._holdings.clock
 
     def first_buffers(self, hot: HotCache, room: int) -> int:
-        """Return the bytes of K/V buffers that the first pass will allocate for `room` tokens.
+        """Return the size in bytes of the K/V buffers that the first forward pass will allocate.
 
         0 if the hot cache already has buffers.
         """

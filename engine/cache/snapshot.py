@@ -24,7 +24,7 @@ class Snapshot:
 
     num_tokens: int
     kind: PointKind
-    states: tuple[object, ...]  # one per auxiliary leaf, in the order of Leaves.aux
+    states: tuple[object, ...]  # state of each auxiliary leaf, in the order of Leaves.aux
     # Logits (V,) for the next token, before any filter. They let a reply begin without a forward
     # pass.
     logits: mx.array | None = None

@@ -52,7 +52,7 @@ class Decoder:
         self._sequences: list[Sequence] = []
         # Sequences of the newest pass, including those that were detached after the pass.
         self._grouped: list[Sequence] = []
-        # Row group and row number of each sequence whose caches are in a group.
+        # Row group and row number of each sequence whose caches are in a row group.
         self._places: dict[Sequence, tuple[RowGroup, int]] = {}
         self._failed: list[StepResult] = []  # failures of the present step
 
@@ -103,7 +103,7 @@ class Decoder:
         return self._take_failed()
 
     def _launch(self) -> dict[Sequence, mx.array]:
-        """Feed every sequence its next token, and start to compute the token after it."""
+        """Feed every sequence its next token, and start to compute the token that follows."""
         self._each(self._sequences, self._reserve)
         inputs = {s: i for s in self._sequences if (i := self._next_input(s)) is not None}
         logits = self._forward(inputs) if inputs else {}

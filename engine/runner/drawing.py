@@ -37,8 +37,8 @@ class TokenSource(Protocol):
         ...
 
 
-# Function that makes the token source of a request. engine/checking/records.py has another one,
-# which keeps the logits.
+# Function that makes the token source of a request. The default is token_source;
+# engine/checking/records.py has a variant that keeps the logits.
 SourceFactory = Callable[[LoadedModel, Request, ReplyStream], TokenSource]
 
 

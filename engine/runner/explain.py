@@ -146,8 +146,8 @@ class _Case:
             return self._why_lost(start)
         index = self._message_at(start)
         if index == len(self.request.messages):
-            # The generation tail (the template's text after the last message) has the reason of the
-            # token before it. If only the tail is fed, the last message gives the reason.
+            # The generation tail (the template's text after the last message) gets the same reason
+            # as the token before it. If only the tail is fed, the last message gives the reason.
             if before is not None:
                 return before
             index -= 1
@@ -195,7 +195,7 @@ class _Case:
         return Why(kind=ReasonKind.STATE_EVICTED, place=self.found.matched)
 
     def _why_message(self, index: int) -> Why:
-        """Return the reason why a message is fed, if no stored state was lost."""
+        """Return the reason why a message is fed although no stored state was lost."""
         known, new_messages = self.known, self.request.new_messages
         is_new = index in new_messages
         if known is None and (not is_new or len(new_messages) == len(self.request.messages)):
@@ -206,7 +206,7 @@ class _Case:
         return self.change
 
     def _why_rendered(self, path: FedPath, index: int, place: int) -> Why:
-        """Return the reason why the tokens of an unchanged message differ from the earlier ones."""
+        """Return the reason why the tokens of an unchanged message differ from those fed before."""
         messages, thoughtless = self.request.messages, self.prompt.thoughtless
         switched_off = path.keep_thinking and not self.request.keep_thinking
         if index in thoughtless and not switched_off:

@@ -18,7 +18,7 @@ from engine.events import ReadAhead
 from engine.sequences import common_prefix_len
 from engine.types import ConversationId, Message, Request, Role
 
-_MAX_CONVERSATIONS = 256  # beyond this number, the least recently used one is dropped
+_MAX_CONVERSATIONS = 256  # largest number of conversations; the least recently used are dropped
 _MAX_PATHS = 8  # largest number of paths kept for one conversation
 _MAX_TOKENS = 1 << 20  # largest number of token ids in all paths together: 4 MiB
 
@@ -94,7 +94,8 @@ class History:
         """Add a fed path to a conversation, and remove the paths that it extends.
 
         Args:
-            shown: gives the messages that the tokens represent, and the template options used.
+            shown: the request or the read-ahead task with the messages and template options of the
+                tokens.
             prompt: the prompt that was fed. The tokens of a reply may follow it in token_ids.
             token_ids: all tokens fed, from the first token of the sequence.
             points: the positions of the snapshots captured while these tokens were fed.

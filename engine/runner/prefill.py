@@ -1,4 +1,4 @@
-"""Prefill: feeding of a prompt to live caches, chunk by chunk, after its restored part.
+"""Prefill: feed the unrestored part of a prompt, in chunks, to the live caches of a request.
 
 Prompts of requests, the end of a reply, and prompts read ahead are all fed in this way. A chunk of
 a request can be computed in several steps, so that running answers wait only a short time for their
@@ -57,7 +57,7 @@ class Prefill:
         return self._computation is not None
 
     def step(self, room: int, seconds: float = math.inf) -> mx.array | None:
-        """Feed the next chunk, or compute a further part of the chunk that is already launched.
+        """Feed the next chunk, or compute another part of the chunk that is already launched.
 
         A snapshot is captured at the end of the chunk if one is planned.
 
@@ -115,7 +115,7 @@ class Prefill:
             parts.append(list(arrays_in(vars(leaf))))
             parts.extend([block] for block in attended.get(id(leaf), ()))
         points = self.lease.snapshots
-        # Compute the newest snapshot with the pass. While it is lazy, it keeps the arrays in memory
-        # that it is computed from.
+        # Compute the newest snapshot with the pass: a lazy snapshot keeps all arrays in memory that
+        # it is computed from.
         kept = (points[-1].states, points[-1].logits) if points else ()
         return Computation([*parts, list(arrays_in((kept, self._logits)))])

@@ -142,9 +142,8 @@ class Runner:
         feed.
 
         Returns:
-            The next prompt, to be read ahead, if the template will render the reply differently in
-            it.
-            Otherwise None.
+            The next prompt as a read-ahead task, if the template will render the reply differently
+            in that prompt. Otherwise None.
         """
         lease = sequence.lease
         is_ahead = True
@@ -261,8 +260,8 @@ class Runner:
     def _chunks(self, prompt: Prompt, start: int, matched: int) -> list[Chunk]:
         points = list(prompt.points)
         if self._model.layout.needs_snapshot and start < matched < len(prompt.token_ids):
-            # K/V matches beyond the last snapshot. Keep a snapshot at the end of the match, so that
-            # a second edit at the same place resumes at that position.
+            # The K/V matches more tokens than the last snapshot covers. Keep a snapshot at the end
+            # of the match: a second edit at the same place then resumes at this snapshot.
             points.insert(0, ResumePoint(matched, PointKind.BRANCH))
         return plan_chunks(
             start,
@@ -334,14 +333,13 @@ class Runner:
     def _feed_closing(self, sequence: Sequence) -> bool:
         """Feed a reply's last token and the template's text between the reply and the next message.
 
-        This text is left out if it exceeds the context. A reply that was stopped or cut off may be
-        continued, so its last token gets a resume point.
+        The template's text is not fed if it does not fit into the context. A reply that was stopped
+        or cut off may be continued, so its last token gets a resume point.
 
         Returns:
             False if the template will render the reply differently in the next turn, for example
-            without its thoughts. The next turn then resumes before the reply, so feeding the text
-            now
-            is useless.
+            without its thoughts. The next turn then resumes before the reply, so the template's
+            text is not fed now.
         """
         held = sequence.prompt.followed_by(sequence.output_ids)
         if sequence.ended is not FinishReason.STOP:

@@ -26,7 +26,10 @@ def room_for(prompt_len: int, request: Request) -> int:
 
 @dataclass(slots=True, kw_only=True)
 class Clock:
-    """Times of the steps of a request, in seconds of time.perf_counter(). 0.0: not yet reached."""
+    """Times of the steps of a request, in seconds of time.perf_counter().
+
+    A time is 0.0 until its step is reached.
+    """
 
     submitted: float  # when the app sent the request
     started: float  # when the engine took the request from the queue
@@ -55,7 +58,7 @@ class Sequence:
     clock: Clock
     logits: mx.array | None = None  # (V,) after the prompt; None during prefill
     drawn: mx.array | None = None  # lazy id of a drawn token; None once it is read
-    ended: FinishReason | None = None  # None while the reply is being written
+    ended: FinishReason | None = None  # reason why the reply ended; None while it is being written
 
     @property
     def lease(self) -> Lease:
