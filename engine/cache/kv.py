@@ -123,8 +123,8 @@ def append_slices(
 ) -> int:
     """Append slices of K/V to the leaves. Each leaf then holds num_tokens tokens.
 
-    A buffer with enough capacity is written in place. Any other buffer is replaced by one
-    concatenation, with capacity for `room` tokens.
+    A buffer with enough capacity is written in place. Any other buffer is replaced by a new one
+    with capacity for `room` tokens, in a single concatenation.
 
     Args:
         leaves: the K/V leaves of one conversation.

@@ -51,7 +51,7 @@ class AuxLeaf:
 
     @property
     def state(self) -> object:
-        """Tree of the cache's attributes: arrays and plain values. The caller must not change it."""
+        """The cache's attributes, a tree of arrays and plain values. Callers must not change it."""
         return self._attributes
 
     @state.setter

@@ -175,7 +175,7 @@ class RadixTree(Generic[S, P]):
         return node
 
     def split(self, node: RadixNode[S, P], at: int) -> RadixNode[S, P]:
-        """Split a node after its first `at` tokens. Return the new parent, which gets these tokens."""
+        """Split a node after its first `at` tokens. Return the new parent with these tokens."""
         assert 0 < at < len(node.token_ids)
         middle = node.start + at
         tail_run = node.run.part(middle, node.end)

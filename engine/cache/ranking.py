@@ -81,7 +81,7 @@ class _Offers:
         self._heap: list[tuple[int, float, int]] = []
         # Victim by offer number; outdated offers have no entry.
         self._victims: dict[int, Victim] = {}
-        self._numbers: dict[KvNode | HotCache, int] = {}  # number of the current offer, by item
+        self._numbers: dict[KvNode | HotCache, int] = {}  # current offer number, by item
         self._num_offers = 0
 
     def replace(self, item: KvNode | HotCache, offer: _Offer | None) -> None:
@@ -249,7 +249,7 @@ class CoverageRanking:
         return offer
 
     def _score_hot(self, hot: HotCache) -> _Offer:
-        """Return an offer to evict a parked cache, which frees its unused capacity and dead ends."""
+        """Return an offer to evict a parked cache. This frees unused capacity and dead ends."""
         holdings = self._holdings
         tier = _PINNED if hot.conversation_id in holdings.pinned else 0
         kept = holdings.useful_nodes(self._lent[hot])

@@ -15,7 +15,7 @@ _LONG_LAST = 64
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of a prompt that is fed in one forward pass, from the previous chunk's end to `end`."""
+    """A part of a prompt, fed in one forward pass. It begins where the previous chunk ends."""
 
     end: int
     kind: PointKind | None  # kind of the snapshot to keep at `end`; None for no snapshot

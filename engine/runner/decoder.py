@@ -140,7 +140,7 @@ class Decoder:
     # The forward pass
 
     def _forward(self, inputs: Mapping[Sequence, mx.array]) -> dict[Sequence, mx.array]:
-        """Feed each sequence one token. Return the logits (V,) of each sequence that did not fail."""
+        """Feed each sequence one token. Return the logits (V,) of those that did not fail."""
         try:
             self._regroup(list(inputs))
             group, _ = self._places[self._grouped[0]]

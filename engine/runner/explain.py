@@ -249,7 +249,7 @@ class _Case:
     def _message_at(self, place: int) -> int:
         """Return the index of the message that a token belongs to.
 
-        For the generation tail, which follows the last message, this is the number of messages.
+        Return the number of messages for the generation tail, which follows the last message.
         """
         return max(0, bisect_right(self.prompt.message_starts, place) - 1)
 

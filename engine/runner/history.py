@@ -123,7 +123,7 @@ class History:
         self._keep_small()
 
     def mark_faulted(self, token_ids: Sequence[int], num_tokens: int) -> None:
-        """Record that the state of token_ids after the first num_tokens was wrong and was removed."""
+        """Record that the state of token_ids after num_tokens was wrong and was removed."""
         wrong = array("I", token_ids)
         for paths in self._paths.values():
             paths[:] = [
@@ -137,7 +137,7 @@ class History:
         self._paths.pop(conversation_id, None)
 
     def forget_model(self) -> None:
-        """Mark all paths as unloaded and remove their token ids, because the cached state is gone."""
+        """Mark all paths as unloaded and remove their token ids: the cached state is gone."""
         for paths in self._paths.values():
             paths[:] = [
                 replace(path, token_ids=_NO_IDS, points=frozenset(), is_unloaded=True)

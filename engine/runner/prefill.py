@@ -109,7 +109,7 @@ class Prefill:
         return self._compute(attended if in_blocks else {})
 
     def _compute(self, attended: Mapping[int, list[mx.array]]) -> Computation:
-        """Return the computation of a pass, divided into caches of layers and blocks of attention."""
+        """Return the computation of a pass, divided into layer caches and attention blocks."""
         parts: list[list[mx.array]] = []
         for leaf in leaves_of(self.lease.hot.caches):
             parts.append(list(arrays_in(vars(leaf))))

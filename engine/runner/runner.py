@@ -227,7 +227,7 @@ class Runner:
             )
 
     def _restore(self, request: Request, prompt: Prompt, clock: Clock) -> Sequence:
-        """Acquire caches with the cached part of a prompt, and plan the prefill of the other part."""
+        """Acquire caches with the cached part of a prompt, and plan the prefill of the rest."""
         reply = ReplyStream(
             self._model.prompts.tokenizer, in_reasoning=prompt.in_reasoning, begun=prompt.begun
         )
@@ -253,7 +253,7 @@ class Runner:
             )
 
     def _feed(self, prompt: Prompt, lease: Lease) -> Prefill:
-        """Return a prefill for the tokens of a prompt that the caches of a lease do not hold yet."""
+        """Return a prefill for the tokens of a prompt that a lease's caches do not hold yet."""
         chunks = self._chunks(prompt, lease.hot.num_tokens, lease.matched)
         return Prefill(self._model, self._cache, lease, prompt.token_ids, chunks)
 
@@ -319,7 +319,7 @@ class Runner:
         self._cache.publish(lease, is_turn=is_turn)
 
     def _try_feed_closing(self, sequence: Sequence) -> bool:
-        """Feed the end of a reply if possible. Return False if the next prompt must be read ahead."""
+        """Feed the end of a reply. Return False if the next prompt must be read ahead instead."""
         fed = sequence.lease.hot.num_tokens
         is_ahead = attempt("feeding a reply's end", lambda: self._feed_closing(sequence))
         if not isinstance(is_ahead, Failure):

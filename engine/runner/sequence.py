@@ -77,7 +77,7 @@ class Sequence:
 
     @property
     def num_output(self) -> int:
-        """Number of reply tokens that this request drew. The part that it continues does not count."""
+        """Number of reply tokens that this request drew, without the continued earlier part."""
         return len(self.reply.token_ids) - len(self.prompt.begun)
 
     @property
