@@ -74,7 +74,7 @@ class Icons:
         self._renderer(icon, color).render(painter, rect)
 
     def pixmap(self, icon: Icon, color: str, *, size: int = GRID, scale: float = 1.0) -> QPixmap:
-        """Return an icon as a pixmap of `size` logical pixels for a device pixel ratio of `scale`."""
+        """Return a pixmap of an icon: `size` logical pixels at the device pixel ratio `scale`."""
         pixels = round(size * scale)
         pixmap = QPixmap(pixels, pixels)
         pixmap.fill(Qt.GlobalColor.transparent)
