@@ -159,8 +159,8 @@ class PrefixCache:
     def publish(self, lease: Lease, *, is_turn: bool = True) -> None:
         """Add a lease's tokens and snapshots to the tree, park its caches, and evict if needed.
 
-        is_turn: True if a request was answered, which advances the clock of last use. False if the
-        tokens were read ahead.
+        is_turn: True for the turn of a request, which advances the clock of last use. False for
+        tokens that were read ahead.
         """
         hot = lease.hot
         assert not lease.side

@@ -77,7 +77,10 @@ class Sequence:
 
     @property
     def num_output(self) -> int:
-        """Number of reply tokens that this request drew, without the continued earlier part."""
+        """Number of reply tokens that this request drew.
+
+        The earlier part of a continued reply does not count.
+        """
         return len(self.reply.token_ids) - len(self.prompt.begun)
 
     @property
