@@ -1,7 +1,7 @@
-"""The pairs of ink and background that widgets may paint, and their contrast.
+"""The pairs of ink (foreground colour) and background that widgets may paint.
 
-One test records what the window paints and fails on a pair that is not listed here. Another test
-checks that each pair has its minimum contrast in every appearance.
+One test records all pairs that the window paints, and fails on a pair that is not listed here.
+Another test checks that each pair has its minimum contrast in every appearance.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from app.theme.tokens import Colors
 
 
 class PaintKind(StrEnum):
-    """The kinds of ink, each with its own minimum contrast."""
+    """The kinds of ink (foreground colour), each with its own minimum contrast."""
 
     TEXT = "text"
     MARK = "mark"  # an icon, a dot, a ring, the border of a control, a focus ring
 
 
-# Contrast ratios of the WCAG.
+# Minimum contrast ratios, from the WCAG.
 MIN_CONTRAST = {PaintKind.TEXT: 4.5, PaintKind.MARK: 3.0}
 
-# Background colours. One background painted over another is not a pair of ink and background.
+# Background colours. One background painted over another needs no minimum contrast.
 SURFACES = frozenset(
     (
         *("canvas", "sidebar", "raised", "composer_chip", "hover", "selected", "user_bubble"),
@@ -32,13 +32,14 @@ SURFACES = frozenset(
         *("instant.tint", "on_disk.tint", "must_read.tint", "error.tint"),
     )
 )
-# Inks without a minimum: separators, lines of the high-contrast appearances, disabled controls.
+# Inks without a minimum contrast: separators, lines of the high-contrast appearances, disabled
+# controls.
 EXEMPT = frozenset(("hairline", "strong_line", "selection_line", "disabled"))
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An ink and the background below it, as names of fields of Colors."""
+    """An ink and the background below it, given as names of fields of Colors."""
 
     ink: str
     background: str

@@ -65,7 +65,7 @@ class Fonts:
 
 
 def installed_fonts() -> Fonts:
-    """Choose families among those installed. Needs a QGuiApplication."""
+    """Choose from the installed font families. A QGuiApplication must exist."""
     installed = QFontDatabase.families()
     text_default = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).family()
     code_default = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
@@ -84,7 +84,7 @@ def installed_fonts() -> Fonts:
 
 
 def first_installed(wanted: Sequence[str], installed: Collection[str]) -> str | None:
-    """Return the first wanted family that is installed."""
+    """Return the first wanted family that is installed, or None if there is none."""
     return next((family for family in wanted if family in installed), None)
 
 

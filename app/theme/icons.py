@@ -12,8 +12,8 @@ from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-GRID = 18  # default side of an icon in logical pixels
-_APP_SIZES = (16, 32, 64, 128, 256)  # sides of the app icon's pixmaps in pixels
+GRID = 18  # default width and height of an icon in logical pixels
+_APP_SIZES = (16, 32, 64, 128, 256)  # widths of the app icon's pixmaps in pixels
 _SCALES = (1, 2, 3)  # device pixel ratios for which a QIcon has a pixmap
 
 
@@ -64,7 +64,7 @@ def app_icon() -> QIcon:
 
 
 class Icons:
-    """A loader of tinted icons that reads each (icon, colour) once."""
+    """A loader of tinted icons. It reads each icon file only once per colour."""
 
     def __init__(self) -> None:
         self._renderers: dict[tuple[Icon, str], QSvgRenderer] = {}
@@ -74,7 +74,7 @@ class Icons:
         self._renderer(icon, color).render(painter, rect)
 
     def pixmap(self, icon: Icon, color: str, *, size: int = GRID, scale: float = 1.0) -> QPixmap:
-        """Return an icon as a pixmap: `size` logical pixels, for a screen with this scale."""
+        """Return a pixmap of an icon: `size` logical pixels at the device pixel ratio `scale`."""
         pixels = round(size * scale)
         pixmap = QPixmap(pixels, pixels)
         pixmap.fill(Qt.GlobalColor.transparent)
@@ -89,7 +89,7 @@ class Icons:
     ) -> QIcon:
         """Return an icon as a QIcon that is sharp on screens of every scale.
 
-        The tint is fixed: call again when the theme changes.
+        The tint is fixed. Call this method again when the theme changes.
         """
         made = QIcon()
         for scale in _SCALES:

@@ -1,4 +1,4 @@
-"""The current appearance: light, dark or as the system, with normal or high contrast. Main thread.
+"""The current appearance: light, dark or that of the system; normal or high contrast. Main thread.
 
 main makes one Theme and passes it to the widgets, which repaint on its `changed` signal.
 """
@@ -33,7 +33,8 @@ class Theme(QObject):
         self.fonts: Fonts = installed_fonts()
         self.icons = Icons()
         app.setStyle("Fusion")  # the only style that paints with our palette on every platform
-        self._hints = app.styleHints()  # kept, because accessibility() is destroyed with it
+        # Keep this reference: the object from accessibility() is destroyed with the style hints.
+        self._hints = app.styleHints()
         self._hints.colorSchemeChanged.connect(self._apply)
         self._hints.accessibility().contrastPreferenceChanged.connect(self._apply)
         self.set_appearance(appearance)
@@ -52,7 +53,7 @@ class Theme(QObject):
         return self._colors in (DARK, DARK_SHARP)
 
     def set_appearance(self, appearance: Appearance) -> None:
-        """Switch the appearance at once. Native window frames follow."""
+        """Switch the appearance at once, also that of native window frames."""
         self._appearance = appearance
         hints = self._hints
         match appearance:
@@ -65,7 +66,7 @@ class Theme(QObject):
         self._apply()
 
     def set_sharp(self, sharp: bool) -> None:  # noqa: FBT001 (a state)
-        """Turn on high contrast, or follow the contrast setting of the system."""
+        """Turn on high contrast if `sharp`, else follow the contrast setting of the system."""
         self._is_sharp = sharp
         self._apply()
 

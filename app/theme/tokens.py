@@ -1,8 +1,9 @@
 """Design tokens: every colour, length, font style and duration of the app, as plain values. No Qt.
 
-LIGHT and DARK are the two appearances; LIGHT_SHARP and DARK_SHARP are the same with more contrast.
-Theme (palette.py) chooses one. Widgets and style sheets take all values from this file, so a change
-of the look is a change of this file. contrast.py lists the allowed pairs of ink and background.
+LIGHT and DARK are the two appearances; LIGHT_SHARP and DARK_SHARP are their variants with more
+contrast. Theme (palette.py) selects one of the four. Widgets and style sheets take all values from
+this file, so the look of the app can be changed in this file alone. contrast.py lists the allowed
+pairs of ink and background.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class StateInk:
-    """The ink (text) and tint (background) of one state, such as instant or error."""
+    """The text colour (ink) and background colour (tint) of a state, such as instant or error."""
 
     ink: str
     tint: str
@@ -20,7 +21,7 @@ class StateInk:
 
 @dataclass(frozen=True, slots=True)
 class SyntaxColors:
-    """The inks of code, by kind of token."""
+    """The text colours of code, by kind of syntax token."""
 
     default: str
     keyword: str
@@ -39,13 +40,13 @@ class Colors:
     sidebar: str
     raised: str  # background of composer, popovers, menus and buttons
     composer_chip: str
-    hover: str  # background below the pointer
+    hover: str  # background of an item below the mouse pointer
     selected: str  # background of a selected row
-    selection_line: str  # line around a selected row; visible only with high contrast
+    selection_line: str  # line around a selected row; visible only in high contrast
     hairline: str  # thin separator
     strong_line: str  # stronger separator, border of menus and tooltips
     border: str  # border of a button, field or other control
-    disabled: str  # icon of a control that cannot be used
+    disabled: str  # icon of a disabled control
     text: str
     secondary: str  # ink of less important text
     tertiary: str  # ink of the least important text
@@ -54,11 +55,11 @@ class Colors:
     code_background: str
     code_header: str
     inline_code: str
-    accent: str  # primary buttons, focus rings, selected text
-    on_accent: str  # ink of text on the accent colour
+    accent: str  # colour of primary buttons, focus rings and the text selection
+    on_accent: str  # text colour on a background of the accent colour
     instant: StateInk  # colours for context restored from memory
     on_disk: StateInk  # colours for context restored from disk
-    must_read: StateInk  # colours for context that has to be read
+    must_read: StateInk  # colours for context that the model has to read
     error: StateInk
     send: str  # background of the send button
     send_glyph: str
@@ -133,7 +134,7 @@ DARK = Colors(
 
 
 def _sharper(colors: Colors) -> Colors:
-    """Return a variant with high contrast: lines and lesser text come closer to the text colour."""
+    """Return a high-contrast variant: lines and secondary text are closer to the text colour."""
     return replace(
         colors,
         hairline=colors.tertiary,
@@ -151,12 +152,12 @@ DARK_SHARP = _sharper(DARK)
 
 @dataclass(frozen=True, slots=True)
 class TextStyle:
-    """A font size and line height in pixels, with the weight."""
+    """A font size and line height in pixels, a font weight, and the kind of font."""
 
     size: int
     line: int
     weight: int = 400  # CSS scale; 600 is semibold
-    mono: bool = False  # fixed-pitch, for code
+    mono: bool = False  # True for a fixed-pitch font, as in code
 
 
 class Type:
@@ -195,7 +196,7 @@ class Space:
 
 
 class Radius:
-    """Corner radii in pixels. The radius of a chip is half its height."""
+    """Corner radii in pixels. Chips are not listed: their radius is half their height."""
 
     ROW = 7
     BUTTON = 8
@@ -225,10 +226,10 @@ class Size:
     COLUMN = 720  # largest width of a message
     STATE_DOT = 7
     CODE_HEADER = 32
-    CODE_PAD = 14  # padding at the left and right of code and of its header
+    CODE_PAD = 14  # padding on the left and right of code and of the code header
     THINKING_PILL = 26
-    MESSAGE_GAP = 32  # between question and answer: holds buttons and the state line
-    TURN_GAP = 40  # between an answer and the next question
+    MESSAGE_GAP = 32  # space between question and answer: holds buttons and the state line
+    TURN_GAP = 40  # space between an answer and the next question
     WINDOW_WIDTH = 1180
     WINDOW_HEIGHT = 780
     WINDOW_MIN_WIDTH = 640
@@ -240,8 +241,8 @@ class Millis:
 
     FLUSH = 33  # interval between two updates of streamed text
     FLUSH_INACTIVE = 100  # interval between two updates while the window is not active
-    DRAFT_SAVE = 400  # delay after the last key before a draft is stored
+    DRAFT_SAVE = 400  # delay from the last key press until a draft is stored
     UNDO = 8000  # time until a toast with Undo closes
-    COPIED = 1200  # time for which a button shows that text was copied
-    MARKS = 100  # delay after a change before the marks of found text are updated
+    COPIED = 1200  # duration for which a button shows that text was copied
+    MARKS = 100  # delay from a change to the update of the find marks in the scroll bar
     SPEAK = 2000  # interval between two announcements of new text to a screen reader

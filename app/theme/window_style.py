@@ -1,7 +1,7 @@
 """The style sheet of the window's own parts, made from the design tokens. No Qt.
 
-Rules select parts by objectName. The dynamic property `type` of a label selects a style of the type
-scale.
+Rules select parts of the window by objectName. The dynamic property `type` of a label selects a
+style of the type scale.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 MENU_FILE: Final = "File"
-MENU_EDIT: Final = "Edit"  # the title of a menu
+MENU_EDIT: Final = "Edit"  # title of the Edit menu
 MENU_VIEW: Final = "View"
 MENU_CHAT: Final = "Chat"
 MENU_MODEL: Final = "Model"
@@ -33,7 +33,7 @@ SHOW_INSPECTOR: Final = "Show Inspector"
 APPEARANCE: Final = "Appearance"
 LIGHT: Final = "Light"
 DARK: Final = "Dark"
-SYSTEM: Final = "System"  # appearance: light or dark, as in the system
+SYSTEM: Final = "System"  # appearance that follows the system
 MORE_CONTRAST: Final = "More Contrast"
 LARGER_TEXT: Final = "Larger Text"
 SMALLER_TEXT: Final = "Smaller Text"
@@ -53,7 +53,7 @@ NEXT_VERSION: Final = "Next Version"
 RENAME: Final = "Rename…"
 KEEP_READY: Final = "Keep Ready"
 KEEP_READY_HINT: Final = "Other chats make room first, so that this one goes on at once"
-DELETE: Final = "Delete"  # deletes a chat
+DELETE: Final = "Delete"  # command that deletes a chat
 
 CHOOSE_MODEL: Final = "Choose Model…"
 ADD_FOLDER: Final = "Add Model Folder…"

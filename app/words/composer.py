@@ -15,7 +15,7 @@ THINKING_TIP: Final = "Let the model reason before it answers"
 THINKING_DEFAULT: Final = "Thinking: default"
 THINKING_ON: Final = "Thinking: on"
 THINKING_OFF: Final = "Thinking: off"
-DEFAULT: Final = "Default"  # thinking on or off by the model's own default
+DEFAULT: Final = "Default"  # thinking is left to the model's default
 ON: Final = "On"
 OFF: Final = "Off"
 KEEP_THOUGHTS: Final = "Keep earlier thoughts"
@@ -28,7 +28,7 @@ PRIVATE: Final = "Runs on this computer. Nothing leaves it."
 
 
 def answers_ahead(count: int) -> str:
-    """Return a note with the place in the queue, short enough for the space beside a button."""
+    """Return a note with the number of answers ahead in the queue. It fits beside a button."""
     return f"{count:,} ahead"
 
 
@@ -39,7 +39,7 @@ def queued_spoken(message: str) -> str:
 def not_sent(*, title: str, problem: str) -> str:
     """Return a notice that the message of another chat was not sent.
 
-    title is that of the other chat. problem is a full sentence.
+    title: the title of the other chat. problem: a full sentence.
     """
     return f"“{title}” was not sent. {problem}"
 

@@ -12,7 +12,7 @@ QUIT_QUESTION: Final = "Quit Rejoinder?"
 QUIT_KEEPS: Final = "What is written so far is kept."
 QUIT: Final = "Quit"
 
-# Effects of keys that belong to no menu command.
+# Heading and effects of the keys that belong to no menu command.
 KEYS_ELSEWHERE: Final = "While Writing and Reading"
 KEY_NEW_LINE: Final = "New Line"
 KEY_ESCAPE: Final = "Stop, or end finding and editing"

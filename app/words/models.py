@@ -47,5 +47,5 @@ def loading(percent: str) -> str:
 
 
 def bits(number: str) -> str:
-    """Return the number of bits per weight."""
+    """Return the text for the number of bits per weight, such as "4-bit"."""
     return f"{number}-bit"

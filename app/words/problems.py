@@ -11,7 +11,7 @@ from typing import Final
 DETAILS: Final = "Details"  # accessible name of a problem's details
 COPY_DETAILS: Final = "Copy Details"
 
-# Actions that are not possible at the moment.
+# Problems of actions that are not possible at the moment.
 EMPTY_MESSAGE: Final = "The message is empty."
 EMPTY_MESSAGE_ADVICE: Final = "Write something first."
 ANSWER_RUNNING: Final = "An answer is being written in that chat."
@@ -42,7 +42,7 @@ CONVERSATION_MISSING: Final = "This conversation is not there any more."
 ALREADY_RUNNING: Final = "Rejoinder is already running with this data folder."
 ALREADY_RUNNING_ADVICE: Final = "Use the open window, or choose another folder with --data-dir."
 
-# The last run of the app crashed.
+# Notice after a crash of the last run.
 CRASHED: Final = "Rejoinder quit unexpectedly last time."
 CRASHED_KEPT: Final = "Your conversations were kept."
 CRASHED_ADVICE: Final = "If it happens again, please report it with the details."
@@ -57,7 +57,7 @@ NO_DISPLAY: Final = "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is
 
 
 def no_window(cause: str) -> str:
-    """Return the message for the terminal from which Rejoinder was started."""
+    """Return the message for the terminal if the window cannot be opened."""
     return (
         f"Rejoinder can’t open its window: {cause}\n"
         "The README lists what Qt needs. `rejoinder chat` works without a window."
@@ -68,7 +68,7 @@ def written_by(model_name: str) -> str:
     return f"It was written by {model_name}."
 
 
-# In the functions below, `why` is the reason from the operating system, without a full stop.
+# In the functions below, `why` is the operating system's reason, without a full stop.
 
 
 def cannot_read(path: Path, why: str | None) -> str:

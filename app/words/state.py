@@ -20,12 +20,12 @@ def waiting(answers_ahead: int) -> str:
     return f"Waiting · {answers_ahead} answers ahead"
 
 
-# On screen, "read" means that tokens of the prompt were fed for the first time; "restored", that
-# their cached state was used instead; "replayed", that they were fed again.
+# On screen, "read" means that tokens of the prompt were fed for the first time. "Restored" means
+# that their cached state was used instead. "Replayed" means that they were fed again.
 
 
 def reading(*, share: str, time_left: str) -> str:
-    """Return the progress of reading a prompt. time_left is empty if it is unknown."""
+    """Return the progress of reading a prompt. time_left is empty if the time is unknown."""
     left = f" · about {time_left} left" if time_left else ""
     return f"Reading {share}{left}"
 
@@ -54,12 +54,15 @@ def reading_draft(share: str) -> str:
 
 
 def _in(time: str) -> str:
-    """Return " in" and the time; return an empty text if the time is unknown."""
+    """Return " in" and the time, or an empty text if the time is unknown."""
     return f" in {time}" if time else ""
 
 
 def statistics(*, size: str, budget: str, is_broken: bool, **counts: int) -> str:
-    """Return the line that --debug shows, in terms of the engine; keywords name the counts."""
+    """Return the line of cache statistics that --debug shows.
+
+    counts: each keyword is the label of its number; underscores are shown as spaces.
+    """
     parts = [f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items()]
     check = "an invariant is broken: see the log" if is_broken else "invariants hold"
     return " · ".join((f"Cache {size} of {budget}", *parts, check))

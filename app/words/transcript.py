@@ -10,7 +10,7 @@ TRANSCRIPT: Final = "Conversation"
 JUMP: Final = "Jump to latest"
 
 # Buttons under and beside a message.
-EDIT: Final = "Edit"  # edits one message
+EDIT: Final = "Edit"  # button that edits one message
 DELETE_VERSION: Final = "Delete this version"
 DELETE_FROM_HERE: Final = "Delete from here on"
 RETRY: Final = "Retry"
@@ -43,7 +43,7 @@ NO_ROOM: Final = "There was no room for more"
 MESSAGES: Final = "Messages"
 YOU: Final = "You"
 ASSISTANT: Final = "Assistant"
-SYSTEM: Final = "System"  # name of the system prompt's role
+SYSTEM: Final = "System"  # name of the role of the system prompt
 BEING_WRITTEN: Final = "being written"
 WAS_STOPPED: Final = "stopped"
 HAS_FAILED: Final = "failed"

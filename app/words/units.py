@@ -1,4 +1,7 @@
-"""Numbers with their units. app.viewmodels.figures rounds them and passes decimals as text."""
+"""Numbers with their units.
+
+app.viewmodels.figures rounds the numbers, and passes numbers with decimals as strings.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ def tokens(count: int) -> str:
     return "1 token" if count == 1 else f"{count:,} tokens"
 
 
-NO_RATE: Final = "…"  # in place of a rate that is not known yet
+NO_RATE: Final = "…"  # shown in place of a rate that is not known yet
 
 
 def tokens_per_second(rate: str) -> str:
@@ -41,5 +44,5 @@ def gigabytes(number: str) -> str:
 
 
 def share(*, done: str, total: str) -> str:
-    """Return a part of a total, whose text names the unit: 12 of 431 tokens."""
+    """Return a text such as "12 of 431 tokens". `total` includes the unit."""
     return f"{done} of {total}"

@@ -29,7 +29,7 @@ MONTHS: Final = (
     "DECEMBER",
 )
 NEW_TITLE: Final = "New chat"  # title of a chat without messages
-# States of a chat, which screen readers say after its title.
+# States of a chat. Screen readers say the state after the title of the chat.
 ANSWERING: Final = "answering"
 NEW_ANSWER: Final = "new answer"
 KEPT_READY: Final = "kept ready"
@@ -46,8 +46,8 @@ NOT_FOUND: Final = "Not found"
 
 # Texts of notices and toasts.
 CLOSE: Final = "Close"
-OPEN: Final = "Open"  # opens the chat whose answer has finished
-SHOW_LOG: Final = "Show Log"  # after a crash
+OPEN: Final = "Open"  # button that opens the chat whose answer has finished
+SHOW_LOG: Final = "Show Log"  # button of the notice after a crash
 
 
 def title_button(title: str) -> str:

@@ -1,9 +1,11 @@
 """Eviction: free memory until the prefix cache fits into its byte budget. Engine thread only.
 
 PrefixCache calls this module when a request has added state or is about to add state. A policy
-(ranking.py by default) names the victims; this module removes them from the tree and the parked
-caches, and reports to the policy what changed. All held bytes are counted again only when the room
-left by the last count is used up.
+(ranking.py by default) chooses the victims. This module removes each victim from the tree or from
+the parked caches, and reports the changed nodes to the policy.
+
+Counting all held bytes visits every node. Therefore each count records how many bytes may still be
+added, and the next count happens only when requests have added more than that.
 """
 
 from __future__ import annotations
@@ -27,12 +29,15 @@ from engine.cache.policy import (
 from engine.cache.radix import ancestry
 from engine.types import ConversationId
 
-# An eviction frees a 64th of the budget more than is needed.
+# Each eviction frees 1 / _SLACK_SHARE of the budget more than is needed.
 _SLACK_SHARE = 64
 
 
 class Eviction:
-    """The limits of a prefix cache (bytes, parked caches) and the operations that keep to them."""
+    """The evictor of a prefix cache.
+
+    It keeps the cache within two limits: its byte budget and the maximum number of parked caches.
+    """
 
     def __init__(
         self,
@@ -48,7 +53,7 @@ class Eviction:
         self._max_hot = max_hot
         self._policy = policy
         self.budget_bytes = budget_bytes
-        self._room = 0  # bytes that may be added before all held bytes are counted again
+        self._room = 0  # number of bytes that may be added before all held bytes are counted again
 
     def keep_to_limits(self) -> None:
         parked = self._holdings.parked
@@ -57,13 +62,18 @@ class Eviction:
         self.make_room(0)
 
     def make_room(self, num_bytes: int, *, to_come: int = 0) -> None:
-        """Count num_bytes that a request has added and to_come that follow. Evict if needed."""
+        """Account for bytes that a request adds. Evict if they do not fit into the budget.
+
+        Args:
+            num_bytes: number of bytes that the request has already added.
+            to_come: number of bytes that the request is about to add.
+        """
         self._room -= num_bytes + to_come
         if self._room < 0:
             self.keep_to_budget(to_come)
 
     def keep_to_budget(self, to_come: int = 0) -> None:
-        """Evict until the held bytes, and to_come bytes more, fit into the budget."""
+        """Count all held bytes. Evict until at least to_come bytes of the budget are free."""
         held = self._holdings.ledger().total_bytes - self._held_twice()
         room = self.budget_bytes - held - to_come
         if room < 0:
@@ -78,7 +88,7 @@ class Eviction:
         while freed < num_bytes and (victim := order.next_victim()) is not None:
             freed += self._evict_next(order, victim)
         for lease in self._holdings.leases:
-            # Nothing else is left: drop unpublished snapshots of the running requests.
+            # The policy has no victim left. Drop unpublished snapshots of the running requests.
             while freed < num_bytes and (point := least_valuable(lease.snapshots)) is not None:
                 lease.snapshots.remove(point)
                 self._holdings.counters.evictions += 1
@@ -97,7 +107,7 @@ class Eviction:
         return self._policy(self._holdings).next_victim() is None
 
     def evict(self, victim: Victim) -> Evicted:
-        """Evict a victim. Report the bytes freed and the nodes removed or changed."""
+        """Evict a victim. Return the number of bytes freed and the nodes removed or changed."""
         match victim:
             case EvictHot(hot):
                 removed, kept = self.evict_parked(hot)
@@ -117,7 +127,7 @@ class Eviction:
         return Evicted(victim, freed, removed, [top] if top else [])
 
     def evict_parked(self, hot: HotCache) -> tuple[list[KvNode], list[KvNode]]:
-        """Evict a parked cache. Its useful tokens are copied and stay in the tree.
+        """Evict a parked cache. Nodes that are still useful get a copy of their K/V.
 
         Returns:
             The removed nodes, leaves first, and the kept nodes, parents first.
@@ -151,26 +161,27 @@ class Eviction:
                 self._holdings.tree.remove(node)
 
     def forget(self, conversation_id: ConversationId) -> None:
-        """Remove the nodes that only this conversation uses, except nodes of a running request."""
+        """Remove the nodes that only this conversation uses, except nodes that a request uses."""
         for node in reversed(list(self._holdings.tree.nodes())):
             node.users.discard(conversation_id)
             self._remove_if_unused(node)
 
     def remove_unused(self, unlocked: KvNode | None) -> None:
-        """Remove a node and its ancestors as far as no conversation and no request uses them.
+        """Remove a node and its ancestors, up to the first node that is still in use.
 
-        Called after a request has unlocked the node: its conversation may be forgotten by then.
+        Called when a request has unlocked the node. If the request's conversation was forgotten
+        while the request ran, nothing uses the node any more.
         """
         for node in ancestry(unlocked):
-            # A user of a node also uses its ancestors, so the first node in use ends the search.
+            # A user of a node also uses its ancestors. Therefore stop at the first node in use.
             if not (node.is_removed or self._remove_if_unused(node)):
                 return
 
     def _held_twice(self) -> int:
-        """Return the number of bytes of K/V that running requests copied out of the tree.
+        """Return the number of K/V bytes that are in memory twice.
 
-        This K/V is in memory twice until the request ends. The nodes then reference the copy in the
-        request's caches.
+        Each running request has copied this K/V from tree nodes into its own caches. When the
+        request ends, the nodes reference these caches and their own arrays are freed.
         """
         return sum(
             node.span.nbytes
@@ -191,7 +202,7 @@ class Eviction:
         return freed
 
     def _remove(self, leaf: KvNode) -> list[KvNode]:
-        """Remove a leaf that owns its K/V, and the ancestors that become useless with it."""
+        """Remove a leaf that owns its K/V, and the ancestors that are useless without this leaf."""
         removed = self._holdings.removed_with(leaf)
         for node in removed:
             self._holdings.tree.remove(node)

@@ -1,6 +1,6 @@
-"""Removal of faulty stored state: caches and nodes that do not hold the tokens they should.
+"""Removal of faulty stored state: caches and nodes that do not hold the tokens they should hold.
 
-Each fault is counted and reported; the tokens are then fed again, so the answer stays right.
+Each fault is counted and reported. The removed tokens are fed again, so the answer stays correct.
 Engine thread only.
 """
 
@@ -15,13 +15,13 @@ from engine.cache.radix import path_run
 from engine.sequences import common_prefix_len
 from engine.types import ConversationId
 
-# Called for each fault with the token ids of the faulty path, and the number of these tokens that
-# are still in the tree.
+# Called for each fault. Arguments: the token ids of the faulty path, and the number of its leading
+# tokens that are still in the tree.
 OnFault = Callable[[Sequence[int], int], None]
 
 
 class Quarantine:
-    """The operations that remove faulty caches and nodes, count the faults and report them."""
+    """The remover of faulty caches and nodes. It also counts and reports the faults."""
 
     def __init__(self, holdings: Holdings, lending: Lending, on_fault: OnFault | None) -> None:
         self._holdings = holdings
@@ -29,10 +29,11 @@ class Quarantine:
         self._on_fault = on_fault
 
     def check_parked(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> int:
-        """Remove a conversation's parked cache if its layers do not hold its tokens.
+        """Remove a conversation's parked cache if its layers do not hold exactly its tokens.
 
         Returns:
-            Number of leading tokens of the prompt that a removed cache should have held, else 0.
+            Number of leading prompt tokens that the removed cache should have held. 0 if nothing
+            was removed.
         """
         hot = self._holdings.parked.get(conversation_id)
         if hot is None or hot.is_consistent():

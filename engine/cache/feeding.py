@@ -3,7 +3,7 @@
 Rounding depends on how a prompt is divided into passes: a token fed in a pass of 512 tokens and the
 same token fed alone may differ in the last bits of their K/V. Therefore the prefix cache identifies
 a stored token by its id and by the pass that computed it. Repeating the passes of a path on empty
-caches gives the same bits, which is how stored state is checked (checking/replay.py).
+caches gives the same bits. checking/replay.py checks stored state in this way.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ class Feed:
     """Tokens [start, end) computed in one forward pass, or in one pass per token (one_by_one).
 
     A reply is fed one token per pass while it is generated. A pass over a single token always
-    counts as one_by_one. Later cuts do not change a pass: `end` stays the end of the original pass,
-    and the tokens still stored reach to the start of the next feed in the list.
+    counts as one_by_one. If tokens of the pass are removed later, `end` does not change: it stays
+    the end of the original pass. The stored tokens of a feed end where the next feed in the list
+    starts.
     """
 
     start: int
@@ -37,7 +38,7 @@ def add_pass(feeds: list[Feed], start: int, end: int) -> None:
 
 
 def add_feeds(feeds: list[Feed], more: Iterable[Feed]) -> None:
-    """Append feeds. Join adjacent one-by-one feeds, and the two halves of a divided pass."""
+    """Append feeds. Merge adjacent one-by-one feeds, and skip a feed equal to the last one."""
     for feed in more:
         last = feeds[-1] if feeds else None
         if last is not None and last.one_by_one and feed.one_by_one and last.end == feed.start:
@@ -47,7 +48,10 @@ def add_feeds(feeds: list[Feed], more: Iterable[Feed]) -> None:
 
 
 def kept(feeds: Sequence[Feed], start: int, end: int) -> Iterator[tuple[Feed, int]]:
-    """Yield each feed that computed tokens [start, end), with the end of its stored tokens."""
+    """Yield (feed, stored_end) for each feed that computed tokens of [start, end).
+
+    stored_end is the position after the feed's last stored token, at most `end`.
+    """
     first = max(0, bisect_right(feeds, start, key=_start_of) - 1)
     for index in range(first, len(feeds)):
         feed = feeds[index]
@@ -60,7 +64,8 @@ def kept(feeds: Sequence[Feed], start: int, end: int) -> Iterator[tuple[Feed, in
 def clip(feeds: Sequence[Feed], start: int, end: int) -> Iterator[Feed]:
     """Yield the feeds that computed the tokens [start, end).
 
-    A one-by-one feed is clipped to this range. A pass keeps its whole range, which identifies it.
+    A one-by-one feed is clipped to this range. Any other feed keeps the whole range of its pass,
+    because the range identifies the pass.
     """
     for feed, kept_end in kept(feeds, start, end):
         if max(feed.start, start) < kept_end:
@@ -69,7 +74,7 @@ def clip(feeds: Sequence[Feed], start: int, end: int) -> Iterator[Feed]:
 
 
 def common_feeding_end(a: Sequence[Feed], b: Sequence[Feed], start: int, end: int) -> int:
-    """Return the position in [start, end] up to which the same passes computed a and b."""
+    """Return the position in [start, end] up to which feeds a and b list the same passes."""
     position = start
     for ours, theirs in _side_by_side(a, b, start, end):
         stop = min(ours[1], theirs[1])

@@ -1,4 +1,4 @@
-"""The data of a prefix cache, shared by its modules, and the rules for useful nodes.
+"""Data of a prefix cache that its modules share, and the rules for which nodes are useful.
 
 Engine thread only.
 """
@@ -18,11 +18,14 @@ from engine.types import CacheStatistics, ConversationId
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Bytes held by the prefix cache. A lent span counts as a part of its hot cache."""
+    """Memory held by the prefix cache, in bytes.
 
-    kv_bytes: int  # K/V arrays that nodes own
-    snapshot_bytes: int  # snapshots of nodes and of leases
-    hot_bytes: int  # K/V buffers of parked and leased caches, including unused capacity
+    K/V that a node references in a live cache counts only in hot_bytes.
+    """
+
+    kv_bytes: int  # bytes of the K/V arrays that nodes own
+    snapshot_bytes: int  # bytes of the snapshots of nodes and of leases
+    hot_bytes: int  # bytes of K/V buffers of parked and leased caches, including unused capacity
 
     @property
     def total_bytes(self) -> int:
@@ -31,43 +34,48 @@ class Ledger:
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """Live caches in use by one request. At first they hold `restored` tokens of its prompt."""
+    """The live caches that one request or audit uses.
+
+    When the lease begins, the caches hold the first `restored` tokens of the prompt.
+    """
 
     hot: HotCache
     restored: int
-    matched: int  # leading tokens of the prompt whose K/V was stored
-    logits: mx.array | None  # (V,) after the prompt, None unless the whole prompt was restored
-    side: bool  # True for a side request: nothing is published or evicted for it
-    locked: KvNode | None  # the deepest node restored from, locked until the lease ends
-    faulted: int  # leading tokens up to the deepest stored state that was found wrong, else 0
-    snapshots: list[Snapshot] = field(default_factory=list[Snapshot])  # captured, not published yet
+    matched: int  # number of leading prompt tokens whose K/V was stored
+    logits: mx.array | None  # (V,) after the prompt; None unless the whole prompt was restored
+    side: bool  # True for a side request or an audit: nothing is published or evicted for it
+    locked: KvNode | None  # node that holds the last restored token; locked until the lease ends
+    faulted: int  # number of leading prompt tokens for which faulty stored state was found, else 0
+    # Snapshots captured for this lease and not yet added to the tree.
+    snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
     reserved: int = 0  # number of tokens that the K/V buffers can hold without growing
 
 
 @dataclass(slots=True)
 class Counters:
-    """Numbers of events since the prefix cache was created."""
+    """Statistics counted since the prefix cache was created."""
 
-    matches: int = 0  # requests that restored at least one token
+    matches: int = 0  # number of requests that restored at least one token
     evictions: int = 0
-    restore_faults: int = 0  # stored caches or nodes that did not hold their tokens
-    copied_bytes: int = 0  # K/V copied into, out of or between buffers
+    restore_faults: int = 0  # number of stored caches and nodes that did not hold their tokens
+    copied_bytes: int = 0  # bytes of K/V copied into, out of or between buffers
     audits: int = 0
-    audit_faults: int = 0  # audits that found wrong stored state
+    audit_faults: int = 0  # number of audits that found wrong stored state
 
 
 @dataclass(slots=True, eq=False)
 class Holdings:
-    """The radix tree, the live caches that nodes reference, and the rules for useful nodes."""
+    """The stored data of a prefix cache, and the rules for which nodes are useful."""
 
     needs_snapshot: bool  # True if K/V alone cannot restore the model's state
     kv_bytes_per_token: int
     tree: KvTree = field(default_factory=RadixTree)
     # Live caches that no request uses, at most one per conversation.
     parked: dict[ConversationId, HotCache] = field(default_factory=dict[ConversationId, HotCache])
-    leases: list[Lease] = field(default_factory=list[Lease])  # of running requests and audits
+    # Leases of running requests and audits.
+    leases: list[Lease] = field(default_factory=list[Lease])
     pinned: set[ConversationId] = field(default_factory=set[ConversationId])
-    clock: int = 0  # number of turns published, the unit of last_used
+    clock: int = 0  # number of turns published so far; last_used fields store this number
     counters: Counters = field(default_factory=Counters)
 
     def add_lease(self, lease: Lease) -> None:
@@ -82,7 +90,7 @@ class Holdings:
             self.tree.unlock(lease.locked)
 
     def ledger(self) -> Ledger:
-        """Count the bytes held, by a sum over all nodes: a running total could drift."""
+        """Count the held bytes node by node. A running total could drift from the true sum."""
         kv_bytes = snapshot_bytes = 0
         for node in self.tree.nodes():
             kv_bytes += node.span.nbytes
@@ -125,21 +133,21 @@ class Holdings:
     def is_dead_end(self, node: KvNode, *, num_removed: int = 0) -> bool:
         """Return True if a node is unlocked, has no child, and no request can resume at its end.
 
-        num_removed: number of children that are about to be removed; they do not count.
+        num_removed: number of children to ignore, because they are about to be removed.
         """
         return not (
             self.is_resume_point(node) or len(node.children) > num_removed or node.lock_count
         )
 
     def is_useless_leaf(self, node: KvNode) -> bool:
-        """Return True if a node is a dead end that owns its K/V. A lent span needs no memory."""
+        """Return True if a node is a dead end and owns its K/V. Removing it then frees memory."""
         return lender(node) is None and self.is_dead_end(node)
 
     def removed_with(self, leaf: KvNode) -> list[KvNode]:
         """Return a leaf and the ancestors that are dead ends without it, nearest first.
 
-        An ancestor is included only if its K/V lies in the same place as that of the leaf: in the
-        same hot cache, or in owned arrays if the leaf owns its arrays.
+        The K/V of all returned nodes lies in the same hot cache, or all of them own their arrays.
+        The search stops at the first ancestor for which this is not true.
         """
         hot, removed, above = lender(leaf), [leaf], leaf.parent
         while above and self.is_dead_end(above, num_removed=1) and lender(above) is hot:
@@ -148,11 +156,11 @@ class Holdings:
         return removed
 
     def useful_nodes(self, lent: Sequence[KvNode]) -> Sequence[KvNode]:
-        """Return the nodes to keep when their hot cache is cut or evicted: all but the dead ends.
+        """Return the nodes to keep when a hot cache is cut or evicted: all except the dead ends.
 
         Args:
-            lent: nodes that reference one hot cache, parents first, up to the last such node. They
-                lie on one path, the path of the tokens in the hot cache.
+            lent: the nodes whose K/V lies in the part of the hot cache to remove, parents first.
+                They lie on one path, and the last one is the deepest node of the hot cache.
         """
         if not lent or not self.is_dead_end(lent[-1]):
             return lent

@@ -1,9 +1,9 @@
-"""Live caches of one conversation, called a hot cache: the model's cache objects and their tokens.
+"""Hot caches: the model's live cache objects for one conversation, and the tokens they hold.
 
-A hot cache belongs to one conversation and stays in memory between two requests ("parked"). A
-request takes over the whole object; nothing is copied. A node of the radix tree may reference a
-range of its K/V buffers (LentSpan) until the range is about to be overwritten. lending.py then
-copies the range.
+A hot cache stays in memory between two requests of its conversation. It is then called parked. The
+next request takes over the whole object without a copy. A node of the radix tree may reference a
+range of the K/V buffers (LentSpan). Before the range is overwritten, lending.py copies it for the
+node.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class HotCache:
     conversation_id: ConversationId
     caches: list[object]  # the model's cache objects, one per layer
     token_ids: list[int] = field(default_factory=list[int])
-    feeds: list[Feed] = field(default_factory=list[Feed])  # the passes that computed token_ids
-    last_used: int = 0  # clock of the prefix cache (turns published) when last parked
-    leaves: Leaves = field(init=False)  # the same caches, by kind
+    feeds: list[Feed] = field(default_factory=list[Feed])  # forward passes that computed token_ids
+    last_used: int = 0  # value of Holdings.clock when this cache was last parked
+    leaves: Leaves = field(init=False)  # the leaves of `caches`, grouped by kind
     _empty: Snapshot = field(init=False)  # the auxiliary state before any token
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ class HotCache:
         self.token_ids.extend(token_ids)
 
     def adopt(self, run: TokenRun) -> None:
-        """Record that the K/V of a run was copied in, after the tokens held before."""
+        """Record that the K/V of a run of tokens was copied to the end of the caches."""
         assert run.start == self.num_tokens
         add_feeds(self.feeds, run.feeds)
         self.token_ids.extend(run.token_ids)
@@ -84,9 +84,10 @@ class HotCache:
         )
 
     def is_restored(self, num_tokens: int, snapshot: Snapshot | None) -> bool:
-        """Return True if the caches and a snapshot stand at exactly num_tokens tokens.
+        """Return True if the caches and a snapshot hold the state after exactly num_tokens tokens.
 
-        The token ids, the K/V, the snapshot and the token counts of the other layers are compared.
+        Only token counts are compared: those of the token ids, the K/V, the snapshot, and the
+        auxiliary layers that count their tokens.
         """
         counts = {leaf.num_tokens for leaf in self.leaves.aux if num_tokens > 0}
         return (
@@ -99,7 +100,7 @@ class HotCache:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LentSpan:
-    """Tokens [start, end) of a hot cache, referenced by a node of the radix tree.
+    """K/V of a node, stored as a reference to the tokens [start, end) of a hot cache.
 
     nbytes is 0, because the hot cache already counts its buffers.
     """
@@ -121,11 +122,11 @@ class LentSpan:
         return LentSpan(self.hot, self.start, middle), LentSpan(self.hot, middle, self.end)
 
     def range(self, start: int, end: int) -> tuple[object, ...]:
-        """Return lazy slices of the tokens [start, end), counted from the start of this span."""
+        """Return lazy slices of the tokens [start, end). Positions count from this span's start."""
         return kv.read_range(self.hot.leaves.kv, self.start + start, self.start + end)
 
     def copied(self) -> KvArrays:
-        """Return a copy of the K/V of this span, in arrays of its own."""
+        """Return the K/V of this span, copied into new arrays."""
         return kv.copy_range(self.hot.leaves.kv, self.start, self.end)
 
 

@@ -25,7 +25,7 @@ _LARGE_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KvArrays:
-    """The K/V of a range of tokens in arrays of their own: one (keys, values) tuple per leaf.
+    """The K/V of a range of tokens in separate arrays: one (keys, values) tuple per leaf.
 
     Each array has the shape (1, H, num_tokens, D). Quantised keys or values are tuples of arrays.
     """
@@ -38,7 +38,7 @@ class KvArrays:
         object.__setattr__(self, "nbytes", tree_bytes(self.leaves))
 
     def split(self, at: int) -> tuple[KvArrays, KvArrays]:
-        """Return the first `at` tokens and the remaining tokens, both in arrays of their own."""
+        """Return the first `at` tokens and the remaining tokens, each in new arrays."""
         parts = (
             KvArrays(at, tuple(_slice(leaf, 0, at) for leaf in self.leaves)),
             KvArrays(
@@ -85,12 +85,15 @@ def capacity(leaf: KvLeaf) -> int:
 
 
 def roomy(num_tokens: int) -> int:
-    """Return the capacity of a new buffer for num_tokens: an eighth more, a multiple of STEP."""
+    """Return the capacity of a new buffer for num_tokens.
+
+    It is an eighth more than num_tokens, rounded up to a multiple of STEP.
+    """
     return _round_up(num_tokens + num_tokens // 8)
 
 
 def reserve(leaves: Sequence[KvLeaf], num_tokens: int) -> int:
-    """Grow the buffers that cannot hold num_tokens, in one step and with an eighth to spare.
+    """Grow each buffer that cannot hold num_tokens. The new capacity is roomy(num_tokens).
 
     Returns:
         Number of bytes copied. 0 if all buffers were large enough, or if no buffer exists yet.
@@ -118,10 +121,10 @@ def growth(leaves: Sequence[KvLeaf], num_tokens: int) -> int:
 def append_slices(
     leaves: Sequence[KvLeaf], parts: Sequence[tuple[object, ...]], num_tokens: int, room: int
 ) -> int:
-    """Append slices of K/V to the leaves, which then hold num_tokens in all.
+    """Append slices of K/V to the leaves. Each leaf then holds num_tokens tokens.
 
-    A buffer with enough capacity is written in place. Any other buffer is replaced by one
-    concatenation, with capacity for `room` tokens.
+    A buffer with enough capacity is written in place. Any other buffer is replaced by a new one
+    with capacity for `room` tokens, in a single concatenation.
 
     Args:
         leaves: the K/V leaves of one conversation.
@@ -168,9 +171,10 @@ def _round_up(num_tokens: int) -> int:
 
 
 def _join(trees: Sequence[object], num_tokens: int, room: int) -> tuple[object, object]:
-    """Concatenate arrays along the tokens, and pad the num_tokens tokens with zeros to `room`.
+    """Concatenate trees of arrays along the token axis, and pad the result with zeros.
 
-    All trees have the same structure. One concatenation copies each byte once.
+    The result holds num_tokens tokens and has space for `room` tokens. All trees have the same
+    structure. A single concatenation copies each byte only once.
     """
     rows = zip(*(arrays_in(tree) for tree in trees), strict=True)
 

@@ -1,9 +1,10 @@
 """Classification of a model's cache objects: attention K/V, or auxiliary state.
 
-A leaf is the cache object of one layer, or one of several in a CacheList. The methods and
-attributes of the object decide its kind; no model name is used. A K/V leaf can be cut at any
-token. An auxiliary leaf, such as a recurrent state or a rotating window, is valid only after
-exactly n tokens. This module imports no mlx: it reads only the shapes and sizes of arrays.
+A leaf is the cache object of one layer. A layer with a CacheList has several leaves. The methods
+and attributes of a leaf decide its kind, not the name of the model. A K/V leaf can be cut at any
+token. An auxiliary leaf, such as a recurrent state or a rotating window, cannot be cut: its state
+is valid only after exactly n tokens. This module imports no mlx: it reads only the shapes and sizes
+of arrays.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ class AuxLeaf:
 
     def __init__(self, cache: object) -> None:
         self._attributes = vars(cache)
-        # A cache with item assignment replaces its arrays. Any other cache may write in place, so
-        # its arrays must be copied.
+        # A cache with item assignment replaces its arrays, so a snapshot can reference them. Any
+        # other cache may write in place, so its arrays must be copied.
         self.writes_in_place = not hasattr(cache, "__setitem__") or hasattr(
             cache, "update_and_fetch"
         )
 
     @property
     def state(self) -> object:
-        """Tree of the cache's own arrays and plain values. The caller must not change it."""
+        """The cache's attributes, a tree of arrays and plain values. Callers must not change it."""
         return self._attributes
 
     @state.setter
@@ -65,7 +66,7 @@ class AuxLeaf:
 
     @property
     def growth(self) -> float:
-        """Size of a full window of K/V relative to its present size. 1 for all other caches."""
+        """Factor by which a rotating window can still grow. 1 for caches without a window."""
         window = self._number("max_size") or self._number("chunk_size")
         keys = self._attributes.get("keys")
         return max(1.0, window / _capacity(keys)) if window and keys is not None else 1.0
@@ -81,8 +82,8 @@ _WINDOW_NAMES = ("max_size", "chunk_size", "start_position", "left_padding")
 
 
 def is_kv(leaf: object) -> TypeGuard[KvLeaf]:
-    """Return True if a cache can be cut at any token, judged by its methods and attributes."""
-    # `step` shows that the buffer grows in steps: the capacity after `offset` is written in place.
+    """Return True if a cache can be cut at any token. Its methods and attributes decide this."""
+    # `step` shows that the buffer grows in steps, so that new tokens are written in place.
     names = ("keys", "values", "offset", "trim", "update_and_fetch", "step")
     return all(hasattr(leaf, name) for name in names) and not any(
         hasattr(leaf, name) for name in _WINDOW_NAMES
@@ -99,7 +100,7 @@ def leaves_of(caches: Sequence[object]) -> Iterator[object]:
 
 
 def map_leaves(function: Callable[[object], object], caches: Sequence[object]) -> list[object]:
-    """Return caches with function(leaf) in place of each leaf. CacheLists are changed in place."""
+    """Return caches with each leaf replaced by function(leaf). CacheLists are changed in place."""
 
     def mapped(cache: object) -> object:
         if isinstance(cache, CacheList):
@@ -112,7 +113,7 @@ def map_leaves(function: Callable[[object], object], caches: Sequence[object]) -
 
 @dataclass(frozen=True, slots=True)
 class Leaves:
-    """The leaf caches of one conversation, by kind."""
+    """The leaf caches of one conversation, grouped into attention K/V and auxiliary state."""
 
     kv: tuple[KvLeaf, ...]
     aux: tuple[AuxLeaf, ...]
@@ -127,47 +128,48 @@ class Leaves:
 
     @property
     def buffers(self) -> list[object]:
-        """The K/V buffers: one (keys, values) pair per leaf."""
+        """K/V buffers: one (keys, values) pair per K/V leaf."""
         return [(leaf.keys, leaf.values) for leaf in self.kv]
 
     @property
     def states(self) -> list[object]:
-        """The auxiliary states, one per leaf."""
+        """Auxiliary states: one per auxiliary leaf."""
         return [leaf.state for leaf in self.aux]
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Numbers of the model's leaf caches by kind, and the bytes that a token and a snapshot need.
+    """Number of leaf caches of each kind in a model, and the bytes per token and per snapshot.
 
-    snapshot_bytes counts a rotating window as full.
+    snapshot_bytes counts rotating windows as full.
     """
 
-    num_kv: int  # leaves with attention K/V
-    num_aux: int  # leaves with auxiliary state
+    num_kv: int  # number of leaves with attention K/V
+    num_aux: int  # number of leaves with auxiliary state
     kv_bytes_per_token: int
     snapshot_bytes: int
 
     @property
     def needs_snapshot(self) -> bool:
-        """True if the model has auxiliary state: K/V alone cannot restore a conversation."""
+        """True if the model has auxiliary state, which K/V alone cannot restore."""
         return self.num_aux > 0
 
 
 def measure_layout(
     caches: Sequence[object], num_tokens: int, nbytes: Callable[[object], int]
 ) -> Layout:
-    """Return the layout of caches that were just fed num_tokens.
+    """Return the layout of caches, measured after they were fed num_tokens tokens.
 
     Args:
         caches: the model's cache objects.
         num_tokens: number of tokens that the caches hold.
-        nbytes: returns the bytes of all arrays in a tree.
+        nbytes: function that returns the bytes of all arrays in a tree.
     """
     leaves = Leaves.of(caches)
     assert all(leaf.offset == num_tokens for leaf in leaves.kv)
     assert all(leaf.num_tokens in (None, num_tokens) for leaf in leaves.aux)
-    # A buffer is longer than the tokens in it: divide its bytes by its length, not by num_tokens.
+    # A buffer can hold more tokens than it contains. Divide its bytes by its capacity, not by
+    # num_tokens.
     per_token = sum(nbytes((leaf.keys, leaf.values)) // _capacity(leaf.keys) for leaf in leaves.kv)
     return Layout(
         num_kv=len(leaves.kv),

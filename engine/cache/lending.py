@@ -1,8 +1,8 @@
-"""Lent spans: nodes of the radix tree whose K/V is a range of a conversation's live caches.
+"""Lent spans: references from radix tree nodes to K/V in the live caches of a conversation.
 
-Publishing a turn copies no K/V, because its nodes reference the hot cache of the conversation.
-Before a hot cache is overwritten or evicted, the useful nodes are copied out of it and the other
-nodes are removed. Engine thread only.
+These live caches are called a hot cache. Publishing a turn copies no K/V, because the new nodes
+reference the hot cache. Before a hot cache is overwritten or evicted, the K/V of useful nodes is
+copied out of it, and the other nodes are removed. Engine thread only.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from engine.cache.snapshot import Snapshot
 
 
 class Lending:
-    """The operations on lent spans. Every lent span holds the tokens of its node."""
+    """The operations that create lent spans and replace them by copies.
+
+    A lent span always holds the tokens of its node.
+    """
 
     def __init__(self, holdings: Holdings) -> None:
         self._holdings = holdings
 
     def add_nodes(self, lease: Lease) -> None:
-        """Add nodes for all tokens in the caches of a lease, with the captured snapshots."""
+        """Add tree nodes for all tokens in a lease's caches, and attach the lease's snapshots."""
         hot, tree = lease.hot, self._holdings.tree
         run, above = hot.run, self._restored_node(lease)
         path = tree.match(run, above)
@@ -42,22 +45,26 @@ class Lending:
                 node.last_used = self._holdings.clock
         for node in (*ancestry(above), *below):
             node.users.add(hot.conversation_id)
-            # The hot cache holds the tokens of this node too, so the node needs no own arrays.
+            # The hot cache also holds the tokens of this node. Reference them, and free the node's
+            # own arrays.
             if isinstance(node.span, KvArrays):
                 node.span = LentSpan(hot, node.start, node.end)
 
     def _restored_node(self, lease: Lease) -> KvNode | None:
-        """Return the deepest node that a lease was restored from, or None if it was removed."""
+        """Return the deepest node that lies completely within the restored tokens of a lease.
+
+        None if there is no such node, or if the locked node of the lease was removed.
+        """
         if lease.locked is None or lease.locked.is_removed:
             return None
         held = min(lease.restored, lease.hot.num_tokens)
         return next((node for node in ancestry(lease.locked) if node.end <= held), None)
 
     def copy_out(self, hot: HotCache, num_tokens: int) -> tuple[list[KvNode], list[KvNode]]:
-        """Remove all references of the tree to the tokens of a hot cache after num_tokens.
+        """Make the tree independent of a hot cache's tokens after num_tokens.
 
         Useful nodes get a copy of their K/V, or reference another parked cache that holds the same
-        tokens. Dead ends are removed.
+        tokens. Dead ends, at which no request can resume, are removed.
 
         Returns:
             The removed nodes, leaves first, and the kept nodes, parents first.
@@ -77,17 +84,18 @@ class Lending:
         return removed, kept
 
     def drop_beyond(self, hot: HotCache, num_tokens: int) -> None:
-        """Remove the nodes that reference a hot cache after num_tokens, and all below them."""
+        """Remove the subtrees of the nodes that reference a hot cache's tokens after num_tokens."""
         for node in self._lent_beyond(hot, num_tokens)[:1]:
             self._holdings.tree.remove_subtree(node)
 
     def withdraw(self, hot: HotCache) -> int:
-        """Remove the nodes that reference a lost hot cache, and all nodes below them.
+        """Remove the nodes that reference a hot cache about to be dropped, with their subtrees.
 
-        A node whose tokens another parked cache holds is kept, and references that cache instead.
+        If another parked cache holds the tokens of a node, the node is kept and references that
+        cache.
 
         Returns:
-            Number of tokens of the lost cache that are still in the tree.
+            Number of leading tokens of the hot cache that are still in the tree.
         """
         lent = self._lent_beyond(hot, 0)
         other, agreed = self._other_holder(hot) if lent else (None, 0)
@@ -99,13 +107,13 @@ class Lending:
         return hot.num_tokens
 
     def is_in_use(self, hot: HotCache) -> bool:
-        """Return True if a running request uses a node that references a hot cache."""
+        """Return True if a running request has locked a node that references a hot cache."""
         return any(node.lock_count for node in self._lent_beyond(hot, 0))
 
     def _lent_beyond(self, hot: HotCache, num_tokens: int) -> list[KvNode]:
-        """Return the nodes that reference a hot cache after num_tokens, parents first.
+        """Return the nodes that reference a hot cache's tokens after num_tokens, parents first.
 
-        A node that begins before num_tokens and ends after it is split there.
+        A node that contains the position num_tokens is split at this position first.
         """
         if num_tokens >= hot.num_tokens:
             return []
@@ -116,9 +124,9 @@ class Lending:
         return nodes
 
     def _other_holder(self, hot: HotCache) -> tuple[HotCache | None, int]:
-        """Return another parked cache that agrees longest with a hot cache, and the shared length.
+        """Return the other parked cache with the longest common prefix, and the prefix length.
 
-        Two caches agree on a token if its id and the pass that computed it are the same.
+        A token is common to two caches if its id and the pass that computed it are the same.
         """
         run = hot.run
         ends = [

@@ -16,14 +16,14 @@ _Path = list[PathStep[KvSpan, Snapshot]]
 class Match:
     """The deepest resume point of a prompt, and the length of the prompt's stored K/V."""
 
-    matched: int = 0  # leading tokens of the prompt whose K/V is stored
-    restored: int = 0  # tokens before the resume point, at most `matched`
+    matched: int = 0  # number of leading prompt tokens whose K/V is stored
+    restored: int = 0  # number of tokens before the resume point, at most `matched`
     node: KvNode | None = None  # the node that holds the last restored token
-    snapshot: Snapshot | None = None  # the state after that token, if the model needs one
+    snapshot: Snapshot | None = None  # auxiliary state at the resume point; None if there is none
 
     @property
     def run(self) -> TokenRun:
-        """The tokens that can be restored, with the passes that computed them."""
+        """The tokens that can be restored, with the forward passes that computed them."""
         return path_run(self.node).part(0, self.restored)
 
 
@@ -35,8 +35,8 @@ def deepest_match(
     Args:
         tree: all stored nodes.
         prompt_ids: the token ids of the prompt.
-        held: the tokens in the conversation's own live caches. Of two equally deep resume points,
-            the one that has more in common with them is returned.
+        held: the tokens in the conversation's own live caches. If two resume points are equally
+            deep, the one that shares more leading tokens with `held` is returned.
         needs_snapshot: True if K/V alone cannot restore the model's state.
     """
     paths = tree.paths(prompt_ids)
@@ -57,7 +57,7 @@ def _match_path(path: _Path, prompt_ids: Sequence[int], *, needs_snapshot: bool)
         snapshot = last.snapshot
         if snapshot is not None and snapshot.logits is not None:
             return Match(matched, matched, last, snapshot)
-    # Leave one token to feed: the first token of the reply is drawn from its logits.
+    # Leave the last prompt token to feed: the first token of the reply is drawn from its logits.
     limit = min(matched, len(prompt_ids) - 1)
     if not needs_snapshot:
         return Match(matched, limit, last, None)

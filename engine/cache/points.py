@@ -1,6 +1,6 @@
 """Resume points: positions n at which a later request can start from cached state of tokens [0, n).
 
-This module imports no mlx, because prompts are built and divided into chunks without mlx.
+This module imports no mlx, so that prompts can be built and divided into chunks without mlx.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import Protocol, TypeVar
 
 
 class PointKind(StrEnum):
-    """Reason why a snapshot is kept. It decides, with other figures, how soon it may be evicted."""
+    """Reason why a snapshot is kept. It is one of the factors that decide the order of eviction."""
 
     SYSTEM = "system"  # before the text of the first user message: the end of the system prompt
-    TURN = "turn"  # before a later user or tool text, or where the next turn's prompt may diverge
+    TURN = "turn"  # before a later user or tool text, or where the next prompt may diverge
     PROMPT = "prompt"  # the end of the prompt, with its logits
     TAIL = "tail"  # after a reply, where the text of the next user message will begin
-    BRANCH = "branch"  # the end of matched K/V without a snapshot, or the end of a stopped prefill
-    STRIDE = "stride"  # at fixed distances in a long prefill, or where a draft or idle work ended
+    BRANCH = "branch"  # where matched K/V ends without a snapshot, or where a prefill was stopped
+    STRIDE = "stride"  # at fixed distances in a long prefill, or where a draft or idle work ends
 
 
-# Likelihood that a request resumes at a point, relative to the end of a reply. Chosen with
-# tests/benchmarks/eviction.py. The exact values matter little: half or double of one value changes
-# the number of fed tokens by a few percent.
+# Likelihood that a request resumes at a point of each kind, relative to a point at the end of a
+# reply. The values were chosen with tests/benchmarks/eviction.py. They matter little: to halve or
+# double one of them changes the number of fed tokens by a few percent.
 LIKELIHOOD = {
     PointKind.STRIDE: 0.2,
     PointKind.PROMPT: 0.2,
@@ -55,12 +55,12 @@ _P = TypeVar("_P", bound=_AtPoint)
 
 
 def least_valuable(points: Sequence[_P]) -> _P | None:
-    """Return the point of a running request whose loss costs the fewest tokens, but not the newest.
+    """Return the point whose loss costs the fewest tokens. The newest point is never returned.
 
-    The loss costs the tokens since the point before, weighted by LIKELIHOOD.
+    Losing a point costs the tokens between the previous point and itself, times LIKELIHOOD.
 
     Args:
-        points: the request's resume points or snapshots, in the order of their positions.
+        points: the resume points or snapshots of one request, in the order of their positions.
 
     Returns:
         None if there are fewer than two points.

@@ -26,7 +26,7 @@ class EvictSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class EvictNode:
-    """A victim of eviction: a leaf of the radix tree that owns its K/V, with its snapshot."""
+    """A victim of eviction: a leaf of the radix tree, with its own K/V and its snapshot."""
 
     node: KvNode
 
@@ -35,7 +35,7 @@ class EvictNode:
 class EvictHot:
     """A victim of eviction: the live caches of a conversation that no request uses.
 
-    Nodes whose K/V lies in these caches get a copy of it if they are still useful.
+    Useful nodes whose K/V lies in these caches get a copy of their K/V.
     """
 
     hot: HotCache
@@ -48,16 +48,16 @@ class Evicted(NamedTuple):
     """The report of one eviction."""
 
     victim: Victim
-    num_bytes: int  # bytes freed
+    num_bytes: int  # number of bytes freed
     removed: Sequence[KvNode]  # nodes removed from the tree, leaves first
     # Nodes still in the tree that lost a snapshot, logits or children, or whose span changed.
     changed: Sequence[KvNode]
 
 
 class EvictionOrder(Protocol):
-    """An order of eviction for the present contents of a prefix cache.
+    """The order in which to evict the present contents of a prefix cache.
 
-    The caller evicts each victim and reports the eviction before it calls next_victim again.
+    The caller evicts each victim and calls update before it calls next_victim again.
     """
 
     def next_victim(self) -> Victim | None:
@@ -69,5 +69,5 @@ class EvictionOrder(Protocol):
         ...
 
 
-# Returns the order in which to evict the present holdings.
+# Function that returns the order in which to evict the present holdings.
 Policy = Callable[[Holdings], EvictionOrder]

@@ -1,12 +1,12 @@
 """The prefix cache: K/V and recurrent state of processed tokens, kept for later prompts.
 
-A request acquires a lease on live caches that hold the longest restorable prefix of its prompt.
-The runner feeds the other tokens and publishes the lease. Published tokens become nodes of a
-radix tree (radix.py). The K/V of a node lies in arrays of its own, or is a range of the live
+A request acquires a lease: live caches for its own use, which hold the longest restorable prefix of
+its prompt. The runner feeds the other tokens and publishes the lease. Published tokens become nodes
+of a radix tree (radix.py). The K/V of a node lies in separate arrays, or is a range of the live
 caches of a conversation, called a hot cache (hot.py). The state of recurrent layers cannot be cut
-at another token, so it is kept as snapshots at single positions (snapshot.py).
+back to an earlier token, so it is kept as snapshots at single positions (snapshot.py).
 
-PrefixCache is the interface, used on the engine thread only. holdings.py has the data and its
+PrefixCache is the interface, used on the engine thread only. holdings.py defines the data and its
 rules; lending.py, restoring.py, eviction.py, faults.py and this module change the data.
 
 Tokens [0, n) of a request:
@@ -51,8 +51,8 @@ _ANOTHER_TOKEN = -1
 class PrefixCache:
     """The stored state of all conversations on one model, within a byte budget.
 
-    Calls for one request: acquire, then capture_snapshot and reserve_tokens while its tokens are
-    fed, then either publish or abandon.
+    Calls for one request: first acquire; then capture_snapshot and reserve_tokens while its tokens
+    are fed; at the end either publish or abandon.
     """
 
     def __init__(
@@ -95,10 +95,10 @@ class PrefixCache:
         Args:
             conversation_id: the conversation of the request.
             prompt_ids: the token ids of the prompt.
-            new_caches: returns empty caches, for a conversation that has no live caches.
+            new_caches: function that returns empty caches, for a conversation without live caches.
             room: number of tokens that the caches should hold without growing.
-            side: True for a side request, such as a title: it gets caches of its own, and nothing
-                is published or evicted for it.
+            side: True for a side request, such as a title. It gets separate caches, and nothing is
+                published or evicted for it.
         """
         faulted = self._quarantine.check_parked(conversation_id, prompt_ids)
         while True:
@@ -116,8 +116,8 @@ class PrefixCache:
             if lease.hot.is_restored(match.restored, match.snapshot):
                 self._holdings.counters.matches += match.restored > 0
                 return lease
-            # The stored state does not belong to these tokens. Remove its resume point, and restore
-            # from the one above.
+            # The restored state is not the state of the matched tokens. Remove the resume point,
+            # and restore from the next resume point above it.
             faulted = max(faulted, match.restored)
             self._quarantine.remove_restored(lease)
 
@@ -157,9 +157,10 @@ class PrefixCache:
         evaluate(lease.hot.leaves.buffers)
 
     def publish(self, lease: Lease, *, is_turn: bool = True) -> None:
-        """Add the tokens and snapshots of a lease to the tree, park its caches, evict if needed.
+        """Add a lease's tokens and snapshots to the tree, park its caches, and evict if needed.
 
-        is_turn: True advances the clock that measures recency. False is for reading ahead.
+        is_turn: True for the turn of a request, which advances the clock of last use. False for
+        tokens that were read ahead.
         """
         hot = lease.hot
         assert not lease.side
@@ -192,7 +193,7 @@ class PrefixCache:
         """Cut the caches of a lease back to the restored tokens, and park the caches.
 
         Returns:
-            False if no token was restored, or if the restored tokens are lost.
+            False if no token was restored, or if the K/V of the restored tokens cannot be kept.
         """
         hot = lease.hot
         num_tokens = min(lease.restored, hot.num_tokens)
@@ -234,11 +235,11 @@ class PrefixCache:
         self._eviction.keep_to_budget()
 
     def evict(self, victim: Victim) -> Evicted:
-        """Evict a policy's victim. Return the number of bytes freed and the nodes changed."""
+        """Evict a victim that a policy chose. Return the bytes freed and the nodes changed."""
         return self._eviction.evict(victim)
 
     def evict_hot(self) -> None:
-        """Evict all parked caches. Their useful tokens stay in the tree, copied."""
+        """Evict all parked caches. Nodes that are still useful get a copy of their K/V."""
         self._eviction.evict_hot()
 
     def evict_snapshots(self) -> None:
@@ -296,11 +297,12 @@ class PrefixCache:
     def start_audit(
         self, new_caches: Callable[[], list[object]], max_tokens: int
     ) -> tuple[KvNode, Lease] | None:
-        """Pick the resume point of at most max_tokens whose last audit is longest ago.
+        """Select the resume point at max_tokens or earlier that was audited longest ago.
 
         Returns:
-            The node that ends at the resume point, and a lease of empty caches on which the audit
-            feeds the tokens again. None if no unlocked resume point is short enough.
+            The node that ends at the resume point, and a lease of empty caches. The audit feeds the
+            tokens of the node's path to these caches again. None if no unlocked resume point is
+            short enough.
         """
         points = [
             node for node in self._holdings.tree.nodes() if self._holdings.is_resume_point(node)
@@ -316,8 +318,8 @@ class PrefixCache:
     def end_audit(self, node: KvNode, lease: Lease, wrong: KvNode | None) -> None:
         """Record that a resume point was audited, and end the lease of the audit.
 
-        wrong: the first node on the path whose stored state differs from the recomputed state. This
-        node is removed with all nodes below it. None if the stored state was right.
+        wrong: the first node on the path whose stored state differs from the recomputed state, or
+        None if all stored state was right. The wrong node and all nodes below it are removed.
         """
         self.abandon(lease)
         self._holdings.counters.audits += 1
@@ -331,8 +333,8 @@ class PrefixCache:
     def match_ahead(self, conversation_id: ConversationId, token_ids: Sequence[int]) -> Match:
         """Return the deepest resume point of token_ids as the beginning of a longer prompt.
 
-        A match leaves at least one token of a prompt to feed. The unknown token that is appended
-        here is that token, so that all of token_ids can match.
+        A match always leaves at least one token of a prompt to feed. Therefore an unknown token is
+        appended to token_ids, so that all of token_ids can match.
         """
         return self._restorer.match(conversation_id, (*token_ids, _ANOTHER_TOKEN))
 
@@ -344,10 +346,10 @@ class PrefixCache:
         *,
         displaces: bool,
     ) -> bool:
-        """Return True if token_ids, with num_points snapshots on the way, fit into the budget.
+        """Return True if the budget has room for token_ids and num_points snapshots on the way.
 
-        If displaces is True, only the conversation's own live caches count as held, since all other
-        state may be evicted. Otherwise everything that the cache holds counts.
+        If displaces is True, all other state may be evicted, so only the conversation's own live
+        caches count as held. Otherwise everything that the cache holds counts.
         """
         hot = self._holdings.parked.get(conversation_id)
         capacity = abandoned = 0
@@ -363,8 +365,9 @@ class PrefixCache:
         return needed <= self._eviction.budget_bytes - kept
 
     def _usable_end(self, hot: HotCache) -> int:
-        """Return the end of the tokens that the tree keeps if a parked cache is cut at token 0."""
+        """Return the end of the tokens that stay in the tree if a parked cache is emptied."""
         nodes = [step.node for step in self._holdings.tree.match(hot.run)]
-        # Nodes are removed bottom-up: each node has lost one child, the next node on this path.
+        # Nodes are removed bottom-up: when a node is checked, its child on this path is already
+        # removed.
         used = [node for node in nodes if not self._holdings.is_dead_end(node, num_removed=1)]
         return max((node.end for node in used), default=0)

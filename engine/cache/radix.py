@@ -1,13 +1,14 @@
 """A radix tree over token sequences, in which conversations share their common prefixes.
 
 A node stands for the tokens [start, end) that follow its parent's tokens, and for the forward
-passes that computed them (feeding.py). The same tokens computed in other passes are another
-branch, so that every path is the result of one series of passes. The span of a node is the K/V of
-its tokens; the snapshot of a node, if present, is valid exactly at `end`. Splitting a node inserts
-a new node above it: a node object keeps its end and its snapshot as long as it exists.
+passes that computed them (feeding.py). If other passes computed the same tokens, the tree has a
+second branch for them. Every path is therefore the result of one series of passes. The span of a
+node is the K/V of its tokens; the snapshot of a node, if present, is valid exactly at `end`.
+Splitting a node inserts a new node above it: a node object keeps its end and its snapshot as long
+as it exists.
 
-The tree decides nothing about caching and imports no mlx: spans and snapshots are type parameters.
-The modules of the prefix cache search and change it.
+The tree contains no caching policy and imports no mlx: spans and snapshots are type parameters. The
+modules of the prefix cache search and change it.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class TokenRun:
 
 
 class RadixNode(Generic[S, P]):
-    """Tokens [start, end) of a path, shared by all conversations whose tokens contain the path."""
+    """A node: tokens [start, end) of a path, shared by all conversations that contain the path."""
 
     __slots__ = (
         "checked",
@@ -83,14 +84,14 @@ class RadixNode(Generic[S, P]):
     def __init__(self, run: TokenRun, span: S, parent: RadixNode[S, P] | None) -> None:
         self.run = run
         self.span = span
-        self.parent = parent  # None at the root
+        self.parent = parent  # None for a node at the root
         self.children: dict[_Symbol, RadixNode[S, P]] = {}
         self.snapshot: P | None = None  # auxiliary state after the last token
-        self.lock_count = 0  # running requests that were restored from this node or a node below
-        self.is_removed = False  # True once the node, or a node above, is removed from the tree
-        self.last_used = 0  # clock of the prefix cache (turns published) at the last use
-        self.checked = 0  # number of the last audit of this node, 0 if there was none
-        self.users: set[ConversationId] = set()  # conversations whose sequence contains the node
+        self.lock_count = 0  # number of running requests restored from this node or a node below it
+        self.is_removed = False  # True once this node or a node above it is removed from the tree
+        self.last_used = 0  # value of the cache's clock (number of turns published) at the last use
+        self.checked = 0  # number of the newest audit of this node; 0 if it was never audited
+        self.users: set[ConversationId] = set()  # ids of the conversations that contain the node
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -110,11 +111,11 @@ class PathStep(Generic[S, P]):
     """A node on a matched path. Only the last node of a path can match in part."""
 
     node: RadixNode[S, P]
-    num_matched: int  # leading tokens of the node that match
+    num_matched: int  # number of leading tokens of the node that match
 
     @property
     def end(self) -> int:
-        """Number of tokens, from token 0, that match up to the end of this step."""
+        """Number of tokens that match, counted from token 0 to the end of this step."""
         return self.node.start + self.num_matched
 
     @property
@@ -129,9 +130,9 @@ class RadixTree(Generic[S, P]):
         self._roots: dict[_Symbol, RadixNode[S, P]] = {}
 
     def paths(self, token_ids: Sequence[int]) -> Iterator[list[PathStep[S, P]]]:
-        """Yield the longest paths that agree with token_ids, in whatever passes they were computed.
+        """Yield the longest paths that agree with token_ids. The passes are not compared.
 
-        No path is the beginning of another.
+        No path is the beginning of another path.
         """
         pending: list[list[PathStep[S, P]]] = [[]]
         while pending:
@@ -144,9 +145,10 @@ class RadixTree(Generic[S, P]):
                 yield path
 
     def match(self, run: TokenRun, above: RadixNode[S, P] | None = None) -> list[PathStep[S, P]]:
-        """Return the path that agrees longest with a run, both in token ids and in passes.
+        """Return the path that agrees longest with a run in both token ids and passes.
 
-        above: a node whose whole path agrees with the run. Only the steps below it are returned.
+        above: a node whose whole path is known to agree with the run. Only the steps below this
+        node are returned.
         """
         path: list[PathStep[S, P]] = []
         children = above.children if above else self._roots
@@ -173,7 +175,7 @@ class RadixTree(Generic[S, P]):
         return node
 
     def split(self, node: RadixNode[S, P], at: int) -> RadixNode[S, P]:
-        """Split a node after `at` tokens. Return the new parent, which has these `at` tokens."""
+        """Split a node after its first `at` tokens. Return the new parent with these tokens."""
         assert 0 < at < len(node.token_ids)
         middle = node.start + at
         tail_run = node.run.part(middle, node.end)
@@ -192,9 +194,9 @@ class RadixTree(Generic[S, P]):
     def node_ending_at(
         self, path: Sequence[PathStep[S, P]], num_tokens: int
     ) -> RadixNode[S, P] | None:
-        """Return the node on a matched path that ends at num_tokens.
+        """Return the node on a matched path that ends at num_tokens, or None if there is none.
 
-        A node that contains this position is split there. None if the path ends before it.
+        If a node of the path contains this position, it is split at the position first.
         """
         for step in path:
             node = step.node
@@ -211,7 +213,7 @@ class RadixTree(Generic[S, P]):
         del self._siblings(node)[_symbol(node)]
 
     def remove_subtree(self, node: RadixNode[S, P]) -> None:
-        """Remove a node and all nodes below it. Locked nodes can still be unlocked later."""
+        """Remove a node and all nodes below it. The removed nodes can still be unlocked later."""
         if not node.is_removed:
             del self._siblings(node)[_symbol(node)]
         pending = [node]
@@ -244,9 +246,10 @@ class RadixTree(Generic[S, P]):
     def _next_steps(
         self, path: Sequence[PathStep[S, P]], token_ids: Sequence[int]
     ) -> list[PathStep[S, P]]:
-        """Return a step for each child of the path's last node whose first token matches token_ids.
+        """Return one step for each child that continues a path with the next token of token_ids.
 
-        An empty path stands for the root. A path whose last node matches in part has no next steps.
+        An empty path is continued by the nodes at the root. A path whose last node matches only in
+        part cannot be continued.
         """
         end = path[-1].end if path else 0
         if end == len(token_ids) or (path and not path[-1].is_whole):
@@ -296,9 +299,9 @@ def path_run(node: RadixNode[S, P] | None) -> TokenRun:
 
 
 def common_end(a: TokenRun, b: TokenRun) -> int:
-    """Return the position up to which two runs agree in token ids and in passes.
+    """Return the position up to which two runs agree in both token ids and passes.
 
-    The comparison begins at the start of a. b must not start after a.
+    The comparison begins at a.start, which must not be before b.start.
     """
     same_tokens = common_prefix_len(a.token_ids, b.token_ids, a.start - b.start)
     return common_feeding_end(a.feeds, b.feeds, a.start, a.start + same_tokens)

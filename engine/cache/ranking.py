@@ -1,10 +1,11 @@
 """The default eviction order: evict first the state that saves the fewest tokens per byte.
 
-A resume point saves the tokens between the nearest resume point above it and itself (its gap),
-times the likelihood that a request resumes there (its chance). When a resume point is evicted, its
-requests resume at the point above instead: the chance of the point above and the gaps of the points
-below grow, so these points are scored again. State of pinned conversations is evicted after all
-other state, and system prompts that several conversations share are evicted last.
+The value of a resume point is its gap times its chance. The gap is the number of tokens between the
+nearest resume point above and the point itself. The chance is the likelihood that a request resumes
+at the point. When a resume point is evicted, its requests resume at the next point above. The
+chance of that point then grows, and so do the gaps of the points below, so these points are scored
+again. State of pinned conversations is evicted after all other state, and system prompts that
+several conversations share are evicted last.
 
 eviction.py creates a CoverageRanking each time the byte budget is exceeded, evicts its victims one
 by one, and reports the changes of each eviction, until enough bytes are free.
@@ -29,19 +30,21 @@ from engine.cache.policy import (
     Victim,
 )
 
-# Factor for a resume point that later messages follow: an edit resumes there, the next message does
-# not.
+# Factor for a resume point that has later messages after it. The next message resumes at a later
+# point, so this point is used only after an edit.
 _BEFORE_LATER = 0.5
-# Weight of a node without a resume point: a request may still reuse its K/V.
+# Factor for a node without a resume point: a request may still reuse its K/V.
 _NO_POINT = 0.05
-# Weight of a regeneration. The logits kept at a prompt's end save one forward pass then. A user
-# regenerates soon or never, so this weight is multiplied by the square of the recency.
+# Weight of the logits kept at a prompt's end. They save one forward pass when the reply is
+# regenerated. A user regenerates soon or never, so the weight is multiplied by the square of the
+# recency.
 _REDRAW = 0.1
 # Number of turns after which a node is half as likely to be used again.
 _HALF_LIFE = 8
-# Cost of copying the K/V of one token out of a hot cache and back, in units of feeding one token.
+# Cost of copying the K/V of one token out of a hot cache and back. Unit: the cost of feeding a
+# token.
 _MOVE_COST = 1e-3
-# Minimum length in tokens of a system prompt that is evicted last. Reading a shorter one again
+# Minimum length in tokens of a system prompt that is evicted last. Feeding a shorter one again
 # costs less than keeping its snapshot.
 _SYSTEM_LEN = 64
 
@@ -53,10 +56,10 @@ _PINNED, _SYSTEM = 1, 2
 
 
 class _Offer(NamedTuple):
-    """A victim and its cost. The lowest tier is evicted first, then the fewest tokens per byte."""
+    """A victim and its rank: the lowest tier is evicted first, then the fewest tokens per byte."""
 
     tier: int
-    tokens_per_byte: float  # expected tokens to feed again, per byte freed
+    tokens_per_byte: float  # expected number of tokens to feed again, per byte freed
     victim: Victim
 
 
@@ -64,8 +67,8 @@ class _Offer(NamedTuple):
 class _Reuse:
     """Ranking data of a resume point, in addition to the data in its node."""
 
-    above: KvNode | None  # the nearest resume point above
-    gap: int  # tokens between the two points: fed again if this point is evicted
+    above: KvNode | None  # nearest resume point among the ancestors; None if there is none
+    gap: int  # number of tokens from `above` to this point; fed again if this point is evicted
     chance: float  # relative likelihood that a request resumes at this point
 
 
@@ -73,15 +76,16 @@ class _Offers:
     """A priority queue of victims, with at most one offer for each node and parked cache."""
 
     def __init__(self) -> None:
-        # (tier, tokens per byte, offer number). An outdated offer stays in the heap as a number
-        # without a victim, so that the heap references no evicted arrays.
+        # Entries (tier, tokens per byte, offer number). An outdated offer leaves only its number in
+        # the heap, so that the heap references no evicted arrays.
         self._heap: list[tuple[int, float, int]] = []
-        self._victims: dict[int, Victim] = {}  # by offer number, without outdated offers
-        self._numbers: dict[KvNode | HotCache, int] = {}  # number of the current offer of each item
+        # Victim by offer number; outdated offers have no entry.
+        self._victims: dict[int, Victim] = {}
+        self._numbers: dict[KvNode | HotCache, int] = {}  # current offer number, by item
         self._num_offers = 0
 
     def replace(self, item: KvNode | HotCache, offer: _Offer | None) -> None:
-        """Replace the offer for a node or a parked cache. None removes the earlier offer."""
+        """Replace the offer for a node or a parked cache. None only removes the old offer."""
         outdated = self._numbers.pop(item, None)
         if outdated is not None:
             del self._victims[outdated]
@@ -101,12 +105,15 @@ class _Offers:
 
 
 class CoverageRanking:
-    """Eviction order by saved tokens per byte: a heap of offers, rescored after each eviction."""
+    """Eviction order by saved tokens per byte.
+
+    The offers are kept in a heap. Those that an eviction affects are scored again after it.
+    """
 
     def __init__(self, holdings: Holdings) -> None:
         self._holdings = holdings
         self._points: dict[KvNode, _Reuse] = {}
-        # Nodes whose K/V lies in each parked cache, parents first.
+        # For each parked cache: the nodes whose K/V lies in it, parents first.
         self._lent: dict[HotCache, list[KvNode]] = {hot: [] for hot in holdings.parked.values()}
         self._offers = _Offers()
         nodes = list(holdings.tree.nodes())
@@ -141,9 +148,9 @@ class CoverageRanking:
     # Gaps and chances of resume points
 
     def _find_points(self, nodes: Sequence[KvNode]) -> None:
-        """Find all resume points with their gaps and chances, and the nodes in each parked cache.
+        """Find all resume points, their gaps and chances, and the nodes in each parked cache.
 
-        The gaps are found top-down. The chances are added up bottom-up: a node without a resume
+        The gaps are computed top-down. The chances are summed bottom-up: a node without a resume
         point adds its chance to its parent.
         """
         points, reuse = self._points, dict[KvNode, _Reuse]()
@@ -171,7 +178,7 @@ class CoverageRanking:
                 before_later.add(parent)
 
     def _own_chance(self, node: KvNode) -> float:
-        """Return the likelihood that a request resumes at a node, without the nodes below."""
+        """Return the likelihood that a request resumes at a node itself, not at a node below it."""
         chance = len(node.users) * self._recency(node)
         if self._holdings.needs_snapshot:
             chance *= LIKELIHOOD[node.snapshot.kind] if node.snapshot else _NO_POINT
@@ -184,7 +191,7 @@ class CoverageRanking:
         """Remove a former resume point, and add its chance to the point above.
 
         Returns:
-            The resume points whose figures changed. Empty if the node was no resume point.
+            The resume points with a changed gap or chance. Empty if the node was no resume point.
         """
         retired = self._points.pop(node, None)
         if retired is None:
@@ -213,7 +220,7 @@ class CoverageRanking:
     def _score_node(self, node: KvNode) -> _Offer | None:
         """Return the cheapest offer to evict the logits of a node, its snapshot, or the whole node.
 
-        None if nothing of the node can be evicted now.
+        None if no part of the node can be evicted now.
         """
         if node.lock_count:
             return None
@@ -223,8 +230,8 @@ class CoverageRanking:
         is_hybrid = self._holdings.needs_snapshot
         if snapshot is not None and snapshot.logits is not None:
             redraw = len(node.users) * self._recency(node) ** 2 * _REDRAW
-            # Without the logits, a hybrid model resumes at the point above, any other model feeds
-            # the last token again.
+            # Without the logits, a hybrid model resumes at the point above. Any other model only
+            # feeds the last token again.
             tokens = redraw * (gap if is_hybrid else 1)
             offer = _Offer(tier, tokens / snapshot.logits.nbytes, EvictLogits(node))
         num_bytes = snapshot.nbytes if snapshot is not None else 0
@@ -242,7 +249,7 @@ class CoverageRanking:
         return offer
 
     def _score_hot(self, hot: HotCache) -> _Offer:
-        """Return an offer to evict a parked cache: this frees unused capacity and dead ends."""
+        """Return an offer to evict a parked cache. This frees unused capacity and dead ends."""
         holdings = self._holdings
         tier = _PINNED if hot.conversation_id in holdings.pinned else 0
         kept = holdings.useful_nodes(self._lent[hot])
@@ -251,8 +258,8 @@ class CoverageRanking:
         tokens_per_byte = num_moved * _MOVE_COST / num_bytes
         leaf = kept[-1] if kept and not holdings.needs_snapshot else None
         if leaf is not None and not leaf.children and self._tier(leaf) == tier:
-            # Models without snapshots: a leaf in a parked cache can only be evicted after that
-            # cache. Offer the cache at the score of the leaf if that score is lower.
+            # Models without snapshots: a leaf whose K/V lies in a parked cache can only be evicted
+            # after the cache. Offer the cache at the score of the leaf if that score is lower.
             point, num_bytes = self._points[leaf], len(leaf.token_ids) * holdings.kv_bytes_per_token
             tokens_per_byte = min(tokens_per_byte, point.chance * point.gap / num_bytes)
         return _Offer(tier, tokens_per_byte, EvictHot(hot))
@@ -265,7 +272,7 @@ class CoverageRanking:
         return _PINNED if pinned and not pinned.isdisjoint(node.users) else 0
 
     def _retire_hot(self, hot: HotCache) -> None:
-        """Remove an evicted cache, and record the other caches that now hold its nodes."""
+        """Remove an evicted cache, and assign its nodes to the caches that they now reference."""
         self._offers.replace(hot, None)
         for node in self._lent.pop(hot):
             other = None if node.is_removed else lender(node)

@@ -17,7 +17,7 @@ from engine.types import ConversationId
 
 
 class Restorer:
-    """The steps of restoring, on the data of one prefix cache."""
+    """The steps that restore cached state of one prefix cache."""
 
     def __init__(self, holdings: Holdings, lending: Lending) -> None:
         self._holdings = holdings
@@ -30,10 +30,10 @@ class Restorer:
         return deepest_match(self._holdings.tree, prompt_ids, held, needs_snapshot=needs_snapshot)
 
     def vacate(self, conversation_id: ConversationId, match: Match) -> int:
-        """Copy the nodes that a request will overwrite out of the conversation's parked cache.
+        """Copy useful K/V out of the conversation's parked cache before a request overwrites it.
 
         Returns:
-            Number of tokens of the match that the parked cache itself holds.
+            Number of leading tokens of the match that the parked cache holds.
         """
         hot = self._holdings.parked.get(conversation_id)
         if hot is None:
@@ -54,9 +54,9 @@ class Restorer:
         side: bool,
         faulted: int = 0,
     ) -> Lease:
-        """Lock the nodes of a match, and lease the conversation's parked cache or empty caches.
+        """Lock the nodes of a match, and lease the conversation's parked cache to a request.
 
-        A side request always gets empty caches.
+        A side request, or a conversation without a parked cache, gets new empty caches.
         """
         hot = None if side else self._holdings.parked.pop(conversation_id, None)
         if hot is None:
@@ -82,7 +82,7 @@ class Restorer:
             lease: the lease that was made for the match.
             match: the resume point.
             prompt_ids: the token ids of the prompt.
-            kept: number of tokens that the caches hold already, from `vacate`.
+            kept: number of leading tokens that the caches already hold, as returned by `vacate`.
             room: number of tokens that the caches should hold without growing.
         """
         hot = lease.hot
@@ -97,12 +97,15 @@ class Restorer:
             match.node.last_used = self._holdings.clock
 
     def first_buffers(self, hot: HotCache, room: int) -> int:
-        """Return the bytes of K/V buffers that the first tokens of empty caches will allocate."""
+        """Return the size in bytes of the K/V buffers that the first forward pass will allocate.
+
+        0 if the hot cache already has buffers.
+        """
         is_new = not hot.num_tokens and all(leaf.keys is None for leaf in hot.leaves.kv)
         return kv.roomy(room) * self._holdings.kv_bytes_per_token if is_new else 0
 
     def _fill(self, hot: HotCache, match: Match, room: int) -> None:
-        """Copy the K/V of matched tokens that a hot cache lacks from the tree to the cache."""
+        """Copy K/V from the tree to a hot cache, for matched tokens that the hot cache lacks."""
         start, end = hot.num_tokens, match.restored
         if start == end:
             return

@@ -24,8 +24,9 @@ class Snapshot:
 
     num_tokens: int
     kind: PointKind
-    states: tuple[object, ...]  # one per auxiliary leaf, in the order of Leaves.aux
-    # (V,) for the next token, before any filter. They let a reply begin without a forward pass.
+    states: tuple[object, ...]  # state of each auxiliary leaf, in the order of Leaves.aux
+    # Logits (V,) for the next token, before any filter. They let a reply begin without a forward
+    # pass.
     logits: mx.array | None = None
     nbytes: int = field(init=False)
 
@@ -45,7 +46,7 @@ def capture(
 
 
 def restore(leaves: Sequence[AuxLeaf], states: Sequence[object]) -> None:
-    """Restore captured states into the leaves. The states can be restored again later."""
+    """Restore captured states into the leaves. The states stay valid for later restores."""
     for leaf, state in zip(leaves, states, strict=True):
         leaf.state = map_arrays(_copy if leaf.writes_in_place else _same, state)
 

@@ -1,6 +1,7 @@
 """Functions on trees: nested lists, tuples and dicts of arrays and plain values.
 
-mlx-lm's caches keep their state in such trees. `mlx.utils` has similar functions without types.
+mlx-lm's caches keep their state in such trees. `mlx.utils` has similar functions, but without type
+annotations.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def arrays_in(tree: object) -> Iterator[mx.array]:
 
 
 def map_arrays(function: Callable[[mx.array], mx.array], tree: object) -> object:
-    """Return the same tree in new containers, with function applied to every array."""
+    """Return a copy of a tree with new containers, in which function(array) replaces each array."""
     if isinstance(tree, mx.array):
         return function(tree)
     if isinstance(tree, list):
@@ -46,9 +47,10 @@ def tree_bytes(tree: object) -> int:
 
 
 def owned(x: mx.array) -> mx.array:
-    """Return a lazy copy of x, or x itself if x is large and no slice.
+    """Return a lazy copy of x, or x itself if x is large and not a slice.
 
-    Once evaluated, the result does not keep a larger array in memory of which x is a slice.
+    If x is a slice of a larger array, the result does not keep that array in memory once it is
+    evaluated.
     """
     return mx.contiguous(x) if x.nbytes >= _LARGE_BYTES else mx.array(x)
 

@@ -1,12 +1,12 @@
 """Render a model's chat template, and find which part of its output came from which message.
 
-A chat template is a Jinja program that turns messages into one string. Text of the template (such
-as <|im_start|>) must become control tokens, but the same characters typed by a user must not. The
-string alone does not show which is which, so the template runs twice: on the messages, and on
-messages in which a unique marker replaces every text. Text between markers in the second output
-belongs to the template. The first output must contain the same text between the messages' texts.
-The result is a list of `Segment`. A template that rewrites users' text is refused with
-TemplateError.
+A chat template is a Jinja program that turns messages into one string. If the template writes
+<|im_start|>, these characters must become a control token. If a user types <|im_start|>, they must
+stay ordinary text. The string does not show who wrote the characters, so the template runs twice.
+The first run renders the messages. The second run renders copies in which a unique marker replaces
+each message's text. All text between the markers comes from the template. The first output is then
+divided at this text into a list of `Segment`. If a template rewrites a user's text, it is refused
+with TemplateError.
 
 A `Renderer` (engine/models/renderer.py) runs the Jinja program. Use this module on the engine
 thread.
@@ -45,7 +45,7 @@ class Renderer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Thoughts:
-    """The request's settings for the model's reasoning, which the chat template applies."""
+    """A request's settings for reasoning. They become options of the chat template."""
 
     # True or False to switch reasoning on or off; None for the template's default.
     wanted: bool | None = None
@@ -76,7 +76,7 @@ class Segment:
     message: int
     is_content: bool  # True for text of a message, False for text of the template
     is_reasoning: bool = False
-    token_ids: tuple[int, ...] = ()  # stored token ids of a reply; if there are any, text is ""
+    token_ids: tuple[int, ...] = ()  # stored token ids of a reply; if not empty, `text` is ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Encode text to token ids and decode token ids, with a Hugging Face fast tokenizer.
 
 Control tokens are the added tokens of a vocabulary, such as <|im_start|>. `encode_template` encodes
-text of a chat template and recognises control tokens in it. `encode_text` encodes text of users. If
-it contains the characters of a control token, they are encoded as ordinary text.
+text of a chat template and recognises control tokens in it. `encode_text` encodes text of users. It
+recognises no control tokens: the characters <|im_start|> are encoded as ordinary text.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class ChatTokenizer:
         """Return the token ids of a run: a control token of the template, and the text after it.
 
         The text may contain text of users. No control token is recognised in the text, even if a
-        user's characters and the template's characters together spell one.
+        user's characters and the template's characters together spell a control token.
 
         Args:
             control: the control token, or "" if the run has none.

@@ -1,1 +1,1 @@
-"""The work on one request: restore, prefill, decode, publish. Also reading ahead."""
+"""The steps of one request: restore, prefill, decode, publish. Also reading ahead in idle time."""

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from engine.cache.points import PointKind, ResumePoint
 
 # mlx-lm runs the LM head over every position of the last chunk, but only the last logits are used.
-# A last chunk longer than _LONG_LAST is cut _LAST_LEN tokens before its end.
+# Therefore a last chunk of more than _LONG_LAST tokens is divided _LAST_LEN tokens before its end.
 _LAST_LEN = 16
 _LONG_LAST = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The part of a prompt up to token `end`, fed in one forward pass."""
+    """A part of a prompt, fed in one forward pass. It begins where the previous chunk ends."""
 
     end: int
-    kind: PointKind | None  # kind of the snapshot to keep at `end`, None for no snapshot
+    kind: PointKind | None  # kind of the snapshot to keep at `end`; None for no snapshot
 
 
 def plan_chunks(
@@ -29,14 +29,14 @@ def plan_chunks(
     cell_len: int,
     stride_len: int,
 ) -> list[Chunk]:
-    """Return the chunks of prompt[start:num_tokens], cut at every point and every cell_len tokens.
+    """Divide prompt[start:num_tokens] into chunks, cut at every point and every cell_len tokens.
 
-    The ends depend neither on the load of the engine nor on what was restored (BRANCH points
-    excepted): a restored prompt is cut like a cold one, so that both have the same rounding.
+    Apart from BRANCH points, the cuts depend neither on the load of the engine nor on the number of
+    restored tokens. A restored prompt is thus cut like a cold one, so both have the same rounding.
 
     Args:
         start: number of tokens that the caches hold already.
-        points: the positions to keep a snapshot at, including the end of the prompt.
+        points: the positions at which to keep a snapshot, including the end of the prompt.
         num_tokens: length of the prompt.
         cell_len: largest length of a chunk.
         stride_len: distance between STRIDE snapshots.

@@ -16,15 +16,16 @@ from engine.cache.trees import evaluate
 
 
 class Computation:
-    """A lazy forward pass in parts: the caches of its layers, and blocks of their attention.
+    """A lazy forward pass, divided into parts: the caches of its layers, and blocks of attention.
 
-    Each part depends on earlier parts only. All parts belong to one graph, so the times at which
-    they are evaluated change no bit of the result.
+    Each part depends only on earlier parts. All parts belong to one graph, so the result is the
+    same to the last bit, no matter when each part is evaluated.
     """
 
     def __init__(self, parts: Iterable[list[mx.array]]) -> None:
         self._parts = deque(parts)
-        # Seconds that the newest parts took. The longest is the estimate for the next part.
+        # Seconds that each of the newest parts took. The largest value is the estimate for the next
+        # part.
         self._recent = deque[float](maxlen=4)
 
     def compute_parts(self, seconds: float = math.inf) -> bool:

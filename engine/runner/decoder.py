@@ -7,9 +7,9 @@ works while the tokens of this step are delivered to the app:
                read the ids of these tokens (the only wait), deliver them
     step n+1   launch pass n+1 ...
 
-When a sequence ends, a pass that was fed its last token is already launched. Its row takes this
-pass back. The caches then hold the same as without look-ahead: all tokens of the reply but the
-newest.
+When the last token of a sequence is read, a pass that feeds this token is already launched. This
+pass is undone for the row of the sequence. Its caches then hold the same tokens as without
+look-ahead: the whole reply except the newest token.
 """
 
 from __future__ import annotations
@@ -33,23 +33,26 @@ T = TypeVar("T")
 
 
 class StepResult(NamedTuple):
-    """The events of one step of a sequence, or its failure."""
+    """The result of one step for one sequence: its events, or its failure."""
 
     sequence: Sequence
     result: list[Event] | Failure
 
 
 class Decoder:
-    """The sequences that are decoded together. No sequence affects the tokens of another."""
+    """The sequences that are decoded together.
+
+    The tokens of a sequence do not depend on the other sequences.
+    """
 
     def __init__(self, model: LoadedModel, cache: PrefixCache, *, looks_ahead: bool) -> None:
         self._model = model
         self._cache = cache
         self._looks_ahead = looks_ahead and model.can_undo
         self._sequences: list[Sequence] = []
-        # The sequences of the newest pass, including those detached since.
+        # Sequences of the newest pass, including those that were detached after the pass.
         self._grouped: list[Sequence] = []
-        # Row group and row number of each sequence whose caches are in a group.
+        # Row group and row number of each sequence whose caches are in a row group.
         self._places: dict[Sequence, tuple[RowGroup, int]] = {}
         self._failed: list[StepResult] = []  # failures of the present step
 
@@ -60,7 +63,7 @@ class Decoder:
     def detach(self, sequence: Sequence) -> None:
         """Remove a sequence from the batch and hand its caches back. Idempotent.
 
-        The caches then hold all its tokens but the newest.
+        The caches then hold all tokens of the sequence except the newest.
         """
         if sequence not in self._sequences:
             return
@@ -74,8 +77,8 @@ class Decoder:
         """Draw and deliver the next token of every sequence.
 
         Args:
-            deliver: gets a sequence and the id of its new token. Returns the token's events, and
-                detaches a sequence that ends.
+            deliver: function that gets a sequence and the id of its new token. It returns the
+                events of the token, and detaches the sequence if the sequence ends.
 
         Returns:
             One result for each sequence. Failed sequences are detached.
@@ -100,14 +103,14 @@ class Decoder:
         return self._take_failed()
 
     def _launch(self) -> dict[Sequence, mx.array]:
-        """Feed every sequence its next token, and start to compute the tokens drawn after it."""
+        """Feed every sequence its next token, and start to compute the token that follows."""
         self._each(self._sequences, self._reserve)
         inputs = {s: i for s in self._sequences if (i := self._next_input(s)) is not None}
         logits = self._forward(inputs) if inputs else {}
         for sequence in logits:
             if sequence.num_output:
-                # The newest token that was read has been fed by this pass or, with look-ahead, by
-                # the pass before.
+                # The newest token of the reply was fed by this pass or, with look-ahead, by the
+                # previous pass.
                 sequence.lease.hot.commit(sequence.reply.token_ids[-1:])
         following = self._each(logits, lambda sequence: self._draw(sequence, logits[sequence]))
         evaluate_soon(list(inputs.values()), list(following.values()))
@@ -116,7 +119,7 @@ class Decoder:
     def _next_input(self, sequence: Sequence) -> mx.array | None:
         """Return the id of the next token to feed, as a lazy scalar.
 
-        None if that token must be read first, because look-ahead is off.
+        None if the token must be read before it is fed, because look-ahead is off.
         """
         if sequence.drawn is not None:
             return sequence.drawn if self._looks_ahead else None
@@ -127,8 +130,8 @@ class Decoder:
 
     def _read(self) -> dict[Sequence, int]:
         drawn = {s: s.drawn for s in self._sequences if s.drawn is not None}
-        # Read the tokens one by one. An array made of them would be computed after the pass that
-        # was just launched, and the read would wait for that pass.
+        # Read the tokens one by one. If they were stacked into one array first, that array would be
+        # computed after the pass that was just launched, and the read would wait for that pass.
         token_ids = self._each(drawn, lambda sequence: _token_id(drawn[sequence]))
         for sequence in token_ids:
             sequence.drawn = None
@@ -182,9 +185,9 @@ class Decoder:
         return self._draw(sequence, sequence.logits)
 
     def _draw(self, sequence: Sequence, logits: mx.array) -> mx.array:
-        """Draw the next token of a sequence lazily, from the logits (V,) at its newest token."""
-        # The index counts from the beginning of the whole reply. A continued reply then gets the
-        # same tokens as an uninterrupted one.
+        """Draw the next token of a sequence lazily, from the logits (V,) after its newest token."""
+        # Count from the beginning of the whole reply, so that a continued reply gets the same
+        # tokens as an uninterrupted one.
         index = len(sequence.reply.token_ids) + (sequence.drawn is not None)
         return sequence.source.draw(logits, lambda: _recent(sequence), index=index)
 
@@ -193,7 +196,10 @@ class Decoder:
     def _each(
         self, sequences: Iterable[Sequence], work: Callable[[Sequence], T]
     ) -> dict[Sequence, T]:
-        """Return the results of work. A sequence for which work raises an error fails alone."""
+        """Call `work` for each sequence, and return the results.
+
+        If `work` raises an error for a sequence, only that sequence fails.
+        """
         done: dict[Sequence, T] = {}
         for sequence in list(sequences):
             result = attempt("a row of a decode step", partial(work, sequence))
@@ -229,8 +235,8 @@ def _token_id(drawn: mx.array) -> int:
 
 
 def _recent(sequence: Sequence) -> mx.array:
-    """Return the last PENALTY_WINDOW token ids of a sequence, with a drawn token not read yet."""
-    # Slice the ids here: sequence.output_ids copies the whole output, which grows with every token.
+    """Return the last PENALTY_WINDOW token ids of a sequence, including a drawn, unread token."""
+    # Do not use sequence.output_ids: it copies the whole output, which grows with every token.
     num_new, reply_ids = min(sequence.num_output, PENALTY_WINDOW), sequence.reply.token_ids
     token_ids = [
         *sequence.prompt.token_ids[-PENALTY_WINDOW:],

@@ -1,8 +1,8 @@
-"""Token sources: sample the tokens of a reply from logits, or return given tokens.
+"""Token sources: objects that sample the tokens of a reply from logits, or return given tokens.
 
-A draw depends on its arguments alone: the logits, the token ids before the drawn token, and its
-index in the reply, from which the random key is made. Therefore a token can be drawn again, or
-tokens can be drawn at several positions of one pass, and the reply is the same. Decoder calls
+A draw depends on its arguments alone: the logits, the preceding token ids, and the index of the
+token in the reply, which gives the random key. Therefore a token can be drawn a second time with
+the same result. The tokens of several positions can also be drawn from one pass. Decoder calls
 `draw` on the engine thread.
 """
 
@@ -28,16 +28,17 @@ class TokenSource(Protocol):
         """Return the id of the next token as a lazy scalar that depends on the logits.
 
         Args:
-            logits: (V,), of the position before the drawn token.
-            recent: returns the last PENALTY_WINDOW token ids before the drawn token. Called only if
-                these ids are needed.
-            index: position of the token in the whole reply. The tokens of a continued reply count
-                from the beginning of the reply.
+            logits: logits at the position before the drawn token, shape (V,).
+            recent: function that returns the last PENALTY_WINDOW token ids before the drawn token.
+                It is called only if these ids are needed.
+            index: position of the token in the whole reply. In a continued reply, positions count
+                from the beginning of the earlier part.
         """
         ...
 
 
-# Makes the token source of a request. Checks replace token_source to record the logits.
+# Function that makes the token source of a request. The default is token_source;
+# engine/checking/records.py has a variant that keeps the logits.
 SourceFactory = Callable[[LoadedModel, Request, ReplyStream], TokenSource]
 
 
@@ -56,7 +57,7 @@ class SampledTokens:
 
 @dataclass(frozen=True, slots=True)
 class ForcedTokens:
-    """A token source that returns the ids of a given reply, then the token that ends a reply."""
+    """A token source that returns the ids of a given reply, then an end-of-sequence token."""
 
     token_ids: Sequence[int]
     start: int  # index of token_ids[0] in the reply
@@ -79,7 +80,7 @@ class ForcedTokens:
 def token_source(model: LoadedModel, request: Request, reply: ReplyStream) -> TokenSource:
     """Return the source of the tokens that a request adds to a reply.
 
-    reply: the reply so far. It is empty unless the request continues it.
+    reply: the reply so far. It is empty unless the request continues a reply.
     """
     sampling, tokenizer = request.sampling, model.prompts.tokenizer
     if request.forced is None:

@@ -11,7 +11,8 @@ restored, by comparing the prompt with the path that its conversation fed before
                            earlier path, for example an edited message or another option
 
 explain() lists the positions at which the reason can change, finds the reason at each position, and
-joins equal neighbours. plan_prompt calls it once for each request. This module imports no mlx.
+merges neighbours that have the same reason. plan_prompt calls it once for each request. This module
+imports no mlx.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from engine.types import Reason, ReasonKind, Request, Role
 class PrefixHit:
     """The part of a prompt that the prefix cache held."""
 
-    restored: int  # leading tokens whose state was restored
-    matched: int  # leading tokens whose K/V was stored, at least `restored`
-    faulted: int = 0  # leading tokens up to the deepest stored state that was found wrong
-    needs_points: bool = True  # False if the model needs no snapshot and resumes at any token
+    restored: int  # number of leading tokens whose state was restored
+    matched: int  # number of leading tokens whose K/V was stored, at least `restored`
+    faulted: int = 0  # number of leading tokens for which faulty stored state was found
+    needs_points: bool = True  # True if the model resumes only at snapshots, not at any token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +47,8 @@ class Why:
     kind: ReasonKind
     message: int = 0
     is_new: bool = True  # True if this request adds the message
-    place: int = 0  # position of the change, or of the lost state
-    num_dropped: int = 0  # reasoning tokens that the template dropped
+    place: int = 0  # token position of the change, or of the lost state
+    num_dropped: int = 0  # number of reasoning tokens that the template dropped
 
 
 def explain(
@@ -59,9 +60,9 @@ def explain(
 
     Args:
         request: the request that the prompt was built for.
-        prompt: the token ids, and where each message starts.
+        prompt: the token ids, and the start of each message.
         found: the part of the prompt that the prefix cache held.
-        known: the earlier path of this conversation that agrees longest with the prompt, None if
+        known: the earlier path of this conversation that agrees longest with the prompt. None if
             the conversation has not been fed yet.
     """
     case = _Case(request, prompt, found, known)
@@ -78,7 +79,7 @@ def explain(
 
 
 def sentence(why: Why, num_tokens: int) -> str:
-    """Return a reason as the sentence that the user reads."""
+    """Return the sentence that shows a reason to the user."""
     subject = f"Message {why.message}" if why.message else "The system prompt"
     return _SENTENCES[why.kind].format(
         count=_count(num_tokens, "token"),
@@ -123,7 +124,7 @@ _SENTENCES = {
 
 @dataclass(frozen=True)
 class _Case:
-    """The inputs of one explanation. Its methods map a token position to a reason."""
+    """The inputs of one explanation, with methods that find the reason for a token position."""
 
     request: Request
     prompt: Prompt
@@ -139,14 +140,14 @@ class _Case:
     def why(self, start: int, before: Why | None) -> Why:
         """Return the reason why the token at start is fed.
 
-        before: the reason of the preceding token, None for the first token that is fed.
+        before: the reason of the preceding token; None for the first token that is fed.
         """
         if start < self.lost_end:
             return self._why_lost(start)
         index = self._message_at(start)
         if index == len(self.request.messages):
-            # The generation tail has the reason of the token before it. If only the tail is fed,
-            # the last message gives the reason.
+            # The generation tail (the template's text after the last message) gets the same reason
+            # as the token before it. If only the tail is fed, the last message gives the reason.
             if before is not None:
                 return before
             index -= 1
@@ -154,7 +155,7 @@ class _Case:
 
     @cached_property
     def lost_end(self) -> int:
-        """Position at which this request would resume if no stored state had been lost."""
+        """Position at which this request would have resumed if no stored state had been lost."""
         if self.known is None:
             return self.found.faulted
         path, agreed = self.known.path, self.known.num_tokens
@@ -194,7 +195,7 @@ class _Case:
         return Why(kind=ReasonKind.STATE_EVICTED, place=self.found.matched)
 
     def _why_message(self, index: int) -> Why:
-        """Return the reason for feeding a message that lost state does not explain."""
+        """Return the reason why a message is fed although no stored state was lost."""
         known, new_messages = self.known, self.request.new_messages
         is_new = index in new_messages
         if known is None and (not is_new or len(new_messages) == len(self.request.messages)):
@@ -205,7 +206,7 @@ class _Case:
         return self.change
 
     def _why_rendered(self, path: FedPath, index: int, place: int) -> Why:
-        """Return the reason why an unchanged message has other tokens than before."""
+        """Return the reason why the tokens of an unchanged message differ from those fed before."""
         messages, thoughtless = self.request.messages, self.prompt.thoughtless
         switched_off = path.keep_thinking and not self.request.keep_thinking
         if index in thoughtless and not switched_off:
@@ -219,11 +220,11 @@ class _Case:
         return Why(kind=ReasonKind.REPLY_RENDERED, message=self._number(index))
 
     def _why_tail(self) -> Why:
-        """Return the reason why only the generation tail differs from what was fed before."""
+        """Return the reason why only the generation tail differs from the tokens fed before."""
         assert self.known is not None
         if self._options_differ(self.known.path):
             return Why(kind=ReasonKind.OPTIONS_CHANGED, place=self.found.restored)
-        # The known path has a reply to this prompt, so state was stored at the prompt's end.
+        # The known path contains a reply to this prompt, so state was stored at the prompt's end.
         return Why(kind=ReasonKind.SNAPSHOT_EVICTED, place=len(self.prompt.token_ids))
 
     def _options_differ(self, path: FedPath) -> bool:
@@ -241,17 +242,17 @@ class _Case:
 
     @cached_property
     def _changed_message(self) -> int:
-        """Index of the message in which the prompt leaves the known path."""
+        """Index of the message that contains the first difference from the known path."""
         assert self.known is not None
         return self._message_at(self.known.num_tokens)
 
     def _message_at(self, place: int) -> int:
         """Return the index of the message that a token belongs to.
 
-        The generation tail has the index after the last message.
+        Return the number of messages for the generation tail, which follows the last message.
         """
         return max(0, bisect_right(self.prompt.message_starts, place) - 1)
 
     def _number(self, index: int) -> int:
-        """Return the number of a message as the user sees it: system prompts do not count."""
+        """Return the number that the user sees for a message. System prompts do not count."""
         return sum(one.role is not Role.SYSTEM for one in self.request.messages[: index + 1])

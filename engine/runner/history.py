@@ -2,7 +2,7 @@
 
 The history is separate from the prefix cache, because it must describe state that the cache has
 evicted. It keeps token ids, digests of messages and positions, but no text and no mlx arrays. The
-runner adds a path when fed tokens are published; explain.py compares the next prompt with it.
+runner adds a path when it publishes fed tokens; explain.py compares the next prompt with the paths.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from engine.events import ReadAhead
 from engine.sequences import common_prefix_len
 from engine.types import ConversationId, Message, Request, Role
 
-_MAX_CONVERSATIONS = 256  # beyond this number the least recently used is dropped
-_MAX_PATHS = 8  # branches kept for one conversation
-_MAX_TOKENS = 1 << 20  # in all paths together: 4 MiB of ids
+_MAX_CONVERSATIONS = 256  # largest number of conversations; the least recently used are dropped
+_MAX_PATHS = 8  # largest number of paths kept for one conversation
+_MAX_TOKENS = 1 << 20  # largest number of token ids in all paths together: 4 MiB
 
 _NO_IDS = array("I")
 
@@ -41,16 +41,17 @@ def marks_of(messages: Iterable[Message]) -> tuple[MessageMark, ...]:
 class FedPath:
     """One branch of a conversation that was fed to the model.
 
-    After the model is unloaded only the messages are compared: another model has other token ids.
+    After the model is unloaded, only the messages of a path are compared with a prompt, because
+    another model has other token ids.
     """
 
-    token_ids: array[int]  # from token 0; empty once the model is unloaded
-    marks: tuple[MessageMark, ...]  # the messages that the tokens represent
+    token_ids: array[int]  # from token 0; empty after the model is unloaded
+    marks: tuple[MessageMark, ...]  # the messages that the tokens represent, in their order
     points: frozenset[int]  # positions at which a snapshot was kept
     thinking: bool | None  # template option of the request
     keep_thinking: bool  # template option of the request
     is_unloaded: bool = False
-    # Number of tokens after which the stored state was wrong and is removed, None if it was right.
+    # Position after which the stored state was wrong and was removed; None if no fault was found.
     faulted_at: int | None = None
 
 
@@ -59,7 +60,7 @@ class Known:
     """The fed path that agrees longest with a prompt."""
 
     path: FedPath
-    num_tokens: int  # leading tokens of the prompt that agree with the path
+    num_tokens: int  # number of leading prompt tokens that agree with the path
 
 
 class History:
@@ -71,7 +72,7 @@ class History:
     def recall(self, request: Request, prompt: Prompt) -> Known | None:
         """Return the path of the request's conversation that agrees longest with a prompt.
 
-        Of equally long paths the newest is returned. None if the conversation has no path.
+        If two paths agree equally long, the newer path is returned. None if there is no path.
         """
         token_ids = array("I", prompt.token_ids)
         marks = marks_of(request.messages)
@@ -93,10 +94,11 @@ class History:
         """Add a fed path to a conversation, and remove the paths that it extends.
 
         Args:
-            shown: the messages that the tokens represent, and the template options used.
+            shown: the request or the read-ahead task with the messages and template options of the
+                tokens.
             prompt: the prompt that was fed. The tokens of a reply may follow it in token_ids.
             token_ids: all tokens fed, from the first token of the sequence.
-            points: the positions of the snapshots taken this time.
+            points: the positions of the snapshots captured while these tokens were fed.
         """
         fed = array("I", token_ids)
         is_draft = isinstance(shown, ReadAhead) and shown.is_draft
@@ -121,7 +123,7 @@ class History:
         self._keep_small()
 
     def mark_faulted(self, token_ids: Sequence[int], num_tokens: int) -> None:
-        """Record that the state stored for token_ids after num_tokens was wrong and is removed."""
+        """Record that the state of token_ids after num_tokens was wrong and was removed."""
         wrong = array("I", token_ids)
         for paths in self._paths.values():
             paths[:] = [
@@ -135,7 +137,7 @@ class History:
         self._paths.pop(conversation_id, None)
 
     def forget_model(self) -> None:
-        """Mark all paths as unloaded and remove their token ids. The cached state is gone."""
+        """Mark all paths as unloaded and remove their token ids: the cached state is gone."""
         for paths in self._paths.values():
             paths[:] = [
                 replace(path, token_ids=_NO_IDS, points=frozenset(), is_unloaded=True)

@@ -13,14 +13,14 @@ from engine.types import PromptPlan, Request
 def plan_prompt(
     request: Request, prompt: Prompt, found: PrefixHit, known: Known | None
 ) -> PromptPlan:
-    """Count the restored, read and replayed tokens of a prompt, and explain the fed ones.
+    """Count the restored, read and replayed tokens of a prompt, and give reasons for fed tokens.
 
-    A fed token is read if it belongs to a message that the request adds or changes, or to the
-    generation tail. All other fed tokens are replayed.
+    A fed token counts as read if it belongs to a message that the request adds or changes, or to
+    the generation tail after the last message. All other fed tokens count as replayed.
 
     Args:
-        request: names the messages that it adds or changes.
-        prompt: the token ids, and where each message starts.
+        request: the request, with the indices of the messages that it adds or changes.
+        prompt: the token ids, and the start of each message.
         found: the part of the prompt that the prefix cache held.
         known: the earlier path of the conversation that agrees longest with the prompt.
     """
@@ -42,7 +42,7 @@ def plan_prompt(
 
 
 def log_line(plan: PromptPlan) -> str:
-    """Return a plan as a log line of counts and kinds of reasons, without any message text."""
+    """Format a plan as a log line: counts and kinds of reasons, but no message text."""
     counts = Counter[str]()
     for reason in plan.reasons:
         counts[reason.kind] += reason.num_tokens

@@ -1,8 +1,8 @@
-"""Prefill: feeds the part of a prompt that was not restored into live caches, chunk by chunk.
+"""Prefill: feed the unrestored part of a prompt, in chunks, to the live caches of a request.
 
-Requests, the end of a reply, and reading ahead all feed tokens in this way. A chunk of a request
-can be computed in several steps, so that running answers wait only a short time for their next
-token.
+Prompts of requests, the end of a reply, and prompts read ahead are all fed in this way. A chunk of
+a request can be computed in several steps, so that running answers wait only a short time for their
+next token.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.runner.computation import Computation
 
 
 class Prefill:
-    """The feeding of one prompt to the caches of a lease. Engine thread only."""
+    """The prefill of one prompt into the caches of a lease. Engine thread only."""
 
     def __init__(
         self,
@@ -38,11 +38,13 @@ class Prefill:
         self._cache = cache
         self._token_ids = token_ids
         self.lease = lease
-        self.chunks = list(chunks)  # still to be fed, in order
-        self.start = lease.hot.num_tokens  # number of tokens restored
+        self.chunks = list(chunks)  # chunks that are still to be fed, in order
+        self.start = lease.hot.num_tokens  # number of tokens in the caches before this prefill
         self.end = len(token_ids)  # length of the prompt
-        self._computation: Computation | None = None  # of the launched chunk, until it is complete
-        self._logits: mx.array | None = None  # (V,), lazy, if the launched chunk ends the prompt
+        # Computation of the launched chunk; None once it is complete.
+        self._computation: Computation | None = None
+        # Lazy logits (V,) after the prompt; None unless the launched chunk ends the prompt.
+        self._logits: mx.array | None = None
 
     @property
     def fed(self) -> int:
@@ -51,18 +53,21 @@ class Prefill:
 
     @property
     def is_computing(self) -> bool:
-        """True while a part of the newest chunk is not computed yet."""
+        """True while a part of the newest chunk is still to be computed."""
         return self._computation is not None
 
     def step(self, room: int, seconds: float = math.inf) -> mx.array | None:
-        """Feed one chunk, or compute a part of it, and keep the snapshot planned at its end.
+        """Feed the next chunk, or compute another part of the chunk that is already launched.
+
+        A snapshot is captured at the end of the chunk if one is planned.
 
         Args:
             room: number of tokens that the K/V buffers should hold without growing.
-            seconds: approximate duration of the step. At least one part of a layer is computed.
+            seconds: intended duration of the step. At least one part of the pass is computed, even
+                if it takes longer.
 
         Returns:
-            The logits (V,) after the last token of the prompt, None before.
+            The logits (V,) after the last token of the prompt. None before the prompt is complete.
         """
         if self._computation is None:
             self._computation = self._launch(room, in_blocks=seconds < math.inf)
@@ -99,17 +104,18 @@ class Prefill:
         self._logits = logits if chunk.kind is PointKind.PROMPT else None
         if chunk.kind is not None:
             self._capture(chunk.kind, self._logits)
-        # Keeping the outputs of attention takes time: a tenth more on a small model.
+        # Attention is divided into blocks only for steps with a time limit: keeping the outputs of
+        # attention takes a tenth more time on a small model.
         return self._compute(attended if in_blocks else {})
 
     def _compute(self, attended: Mapping[int, list[mx.array]]) -> Computation:
-        """Return the computation of a pass in parts: caches of layers, and blocks of attention."""
+        """Return the computation of a pass, divided into layer caches and attention blocks."""
         parts: list[list[mx.array]] = []
         for leaf in leaves_of(self.lease.hot.caches):
             parts.append(list(arrays_in(vars(leaf))))
             parts.extend([block] for block in attended.get(id(leaf), ()))
         points = self.lease.snapshots
-        # Compute the newest snapshot with the pass. A lazy snapshot would keep all arrays in memory
-        # that it is computed from.
+        # Compute the newest snapshot with the pass: a lazy snapshot keeps all arrays in memory that
+        # it is computed from.
         kept = (points[-1].states, points[-1].logits) if points else ()
         return Computation([*parts, list(arrays_in((kept, self._logits)))])

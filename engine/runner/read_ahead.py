@@ -15,7 +15,7 @@ from engine.runner.prefill import Prefill
 
 
 class ReadAheadJob:
-    """An idle job that feeds one chunk per step, and publishes the fed tokens at its end."""
+    """An idle job that feeds one chunk per step, and publishes the tokens when all are fed."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class ReadAheadJob:
         self._publish = publish
         self.conversation_id = task.conversation_id
         self.kind = IdleKind.DRAFT if task.is_draft else IdleKind.READ_AHEAD
-        self.total = prefill.end - prefill.start  # tokens to feed
+        self.total = prefill.end - prefill.start  # number of tokens to feed
 
     @property
     def done(self) -> int:
@@ -47,8 +47,9 @@ class ReadAheadJob:
     def stop(self) -> None:
         """End the job early: publish the fed tokens, with a resume point at their end.
 
-        The kind of this resume point, STRIDE, is evicted before others. The budget has room for it:
-        the job was admitted with room for a point at the end of the prompt, which was not taken.
+        The kind of this resume point, STRIDE, is among the first to be evicted. Its snapshot fits
+        into the budget: the job was admitted with room for a snapshot at the end of the prompt, and
+        that snapshot was not captured.
         """
         with self._abandoned_on_error():
             self._prefill.cut(PointKind.STRIDE)

@@ -11,27 +11,29 @@ from engine.config import EngineConfig
 from engine.errors import MemoryFullError
 from engine.memory import MACHINE
 
-# Recurrent states in memory at once: the live one, the newest snapshot, and the result of a pass.
+# Number of recurrent states in memory at once: the live one, the newest snapshot, and the result of
+# a pass.
 _NUM_STATES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class RequestMemory:
-    """An estimate of the memory that requests need, and the memory that the device can give."""
+    """Estimates of the memory that requests need, and the memory that the device can give them."""
 
     layout: Layout
     config: EngineConfig
-    spare_bytes: int  # memory that the device has left beside the weights
+    spare_bytes: int  # bytes of device memory that remain beside the weights
 
     def check_fits(self, prompt_len: int, room: int) -> None:
         """Raise an error if a prompt could not be read even with an empty prefix cache.
 
         Args:
             prompt_len: number of tokens of the prompt.
-            room: number of tokens to reserve K/V for: the prompt's and those of a usual reply.
+            room: number of tokens to reserve K/V for: the prompt and a usual reply.
 
         Raises:
-            MemoryFullError: gives the bytes needed and the bytes available.
+            MemoryFullError: the prompt does not fit. The message states the bytes needed and
+                available.
         """
         needed = self._needed_bytes(room, min(prompt_len, self.config.cell_len))
         if needed > self.spare_bytes:
@@ -43,7 +45,7 @@ class RequestMemory:
     def fits_beside(self, prompt_len: int, room: int, others: Iterable[int]) -> bool:
         """Return True if a prompt can be read while other requests are answered.
 
-        others: number of tokens that each of the other requests reserves K/V for.
+        others: for each other request, the number of tokens that it reserves K/V for.
         """
         held = sum(self._needed_bytes(other, 1) for other in others)
         needed = self._needed_bytes(room, min(prompt_len, self.config.cell_len))

@@ -1,8 +1,13 @@
 """The steps of a request on one loaded model: restore, prefill, decode, publish.
 
-Serving (engine/serving.py) calls Runner.start, then read until the prompt is fed, then decode for
-all sequences together until a reply ends or finish stops it, then publish_turn. Each call is one
-bounded piece of work, so that a cancellation waits for at most one piece.
+engine/serving.py calls the methods of Runner in this order:
+
+    start          once
+    read           until the prompt is fed
+    decode         for all sequences together, until the reply ends or `finish` ends it
+    publish_turn   once
+
+Each call is a bounded piece of work, so that a cancellation waits for one call at most.
 """
 
 from __future__ import annotations
@@ -64,12 +69,12 @@ class Runner:
     def start(
         self, request: Request, submitted: float, *, beside: Iterable[Sequence] = ()
     ) -> Sequence | None:
-        """Render and tokenise a request, and restore what is cached of its prompt.
+        """Render and tokenise a request, and restore the cached part of its prompt.
 
-        A sequence whose whole prompt is restored decodes from the next step on.
+        If the whole prompt is restored, the sequence is decoded from the next step on.
 
         Returns:
-            None if memory does not suffice for the request beside the running requests.
+            The sequence. None if there is not enough memory for it beside the running requests.
 
         Raises:
             TemplateError: the template refused the messages.
@@ -90,9 +95,9 @@ class Runner:
         return sequence
 
     def read(self, sequence: Sequence, seconds: float = math.inf) -> list[Event]:
-        """Feed a chunk of the prompt, or a part of a chunk that takes about `seconds`.
+        """Feed a chunk of the prompt, or compute a part of a chunk for about `seconds`.
 
-        After the last chunk the sequence is decoded from the next step on.
+        After the last chunk, the sequence is decoded from the next step on.
         """
         sequence.logits = sequence.prefill.step(sequence.room, seconds)
         if sequence.logits is not None:
@@ -103,7 +108,7 @@ class Runner:
     def decode(self) -> list[StepResult]:
         """Draw one token for every sequence whose prompt is fed.
 
-        The events of a reply's last token end with RequestFinished.
+        When a reply ends, its last event is RequestFinished.
         """
         return self._decoder.step(self._deliver)
 
@@ -133,11 +138,12 @@ class Runner:
     def publish_turn(self, sequence: Sequence) -> ReadAhead | None:
         """Feed the end of the reply and the template's text after it, then publish the sequence.
 
-        The user reads the answer meanwhile. The next turn then feeds only its own text.
+        This happens while the user reads the answer. In the next turn, only the new text is left to
+        feed.
 
         Returns:
-            The prompt to read ahead if the template will render the reply differently in the next
-            turn, else None.
+            The next prompt as a read-ahead task, if the template will render the reply differently
+            in that prompt. Otherwise None.
         """
         lease = sequence.lease
         is_ahead = True
@@ -201,7 +207,10 @@ class Runner:
         return plan_prompt(request, prompt, found, self._history.recall(request, prompt))
 
     def _fits(self, prompt: Prompt, request: Request, beside: Iterable[Sequence]) -> bool:
-        """Return True if a request fits into memory beside others. Raise if it never can."""
+        """Return True if a request fits into memory beside the other requests.
+
+        Raise an error if it would not fit even alone.
+        """
         prompt_len = len(prompt.token_ids)
         room = room_for(prompt_len, request)
         self._check_fits(prompt)
@@ -218,7 +227,7 @@ class Runner:
             )
 
     def _restore(self, request: Request, prompt: Prompt, clock: Clock) -> Sequence:
-        """Acquire caches with the cached part of a prompt, and plan the rest of the prompt."""
+        """Acquire caches with the cached part of a prompt, and plan the prefill of the rest."""
         reply = ReplyStream(
             self._model.prompts.tokenizer, in_reasoning=prompt.in_reasoning, begun=prompt.begun
         )
@@ -244,15 +253,15 @@ class Runner:
             )
 
     def _feed(self, prompt: Prompt, lease: Lease) -> Prefill:
-        """Return the prefill of the tokens of a prompt that the caches of a lease do not hold."""
+        """Return a prefill for the tokens of a prompt that a lease's caches do not hold yet."""
         chunks = self._chunks(prompt, lease.hot.num_tokens, lease.matched)
         return Prefill(self._model, self._cache, lease, prompt.token_ids, chunks)
 
     def _chunks(self, prompt: Prompt, start: int, matched: int) -> list[Chunk]:
         points = list(prompt.points)
         if self._model.layout.needs_snapshot and start < matched < len(prompt.token_ids):
-            # The K/V matches beyond the last snapshot. Take a snapshot where the match ends, so
-            # that a second edit at the same place resumes there.
+            # The K/V matches more tokens than the last snapshot covers. Keep a snapshot at the end
+            # of the match: a second edit at the same place then resumes at this snapshot.
             points.insert(0, ResumePoint(matched, PointKind.BRANCH))
         return plan_chunks(
             start,
@@ -310,7 +319,7 @@ class Runner:
         self._cache.publish(lease, is_turn=is_turn)
 
     def _try_feed_closing(self, sequence: Sequence) -> bool:
-        """Feed the end of a reply if possible. Return False if it must be read ahead instead."""
+        """Feed the end of a reply. Return False if the next prompt must be read ahead instead."""
         fed = sequence.lease.hot.num_tokens
         is_ahead = attempt("feeding a reply's end", lambda: self._feed_closing(sequence))
         if not isinstance(is_ahead, Failure):
@@ -322,13 +331,15 @@ class Runner:
         return True
 
     def _feed_closing(self, sequence: Sequence) -> bool:
-        """Feed the reply's last token and the template's text up to the next message, if it fits.
+        """Feed a reply's last token and the template's text between the reply and the next message.
 
-        A reply that was stopped or cut off may be continued, so its last token gets a resume point.
+        The template's text is not fed if it does not fit into the context. A reply that was stopped
+        or cut off may be continued, so its last token gets a resume point.
 
         Returns:
-            False if the template will render the reply differently, for example without its
-            thoughts. The next turn then resumes before the reply, and nothing more is fed now.
+            False if the template will render the reply differently in the next turn, for example
+            without its thoughts. The next turn then resumes before the reply, so the template's
+            text is not fed now.
         """
         held = sequence.prompt.followed_by(sequence.output_ids)
         if sequence.ended is not FinishReason.STOP:

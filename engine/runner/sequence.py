@@ -14,47 +14,51 @@ from engine.runner.drawing import TokenSource
 from engine.runner.prefill import Prefill
 from engine.types import FinishReason, Message, PromptPlan, Request, Role
 
-# Tokens reserved for a reply before it starts. For a longer reply the buffers grow by an eighth at
-# a time.
+# Number of reply tokens to reserve K/V for before the reply starts. For a longer reply, the buffers
+# grow by an eighth at a time.
 _REPLY_ROOM = 512
 
 
 def room_for(prompt_len: int, request: Request) -> int:
-    """Return the number of tokens to reserve K/V for: the prompt's and those of a usual reply."""
+    """Return the number of tokens to reserve K/V for: the prompt and a reply of usual length."""
     return prompt_len + min(request.max_tokens, _REPLY_ROOM)
 
 
 @dataclass(slots=True, kw_only=True)
 class Clock:
-    """Times of a request in seconds of time.perf_counter(), each 0.0 until it is reached."""
+    """Times of the steps of a request, in seconds of time.perf_counter().
 
-    submitted: float  # the app sent the request
-    started: float  # the engine took it from the queue
-    rendered: float = 0.0  # the prompt was tokenised
-    restored: float = 0.0  # the cached part of the prompt was restored
-    first_token: float = 0.0  # the first token was read
-    last_token: float = 0.0  # the newest token was read
+    A time is 0.0 until its step is reached.
+    """
+
+    submitted: float  # when the app sent the request
+    started: float  # when the engine took the request from the queue
+    rendered: float = 0.0  # when the prompt was tokenised
+    restored: float = 0.0  # when the cached part of the prompt was restored
+    first_token: float = 0.0  # when the first reply token was read
+    last_token: float = 0.0  # when the newest reply token was read
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Sequence:
     """A request that is being answered.
 
-    Its caches hold the prompt as far as it is fed, then all output tokens but the newest, which
-    is fed in the pass that gives the next token. With look-ahead, the caches can hold one token
-    more while the sequence is decoded. The earlier part of a continued reply belongs to the prompt.
+    During prefill, its caches hold the part of the prompt that is fed. During decoding, they hold
+    the prompt and all output tokens except the newest; the pass that computes the next token feeds
+    the newest. With look-ahead, the caches can hold one token more during decoding. If the request
+    continues a reply, the earlier part of the reply belongs to the prompt.
     """
 
     request: Request
     prompt: Prompt
     plan: PromptPlan
     prefill: Prefill
-    reply: ReplyStream  # the reply so far, with the part that a continued reply began with
+    reply: ReplyStream  # the reply so far, including the earlier part of a continued reply
     source: TokenSource
     clock: Clock
-    logits: mx.array | None = None  # (V,) after the prompt, None while the prompt is being fed
-    drawn: mx.array | None = None  # id of the next token, lazy, until it is read
-    ended: FinishReason | None = None  # None while the reply is written
+    logits: mx.array | None = None  # (V,) after the prompt; None during prefill
+    drawn: mx.array | None = None  # lazy id of a drawn token; None once it is read
+    ended: FinishReason | None = None  # reason why the reply ended; None while it is being written
 
     @property
     def lease(self) -> Lease:
@@ -73,7 +77,10 @@ class Sequence:
 
     @property
     def num_output(self) -> int:
-        """Number of reply tokens that this request drew, without the part that it continues."""
+        """Number of reply tokens that this request drew.
+
+        The earlier part of a continued reply does not count.
+        """
         return len(self.reply.token_ids) - len(self.prompt.begun)
 
     @property
@@ -82,7 +89,7 @@ class Sequence:
 
     @property
     def message(self) -> Message:
-        """The reply so far, as later requests will contain it."""
+        """The reply so far, as a message of later requests."""
         return Message(
             role=Role.ASSISTANT,
             content=self.reply.content,
