@@ -82,8 +82,8 @@ $(PACKAGING): packaging/tools.lock | $(UV)
 	@$(UV) pip install -q --python .tools/bin/python --require-hashes -r packaging/tools.lock
 	@touch $@
 
-# Renews the lock files after a change of dependencies. A lock names no registry, so any registry can
-# serve the files. packaging/requirements.lock has only what the app needs, in the same versions.
+# Renews the lock files after a change of dependencies. A lock names no registry, so any registry
+# can serve the files. packaging/requirements.lock has what the app needs, at the same versions.
 LOCK := $(UV) pip compile --universal --generate-hashes --python-version 3.11 \
     --no-emit-index-url --no-header --no-annotate
 lock: | $(UV)

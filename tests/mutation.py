@@ -36,7 +36,7 @@ Place = Callable[[ast.FunctionDef], Iterator[ast.expr]]  # finds expressions in 
 
 
 def each(kind: type[N], part: Callable[[N], ast.expr | None]) -> Place:
-    """Return a Place that finds `part(node)` for each node of type `kind`, except None."""
+    """Return a Place that finds part(node) of each node of type `kind`, unless it is None."""
 
     def find(function: ast.FunctionDef) -> Iterator[ast.expr]:
         for node in ast.walk(function):
@@ -95,7 +95,7 @@ class Mutation:
     """
 
     name: str
-    function: str  # module:qualified.name
+    function: str  # the function, as module:qualified.name
     place: Place  # must find exactly one expression in the function
     broken: str
     tests: tuple[str, ...] = MACHINE

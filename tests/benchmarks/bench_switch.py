@@ -97,7 +97,7 @@ def staged(folder: Path, *chats: Conversation) -> Generator[Stage]:
         stage.core.library.start(None)
         garbage = GarbageSearch(stage.window)
         stage.wait(500)
-        garbage.spare_all()  # as in app.main
+        garbage.spare_all()  # no garbage search looks at these objects, as in app.main
         switch(stage, HOME)
         yield stage
         garbage.close()
@@ -118,7 +118,7 @@ def switch(stage: Stage, name: str) -> float:
     if library.current != name:  # the chat is still being read from the store
         loop.exec()
     stage.pane.view.viewport().repaint()
-    wait_ms(0)  # lets deferred work run
+    wait_ms(0)  # run deferred events
     return perf_counter() - started
 
 

@@ -93,7 +93,7 @@ class TimedView(TranscriptView):
     def __init__(self, theme: Theme, key: str) -> None:
         super().__init__(theme)
         self.latencies: list[float] = []  # seconds from each delta until it was painted
-        self.paints: list[float] = []  # seconds that each paint event took
+        self.paints: list[float] = []  # duration of each paint event in seconds
         self._key = key
         self._appended = 0
         # Deltas that are not painted yet: length of the text after the delta, and its time.
@@ -190,7 +190,7 @@ def bench_settle(theme: Theme, num_messages: int) -> None:
     steps: list[float] = []
     for step in range(20):
         started = perf_counter()
-        view.resize(NARROW - 10 * step, SIZE[1])  # so that every line wraps at another word
+        view.resize(NARROW - 10 * step, SIZE[1])  # every line wraps at another word
         view.viewport().repaint()
         steps.append(perf_counter() - started)
     report(
@@ -225,9 +225,9 @@ def bench_scroll(theme: Theme, num_messages: int) -> None:
 
 
 def bench_find(theme: Theme, num_messages: int) -> None:
-    """Measure a search and a step, first right after opening, then with the layout complete."""
+    """Measure a text search and a step to the next match, before and after layout in idle time."""
     view = new_view(theme)
-    # All texts differ, so that the text of each message must be searched.
+    # All texts differ, so that no search can use the result for an equal text.
     items = [replace(item, text=f"{item.text} {item.key}") for item in conversation(num_messages)]
     view.show_conversation(items)
     for settled in (False, True):
@@ -278,7 +278,7 @@ class Gaps(QObject):
 
 
 def play(source: AnswerSource, take: Callable[[str], None], finish: Callable[[], None]) -> Gaps:
-    """Stream an answer to its end, wait 200 ms more, and return the main thread's gaps."""
+    """Stream an answer to its end plus 200 ms. Return the timer that ran on the main thread."""
     loop = QEventLoop()
     source.token.connect(take)
     source.done.connect(loop.quit)
@@ -367,7 +367,7 @@ class TimedEdit(ComposerEdit):
 
 
 def bench_answer(theme: Theme, text: str, *, in_browser: bool) -> float:
-    """Stream an answer during typing. Return the main thread's 95th percentile gap in ms."""
+    """Stream an answer while keys are typed. Return gap_p95_ms of the main thread (see Gaps)."""
     window = QWidget()
     column = QVBoxLayout(window)
     view = QTextBrowser(window) if in_browser else TimedView(theme, NEW)
@@ -455,7 +455,7 @@ def main() -> None:
     switch_threads_often()
     app = QApplication([])
     theme = Theme(app, Appearance.LIGHT)
-    GarbageSearch(app).spare_all()  # as in app.main
+    GarbageSearch(app).spare_all()  # no garbage search looks at these objects, as in app.main
     if args.only == "find":
         bench_find(theme, 4000)
         return

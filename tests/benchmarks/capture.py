@@ -54,7 +54,7 @@ RESTORED_LEN = 4000
 # recurrent layers, shape of the state of one of them.
 NUM_KV, KV_SHAPE = 8, (1, 4, 256)
 NUM_RECURRENT, STATE_SHAPE = 24, (1, 32, 128, 128)
-SPAN_LEN = 100  # tokens of a node of the radix tree
+SPAN_LEN = 100  # tokens per node of the radix tree
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class Stopwatch:
 
 @contextmanager
 def replaced(owner: object, **functions: object) -> Generator[None]:
-    """Replace functions of an object inside the context."""
+    """Replace methods of `owner` until the context ends."""
     before = {name: getattr(owner, name) for name in functions}
     for name, function in functions.items():
         setattr(owner, name, function)
@@ -93,7 +93,7 @@ class CapturedChat:
         self.num_tokens = 0
 
     def send(self, text: str, *, num_tokens: int) -> float:
-        """Send a message, force a reply of `num_tokens` tokens, return the seconds of both."""
+        """Send a message and force a reply of `num_tokens` tokens. Return the seconds of both."""
         self._messages.append(user(text))
         request = Request(
             request_id=RequestId(self._name),
@@ -119,7 +119,7 @@ Row = dict[str, object]
 
 
 def held_row(name: str, value: float, limit: float, **beside: object) -> Row:
-    """Return a row with a figure, its limit, whether the limit is held, and other figures."""
+    """Return a row with a figure, its limit, True if the figure is within it, and other figures."""
     return {name: round(value, 4), "limit": limit, "held": value <= limit, **beside}
 
 
@@ -251,7 +251,7 @@ def _time_acquire(cache: PrefixCache, acquire: Callable[[], Lease]) -> float:
 
 
 def _time_concatenating(spans: Sequence[KvArrays], room: int) -> float:
-    """Return the seconds of the least work of a restore: join each array, with head room, once."""
+    """Return the least time of a restore: the seconds to concatenate each array once."""
     columns = list(zip(*(arrays_in(span.leaves) for span in spans), strict=True))
     missing = -(-room // kv.STEP) * kv.STEP - RESTORED_LEN
     start = time.perf_counter()

@@ -43,7 +43,7 @@ class ServerAnswer:
 
 
 class Endpoint:
-    """A chat endpoint, and the requests to it, one at a time.
+    """A client of a chat endpoint, for one streamed reply at a time.
 
     Raises:
         EndpointError: the URL does not begin with http:// or https://.

@@ -21,10 +21,10 @@ from app.cli.tree.scenario import (
 from tests.benchmarks.chat_tree_client import Endpoint, EndpointError, ServerAnswer
 from tests.benchmarks.chat_tree_tokens import PromptTokens
 
-# Tokens to generate, and to ignore, in place of a scripted reply. Some servers hold text back: with
-# more than one token, their first token would seem late.
+# Length of the generated reply if replies are scripted. Its text is ignored. No more than one:
+# some servers hold text back, and their first token would seem late.
 _THROWN_AWAY_TOKENS = 1
-# Token limit of a reply that is stopped. The reply must not end before it is stopped.
+# Token limit of a reply that is stopped: large enough that the stop comes before the end.
 _STOPPED_TOKENS = 256
 
 
@@ -52,7 +52,7 @@ class EndpointEngine:
         self._peak_bytes: int | None = None
         self._prompts: dict[str, tuple[ChatMessage, ...]] = {}
         self._replies: dict[str, str] = {}
-        self._sent_replies: set[str] = set()  # steps whose reply was in a prompt, or generated
+        self._sent_replies: set[str] = set()  # steps whose reply the server has read or generated
         self._processed = ProcessedTokens()
 
     def warm_up(self) -> None:

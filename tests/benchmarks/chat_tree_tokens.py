@@ -40,7 +40,7 @@ class ModelTokens:
     """Tokens by the tokenizer and the chat template of a model folder."""
 
     def __init__(self, folder: Path) -> None:
-        # Imported here, so that the benchmark needs only Python without a tokenizer.
+        # transformers is imported late: without a tokenizer the benchmark needs only Python.
         os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
         from transformers import AutoTokenizer  # noqa: PLC0415
 

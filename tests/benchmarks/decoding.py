@@ -57,7 +57,7 @@ Row = dict[str, object]
 
 
 class Bench:
-    """An engine, and its model for runs without the engine."""
+    """An engine with a loaded model, which mlx-lm can run without the engine, too."""
 
     def __init__(self, folder: Path, config: EngineConfig) -> None:
         self.client = InlineClient(config)
@@ -187,7 +187,7 @@ def _rate(events: Sequence[tuple[float, Event]]) -> float:
     end = min(times[-1][0] for times in deltas.values())
     rate = 0.0
     for times in deltas.values():
-        # A token that ends inside a character emits no delta, so the rate is from delta to delta.
+        # A token that ends inside a character emits no delta: measure from delta to delta.
         first, *_, last = [one for one in times if start <= one[0] <= end]
         rate += (last[1] - first[1]) / (last[0] - first[0])
     return rate
@@ -227,7 +227,7 @@ def time_ahead(folder: Path, config: dict[str, Any], reps: int) -> Iterator[Row]
 
 
 def time_gap(bench: Bench, num_prompt: int, reps: int) -> Iterator[Row]:
-    """Measure a running answer while a long prompt is read."""
+    """Measure the gaps of a running answer while a long prompt is read."""
     cache = bench.client.core.cache
     assert cache is not None
     text = FILLER * (num_prompt // 16)

@@ -12,8 +12,8 @@ ours        the ranking of the engine
 LRU         evicts the snapshot, leaf or parked cache that was used least recently
 LRU, paths  the same, but the use of a resume point counts as a use of all points above it
 
-All policies capture the same resume points, with the same bytes. --seeds plays traces of other seeds,
---keep writes the five traces again.
+All policies capture the same resume points, with the same bytes. --seeds plays traces of other
+seeds, --keep writes the five traces again.
 
 The model has the proportions of a real one (a snapshot is as large as the K/V of 1,600 tokens, as
 in Qwen3.5-4B) and computes nothing. All lengths, including the snapshot's, are a quarter of real
@@ -65,10 +65,10 @@ SEEDS = (1, 2, 3, 4, 5)
 # Limits of the tokens fed by our policy, divided by those of the better LRU policy.
 MEDIAN_LIMIT, WORST_LIMIT = 0.8, 1.0
 
-SCALE = 4  # all lengths are divided by this
+SCALE = 4  # token counts of real conversations are divided by this
 STATE_TOKENS = 1600 // SCALE
 CONFIG = EngineConfig(cell_len=512 // SCALE, stride_len=2048 // SCALE, idle_work=False)
-# Limit of a reply. The cache makes room for this many tokens before the reply starts.
+# Limit of a reply in tokens. The cache makes room for them before the reply starts.
 MAX_TOKENS = 512 // SCALE
 
 NUM_STEPS = 240
@@ -78,7 +78,7 @@ TOKENS_PER_WORD = 1.5
 Step = dict[str, Any]
 
 
-# Traces
+# Generation of traces.
 
 
 @dataclass(eq=False)
@@ -86,7 +86,8 @@ class TraceTurn:
     """A user message in a chat of a trace. The start of a chat is a turn without parent."""
 
     parent: TraceTurn | None
-    versions: list[TraceTurn] = field(default_factory=list["TraceTurn"])  # of the next message
+    # All versions of the next message.
+    versions: list[TraceTurn] = field(default_factory=list["TraceTurn"])
     shown: TraceTurn | None = None  # the shown version of the next message
 
     def path(self) -> list[TraceTurn]:
@@ -98,7 +99,7 @@ class TraceTurn:
 
 
 class TraceWriter:
-    """A random generator of traces: steps of `bench script`, with numbers of words for texts."""
+    """A writer of random traces: steps of `bench script`, with numbers of words as texts."""
 
     def __init__(self, seed: int) -> None:
         self._rng = Random(f"trace {seed}")
@@ -196,7 +197,7 @@ def with_texts(name: str, steps: list[Step]) -> Iterator[Step]:
         yield spelled
 
 
-# Plain LRU
+# Policies to compare with.
 
 
 class PlainLru:
@@ -234,7 +235,7 @@ class LruOfPaths(PlainLru):
                 self._used[node.parent] = max(self._used[node.parent], self._used[node])
 
 
-# Playing
+# Playing a trace under a policy.
 
 
 class CacheClient(EngineCommands):

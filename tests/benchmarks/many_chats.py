@@ -31,7 +31,7 @@ LOOK_MS = 20  # time between two looks at the number of running answers
 
 
 def measure(real: RealWindow, *, num_chats: int, seconds: float) -> dict[str, object]:
-    """Return the timer's figures from the first time that `num_chats` answers run at once."""
+    """Return the tick gaps of the main thread while `num_chats` answers run at once."""
     for attempt in range(20):
         for number in range(num_chats):
             real.ask(f"{attempt} {number}: tell me a long story about a fox.")

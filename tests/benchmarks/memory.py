@@ -91,7 +91,7 @@ class Server:
 
 
 def main() -> int:
-    """Return 0 if both conditions hold.
+    """Return 0 if Rejoinder is within both limits.
 
     First, Rejoinder needs at most half of the memory of mlx_lm.server's entries. Second, with the
     budget of the newest entries of all chats, Rejoinder has no token to read again.
@@ -130,7 +130,7 @@ def fed(chats: Sequence[MeasuredChat]) -> CacheFeeder:
 
 
 def turns_of(chats: Sequence[MeasuredChat]) -> Iterator[tuple[int, MeasuredChat]]:
-    """Yield each chat with its number, NUM_TURNS times: the chats take turns."""
+    """Yield (number, chat) for each of NUM_TURNS turns of all chats. The chats alternate."""
     for _ in range(NUM_TURNS):
         yield from enumerate(chats)
 

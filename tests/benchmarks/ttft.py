@@ -102,7 +102,10 @@ class TimedChat:
             assert not isinstance(event, RequestFailed), event
 
     def _feed_bare(self, finished: RequestFinished) -> float:
-        """Feed the tokens that the engine restored, then time the tokens that the engine fed."""
+        """Return the milliseconds of the bare model for the tokens that the engine fed.
+
+        The tokens that the engine restored are fed first, outside the measured time.
+        """
         restored = finished.usage.plan.restored
         assert finished.prompt_ids[: len(self.held)] == self.held
         known = finished.prompt_ids[len(self.held) : restored]

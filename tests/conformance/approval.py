@@ -18,7 +18,8 @@ PAINTED_WITH = APPROVED / "painted_with.txt"
 
 # Side in pixels of the square tiles that are compared. A bullet or a caret fills much of a tile.
 TILE = 12
-# Largest mean difference of a tile, of 255: allows other smoothing of text, but no missing shape.
+# Largest mean difference of a tile, on the scale 0 to 255: allows other smoothing of text, but no
+# missing shape.
 TOLERANCE = 10.0
 
 
@@ -33,7 +34,7 @@ def difference(picture: QImage, approved: QImage) -> str:
     if picture.size() != approved.size():
         sizes = [f"{image.width()} x {image.height()}" for image in (picture, approved)]
         return f"it is {sizes[0]} pixels, not {sizes[1]}"
-    off = np.abs(channels(argb(picture)) - channels(argb(approved))).max(axis=2)  # (H, W)
+    off = np.abs(channels(argb(picture)) - channels(argb(approved))).max(axis=2)  # shape (H, W)
     height, width = (-length % TILE for length in off.shape)
     padded = np.pad(off, ((0, height), (0, width)))
     rows, columns = (length // TILE for length in padded.shape)

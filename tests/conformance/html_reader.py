@@ -26,7 +26,7 @@ _BLANKS = re.compile(r"[ \t\n\r\f]+")
 
 
 def shape_of_html(html: str) -> ShapeNode:
-    """Return the tree of an example's HTML. Raise ValueError for an element that Markdown lacks."""
+    """Return the tree of blocks of an HTML text. Raise ValueError for elements Markdown lacks."""
     reader = _HtmlReader()
     reader.feed(html)
     reader.close()
@@ -35,14 +35,14 @@ def shape_of_html(html: str) -> ShapeNode:
 
 
 class _HtmlReader(HTMLParser):
-    """A parser that builds the tree while elements open and close."""
+    """An HTML parser that builds a tree of blocks while elements open and close."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.root = ShapeNode("text")
         self._open = [self.root]
         self._lists: list[tuple[bool, int]] = []  # open lists: True if ordered, first number
-        self._is_new_list = False  # the list has no item yet
+        self._is_new_list = False  # True until the newest list has an item
         self._text: list[str] = []
 
     def end_text(self) -> None:

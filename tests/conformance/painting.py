@@ -14,7 +14,7 @@ from tests.conformance.scenes import Scene
 from tests.conformance.streamed_view import settle
 
 HEIGHT = 900  # pixels; more than any scene needs
-NUM_COLORS = 256  # chosen here, because Qt's own choice has no light greys
+NUM_COLORS = 256  # chosen by frequency, because Qt's own choice has no light greys
 MARGIN = 12  # pixels kept below the last painted row
 
 

@@ -41,7 +41,8 @@ def main(arguments: Sequence[str]) -> int:
     for name in options.scenes or SCENES:
         picture = paint(theme, SCENES[name])
         for folder in folders:
-            picture.save(str(folder / f"{name}.png"), quality=0)  # the smallest PNG
+            # For a PNG file, quality 0 is the strongest compression.
+            picture.save(str(folder / f"{name}.png"), quality=0)
         print(options.folder / f"{name}.png")
     if options.approve:
         PAINTED_WITH.write_text(painted_with(theme) + "\n", encoding="utf-8")

@@ -9,11 +9,11 @@ from app.viewmodels.blocks import Block
 from app.viewmodels.markdown import make_parser, normalized, parse_markdown
 from app.viewmodels.markdown_stream import MarkdownStream
 
-LONGEST_PIECES = (5, 60, 400, 3000)  # characters: from the text of a token to a stored answer
+LONGEST_PIECES = (5, 60, 400, 3000)  # in characters, from a token to a stored answer
 
 
 class PrefixError(Exception):
-    """A prefix of an answer for which the blocks are wrong. The message has its length."""
+    """A prefix of an answer that gives wrong blocks. The message has the length of the prefix."""
 
 
 def check_prefixes(text: str, *, finish_every: int = 1) -> int:

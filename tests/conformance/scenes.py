@@ -109,7 +109,7 @@ class Scene:
     is_dark: bool = False
     is_sharp: bool = False  # high contrast
     zoom: float = 1.0
-    play: Play = TranscriptView.jump_to_latest  # what is done in the view before it is painted
+    play: Play = TranscriptView.jump_to_latest  # action on the view before it is painted
 
     @property
     def appearance(self) -> Appearance:
@@ -117,7 +117,7 @@ class Scene:
 
 
 def click(view: TranscriptView, action: RowAction) -> None:
-    """Click the first button or link of an action."""
+    """Click the first button or link with the given action."""
     viewport, at = view.viewport(), next(targets(view, action))
     # QTest.mouseClick does not move the pointer: move it to the target, and away after the click.
     QTest.mouseMove(viewport, at)

@@ -25,7 +25,7 @@ from app.viewmodels.markdown import parse_markdown
 
 @dataclass(slots=True)
 class ShapeNode:
-    """A block of the tree.
+    """A block in the tree of a text's visible contents.
 
     `kind` is the type of the block with its other visible properties: "h2", "ol 3", "code python".
     """
@@ -35,7 +35,7 @@ class ShapeNode:
     children: list[ShapeNode] = field(default_factory=list["ShapeNode"])
 
     def lines(self, indent: str = "") -> Iterator[str]:
-        """Yield the tree as indented lines, to print it."""
+        """Yield the block and its children as indented lines."""
         yield f"{indent}{self.kind} {self.text!r}" if self.text else f"{indent}{self.kind}"
         for child in self.children:
             yield from child.lines(indent + "  ")

@@ -55,7 +55,7 @@ class Task:
     """
 
     number: int
-    finish_every: int  # every Nth prefix is ended
+    finish_every: int  # only every Nth prefix is ended, with this N
     folder: Path  # for pictures that differ
 
 
@@ -64,8 +64,8 @@ class StreamOutcome:
     """The result for one answer, with the numbers of compared prefixes and pages."""
 
     number: int
-    num_prefixes: int = 0  # streamed
-    num_ended: int = 0  # of these, also ended
+    num_prefixes: int = 0  # prefixes that were streamed
+    num_ended: int = 0  # prefixes after which the stream was ended
     num_pages: int = 0
     problem: str = ""  # empty if the answer passed
 

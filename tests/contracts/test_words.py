@@ -16,13 +16,13 @@ import pytest
 APP = Path(__file__).parents[2] / "app"
 TERMINAL = ("cli", "selftest.py", "__main__.py")  # print to the terminal, not to the window
 
-# Two parts with a space between them, one of them a word; or the start of a sentence, a title or a
-# heading.
+# A string that users may read: two parts with a space between them, one of them a word; or the
+# start of a sentence, a title or a heading.
 WORDS = re.compile(r"[^\W\d_]{2,}\S* +\S|\S +[^\W\d_]{2,}|^[A-Z][a-z]|^[A-Z]{4,}$")
 SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|PRAGMA|BEGIN|COMMIT|ROLLBACK)\b")
 KEYS = re.compile(r"((Ctrl|Alt|Shift|Meta)\+)+\S+$")
 
-# Calls whose texts only programs or developers read.
+# Calls whose string arguments only programs or developers read.
 UNREAD = {
     *("debug", "info", "warning", "error", "critical", "exception", "log", "Formatter"),
     *("AssertionError", "RuntimeError", "TypeError", "ValueError"),
@@ -31,15 +31,15 @@ UNREAD = {
     *("setObjectName", "setProperty", "setStyle", "setStyleSheet", "setDefaultStyleSheet"),
     "version",
 }
-# Calls whose texts users read. A single word counts, too.
+# Calls whose string arguments users read, even if it is a single word.
 READ = {
     *("setText", "setToolTip", "setPlaceholderText", "setWindowTitle", "setInformativeText"),
     *("setAccessibleName", "setAccessibleDescription", "setLabelText", "drawText"),
     *("addAction", "addMenu", "addButton", "QAction", "QLabel", "QPushButton", "IconButton"),
     *("say", "offer", "Problem"),
 }
-# Texts that look like words for users, but are none: by file, the names that hold the texts. "*"
-# stands for all names of the file.
+# Strings that look like user-visible texts, but are none: by file, the names that hold the strings.
+# "*" stands for all names of the file.
 EXEMPT = {
     "bridge/display.py": {
         "MISSING_LIBRARY",  # part of an error message of the system, to recognise it
@@ -74,7 +74,7 @@ def called(call: ast.Call) -> str:
 
 
 def texts(node: ast.AST, *, is_read: bool = False) -> Iterator[tuple[int, str]]:
-    """Yield the words for users in a node, each with its line number."""
+    """Yield line number and text of each user-visible text in a syntax node."""
     text = text_of(node)
     if isinstance(node, ast.expr) and is_words(text, is_read=is_read):
         yield node.lineno, text
@@ -94,7 +94,7 @@ def text_of(node: ast.AST) -> str:
 
 
 def parts(node: ast.AST) -> Iterable[ast.AST]:
-    """Return the parts of a node that may have words for users."""
+    """Return the child nodes that may contain user-visible texts."""
     match node:
         case ast.Expr(value=ast.Constant()):  # a docstring
             return ()
@@ -115,7 +115,7 @@ def is_words(text: str, *, is_read: bool) -> bool:
 
 
 def holder(statement: ast.stmt) -> str:
-    """Return the name that a statement of a module defines, or an empty string."""
+    """Return the name that a statement defines, or an empty string."""
     match statement:
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             return name
@@ -126,7 +126,7 @@ def holder(statement: ast.stmt) -> str:
 
 
 def found_in(file: Path) -> dict[str, list[str]]:
-    """Return the words for users in a file, by the name that holds them."""
+    """Return the user-visible texts in a file, by the name that holds them."""
     found: dict[str, list[str]] = {}
     for statement in parsed(file).body:
         for line, text in texts(statement):
@@ -135,7 +135,7 @@ def found_in(file: Path) -> dict[str, list[str]]:
     return found
 
 
-def test_words_for_users_are_only_in_app_words() -> None:
+def test_user_visible_texts_are_only_in_app_words() -> None:
     found: list[str] = []
     files = list(window_files())
     for file in files:
@@ -168,7 +168,7 @@ def test_every_exemption_is_still_needed(name: str) -> None:
         'raise DiskError(f"{path} can\'t be written.")',
     ],
 )
-def test_texts_finds_words_for_users(line: str) -> None:
+def test_texts_finds_user_visible_strings(line: str) -> None:
     assert list(texts(ast.parse(line)))
 
 
@@ -185,7 +185,7 @@ def test_texts_finds_words_for_users(line: str) -> None:
         'text = f"{title} {text}"',
     ],
 )
-def test_texts_ignores_strings_that_users_do_not_read(line: str) -> None:
+def test_texts_ignores_other_strings(line: str) -> None:
     assert list(texts(ast.parse(line))) == []
 
 
@@ -194,7 +194,7 @@ def modules() -> list[Path]:
 
 
 def taken_from_words(tree: ast.Module) -> Iterator[str]:
-    """Yield each name that a module uses of app.words, as area.NAME."""
+    """Yield each text of app.words that a module uses, as area.NAME."""
     areas = {
         alias.asname or alias.name: alias.name
         for node in tree.body
@@ -225,13 +225,14 @@ def test_every_name_in_app_words_is_used() -> None:
     assert defined <= used
 
 
-# Typewriter quotes and dots. Words have typographic ones, except in code between backticks.
+# Straight quotes and three dots. User-visible texts have typographic quotes and ellipses instead,
+# except in code between backticks.
 TYPEWRITTEN = re.compile(r"""['"]|\.\.\.""")
 CODE = re.compile(r"`[^`]*`")
 
 
 def printed(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield the texts of a module of words with their lines, without code between backticks."""
+    """Yield line number and text of each string in a module, without code between backticks."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant | ast.JoinedStr) and (text := text_of(node)):
             yield node.lineno, CODE.sub("", text)

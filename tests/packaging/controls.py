@@ -37,7 +37,7 @@ class Control:
     """The result of one damage to a copy of the bundle."""
 
     outcome: ControlOutcome
-    said: str  # the problem that the verifier reported, or the reason why it reported none
+    said: str  # the reported problem, or the reason why no problem was reported
     others: tuple[str, ...] = ()  # other checks that reported the damage, too
 
 

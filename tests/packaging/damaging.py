@@ -1,7 +1,7 @@
 """Functions that damage a bundle, for the table in damages.py.
 
-A Place returns a path in a bundle, an Action changes the bundle, a Change returns changed bytes.
-All of them work on the crafted bundle and on a real one.
+A Place is a function that returns a path in a bundle, an Action changes a bundle, a Change returns
+changed bytes. All of them work on the crafted bundle and on a real one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DIRECTORY_FLAGS = 12
 _DIRECTORY_IDENTIFIER = 20
 
 
-# Places, and functions that return places.
+# Functions that return a Place, and two Places.
 
 
 def root(name: str) -> Place:
@@ -57,7 +57,7 @@ def seal(tree: Tree) -> Path:
     return tree.layout.contents / "_CodeSignature" / "CodeResources"
 
 
-# Functions that return actions.
+# Functions that return an Action.
 
 
 def removed(place: Place) -> Action:
@@ -110,11 +110,11 @@ def both(first: Action, second: Action) -> Action:
     return do
 
 
-# Changes, and functions that return changes.
+# Functions that return a Change, and some Changes.
 
 
 def cut(size: int) -> Change:
-    """Return a change that keeps data[:size]: a negative size is the length of the removed end."""
+    """Return a change that truncates data to data[:size]."""
     return lambda data: data[:size]
 
 
@@ -177,7 +177,7 @@ def unsigned(data: bytes) -> bytes:
 
 
 def naming(old: str, new: str) -> Change:
-    """Return a change of the first load-command path that starts with `old`.
+    """Return a change that sets the first path of a load command that starts with `old` to `new`.
 
     The load command keeps its size: `new` is padded with zeros.
     """

@@ -46,7 +46,7 @@ class MachO:
         return replace(self, identifier="")
 
     def written(self) -> bytes:
-        """Return the bytes of the file. Without an identifier it gets no signature."""
+        """Return the bytes of the file. A file without an identifier gets no signature."""
         commands = [
             struct.pack("<6I", BUILD_VERSION, 24, self.platform, _packed(self.oldest), 0, 0),
             *([] if self.name is None else [_library(ID_DYLIB, self.name)]),

@@ -63,7 +63,7 @@ def test_image_describes_one_volume_without_partition_map(image: Path, tmp_path:
     """Check the fields that hdiutil was seen to need in an image without a partition map."""
     end = trailer(image)
     assert end[:4] == b"koly"
-    assert struct.unpack(">I", end[488:492]) == (2,)  # image variant
+    assert struct.unpack(">I", end[488:492]) == (2,)  # image variant 2: no partition map
     assert struct.unpack(">Q", end[492:500]) == ((tmp_path / "raw").stat().st_size // 512,)
     (block,) = plistlib.loads(property_list(image))["resource-fork"]["blkx"]
     table = block["Data"]

@@ -67,9 +67,7 @@ def test_every_check_has_a_damage_in_the_table() -> None:
     assert {damage.check for damage in DAMAGES} == set(CHECKS)
 
 
-def test_weak_library_may_be_missing_inside_but_not_lie_outside(
-    whole: Tree, tmp_path: Path
-) -> None:
+def test_missing_weak_library_fails_only_outside_the_bundle(whole: Tree, tmp_path: Path) -> None:
     tree = whole.copied(tmp_path)
     folder = tree.layout.site_packages / "markupsafe"
     missing = MachO(needs_weakly=("@loader_path/libgone.dylib",))

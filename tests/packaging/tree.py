@@ -21,7 +21,8 @@ class Tree:
         self.layout = BundleLayout(app, spec.name, spec.python)
         self.spec = spec
         self.archives = archives
-        self.changed: set[Path] = set()  # written, moved and removed paths, to renew seals
+        # Paths that were written, moved or removed. signing.py renews their entries in the seals.
+        self.changed: set[Path] = set()
 
     def copied(self, folder: Path) -> Tree:
         """Return a copy of the bundle in `folder`, made of hard links: quick, uses no space."""
