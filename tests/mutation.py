@@ -1,8 +1,11 @@
-"""Break one expression at a time and run the tests: `python -m tests.mutation [--only NAME ...]`.
+"""Mutation tests: break one expression at a time and check that a test fails.
+
+    python -m tests.mutation [--only NAME ...]
 
 Each mutation is made in a temporary copy of the sources, never in the working tree. A mutation is
-caught when a test fails; one that survives means that nothing tests that expression. Expressions are
-found by function and syntax, so that neither a new layout nor a renamed local loses them.
+caught if a test fails. If all tests pass, the mutation survives: no test covers its expression.
+Expressions are found by function and syntax, so that they are still found after reformatting and
+after a local variable is renamed.
 """
 
 from __future__ import annotations
@@ -29,11 +32,11 @@ FAULTS = ("tests/engine/test_faults.py",)
 
 
 N = TypeVar("N", bound=ast.AST)
-Place = Callable[[ast.FunctionDef], Iterator[ast.expr]]
+Place = Callable[[ast.FunctionDef], Iterator[ast.expr]]  # finds expressions in a function
 
 
 def each(kind: type[N], part: Callable[[N], ast.expr | None]) -> Place:
-    """Find the part of every node of a kind, where there is one."""
+    """Return a Place that finds part(node) of each node of type `kind`, unless it is None."""
 
     def find(function: ast.FunctionDef) -> Iterator[ast.expr]:
         for node in ast.walk(function):
@@ -48,12 +51,12 @@ def comparison(operator: type[ast.cmpop]) -> Place:
 
 
 def call(name: str) -> Place:
-    """Find calls of a function or method by the last part of its name."""
+    """Return a Place that finds calls of a function or method, by the last part of its name."""
     return each(ast.Call, lambda node: node if _is_call(node, name) else None)
 
 
 def argument(name: str, at: int | str) -> Place:
-    """Find an argument, by position or keyword, in calls of a function or method."""
+    """Return a Place that finds an argument, by position or keyword, in calls of a function."""
 
     def part(node: ast.Call) -> ast.expr | None:
         if not _is_call(node, name):
@@ -66,7 +69,7 @@ def argument(name: str, at: int | str) -> Place:
 
 
 def condition_of(name: str) -> Place:
-    """Find the conditions of `if` statements whose body calls a function or method."""
+    """Return a Place that finds conditions of `if` statements whose body calls a function."""
 
     def part(node: ast.If) -> ast.expr | None:
         inside = (below for statement in node.body for below in ast.walk(statement))
@@ -84,15 +87,16 @@ def _is_call(node: ast.AST, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """An expression in a function, its replacement, and the tests that should fail then.
+    """An expression in a function, a broken expression to replace it, and the tests that must fail.
 
-    A replacement may contain {old}, the source of what it replaces; {object}, the source of the object
-    in `object.attribute` or `object.method()`; {parameters[0]}, the name of a method's parameter.
+    `broken` may contain three fields: {old}, the source of the expression; {object}, the source of
+    the object in `object.attribute` or `object.method()`; {parameters[0]}, the name of the first
+    parameter of the method after `self`.
     """
 
     name: str
-    function: str  # module:qualified.name
-    place: Place
+    function: str  # the function, as module:qualified.name
+    place: Place  # must find exactly one expression in the function
     broken: str
     tests: tuple[str, ...] = MACHINE
 
@@ -101,7 +105,7 @@ class Mutation:
         return Path(*self.function.split(":")[0].split(".")).with_suffix(".py")
 
     def apply(self, source: str) -> str:
-        """Return a module's source with the mutation in it."""
+        """Return the source of the module with the mutation."""
         function = _function_in(ast.parse(source), self.function.split(":")[1])
         found = list(self.place(function))
         assert len(found) == 1, f"{self.name}: there are {len(found)} such places"
@@ -113,7 +117,7 @@ class Mutation:
             parameters=[one.arg for one in function.args.args[1:]],
         )
         assert node.end_lineno is not None
-        # ast counts columns in bytes.
+        # ast counts columns in UTF-8 bytes.
         lines = [line.encode() for line in source.splitlines(keepends=True)]
         before = lines[node.lineno - 1][: node.col_offset]
         after = lines[node.end_lineno - 1][node.end_col_offset :]
@@ -259,7 +263,7 @@ MUTATIONS = (
 
 
 def run_tests(root: Path, tests: tuple[str, ...]) -> int:
-    """pytest's exit status, in a copy of the tree."""
+    """Run the tests in a copy of the tree. Return the exit status of pytest."""
     command = [
         sys.executable,
         "-m",

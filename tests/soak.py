@@ -1,14 +1,16 @@
-"""The long runs: `python -m tests.soak [promise] [templates] [machine] ...`, all by default.
+"""Long runs of the engine and the app.
 
-A number after one of the last four names, as in machine=1000, says how many of them.
+    python -m tests.soak [promise] [templates] [machine] [turns] [starts] [kills]
 
-promise  the full promise script (8 chats x 4 turns and what follows) on every tiny model and on the
-         starter model, each step held to the bare model
-templates  8 chats x 6 turns behind every real Qwen template, without and with idle work
-machine  the state machine over the whole engine: 100 examples for every tiny model
-turns    2,000 turns of many conversations under a budget: memory and ledger must stay flat
-starts   fifty starts and ends of the engine in every state
-kills    thirty kill -9 of the app while it streams an answer
+Without a name all of them run. The last four names accept a number of rounds, as in machine=1000.
+
+promise    the full script of tests.oracle.scripts on every tiny model (8 chats of 4 turns) and on
+           the starter model (3 chats of 2 turns), each step compared with the bare model
+templates  8 chats of 6 turns with every real Qwen template, without and with idle work
+machine    the state machine of tests.oracle on the whole engine: 100 examples for every tiny model
+turns      2,000 turns of many conversations under a budget: memory must not grow
+starts     50 starts and ends of the engine, in all its states in turn
+kills      30 times kill -9 of the app while it streams an answer
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ def promise(folder: Path) -> bool:
 def play(
     title: str, steps: list[dict[str, object]], model: Path, *options: str, keeps: bool
 ) -> bool:
-    """Through the command line, as anyone would; one line of result."""
+    """Play steps with `rejoinder bench script --check`, print a line, return True if they held."""
     command = [sys.executable, "-m", "app", "bench", "script", "-", "--check", "--json"]
     started = time.monotonic()
     ended = subprocess.run(
@@ -94,7 +96,7 @@ def machine(folder: Path, examples: int) -> bool:
 
 
 def _machine_of(name: str, folder: Path, examples: int) -> bool:
-    """Raises what it finds."""
+    """Run the state machine and print a tally. Raise the first failure that it finds."""
     started = time.monotonic()
     tally = run_machine(_subjects(folder, name), examples=examples, steps=50, seeded=False)
     print(f"{name:<12} {tally}  {time.monotonic() - started:.0f} s", flush=True)
@@ -146,7 +148,10 @@ def kills(folder: Path, number: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SoakRun:
-    """One of the names above, with how many where that can be said."""
+    """A long run, by its name.
+
+    `play` has the number of rounds bound. It returns True if the run held.
+    """
 
     name: str
     play: Callable[[Path], bool]
@@ -162,7 +167,7 @@ COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
 
 
 def run_of(argument: str) -> SoakRun:
-    """NAME or NAME=NUMBER."""
+    """Parse NAME or NAME=NUMBER."""
     name, equals, number = argument.partition("=")
     if name in PLAIN and not equals:
         return SoakRun(name, PLAIN[name])
@@ -176,7 +181,7 @@ def run_of(argument: str) -> SoakRun:
 
 
 def attempt(name: str, play: Callable[[], bool]) -> bool:
-    """Whether it held; what it raises is shown, and the next one can run."""
+    """Return True if a run held. Print an exception of the run, so that the next run can start."""
     try:
         held = play()
     except Exception:  # noqa: BLE001 (a test may raise anything)

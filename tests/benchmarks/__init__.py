@@ -1,1 +1,1 @@
-"""Benchmarks: ratios against a baseline in one run. Not collected by pytest."""
+"""Benchmarks. Most figures are ratios to a baseline of the same run. Not collected by pytest."""

@@ -1,11 +1,11 @@
-"""Attention of a batch: rows that keep their own K/V, and mlx-lm's merged, padded K/V.
+"""Decode speed of a batch: rows that keep their own K/V, against mlx-lm's merged, padded K/V.
 
     python -m tests.benchmarks.attending [--model DIR] [--lens 100 200 400 800] [--reps 10]
 
-Both take the same rows through the same model, a token each a pass, in turns. Prints one JSON line,
-medians: passes a second of rows to those of padded, and what it costs to make a batch of what was
-restored, in milliseconds (rows copy no K/V, padding copies all of it). For a real model on Linux set
-LD_PRELOAD=libopenblas.so.0.
+Both kinds of batches hold the same rows and take turns on the same model, one token per row and
+pass. Prints one JSON line of medians. rows_to_padded: passes per second with rows, divided by those
+with padding. join_rows_ms and join_padded_ms: time to make a batch of restored caches (rows copy no
+K/V, padding copies all of it). For a real model on Linux set LD_PRELOAD=libopenblas.so.0.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Forward = Callable[[ModelAdapter, Sequence[mx.array]], list[mx.array]]
 
 
 class PaddedRows:
-    """Rows as mlx-lm's BatchGenerator keeps them."""
+    """A batch as mlx-lm's BatchGenerator keeps it: one merged, padded cache per layer."""
 
     def __init__(self, rows: Sequence[Sequence[Any]]) -> None:
         self.caches = [layer[0].merge(layer) for layer in zip(*rows, strict=True)]
@@ -46,7 +46,7 @@ class PaddedRows:
 
 
 def read(adapter: ModelAdapter, num_tokens: int) -> list[object]:
-    """Caches of a conversation of so many tokens."""
+    """Return caches that hold a conversation of `num_tokens` tokens."""
     caches = adapter.new_caches()
     for start in range(0, num_tokens, 512):
         token_ids = [token_id % 97 for token_id in range(start, min(start + 512, num_tokens))]
@@ -60,7 +60,7 @@ def held(caches: Sequence[object]) -> list[mx.array]:
 
 
 def passes_a_second(adapter: ModelAdapter, forward: Forward, num_rows: int) -> float:
-    """With look-ahead, as the engine decodes."""
+    """Return the number of decode passes per second. Use look-ahead, as the engine does."""
     token_ids = [mx.array(row) for row in range(num_rows)]
     start = 0.0
     for step in range(NUM_TOKENS + WARM_UPS):

@@ -1,12 +1,17 @@
-"""From one chat to another in the real window, measured; prints one JSON line per measurement.
+"""Time and memory of showing another chat in the real window.
 
     QT_QPA_PLATFORM=offscreen QT_SCALE_FACTOR=2 python -m tests.benchmarks.bench_switch [MESSAGES ...]
 
-The engine is the fake one; store, controllers and window are real. Each time is from the choice in the
-list to the end of the painting. first: never shown, read from the store after the choice; pointed at:
-the pointer has rested on it, as before a click; again: shown before.
-Memory is what the process grew by, each chat in a process of its own: opened at its end, and after
-reading it from end to start.
+Prints one JSON line per measurement. The engine is a fake; store, controllers and window are real.
+A time runs from the selection in the list until the chat is painted, in three cases:
+
+first       the chat was never shown and is read from the store after the selection
+pointed at  the pointer rested on the chat, as before a click, so it was read before the selection
+again       the chat was shown before
+
+Memory is the growth of the process, measured in a process of its own for each chat of 1,000
+messages or more: after the chat is opened at its end, and after it is scrolled from its start to
+its end.
 """
 
 from __future__ import annotations
@@ -64,7 +69,7 @@ GENERATION = Generation(
     ),
     finish_reason=FinishReason.STOP,
 )
-HOME = ConversationId("home")  # the chat that is shown in between
+HOME = ConversationId("home")  # the chat that is shown between two measurements
 
 
 def stored_chat(name: str, num_messages: int) -> Conversation:
@@ -85,14 +90,14 @@ def stored_chat(name: str, num_messages: int) -> Conversation:
 
 @contextmanager
 def staged(folder: Path, *chats: Conversation) -> Generator[Stage]:
-    """Open a window on a store with these chats and show the one in between."""
+    """Open a window on a store with these chats, and show the chat HOME."""
     with closing(Stage(folder)) as stage:
         for chat in chats:
             stage.stored(lambda store, chat=chat: store.create(chat))
         stage.core.library.start(None)
         garbage = GarbageSearch(stage.window)
         stage.wait(500)
-        garbage.spare_all()  # as the app does
+        garbage.spare_all()  # no garbage search looks at these objects, as in app.main
         switch(stage, HOME)
         yield stage
         garbage.close()
@@ -104,16 +109,16 @@ def rest_on(stage: Stage, name: str) -> None:
 
 
 def switch(stage: Stage, name: str) -> float:
-    """Show a chat; the seconds until it is painted."""
+    """Show a chat and return the seconds until it is painted."""
     loop = QEventLoop()
     library = stage.core.library
     library.current_changed.connect(loop.quit)
     started = perf_counter()
     library.select(ConversationId(name))
-    if library.current != name:  # it is being read from the store
+    if library.current != name:  # the chat is still being read from the store
         loop.exec()
     stage.pane.view.viewport().repaint()
-    wait_ms(0)  # for what was put off
+    wait_ms(0)  # run deferred events
     return perf_counter() - started
 
 

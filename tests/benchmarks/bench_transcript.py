@@ -1,10 +1,12 @@
-"""Opening and streaming in the transcript, measured; prints one JSON line per measurement.
+"""Times of opening, scrolling, searching and streaming in the transcript.
 
-    QT_QPA_PLATFORM=offscreen QT_SCALE_FACTOR=2 python tests/benchmarks/bench_transcript.py [--only answer]
+    QT_QPA_PLATFORM=offscreen QT_SCALE_FACTOR=2 python -m tests.benchmarks.bench_transcript [--only answer]
 
-answer  10,000 tokens with 20 code blocks and 40 formulas at 150 tokens a second, while somebody types;
-        then the same through one QTextBrowser that is given the whole text at each frame
-find    a new word in 4,000 messages, and from one place to the next
+Prints one JSON line per measurement. --only runs one of these alone:
+
+answer  10,000 tokens with 20 code blocks and 40 formulas at 150 tokens per second while a user
+        types; then the same text in a QTextBrowser, which gets the whole text at each frame
+find    a search for a new word in 4,000 messages, and a step from one match to the next
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ def restore(chat, node):
 
 
 def answer_text(num_sections: int, num_paragraphs: int) -> str:
-    """Each section has a code block and two formulas, which no other has."""
+    """Return an answer of sections with a code block and two formulas that no other section has."""
     return "\n\n".join(
         "\n\n".join(["## A heading", *[PROSE * 2] * num_paragraphs, formulas(number), LIST, CODE])
         for number in range(num_sections)
@@ -86,15 +88,16 @@ def conversation(num_messages: int) -> list[TranscriptItem]:
 
 
 class TimedView(TranscriptView):
-    """Notes when what was appended has been painted."""
+    """A transcript that measures the time until an appended delta is painted."""
 
     def __init__(self, theme: Theme, key: str) -> None:
         super().__init__(theme)
-        self.latencies: list[float] = []
-        self.paints: list[float] = []
+        self.latencies: list[float] = []  # seconds from each delta until it was painted
+        self.paints: list[float] = []  # duration of each paint event in seconds
         self._key = key
         self._appended = 0
-        self._waiting: deque[tuple[int, float]] = deque()  # text length, when it was appended
+        # Deltas that are not painted yet: length of the text after the delta, and its time.
+        self._waiting: deque[tuple[int, float]] = deque()
 
     @override
     def append_delta(self, key: str, channel: Channel, delta: str) -> None:
@@ -114,7 +117,7 @@ class TimedView(TranscriptView):
 
 
 class AnswerSource(QObject):
-    """Emits an answer from a thread of its own, token by token."""
+    """A source that emits an answer at a fixed rate, token by token, on a thread of its own."""
 
     token = Signal(str)
     done = Signal()
@@ -175,7 +178,7 @@ def bench_open(theme: Theme, num_messages: int) -> None:
 
 
 def bench_settle(theme: Theme, num_messages: int) -> None:
-    """Measure the rest of a long conversation in idle time, and resizing meanwhile."""
+    """Measure the layout of a long conversation in idle time, and then resizing."""
     view = new_view(theme)
     view.show_conversation(conversation(num_messages))
     started = perf_counter()
@@ -187,7 +190,7 @@ def bench_settle(theme: Theme, num_messages: int) -> None:
     steps: list[float] = []
     for step in range(20):
         started = perf_counter()
-        view.resize(NARROW - 10 * step, SIZE[1])  # every line wraps elsewhere
+        view.resize(NARROW - 10 * step, SIZE[1])  # every line wraps at another word
         view.viewport().repaint()
         steps.append(perf_counter() - started)
     report(
@@ -204,7 +207,7 @@ def bench_settle(theme: Theme, num_messages: int) -> None:
 
 
 def bench_scroll(theme: Theme, num_messages: int) -> None:
-    """Scroll up through messages that were never measured, a notch of the wheel at a time."""
+    """Scroll up through messages that have no exact height yet, one notch of the wheel per step."""
     view = new_view(theme)
     view.show_conversation(conversation(num_messages))
     steps: list[float] = []
@@ -222,9 +225,9 @@ def bench_scroll(theme: Theme, num_messages: int) -> None:
 
 
 def bench_find(theme: Theme, num_messages: int) -> None:
-    """Look for a new word, and step, right after opening and once all is laid out."""
+    """Measure a text search and a step to the next match, before and after layout in idle time."""
     view = new_view(theme)
-    # No two texts are the same: each has to be searched.
+    # All texts differ, so that no search can use the result for an equal text.
     items = [replace(item, text=f"{item.text} {item.key}") for item in conversation(num_messages)]
     view.show_conversation(items)
     for settled in (False, True):
@@ -251,7 +254,7 @@ def bench_find(theme: Theme, num_messages: int) -> None:
 
 
 class Gaps(QObject):
-    """A precise timer on the main thread that notes how late it is."""
+    """A precise timer on the main thread that records the time between its ticks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -275,7 +278,7 @@ class Gaps(QObject):
 
 
 def play(source: AnswerSource, take: Callable[[str], None], finish: Callable[[], None]) -> Gaps:
-    """Let an answer be written to its end, and a moment longer; the main thread's gaps meanwhile."""
+    """Stream an answer to its end plus 200 ms. Return the timer that ran on the main thread."""
     loop = QEventLoop()
     source.token.connect(take)
     source.done.connect(loop.quit)
@@ -326,7 +329,7 @@ def bench_stream(theme: Theme, text: str, *, tokens_per_s: float, follow: bool) 
 
 
 class Typist(QObject):
-    """Presses a key in a composer now and then, and notes when the glyph is painted."""
+    """A simulated user who presses a key in the composer every 170 ms."""
 
     def __init__(self, edit: TimedEdit) -> None:
         super().__init__()
@@ -346,12 +349,12 @@ class Typist(QObject):
 
 
 class TimedEdit(ComposerEdit):
-    """Notes how long a pressed key waits for its glyph."""
+    """A composer that measures the time from a key press until its character is painted."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.pressed: deque[float] = deque()
-        self.waits: list[float] = []
+        self.pressed: deque[float] = deque()  # times of the keys that are not painted yet
+        self.waits: list[float] = []  # seconds from each key press until it was painted
         self._shown = 0
 
     @override
@@ -364,7 +367,7 @@ class TimedEdit(ComposerEdit):
 
 
 def bench_answer(theme: Theme, text: str, *, in_browser: bool) -> float:
-    """An answer while somebody types; the 95th percentile of the main thread's gaps, in ms."""
+    """Stream an answer while keys are typed. Return gap_p95_ms of the main thread (see Gaps)."""
     window = QWidget()
     column = QVBoxLayout(window)
     view = QTextBrowser(window) if in_browser else TimedView(theme, NEW)
@@ -375,7 +378,7 @@ def bench_answer(theme: Theme, text: str, *, in_browser: bool) -> float:
     window.show()
     window.activateWindow()
     edit.setFocus()
-    wait_ms(200)  # until it is active: others are painted less often
+    wait_ms(200)  # until the window is active: inactive windows are painted less often
     item = TranscriptItem(key=NEW, role=Role.ASSISTANT, text="", status=ItemStatus.STREAMING)
     if isinstance(view, TimedView):
         view.set_items([TranscriptItem(key="ask", role=Role.USER, text="Write a lot."), item])
@@ -452,7 +455,7 @@ def main() -> None:
     switch_threads_often()
     app = QApplication([])
     theme = Theme(app, Appearance.LIGHT)
-    GarbageSearch(app).spare_all()  # as the app does
+    GarbageSearch(app).spare_all()  # no garbage search looks at these objects, as in app.main
     if args.only == "find":
         bench_find(theme, 4000)
         return

@@ -1,14 +1,16 @@
-"""What keeping state costs while people chat: capturing, publishing, restoring.
+"""Cost of keeping state during a chat: capturing snapshots, publishing and restoring.
 
     python -m tests.benchmarks.capture [--only turns decode restore] [--model DIR] [--reps 10]
 
-turns    engine time in capture and publish per turn, with 200 and with 8,000 tokens of history
-decode   a 2,000-token answer with captures and without, interleaved; beside it with and with again
-restore  4,000 tokens in the layout of Qwen3.5-4B (8 attention layers, 32 KiB of K/V a token): from
-         the live cache, and from the tree beside one mx.concatenate per array over the same spans
+turns    time in capture and publish per turn, as a share of the turn, after 200 and 8,000 tokens
+decode   time of a 2,000-token answer with captures, divided by the time without; for comparison,
+         the time with captures divided by that of a second run with captures
+restore  time to restore 4,000 tokens with the layout of Qwen3.5-4B (8 attention layers, 32 KiB of
+         K/V per token): from the live cache; and from the radix tree, divided by the time of one
+         mx.concatenate per array over the same spans
 
-Prints one JSON line a row: medians, the limit of the first of them and whether it is held. Exit status
-0 if all are.
+Prints one JSON line of medians per row. "held" is true if the first figure is within "limit". Exit
+status 0 if all limits are held.
 """
 
 from __future__ import annotations
@@ -48,15 +50,16 @@ ANSWER = "Of course. In other words, the function returns the sum of both of its
 HISTORIES = (200, 8000)
 ANSWER_LEN = 2000
 RESTORED_LEN = 4000
-# As Qwen3.5-4B has them: heads and dimensions of K/V, and one recurrent layer's state.
+# As in Qwen3.5-4B: number of attention layers, shape of a token's keys in one of them; number of
+# recurrent layers, shape of the state of one of them.
 NUM_KV, KV_SHAPE = 8, (1, 4, 256)
 NUM_RECURRENT, STATE_SHAPE = 24, (1, 32, 128, 128)
-SPAN_LEN = 100
+SPAN_LEN = 100  # tokens per node of the radix tree
 
 
 @dataclass(slots=True)
 class Stopwatch:
-    """Seconds spent in some calls."""
+    """The total time spent in the functions that are wrapped with `around`."""
 
     seconds: float = 0.0
 
@@ -72,7 +75,7 @@ class Stopwatch:
 
 @contextmanager
 def replaced(owner: object, **functions: object) -> Generator[None]:
-    """Other functions in place of an object's own, for a while."""
+    """Replace methods of `owner` until the context ends."""
     before = {name: getattr(owner, name) for name in functions}
     for name, function in functions.items():
         setattr(owner, name, function)
@@ -82,7 +85,7 @@ def replaced(owner: object, **functions: object) -> Generator[None]:
 
 
 class CapturedChat:
-    """One growing conversation with an engine in this thread."""
+    """A growing conversation with an engine that runs on the calling thread."""
 
     def __init__(self, client: InlineClient, name: str) -> None:
         self._client, self._name = client, name
@@ -90,7 +93,7 @@ class CapturedChat:
         self.num_tokens = 0
 
     def send(self, text: str, *, num_tokens: int) -> float:
-        """A message and a reply of so many tokens; seconds until the engine is done with both."""
+        """Send a message and force a reply of `num_tokens` tokens. Return the seconds of both."""
         self._messages.append(user(text))
         request = Request(
             request_id=RequestId(self._name),
@@ -102,7 +105,7 @@ class CapturedChat:
         )
         start = time.perf_counter()
         self._client.send(Submit(request, start))
-        # The step that ends a request has also settled it.
+        # The engine step that emits RequestFinished has also published the request.
         while not isinstance(event := self._client.next_event(), RequestFinished):
             assert not isinstance(event, RequestFailed), event
         seconds = time.perf_counter() - start
@@ -116,12 +119,12 @@ Row = dict[str, object]
 
 
 def held_row(name: str, value: float, limit: float, **beside: object) -> Row:
-    """A row of a figure that is to stay below its limit, and of others."""
+    """Return a row with a figure, its limit, True if the figure is within it, and other figures."""
     return {name: round(value, 4), "limit": limit, "held": value <= limit, **beside}
 
 
 def time_turns(client: InlineClient, reps: int) -> Iterator[Row]:
-    """Short turns behind a short and a long history."""
+    """Measure short turns after a short history and after a long history."""
     kept_ms: dict[int, float] = {}
     for history in HISTORIES:
         chat = CapturedChat(client, f"{history}")
@@ -153,7 +156,7 @@ def _time_turn(client: InlineClient, chat: CapturedChat, rep: int) -> tuple[floa
 
 
 def time_decoding(client: InlineClient, reps: int) -> Iterator[Row]:
-    """Triples of the same long answer: with captures, without, with again."""
+    """Measure the same long answer with captures, without captures, and with captures again."""
     cache = cache_of(client)
 
     def nothing(lease: Lease, kind: PointKind, logits: mx.array | None = None) -> Snapshot:
@@ -179,25 +182,25 @@ def time_decoding(client: InlineClient, reps: int) -> Iterator[Row]:
 
 
 def new_caches() -> list[object]:
-    """Empty caches of a model of that size."""
+    """Return empty caches with the layers of Qwen3.5-4B."""
     return [*(KVCache() for _ in range(NUM_KV)), *(ArraysCache(2) for _ in range(NUM_RECURRENT))]
 
 
 def feed(caches: Sequence[object], num_tokens: int) -> None:
-    """Fill the caches as a model's pass over num_tokens does."""
+    """Fill the caches as a forward pass over `num_tokens` tokens does."""
     batch, heads, dim = KV_SHAPE
     for cache in caches:
         if isinstance(cache, KVCache):
             fed = mx.random.normal((batch, heads, num_tokens, dim)).astype(mx.bfloat16)
             cache.update_and_fetch(fed, fed + 1)  # pyright: ignore[reportUnknownMemberType]
         elif isinstance(cache, ArraysCache):
-            # The same for all, or the points alone would take gigabytes.
+            # A new array, as a recurrent layer makes at each step. Its values do not matter.
             cache[1] = mx.zeros(STATE_SHAPE)
     evaluate([vars(cache) for cache in caches])
 
 
 def time_restoring(reps: int) -> Iterator[Row]:
-    """A conversation of many turns, taken up again by its live cache or from the tree."""
+    """Measure restoring a conversation of many turns from its live cache, and from the tree."""
     probe = new_caches()
     feed(probe, 1)
     layout = measure_layout(probe, 1, tree_bytes)
@@ -248,7 +251,7 @@ def _time_acquire(cache: PrefixCache, acquire: Callable[[], Lease]) -> float:
 
 
 def _time_concatenating(spans: Sequence[KvArrays], room: int) -> float:
-    """The least that a restore can do: each array joined once, head room included."""
+    """Return the least time of a restore: the seconds to concatenate each array once."""
     columns = list(zip(*(arrays_in(span.leaves) for span in spans), strict=True))
     missing = -(-room // kv.STEP) * kv.STEP - RESTORED_LEN
     start = time.perf_counter()

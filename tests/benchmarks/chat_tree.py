@@ -1,12 +1,14 @@
-"""The chat-tree benchmark for any server that speaks OpenAI's chat protocol.
+"""The chat-tree benchmark for any server with OpenAI's chat protocol.
 
     python -m tests.benchmarks.chat_tree --endpoint http://127.0.0.1:8080/v1 --model NAME
         [--tokenizer DIR] [--pid PID] [--replies own] [--cold 3] [--cold-every 1] [--api-key-env VARIABLE]
 
-Needs nothing but Python, except with --tokenizer DIR (transformers): without the model's own tokenizer
-and template, redo and replayed are shares of characters. What the figures mean: app.cli.tree.measure.
-Start the server afresh, and let it do nothing else. `rejoinder bench tree` plays the same on our engine,
-tests.benchmarks.chat_tree_peers starts other servers and makes one table of all.
+Restart the server first, and let it do nothing else. The benchmark needs only Python, and with
+--tokenizer DIR transformers. Without the model's own tokenizer and template, redo and replayed are
+counted in characters and scaled to tokens. app.cli.tree.measure explains the figures.
+
+`rejoinder bench tree` plays the same scenario on Rejoinder's engine.
+tests.benchmarks.chat_tree_peers starts several servers and makes one table of all results.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ def main() -> int:
 
 
 def play(args: argparse.Namespace) -> list[StepCost]:
-    """The scenario on the endpoint; its costs are printed as they come."""
+    """Play the scenario on the endpoint, print the cost of each step, and return all costs."""
     api_key = os.environ.get(args.api_key_env) if args.api_key_env else None
     scenario = scenario_of(args)
     engine = EndpointEngine(

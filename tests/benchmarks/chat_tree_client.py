@@ -1,4 +1,4 @@
-"""One streamed answer from a server that speaks OpenAI's chat protocol. Standard library only."""
+"""A client for streamed answers of a server with OpenAI's chat protocol. Standard library only."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ Json: TypeAlias = dict[str, Any]
 
 
 class EndpointError(Exception):
-    """The server can't be measured; one sentence for a person."""
+    """A server that can't be measured. The message is one sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointUsage:
-    """Token counts as the server reports them. Many leave cached_tokens out where it is 0."""
+    """The token counts that a server reports for one answer.
+
+    `cached_tokens` is 0 if the server leaves it out; many servers leave out a 0.
+    """
 
     prompt_tokens: int
     cached_tokens: int
@@ -31,19 +34,19 @@ class EndpointUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerAnswer:
-    """What came back. usage is None if the stream was stopped: it comes at the end."""
+    """The answer of a server to one request."""
 
     text: str
     reasoning: str
     ttft_ms: float
-    usage: EndpointUsage | None
+    usage: EndpointUsage | None  # None if the stream was stopped: the counts come at its end
 
 
 class Endpoint:
-    """Asks for one streamed reply at a time.
+    """A client of a chat endpoint, for one streamed reply at a time.
 
     Raises:
-        EndpointError: url is none.
+        EndpointError: the URL does not begin with http:// or https://.
     """
 
     def __init__(
@@ -66,10 +69,10 @@ class Endpoint:
         max_tokens: int,
         stop_after: int | None = None,
     ) -> ServerAnswer:
-        """A reply of at most max_tokens; the stream is closed after stop_after pieces.
+        """Return a reply of at most `max_tokens` tokens, or of its first `stop_after` pieces.
 
         Raises:
-            EndpointError: there was no answer, or not one that can be measured.
+            EndpointError: the server gave no answer, or no answer that can be measured.
         """
         body = {
             "model": self._model,
@@ -120,12 +123,12 @@ class Endpoint:
                 raise EndpointError(
                     f"{self._url} reports no usage: without prompt_tokens nothing can be measured"
                 )
-        if ttft_ms is None:  # an answer without text
+        if ttft_ms is None:  # the answer has no text
             ttft_ms = (time.perf_counter() - start) * 1e3
         return ServerAnswer(text=text, reasoning=reasoning, ttft_ms=ttft_ms, usage=usage)
 
     def _events(self, response: HTTPResponse) -> Iterator[Json]:
-        """The stream's events; comments that keep the connection open are left out."""
+        """Yield the events of a stream. Skip the comments that keep the connection open."""
         for line in response:
             field, _, value = line.decode(errors="replace").partition(":")
             if field == "data" and value.strip() != "[DONE]":

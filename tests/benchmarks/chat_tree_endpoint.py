@@ -1,4 +1,4 @@
-"""The scenario on any server that speaks OpenAI's chat protocol. Standard library only."""
+"""The chat-tree scenario on a server with OpenAI's chat protocol. Standard library only."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from app.cli.tree.scenario import (
 from tests.benchmarks.chat_tree_client import Endpoint, EndpointError, ServerAnswer
 from tests.benchmarks.chat_tree_tokens import PromptTokens
 
-# What is generated in place of a scripted reply, and thrown away. No more than one: some servers hold
-# text back, and their first token would seem late.
+# Length of the generated reply if replies are scripted. Its text is ignored. No more than one:
+# some servers hold text back, and their first token would seem late.
 _THROWN_AWAY_TOKENS = 1
-# Enough that a stopped stream is still running.
+# Token limit of a reply that is stopped: large enough that the stop comes before the end.
 _STOPPED_TOKENS = 256
 
 
 class EndpointEngine:
-    """An app.cli.tree.measure.TreeEngine behind an endpoint.
+    """An app.cli.tree.measure.TreeEngine that plays the steps on an endpoint.
 
-    Redo and replayed are found with tokens and scaled to the server's own count of the prompt.
+    Redo and replayed are counted with `tokens`, then scaled to the prompt length that the server
+    reports.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class EndpointEngine:
         self._peak_bytes: int | None = None
         self._prompts: dict[str, tuple[ChatMessage, ...]] = {}
         self._replies: dict[str, str] = {}
-        self._sent_replies: set[str] = set()  # whose text was in a prompt, or generated
+        self._sent_replies: set[str] = set()  # steps whose reply the server has read or generated
         self._processed = ProcessedTokens()
 
     def warm_up(self) -> None:
@@ -91,7 +92,7 @@ class EndpointEngine:
         usage, old = answer.usage, self._num_old(step, messages, prompt)
 
         def fed(num_tokens: int) -> int | None:
-            """How many of the first num_tokens were fed."""
+            """Return how many of the first `num_tokens` prompt tokens the server fed."""
             if usage is None:
                 return None
             theirs = round(num_tokens * usage.prompt_tokens / len(prompt))
@@ -113,7 +114,7 @@ class EndpointEngine:
     def _num_old(
         self, step: TreeStep, messages: tuple[ChatMessage, ...], prompt: Sequence[int]
     ) -> int:
-        """Tokens of the prompt before the first message that the server meets in this chat."""
+        """Return the number of prompt tokens before the first message that is new in this chat."""
         if step.action is TreeAction.REGENERATE:
             return len(prompt)
         if step.action is TreeAction.SEND and step.after is None:
@@ -142,10 +143,10 @@ class EndpointEngine:
 
 
 def peak_bytes(pid: int) -> int:
-    """The most memory that a process has held (Linux), or what it holds now (elsewhere).
+    """Return the peak memory of a process on Linux, or its current memory on other systems.
 
     Raises:
-        EndpointError: there is no such process.
+        EndpointError: no process with this id is running.
     """
     status = Path(f"/proc/{pid}/status")
     try:

@@ -1,17 +1,21 @@
-"""The chat-tree benchmark on our engine and on other servers, in one run and one table.
+"""The chat-tree benchmark on Rejoinder's engine and on other servers, in one run and one table.
 
     python -m tests.benchmarks.chat_tree_peers --model DIR [--replies own] [--cold 3] [--size 1]
         [--peer NAME=COMMAND ...]
 
-Ours runs twice: without idle work, and with all of it after every step. Without --peer it stands beside
-mlx_lm.server, which is in this environment. COMMAND holds {model} and {port}; for rapid-mlx, from an
-environment of its own (uv venv DIR; uv pip install --python DIR rapid-mlx "mlx[cpu]"):
+Rejoinder runs twice: without idle work, and with all idle work after every step. Without --peer the
+other server is mlx_lm.server, which is installed in this environment. COMMAND contains {model} and
+{port}. rapid-mlx needs an environment of its own (uv venv DIR; uv pip install --python DIR
+rapid-mlx "mlx[cpu]"). Examples:
 
     --peer "mlx_lm.server={python} -m mlx_lm server --model {model} --port {port}"
     --peer "rapid-mlx=DIR/bin/rapid-mlx serve {model} --port {port}"
 
-Every server starts afresh in an empty home folder, offline, with OpenBLAS where ours uses it. On a CPU
-give all engines a float32 model: python -m mlx_lm convert -d --dtype float32 --hf-path DIR --mlx-path OUT.
+Every server starts in an empty home folder, offline, with OpenBLAS where Rejoinder uses it.
+On a CPU give all engines a float32 model:
+
+    python -m mlx_lm convert -d --dtype float32 --hf-path DIR --mlx-path OUT
+
 JSON lines go to stdout, the table to stderr.
 """
 
@@ -46,16 +50,17 @@ from tests.benchmarks.chat_tree_endpoint import EndpointEngine
 from tests.benchmarks.chat_tree_tokens import ModelTokens
 
 OWN, OWN_IDLE = "rejoinder", "rejoinder, idle"
+# Limits for the start and the end of a server.
 START_S = 300
 STOP_S = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Another server, and the words that start it, with places to be filled."""
+    """A server to compare with, and the command that starts it."""
 
     name: str
-    command: tuple[str, ...]
+    command: tuple[str, ...]  # words that may contain {python}, {model} and {port}
 
     def filled(self, *, model: str, port: int) -> list[str]:
         values = {"python": sys.executable, "model": model, "port": str(port)}
@@ -69,7 +74,10 @@ MLX_LM = Peer(
 
 
 def peer_of(argument: str) -> Peer:
-    """NAME=COMMAND, of a program that is there: hours may pass before it is its turn."""
+    """Parse NAME=COMMAND.
+
+    A missing program is an error now, because the server may start only hours later.
+    """
     name, _, command = argument.partition("=")
     if name in ("", OWN, OWN_IDLE):
         raise argparse.ArgumentTypeError(f"{argument} names no other engine")
@@ -103,10 +111,10 @@ def main() -> int:
 
 
 def own_run(args: argparse.Namespace, *, idle: bool) -> list[StepCost]:
-    """In a process of its own, for its memory.
+    """Play the scenario on Rejoinder in a process of its own, so that its memory can be measured.
 
     Raises:
-        EndpointError: it did not get to the end.
+        EndpointError: the process ended before the last step.
     """
     command = [sys.executable, "-m", "app", "bench", "tree", "--json", "--model", str(args.model)]
     command += scenario_options(args)
@@ -127,10 +135,10 @@ def own_run(args: argparse.Namespace, *, idle: bool) -> list[StepCost]:
 
 
 def peer_run(peer: Peer, args: argparse.Namespace) -> list[StepCost]:
-    """Start the server, play, end it.
+    """Start a server, play the scenario on it, and end the server.
 
     Raises:
-        EndpointError: it did not start, or can't be measured.
+        EndpointError: the server did not start, or can't be measured.
     """
     port = _free_port()
     scenario = scenario_of(args)
@@ -147,10 +155,10 @@ def peer_run(peer: Peer, args: argparse.Namespace) -> list[StepCost]:
 
 @contextmanager
 def serving(command: list[str], port: int) -> Generator[int]:
-    """A server that accepts connections on the port; its process id.
+    """Start a server and yield its process id as soon as it accepts connections on the port.
 
     Raises:
-        EndpointError: it did not start.
+        EndpointError: the server did not start.
     """
     with tempfile.TemporaryDirectory() as home:
         log = Path(home) / "server.log"

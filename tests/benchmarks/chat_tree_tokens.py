@@ -1,4 +1,4 @@
-"""A prompt as tokens, so that it can be held to the prompts before it."""
+"""Conversions of a prompt to tokens, to compare the prompt with earlier ones."""
 
 # transformers is partly typed.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -14,17 +14,20 @@ from app.cli.tree.scenario import ChatMessage
 
 
 class PromptTokens(Protocol):
-    """What a server makes of messages."""
+    """A conversion of messages to the tokens that a server feeds."""
 
     def encode(
         self, messages: Sequence[ChatMessage], *, thinking: bool, output: str = ""
     ) -> Sequence[int]:
-        """The prompt's tokens, followed by those of what was generated after it."""
+        """Return the tokens of the prompt, followed by those of the generated `output`."""
         ...
 
 
 class Characters:
-    """A stand-in where the tokenizer is not at hand: good for shares of a prompt, not for counts."""
+    """One token per character, for use without a tokenizer.
+
+    The shares of a prompt are usable, the token counts are not.
+    """
 
     def encode(
         self, messages: Sequence[ChatMessage], *, thinking: bool, output: str = ""
@@ -34,10 +37,10 @@ class Characters:
 
 
 class ModelTokens:
-    """The model folder's own tokenizer and chat template."""
+    """Tokens by the tokenizer and the chat template of a model folder."""
 
     def __init__(self, folder: Path) -> None:
-        # Whoever only has an endpoint needs nothing but Python.
+        # transformers is imported late: without a tokenizer the benchmark needs only Python.
         os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
         from transformers import AutoTokenizer  # noqa: PLC0415
 

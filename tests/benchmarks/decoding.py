@@ -1,18 +1,21 @@
-"""How fast answers are written: one, several at once, and while a prompt is read beside them.
+"""Decode speed: of one answer, of several at once, and of one beside a prompt that is read.
 
     python -m tests.benchmarks.decoding [--only single rows ahead gap] [--model DIR] [--reps 10]
         [--prompt 4000] [--gap 0.2]
 
-single  tokens a second of the engine, events included, to mlx_lm.stream_generate on the same weights,
-        in pairs that take turns; beside it the engine to itself. The same for reading the prompt
-rows    tokens a second of four answers to one, and to four in mlx-lm's BatchGenerator
-ahead   the same answer with look-ahead to without
+single  speed of the engine, events included, divided by that of mlx_lm.stream_generate on the same
+        weights, in turns; and of the engine divided by its own repetition; for decoding and for
+        prefill
+rows    speed of four answers together, divided by that of one answer, and by that of four answers
+        in mlx-lm's BatchGenerator
+ahead   speed of an answer with look-ahead, divided by that of the same answer without
 gap     one answer runs while a long prompt is read in another conversation: the 95th percentile of
-        the time between two of its tokens, and the prompt's time to what it takes undisturbed and
-        the decode steps in between took
+        the time between two tokens of the answer; and the time of the prompt, divided by the sum of
+        its time alone and the time of the decode steps in between
 
-Prints one JSON line a row: medians. Without --model a tiny random Qwen3.5. Replies are greedy. For a real
-model on Linux set LD_PRELOAD=libopenblas.so.0: a library that is loaded after mlx is of no use.
+Speeds are tokens per second. Prints one JSON line of medians per row. Without --model the model is
+a tiny random Qwen3.5. Replies are greedy. For a real model on Linux set
+LD_PRELOAD=libopenblas.so.0: a library that is loaded after mlx has no effect.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ Row = dict[str, object]
 
 
 class Bench:
-    """One engine, and its model for who runs it without the engine."""
+    """An engine with a loaded model, which mlx-lm can run without the engine, too."""
 
     def __init__(self, folder: Path, config: EngineConfig) -> None:
         self.client = InlineClient(config)
@@ -64,14 +67,14 @@ class Bench:
         self.model: Any = vars(model.adapter)["_model"]
         self.tokenizer = load_tokenizer(folder)
         self.prompts = model.prompts
-        # No answer ends by itself: all are of the same length.
+        # The end token is outside the vocabulary, so that all answers have the same length.
         self.tokenizer.eos_token_ids = {model.vocab_size}
         markers = self.prompts.tokenizer.markers
         self.prompts.tokenizer.markers = replace(markers, eos_ids=frozenset({model.vocab_size}))
         self._count = 0
 
     def request(self, text: str, num_tokens: int) -> Request:
-        """A conversation that nobody has seen before."""
+        """Return a request in a new conversation."""
         self._count += 1
         return Request(
             request_id=RequestId(f"{self._count}"),
@@ -83,7 +86,7 @@ class Bench:
         )
 
     def again(self, request: Request, num_tokens: int) -> Request:
-        """Another answer to what is read already."""
+        """Return a request for another answer to a prompt that the engine has read."""
         self._count += 1
         return replace(request, request_id=RequestId(f"{self._count}"), max_tokens=num_tokens)
 
@@ -95,7 +98,7 @@ class Bench:
         self.client.send(Submit(request, time.perf_counter()))
 
     def answer(self, requests: Sequence[Request]) -> list[tuple[float, Event]]:
-        """All events until all are answered, with the time of each."""
+        """Send requests, and return all events, each with its time, until all are answered."""
         for request in requests:
             self.send(request)
         events: list[tuple[float, Event]] = []
@@ -111,7 +114,7 @@ def finished_in(events: Sequence[tuple[float, Event]]) -> list[RequestFinished]:
 
 
 def time_single(bench: Bench, reps: int) -> Iterator[Row]:
-    """Pairs of the same prompt: the engine, mlx-lm, the engine again."""
+    """Measure the same prompt on the engine, on mlx-lm, and on the engine again."""
     decode: list[tuple[float, float, float]] = []
     prefill: list[tuple[float, float, float]] = []
     for _ in range(reps + WARM_UPS):
@@ -127,7 +130,7 @@ def time_single(bench: Bench, reps: int) -> Iterator[Row]:
         prefill.append((ours, theirs.prefill, ours_again))
     for what, rows in (("decode", decode), ("prefill", prefill)):
         kept = rows[WARM_UPS:]
-        # Before and after theirs: a machine that gets slower or faster does so for both.
+        # The engine runs before and after mlx-lm, so a drift of the machine's speed affects both.
         ratios = [harmonic_mean((ours, again)) / theirs for ours, theirs, again in kept]
         yield {
             f"{what}_to_mlx_lm": round(median(ratios), 3),
@@ -138,14 +141,14 @@ def time_single(bench: Bench, reps: int) -> Iterator[Row]:
 
 @dataclass(frozen=True, slots=True)
 class _Speed:
-    """Tokens a second, by the same clock as the engine's."""
+    """Tokens per second of mlx-lm, by the same clock as the engine's figures."""
 
     prefill: float
     decode: float
 
 
 def _generate(bench: Bench, token_ids: list[int]) -> _Speed:
-    """mlx-lm's answer. What it says itself counts the first token but not its time."""
+    """Measure mlx-lm's answer. mlx-lm's own figure counts the first token, but not its time."""
     start = time.perf_counter()
     generated = stream_generate(bench.model, bench.tokenizer, token_ids, max_tokens=NUM_TOKENS)
     times = [time.perf_counter() for _ in generated]
@@ -153,7 +156,10 @@ def _generate(bench: Bench, token_ids: list[int]) -> _Speed:
 
 
 def time_rows(bench: Bench, reps: int) -> Iterator[Row]:
-    """Four answers in the engine, after about 100 to 800 tokens; in mlx-lm's batch; one in the engine."""
+    """Measure four answers on the engine, four in mlx-lm's batch, and one on the engine.
+
+    The four prompts have about 100 to 800 tokens.
+    """
     rates: list[tuple[float, float, float]] = []
     for _ in range(reps + WARM_UPS):
         requests = [bench.request(FILLER * (6 + 14 * row), 1) for row in range(NUM_ROWS)]
@@ -171,7 +177,7 @@ def time_rows(bench: Bench, reps: int) -> Iterator[Row]:
 
 
 def _rate(events: Sequence[tuple[float, Event]]) -> float:
-    """Tokens a second of all answers, from when all have begun to when the first ends."""
+    """Return the tokens per second of all answers together, while all of them run."""
     deltas: dict[str, list[tuple[float, int]]] = {}
     for at, event in events:
         if isinstance(event, TextDelta):
@@ -181,7 +187,7 @@ def _rate(events: Sequence[tuple[float, Event]]) -> float:
     end = min(times[-1][0] for times in deltas.values())
     rate = 0.0
     for times in deltas.values():
-        # A token in the middle of a character shows nothing: from a delta to a delta.
+        # A token that ends inside a character emits no delta: measure from delta to delta.
         first, *_, last = [one for one in times if start <= one[0] <= end]
         rate += (last[1] - first[1]) / (last[0] - first[0])
     return rate
@@ -207,7 +213,7 @@ def _batch_rate(bench: Bench, prompts: list[list[int]]) -> float:
 
 
 def time_ahead(folder: Path, config: dict[str, Any], reps: int) -> Iterator[Row]:
-    """Pairs of the same answer."""
+    """Measure the same answer with look-ahead and without."""
     benches = [Bench(folder, EngineConfig(**config, looks_ahead=on)) for on in (True, False)]
     ratios: list[float] = []
     for rep in range(reps + WARM_UPS):
@@ -221,7 +227,7 @@ def time_ahead(folder: Path, config: dict[str, Any], reps: int) -> Iterator[Row]
 
 
 def time_gap(bench: Bench, num_prompt: int, reps: int) -> Iterator[Row]:
-    """A long prompt beside a running answer."""
+    """Measure the gaps of a running answer while a long prompt is read."""
     cache = bench.client.core.cache
     assert cache is not None
     text = FILLER * (num_prompt // 16)
@@ -250,7 +256,7 @@ def time_gap(bench: Bench, num_prompt: int, reps: int) -> Iterator[Row]:
 
 
 def _gaps(bench: Bench, *, num_tokens: int = sys.maxsize, until: str = "") -> list[float]:
-    """Seconds between two deltas, for so many of them or until a request has ended."""
+    """Return the seconds between deltas, for `num_tokens` deltas or until request `until` ends."""
     times: list[float] = []
     while len(times) <= num_tokens:
         at, event = bench.client.next_timed()

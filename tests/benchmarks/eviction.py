@@ -1,17 +1,23 @@
-"""How many tokens are fed under a tight budget, against plain LRU.
+"""Number of tokens fed under a tight cache budget, compared with plain LRU.
 
     python -m tests.benchmarks.eviction [--share 0.5] [--seeds N ...] [--keep]
 
-Five traces are kept in traces/: 24 chats with three shared system prompts, come back to
-after Zipf's law; messages are added, edited, answered anew, branches are hopped between. Each is
-played through the runner and the prefix cache, by the very code that plays `rejoinder bench script`,
-once without a budget and then with `share` of the working set: the K/V and points that the trace
-ever comes back to. Under "LRU" the snapshot, leaf or parked cache that was used least recently goes
-first; under "LRU, paths" using a point also refreshes all above it. Capture points and bytes are the
-same. --seeds plays traces of other seeds, --keep writes those that are kept.
+traces/ has five traces of 24 chats with three shared system prompts. The chats are chosen by Zipf's
+law; their steps add messages, edit messages, regenerate answers and switch branches. Each trace is
+played through the runner and the prefix cache, by the code that plays `rejoinder bench script`:
+once without a budget, then with a budget of `share` times the working set (the K/V and resume
+points that the trace restores at least once), under three policies:
 
-The model is of a real one's proportions (a snapshot is as large as the K/V of 1,600 tokens, as in
-Qwen3.5-4B) and computes nothing. All lengths are a quarter of real ones, the snapshot's too.
+ours        the ranking of the engine
+LRU         evicts the snapshot, leaf or parked cache that was used least recently
+LRU, paths  the same, but the use of a resume point counts as a use of all points above it
+
+All policies capture the same resume points, with the same bytes. --seeds plays traces of other
+seeds, --keep writes the five traces again.
+
+The model has the proportions of a real one (a snapshot is as large as the K/V of 1,600 tokens, as
+in Qwen3.5-4B) and computes nothing. All lengths, including the snapshot's, are a quarter of real
+ones.
 """
 
 from __future__ import annotations
@@ -56,12 +62,13 @@ from tests.fakes.sized_model import load_sized
 
 TRACES = Path(__file__).parent / "traces"
 SEEDS = (1, 2, 3, 4, 5)
-MEDIAN_LIMIT, WORST_LIMIT = 0.8, 1.0  # tokens fed, ours to the better LRU's
+# Limits of the tokens fed by our policy, divided by those of the better LRU policy.
+MEDIAN_LIMIT, WORST_LIMIT = 0.8, 1.0
 
-SCALE = 4
+SCALE = 4  # token counts of real conversations are divided by this
 STATE_TOKENS = 1600 // SCALE
 CONFIG = EngineConfig(cell_len=512 // SCALE, stride_len=2048 // SCALE, idle_work=False)
-# Room for a reply, made before it starts.
+# Limit of a reply in tokens. The cache makes room for them before the reply starts.
 MAX_TOKENS = 512 // SCALE
 
 NUM_STEPS = 240
@@ -71,16 +78,17 @@ TOKENS_PER_WORD = 1.5
 Step = dict[str, Any]
 
 
-# Traces
+# Generation of traces.
 
 
 @dataclass(eq=False)
 class TraceTurn:
-    """A user message as the trace's writer sees it."""
+    """A user message in a chat of a trace. The start of a chat is a turn without parent."""
 
     parent: TraceTurn | None
-    versions: list[TraceTurn] = field(default_factory=list["TraceTurn"])  # of the message after it
-    shown: TraceTurn | None = None
+    # All versions of the next message.
+    versions: list[TraceTurn] = field(default_factory=list["TraceTurn"])
+    shown: TraceTurn | None = None  # the shown version of the next message
 
     def path(self) -> list[TraceTurn]:
         return [] if self.shown is None else [self.shown, *self.shown.path()]
@@ -91,7 +99,7 @@ class TraceTurn:
 
 
 class TraceWriter:
-    """Steps of `bench script` with numbers of words in place of texts."""
+    """A writer of random traces: steps of `bench script`, with numbers of words as texts."""
 
     def __init__(self, seed: int) -> None:
         self._rng = Random(f"trace {seed}")
@@ -151,7 +159,7 @@ class TraceWriter:
         self.steps.append({"op": op, "chat": chat, **values, **reply})
 
     def _message(self) -> int:
-        """Mostly a few lines, now and then something pasted."""
+        """Return the length of a message: usually a few lines, in 6 % of cases a pasted text."""
         return self._words(1500, 0.4) if self._rng.random() < 0.06 else self._words(80, 0.8)
 
     def _words(self, tokens: int, spread: float) -> int:
@@ -167,7 +175,10 @@ VOCABULARY = (
 
 
 def with_texts(name: str, steps: list[Step]) -> Iterator[Step]:
-    """Words for numbers of words: the same for the same step, and for the same system prompt."""
+    """Yield the steps with texts in place of numbers of words.
+
+    A step has the same text in every run, and a system prompt has the same text in every chat.
+    """
 
     words = VOCABULARY.split()
 
@@ -186,11 +197,11 @@ def with_texts(name: str, steps: list[Step]) -> Iterator[Step]:
         yield spelled
 
 
-# Plain LRU
+# Policies to compare with.
 
 
 class PlainLru:
-    """Evicts the snapshot, leaf or parked cache that was used least recently."""
+    """A policy that evicts the snapshot, leaf or parked cache that was used least recently."""
 
     def __init__(self, holdings: Holdings) -> None:
         self._holdings = holdings
@@ -215,7 +226,7 @@ class PlainLru:
 
 
 class LruOfPaths(PlainLru):
-    """The same where using a resume point is using all nodes above it."""
+    """Plain LRU, but the use of a resume point counts as a use of all nodes above it."""
 
     def __init__(self, holdings: Holdings) -> None:
         super().__init__(holdings)
@@ -224,11 +235,11 @@ class LruOfPaths(PlainLru):
                 self._used[node.parent] = max(self._used[node.parent], self._used[node])
 
 
-# Playing
+# Playing a trace under a policy.
 
 
 class CacheClient(EngineCommands):
-    """An app.cli.client.EngineClient of a runner alone: a request is answered when it is sent."""
+    """An app.cli.client.EngineClient with only a runner: `send` answers before it returns."""
 
     def __init__(self, model: LoadedModel, cache: PrefixCache) -> None:
         self._runner = Runner(model, cache, History(), CONFIG)
@@ -257,7 +268,7 @@ class CacheClient(EngineCommands):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceResult:
-    """A trace under one policy."""
+    """The result of playing a trace under one policy."""
 
     tokens_fed: int
     held_bytes: int
@@ -288,7 +299,7 @@ def play(model: LoadedModel, steps: list[Step], policy: Policy, budget_bytes: in
 
 
 def working_set_bytes(finished: list[RequestFinished], layout: Layout) -> int:
-    """Bytes of the points that were restored, each counted once, and of all K/V below them."""
+    """Return the bytes of the restored resume points and the K/V before them, each counted once."""
     plans = [(event.prompt_ids, event.usage.plan.restored) for event in finished]
     restored = {prompt_ids[:end] for prompt_ids, end in plans if end}
     tokens = ProcessedTokens()
@@ -297,7 +308,7 @@ def working_set_bytes(finished: list[RequestFinished], layout: Layout) -> int:
 
 
 def main() -> int:
-    """Exit status 0 if ours feeds clearly less, and in no trace more."""
+    """Return 0 if our policy feeds clearly fewer tokens than LRU, and in no trace more."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--share", type=float, default=0.5, help="of the working set")
     parser.add_argument("--seeds", type=int, nargs="*", help="of other traces than the kept ones")

@@ -1,10 +1,11 @@
-"""How free the main thread stays while several answers stream into the real window.
+"""Delays of the main thread while several answers stream into the real window.
 
     python -m tests.benchmarks.many_chats [--model DIR] [--chats 4] [--seconds 20]
 
-A precise timer of 5 ms runs on the main thread while all answers are being written; prints one JSON line with
-the time between two of its ticks. Without --model a tiny random Qwen3.5, the worst case: nearly all of a step
-is Python, which the two threads share. For a real model on Linux set LD_PRELOAD=libopenblas.so.0.
+A precise timer of 5 ms runs on the main thread while all answers run. Prints one JSON line with the
+time between its ticks. Without --model the model is a tiny random Qwen3.5, the worst case: nearly
+all of a step is Python code, and the engine thread and the main thread share the interpreter. For a
+real model on Linux set LD_PRELOAD=libopenblas.so.0.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from tests.benchmarks.bench_transcript import Gaps, wait_ms
 from tests.fakes.real_window import RealWindow
 from tests.fakes.tiny_model import Template, build_tiny
 
-LOOK_MS = 20
+LOOK_MS = 20  # time between two looks at the number of running answers
 
 
 def measure(real: RealWindow, *, num_chats: int, seconds: float) -> dict[str, object]:
-    """The first time that so many answers are written at once."""
+    """Return the tick gaps of the main thread while `num_chats` answers run at once."""
     for attempt in range(20):
         for number in range(num_chats):
             real.ask(f"{attempt} {number}: tell me a long story about a fox.")

@@ -1,12 +1,13 @@
-"""Bytes of twenty chats with a common system prompt, beside mlx_lm.server's prompt cache.
+"""Memory of twenty chats with a common system prompt, compared with mlx_lm.server's prompt cache.
 
     python -m tests.benchmarks.memory
 
-Twenty chats of three turns (100 tokens asked, 200 answered) after the same 2,000 tokens, two of them
-hot; then ten versions of one chat's last message. The model is of Qwen3.5-4B's proportions, with 64
-bytes of K/V a token in place of 32 KiB, and computes nothing. mlx_lm's LRUPromptCache is given what
-its server puts in: an entry after the system prompt, after each user message and after each reply.
-All figures are in K/V of one token; "active" is what MLX's allocator says.
+Twenty chats have the same system prompt of 2,000 tokens and three turns of 100 asked and 200
+answered tokens; two of the chats are hot. Then one chat gets ten versions of its last message. The
+model has the proportions of Qwen3.5-4B, with 64 bytes of K/V per token instead of 32 KiB, and
+computes nothing. mlx_lm's LRUPromptCache gets the entries that its server inserts: after the system
+prompt, after each user message and after each reply. The unit of all figures is the K/V of one
+token. "active" is the memory that MLX's allocator reports.
 """
 
 # mlx-lm is untyped.
@@ -36,13 +37,13 @@ TOKEN_BYTES = 64
 
 @dataclass(slots=True)
 class MeasuredChat:
-    """What a chat's newest prompt and reply hold."""
+    """A chat: the token ids of its newest prompt and reply."""
 
     name: str
     token_ids: list[int] = field(default_factory=lambda: list(range(SYSTEM_LEN)))
 
     def answered(self, number: int) -> Points:
-        """One more message and reply; where state is kept on the way."""
+        """Add a message and a reply. Return the points after which state is kept."""
         points: Points = {SYSTEM_LEN: PointKind.SYSTEM} if len(self.token_ids) == SYSTEM_LEN else {}
         for length, kind in ((MESSAGE_LEN, PointKind.PROMPT), (REPLY_LEN, PointKind.TAIL)):
             first = 1_000_000 * (number + 1) + len(self.token_ids)
@@ -52,7 +53,7 @@ class MeasuredChat:
 
 
 class Server:
-    """mlx_lm's prompt cache, used as its server does."""
+    """mlx_lm's prompt cache, used as mlx_lm.server uses it."""
 
     def __init__(self, feeder: CacheFeeder) -> None:
         self._feeder = feeder
@@ -69,7 +70,7 @@ class Server:
                 self.insert(token_ids[:end], caches)
 
     def insert(self, token_ids: list[int], caches: Sequence[object]) -> None:
-        """A row of the server's batch, cut out: exact copies."""
+        """Insert exact copies of the caches, as the server does with a row of its batch."""
         kv, recurrent = KVCache(), ArraysCache(1)
         keys, values = cast(
             "tuple[mx.array, mx.array]", cast("KVCache", caches[0]).keys_and_values()
@@ -80,7 +81,7 @@ class Server:
         self.entries.insert_cache("model", token_ids, [kv, recurrent])
 
     def newest(self, chats: Sequence[MeasuredChat]) -> LRUPromptCache:
-        """The least that holds all chats: the end of each one's last reply."""
+        """Return a cache with only the newest entry of each chat, at the end of its last reply."""
         entries = LRUPromptCache(max_size=len(chats))
         for chat in chats:
             caches, _ = self.entries.fetch_nearest_cache("model", chat.token_ids)
@@ -90,7 +91,11 @@ class Server:
 
 
 def main() -> int:
-    """Exit status 0 if all takes half of mlx_lm.server's memory, and its newest entries' is enough for all."""
+    """Return 0 if Rejoinder is within both limits.
+
+    First, Rejoinder needs at most half of the memory of mlx_lm.server's entries. Second, with the
+    budget of the newest entries of all chats, Rejoinder has no token to read again.
+    """
     before = active()
     chats = [MeasuredChat(f"c{number}") for number in range(NUM_CHATS)]
     ours = fed(chats)
@@ -125,7 +130,7 @@ def fed(chats: Sequence[MeasuredChat]) -> CacheFeeder:
 
 
 def turns_of(chats: Sequence[MeasuredChat]) -> Iterator[tuple[int, MeasuredChat]]:
-    """Round robin."""
+    """Yield (number, chat) for each of NUM_TURNS turns of all chats. The chats alternate."""
     for _ in range(NUM_TURNS):
         yield from enumerate(chats)
 
@@ -145,7 +150,7 @@ def show(name: str, nbytes: int, active_bytes: int, num_points: int) -> None:
 
 
 def report_sharing(feeder: CacheFeeder, chats: Sequence[MeasuredChat]) -> None:
-    """The system prompt's K/V is there once, and once more in every hot chat at most."""
+    """Check that the system prompt's K/V is held once, and at most once more in each hot chat."""
     ledger = feeder.cache.ledger()
     hot = [
         cache for chat in chats if (cache := feeder.cache.parked_cache(ConversationId(chat.name)))
@@ -162,7 +167,7 @@ def report_sharing(feeder: CacheFeeder, chats: Sequence[MeasuredChat]) -> None:
 
 
 def report_branches(feeder: CacheFeeder, chat: MeasuredChat) -> None:
-    """Versions of the last message cost their own tokens and points."""
+    """Print the memory of further versions of the last message: their own tokens and points."""
     feeder.cache.evict_hot()
     before = feeder.cache.ledger()
     kept = len(chat.token_ids) - MESSAGE_LEN - REPLY_LEN
@@ -181,7 +186,10 @@ def report_branches(feeder: CacheFeeder, chat: MeasuredChat) -> None:
 
 
 def report_budgets(newest_bytes: int) -> dict[int, int]:
-    """What twenty chats would read again for their next turn, of the 58,000 tokens in them: by percent."""
+    """Return the tokens that all chats would read again for their next turn, by budget in percent.
+
+    The twenty chats hold 58,000 tokens. The budget is a share of `newest_bytes`.
+    """
     missing: dict[int, int] = {}
     chats = [MeasuredChat(f"c{number}") for number in range(NUM_CHATS)]
     feeder = fed(chats)

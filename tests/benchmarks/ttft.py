@@ -1,11 +1,12 @@
-"""Time to first token of a returning conversation, against the bare model.
+"""Time to first token of a continued conversation, compared with the bare mlx-lm model.
 
     python -m tests.benchmarks.ttft [--model DIR] [--reps 15] [--history 200 4000 16000]
 
-Per history length and repetition, interleaved: the engine answers one more message (queue, template,
-tokenising and restoring included), and the bare mlx-lm model feeds the very tokens that the engine
-fed onto a cache of its own that holds the same tokens before. "hot" continues a live cache, "tree"
-rebuilds it from the radix tree. Prints one JSON line a row: medians in milliseconds and their ratio.
+For each history length, two measurements alternate. The engine answers one more message; the time
+includes queue, template, tokenising and restoring. Then the bare model feeds the same tokens that
+the engine fed, with a cache of its own that already holds the tokens before them. "hot" continues a
+live cache, "tree" restores the cache from the radix tree. Prints one JSON line per row: medians in
+milliseconds, and the median ratio.
 """
 
 from __future__ import annotations
@@ -49,21 +50,21 @@ FILLER = "The quick brown fox jumps over the lazy dog, and the dog sleeps on. "
 
 @dataclass
 class TtftSample:
-    """One repetition."""
+    """The times of one repetition."""
 
-    bare_ms: float
-    usage: Usage
-    wall_ms: float
+    bare_ms: float  # forward pass of the bare model
+    usage: Usage  # times inside the engine
+    wall_ms: float  # from the request until the reply of the engine is finished
 
 
 class TimedChat:
-    """One growing conversation, in the engine and in a bare cache beside it."""
+    """A growing conversation in the engine, and the same tokens in a cache of the bare model."""
 
     def __init__(self, client: ThreadedClient, bare: LoadedModel, name: str) -> None:
         self.client, self.bare, self.name = client, bare, name
         self.messages: list[Message] = []
         self.caches = bare.adapter.new_caches()
-        self.held: tuple[int, ...] = ()
+        self.held: tuple[int, ...] = ()  # token ids in `caches`
 
     def send(self, text: str, *, evict: bool) -> TtftSample:
         if evict:
@@ -101,7 +102,10 @@ class TimedChat:
             assert not isinstance(event, RequestFailed), event
 
     def _feed_bare(self, finished: RequestFinished) -> float:
-        """The tokens that the engine fed, timed; what it had from before, untimed."""
+        """Return the milliseconds of the bare model for the tokens that the engine fed.
+
+        The tokens that the engine restored are fed first, outside the measured time.
+        """
         restored = finished.usage.plan.restored
         assert finished.prompt_ids[: len(self.held)] == self.held
         known = finished.prompt_ids[len(self.held) : restored]
@@ -122,7 +126,7 @@ def measure(
     chat: TimedChat | None = None
     for rep in range(reps + 1):
         if chat is None or history < 1000:
-            # A short history would grow noticeably: each repetition has a conversation of its own.
+            # Repetitions would make a short history much longer, so each has a new conversation.
             chat = TimedChat(client, bare, f"{history} {evict} {rep}")
             grow(chat, history)
         sample = chat.send(QUESTION.format(rep), evict=evict)
@@ -147,7 +151,7 @@ def measure(
 
 
 def grow(chat: TimedChat, history: int) -> None:
-    """Messages until the conversation holds about `history` tokens."""
+    """Send messages until the conversation holds about `history` tokens."""
     per_message = 25 if history < 1000 else 500
     text = FILLER * max(1, per_message // 25)
     while len(chat.held) < history - per_message:

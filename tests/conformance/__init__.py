@@ -1,1 +1,1 @@
-"""The transcript held to what others say is right: Markdown's examples, long answers, pictures."""
+"""Checks of the transcript: Markdown specifications, long streamed answers, approved pictures."""

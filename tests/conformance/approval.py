@@ -1,4 +1,7 @@
-"""The pictures that were looked at and found right, and how like them another must be."""
+"""The approved pictures of scenes, and the comparison of a new picture with an approved one.
+
+A picture is approved by a developer who looked at it and found it right.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +16,25 @@ from tests.conformance.painting import argb, channels
 APPROVED = Path(__file__).parent / "approved"
 PAINTED_WITH = APPROVED / "painted_with.txt"
 
-TILE = 12  # pixels; a bullet and a caret fill a good part of one
-TOLERANCE = 10.0  # of 255, mean over a tile: smoothing may differ, what is there may not
+# Side in pixels of the square tiles that are compared. A bullet or a caret fills much of a tile.
+TILE = 12
+# Largest mean difference of a tile, on the scale 0 to 255: allows other smoothing of text, but no
+# missing shape.
+TOLERANCE = 10.0
 
 
 def painted_with(theme: Theme) -> str:
-    """Fonts, platform and scale: pictures made with others can't be compared."""
+    """Return fonts, platform and scale. Pictures can be compared only if all of these are equal."""
     scale = QGuiApplication.primaryScreen().devicePixelRatio()
     return f"{theme.fonts.text}, {theme.fonts.code}, {QGuiApplication.platformName()}, {scale:g}x"
 
 
 def difference(picture: QImage, approved: QImage) -> str:
-    """How a picture differs from the approved one; empty if it does not."""
+    """Return the difference of a picture from the approved one in words, or an empty string."""
     if picture.size() != approved.size():
         sizes = [f"{image.width()} x {image.height()}" for image in (picture, approved)]
         return f"it is {sizes[0]} pixels, not {sizes[1]}"
-    off = np.abs(channels(argb(picture)) - channels(argb(approved))).max(axis=2)  # (H, W)
+    off = np.abs(channels(argb(picture)) - channels(argb(approved))).max(axis=2)  # shape (H, W)
     height, width = (-length % TILE for length in off.shape)
     padded = np.pad(off, ((0, height), (0, width)))
     rows, columns = (length // TILE for length in padded.shape)

@@ -19,13 +19,16 @@ _TITLE = re.compile(
     r"^title: (?P<title>.+?)(?: Spec)?$.*?^version: '?(?P<version>[^'\n]+)",
     re.MULTILINE | re.DOTALL,
 )
-_TAB = "\u2192"  # how the files write a tab
+_TAB = "\u2192"  # stands for a tab in spec.txt
 _REFERENCE = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One example. Numbers count from 1 through the whole file, as in the published page."""
+    """An example of a specification.
+
+    `number` counts from 1 through the whole file, as on the published page.
+    """
 
     number: int
     section: str
@@ -34,7 +37,7 @@ class Example:
 
     @property
     def has_raw_html(self) -> bool:
-        """Whether the reference parser finds a tag or a block of HTML in it."""
+        """True if the reference parser finds an HTML tag or an HTML block in the example."""
         tokens = _REFERENCE.parse(self.markdown)
         inline = [child for token in tokens for child in token.children or ()]
         return any(token.type in {"html_block", "html_inline"} for token in (*tokens, *inline))
@@ -42,14 +45,14 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """A spec.txt: which edition it is, and its examples."""
+    """The contents of a spec.txt: title and version, and the examples."""
 
     edition: str
     examples: tuple[Example, ...]
 
 
 def read_specification(path: Path) -> Specification:
-    """Read a spec.txt; raises ValueError for a file that is none."""
+    """Read a spec.txt. Raise ValueError if the file is not a specification."""
     text = path.read_text(encoding="utf-8")
     title = _TITLE.search(text)
     examples = tuple(_examples(text))

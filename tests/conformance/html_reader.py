@@ -1,8 +1,10 @@
-"""What a reader sees of a text, as a tree that can be compared: the specification's, from HTML.
+"""The visible contents of an HTML text as a tree of blocks, to compare with the app's own blocks.
 
-Knows the elements that Markdown gives and nothing of our parser. White space goes as in a browser: runs
-are one space outside of code blocks, none at the ends of a line. A picture is its description, or its
-address if it has none, as in the app, which fetches nothing. A column without alignment is a left one.
+The specifications give HTML for each example. The reader handles the elements that Markdown
+produces, and is independent of the app's parser. White space is as in a browser: outside code
+blocks a run is one space, and the ends of a line have none. An image becomes its description, or
+its address if it has no description, as in the app, which fetches no images. A column without
+alignment is aligned left.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _BLANKS = re.compile(r"[ \t\n\r\f]+")
 
 
 def shape_of_html(html: str) -> ShapeNode:
-    """What a browser shows of an example's HTML; raises ValueError for elements Markdown has not."""
+    """Return the tree of blocks of an HTML text. Raise ValueError for elements Markdown lacks."""
     reader = _HtmlReader()
     reader.feed(html)
     reader.close()
@@ -33,18 +35,18 @@ def shape_of_html(html: str) -> ShapeNode:
 
 
 class _HtmlReader(HTMLParser):
-    """Builds the tree while elements open and close."""
+    """An HTML parser that builds a tree of blocks while elements open and close."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.root = ShapeNode("text")
         self._open = [self.root]
-        self._lists: list[tuple[bool, int]] = []  # whether ordered, and the first number
-        self._is_new_list = False
+        self._lists: list[tuple[bool, int]] = []  # open lists: True if ordered, first number
+        self._is_new_list = False  # True until the newest list has an item
         self._text: list[str] = []
 
     def end_text(self) -> None:
-        """What was read so far is the open leaf's text, or a paragraph of a container."""
+        """Store the text read so far in the open leaf, or as a paragraph of the open container."""
         node = self._open[-1]
         raw = "".join(self._text)
         self._text = []

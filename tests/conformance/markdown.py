@@ -1,12 +1,15 @@
-"""Markdown as the specifications have it: `python -m tests.conformance.markdown SPEC.txt ...`.
+"""Compares the app's Markdown with the examples of the Markdown specifications.
+
+    python -m tests.conformance.markdown SPEC.txt ...
 
 The files are not part of this repository. They are published under CC-BY-SA 4.0 as spec.txt in the
-repository commonmark/commonmark-spec (also in the npm package commonmark-spec) and as test/spec.txt in
-github/cmark-gfm (also in Debian's source package cmark-gfm).
+repository commonmark/commonmark-spec (also in the npm package commonmark-spec) and as test/spec.txt
+in github/cmark-gfm (also in Debian's source package cmark-gfm).
 
-For each example without raw HTML, which the app shows as text, the kinds and nesting of our blocks and
-their visible text are held to those of the example's HTML. What differs is printed with its reason.
-Fails if a difference has none, or if less than 97 % is equal.
+For each example, the kinds, nesting and visible text of the app's blocks are compared with those of
+the example's HTML. Examples with raw HTML are left out, because the app shows HTML as text. Each
+difference is printed with its reason. Exit status 1 if a difference has no reason, or if less than
+97 % of the examples are equal.
 """
 
 from __future__ import annotations
@@ -30,12 +33,12 @@ LEAST_SHARE = 0.97
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """An example that is shown otherwise; reason is empty for a defect."""
+    """An example that the app shows differently from the specification."""
 
     example: Example
     ours: ShapeNode
     theirs: ShapeNode
-    reason: str
+    reason: str  # empty for a defect
 
     @override
     def __str__(self) -> str:
@@ -55,7 +58,7 @@ def compare(specification: Specification) -> Iterator[Difference]:
 
 
 def report(specification: Specification) -> bool:
-    """Print how one edition is met; returns whether that is well enough."""
+    """Print the results for one specification. Return True if the app passes."""
     compared = Counter(e.section for e in specification.examples if not e.has_raw_html)
     differences = list(compare(specification))
     different = Counter(difference.example.section for difference in differences)

@@ -1,4 +1,4 @@
-"""A scene's picture, small enough to be kept. Main thread."""
+"""Paints a scene as a picture that is small enough for the repository. Main thread only."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.conformance.scenes import Scene
 from tests.conformance.streamed_view import settle
 
 HEIGHT = 900  # pixels; more than any scene needs
-NUM_COLORS = 256  # Qt's own choice of colours has no light greys
-MARGIN = 12  # pixels kept below what is painted
+NUM_COLORS = 256  # chosen by frequency, because Qt's own choice has no light greys
+MARGIN = 12  # pixels kept below the last painted row
 
 
 def paint(theme: Theme, scene: Scene) -> QImage:
-    """The scene in NUM_COLORS colours, without the empty space below."""
+    """Return a picture of the scene in NUM_COLORS colours, without the empty space below."""
     theme.set_appearance(scene.appearance)
     theme.set_sharp(scene.is_sharp)
     view = TranscriptView(theme, clock=lambda: 0.0)
@@ -31,7 +31,7 @@ def paint(theme: Theme, scene: Scene) -> QImage:
     scene.play(view)
     settle(view)
     flash_ms = QApplication.cursorFlashTime()
-    QApplication.setCursorFlashTime(0)  # an editor's caret is there
+    QApplication.setCursorFlashTime(0)  # so that an editor's caret is always painted
     picture = view.grab().toImage()
     QApplication.setCursorFlashTime(flash_ms)
     view.hide()
@@ -40,7 +40,7 @@ def paint(theme: Theme, scene: Scene) -> QImage:
 
 
 def _few_colors(picture: QImage) -> QImage:
-    """The picture in its most frequent colours; the others are shades of smoothed glyphs."""
+    """Reduce a picture to its most frequent colours. The others are shades of smoothed glyphs."""
     colors, inverse, counts = np.unique(argb(picture), return_inverse=True, return_counts=True)
     chosen = colors[np.argsort(-counts, kind="stable")[:NUM_COLORS]]
     nearest = np.abs(channels(colors)[:, None] - channels(chosen)[None]).sum(axis=2).argmin(axis=1)
@@ -48,24 +48,24 @@ def _few_colors(picture: QImage) -> QImage:
     size = (picture.width(), picture.height(), picture.width())
     small = QImage(indices.tobytes(), *size, QImage.Format.Format_Indexed8)
     small.setColorTable([int(color) for color in chosen])
-    return small.copy()  # owns its pixels
+    return small.copy()  # the copy owns its pixels, `small` does not
 
 
 def argb(picture: QImage) -> npt.NDArray[np.uint32]:
-    """The pixels as numbers, opaque: (H, W)."""
+    """Return the pixels as opaque ARGB numbers, an array of shape (H, W)."""
     image = picture.convertToFormat(QImage.Format.Format_RGB32)
     pixels = np.frombuffer(image.constBits(), np.uint32) | np.uint32(0xFF000000)
     return pixels.reshape(image.height(), image.width())
 
 
 def channels(colors: npt.NDArray[np.uint32]) -> npt.NDArray[np.int32]:
-    """Red, green and blue, 0 to 255, on a last axis."""
+    """Return red, green and blue of each colour, 0 to 255, on a new last axis."""
     shifts = np.array([16, 8, 0], np.uint32)
     return ((colors[..., None] >> shifts) & 0xFF).astype(np.int32)
 
 
 def _used(picture: QImage) -> QRect:
-    """All rows down to the last that is not all background."""
+    """Return the area from the top to the last row that is not only background."""
     background = picture.pixel(0, picture.height() - 1)
     row = picture.copy(0, 0, picture.width(), 1)
     row.fill(background)

@@ -1,7 +1,10 @@
-"""Thirty pictures of transcripts: `python -m tests.conformance.pictures FOLDER [SCENE ...]`.
+"""Paints the thirty scenes as pictures, for a developer to look at.
 
-Paints them to be looked at. Those that were looked at and found right lie in `approved/`, with a note of what
-they were painted with (CI has DejaVu's fonts only); a test compares. `--approve` puts the new ones there.
+    python -m tests.conformance.pictures FOLDER [SCENE ...] [--approve]
+
+--approve also stores the pictures in `approved/`, with a note of the fonts, platform and scale that
+they were painted with (CI has only DejaVu's fonts). test_pictures.py compares new pictures with
+those.
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ def main(arguments: Sequence[str]) -> int:
     for name in options.scenes or SCENES:
         picture = paint(theme, SCENES[name])
         for folder in folders:
-            picture.save(str(folder / f"{name}.png"), quality=0)  # of a PNG: as small as it gets
+            # For a PNG file, quality 0 is the strongest compression.
+            picture.save(str(folder / f"{name}.png"), quality=0)
         print(options.folder / f"{name}.png")
     if options.approve:
         PAINTED_WITH.write_text(painted_with(theme) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Every prefix of an answer as the view model reads it: streamed, and ended there. Pure."""
+"""Checks of an answer that is streamed into the view model and may end after any prefix. Pure."""
 
 from __future__ import annotations
 
@@ -9,19 +9,25 @@ from app.viewmodels.blocks import Block
 from app.viewmodels.markdown import make_parser, normalized, parse_markdown
 from app.viewmodels.markdown_stream import MarkdownStream
 
-LONGEST_PIECES = (5, 60, 400, 3000)  # characters: a token, a frame's, a stored answer's
+LONGEST_PIECES = (5, 60, 400, 3000)  # in characters, from a token to a stored answer
 
 
 class PrefixError(Exception):
-    """A prefix, by its length, that is shown wrongly."""
+    """A prefix of an answer that gives wrong blocks. The message has the length of the prefix."""
 
 
 def check_prefixes(text: str, *, finish_every: int = 1) -> int:
-    """Stream a text character by character; returns the number of prefixes that were also ended.
+    """Stream a text character by character and check the blocks after each character.
 
-    Final blocks must stay as they are. A stream that ends after a prefix must have the blocks of that
-    prefix read at once; as this takes as long as reading it, only every finish_every-th is ended, and the
-    last. Raises PrefixError.
+    Frozen blocks must never change. A stream that ends after a prefix must have the same blocks as
+    the prefix parsed at once. Parsing every prefix takes long, so only every `finish_every`-th
+    prefix is ended, and the last one.
+
+    Returns:
+        The number of prefixes that were ended.
+
+    Raises:
+        PrefixError: the blocks of a prefix are wrong.
     """
     parser = make_parser()
     stream = MarkdownStream(parser)
@@ -29,22 +35,26 @@ def check_prefixes(text: str, *, finish_every: int = 1) -> int:
     num_ended = 0
     for length, character in enumerate(text, start=1):
         stream.append_text(character)
-        _ = stream.blocks  # read after every character, as the view does
+        _ = stream.blocks  # parses the tail, as the view does after every change
         if stream.frozen[: len(final)] != final:
             raise PrefixError(f"after {length} characters final blocks have changed")
         final += stream.frozen[len(final) :]
         if length % finish_every == 0 or length == len(text):
-            shared = {id(value): value for value in (parser, *stream.blocks)}  # none ever changes
+            # The parser and the blocks never change, so the copy of the stream shares them.
+            shared = {id(value): value for value in (parser, *stream.blocks)}
             _check_end(deepcopy(stream, shared), text[:length])
             num_ended += 1
     return num_ended
 
 
 def check_pieces(text: str, random: Random) -> int:
-    """Stream a text in pieces of any size: in the end it must be what is read at once.
+    """Stream a text in pieces of random sizes and compare the blocks with those parsed at once.
 
     Returns:
         The number of pieces.
+
+    Raises:
+        PrefixError: the blocks differ.
     """
     stream = MarkdownStream(make_parser())
     longest, start, num_pieces = random.choice(LONGEST_PIECES), 0, 0

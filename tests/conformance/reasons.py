@@ -1,4 +1,4 @@
-"""Why the app shows some examples of the specifications otherwise: by edition and number."""
+"""The reasons why the app shows some examples differently, by edition and number of the example."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Thirty pieces of transcripts to look at: Markdown's features and a message's states, in several looks.
+"""Thirty short transcripts to paint: the features of Markdown and the states of a message.
 
-Only characters that DejaVu has: what another font is taken for differs between machines.
+The texts have only characters of the DejaVu fonts. For other characters the fallback font differs
+between machines.
 """
 
 from __future__ import annotations
@@ -101,14 +102,14 @@ Play = Callable[[TranscriptView], object]
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What is shown, how wide in pixels, in which look, and what is done with it."""
+    """A transcript to paint, with its look."""
 
     items: tuple[TranscriptItem, ...]
-    width: int = 560
+    width: int = 560  # pixels
     is_dark: bool = False
-    is_sharp: bool = False
+    is_sharp: bool = False  # high contrast
     zoom: float = 1.0
-    play: Play = TranscriptView.jump_to_latest
+    play: Play = TranscriptView.jump_to_latest  # action on the view before it is painted
 
     @property
     def appearance(self) -> Appearance:
@@ -116,11 +117,10 @@ class Scene:
 
 
 def click(view: TranscriptView, action: RowAction) -> None:
-    """Click the first target of that action."""
+    """Click the first button or link with the given action."""
     viewport, at = view.viewport(), next(targets(view, action))
-    QTest.mouseMove(
-        viewport, at
-    )  # a click alone moves no pointer, and one that is there does not move away
+    # QTest.mouseClick does not move the pointer: move it to the target, and away after the click.
+    QTest.mouseMove(viewport, at)
     QTest.mouseClick(viewport, LEFT, pos=at)
     QTest.mouseMove(viewport, QPoint(1, 1))
 

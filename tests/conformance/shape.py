@@ -1,6 +1,7 @@
-"""What a reader sees of a text, as a tree that can be compared: ours, from the blocks.
+"""The visible contents of a Markdown text as a tree of blocks, made from the app's blocks.
 
-A list is made of items that follow each other: bullets of one list, or numbers counting up by one.
+`html_reader` makes the same tree from HTML, so that the two can be compared. Adjacent items form a
+list if they all have bullets, or if their numbers count up by one.
 """
 
 from __future__ import annotations
@@ -24,28 +25,31 @@ from app.viewmodels.markdown import parse_markdown
 
 @dataclass(slots=True)
 class ShapeNode:
-    """A block. kind is its name with what else is visible of it: "h2", "ol 3", "code python"."""
+    """A block in the tree of a text's visible contents.
+
+    `kind` is the type of the block with its other visible properties: "h2", "ol 3", "code python".
+    """
 
     kind: str
     text: str = ""
     children: list[ShapeNode] = field(default_factory=list["ShapeNode"])
 
     def lines(self, indent: str = "") -> Iterator[str]:
-        """The tree as indented lines, for people."""
+        """Yield the block and its children as indented lines."""
         yield f"{indent}{self.kind} {self.text!r}" if self.text else f"{indent}{self.kind}"
         for child in self.children:
             yield from child.lines(indent + "  ")
 
 
 def add_item(parent: ShapeNode, item: ShapeNode, number: int | None, *, begins_list: bool) -> None:
-    """Put an item into the list that it continues, or into a new one."""
+    """Add an item to the last list of `parent`, or to a new list."""
     if begins_list or not parent.children:
         parent.children.append(ShapeNode("ul" if number is None else f"ol {number}"))
     parent.children[-1].children.append(item)
 
 
 def shape_of_text(markdown: str) -> ShapeNode:
-    """What our blocks show of a Markdown text."""
+    """Return the tree of the blocks that the app makes of a Markdown text."""
     root = ShapeNode("text")
     open_: list[ShapeNode] = [root]
     for block in parse_markdown(markdown):

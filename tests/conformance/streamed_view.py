@@ -1,4 +1,4 @@
-"""An answer streamed into the real transcript, and what it looks like in the end. Main thread."""
+"""Streams an answer into the real transcript and compares the final pictures. Main thread only."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel
 from tests.fakes.transcript_samples import answer, question
 
-SETTLE_S = 30.0
+SETTLE_S = 30.0  # time limit of settle()
 
 
 class PictureError(Exception):
-    """The streamed answer looks other than the whole one."""
+    """A difference between the pictures of the streamed answer and of the whole answer."""
 
     def __init__(self, page: int, streamed: QImage, whole: QImage) -> None:
         super().__init__(f"page {page} looks otherwise")
@@ -28,9 +28,15 @@ class PictureError(Exception):
 
 
 def check_picture(view: TranscriptView, text: str, pieces: Iterable[str]) -> int:
-    """Stream a text and show it at once; returns the number of pages that were compared.
+    """Stream a text, then show it at once, and compare all pages of the transcript.
 
-    Every piece is painted. Raises PictureError if a page differs by a pixel.
+    The view is painted after every piece.
+
+    Returns:
+        The number of pages.
+
+    Raises:
+        PictureError: a page differs in a pixel.
     """
     whole = answer(0, text)
     view.show_conversation([question(0), replace(whole, text="", status=ItemStatus.STREAMING)])
@@ -51,7 +57,7 @@ def check_picture(view: TranscriptView, text: str, pieces: Iterable[str]) -> int
 
 
 def pages(view: TranscriptView) -> list[QImage]:
-    """The whole transcript, scrolled through from its beginning."""
+    """Scroll through the transcript and return a picture of each page."""
     bar = view.verticalScrollBar()
     view.setFocus()
     QTest.keyClick(view, Qt.Key.Key_Home)
@@ -65,7 +71,11 @@ def pages(view: TranscriptView) -> list[QImage]:
 
 
 def settle(view: TranscriptView) -> None:
-    """Wait until all is laid out, coloured and typeset; raises TimeoutError."""
+    """Wait until the transcript is laid out, coloured and typeset.
+
+    Raises:
+        TimeoutError: the work took longer than SETTLE_S.
+    """
     loop, timer = QEventLoop(), QTimer()
     until = monotonic() + SETTLE_S
     timer.timeout.connect(

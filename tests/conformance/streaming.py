@@ -1,10 +1,19 @@
-"""Sixty long answers, streamed: `python -m tests.conformance.streaming [--first N] [--answers N] [--every N]`.
+"""Streams sixty long answers and checks them against the same answers shown at once.
 
-Each answer goes character by character through the view model, which must never fail, change what is
-final, or end after any prefix otherwise than in the blocks of that prefix; in pieces of other sizes through
-the same; and through the real transcript, painted after each character, which must end in the picture of the
-whole answer, as must some of its prefixes in pieces. What differs is written to a folder. Takes about half an
-hour on two cores; --every ends only some of the prefixes. Fails if an answer did.
+    python -m tests.conformance.streaming [--first N] [--answers N] [--every N]
+
+Each answer passes three checks:
+
+- The view model gets the answer character by character. Frozen blocks must never change. If the
+  stream ends after a prefix, the blocks must equal those of the prefix parsed at once. With --every
+  N only every Nth prefix is ended.
+- The view model gets the answer in pieces of random sizes. The final blocks must be the same.
+- The real transcript gets the answer character by character and is painted after each character.
+  The final picture must equal that of the whole answer. Some prefixes, in pieces of random sizes,
+  are checked in the same way.
+
+Pictures that differ are written to --folder. All answers take about half an hour on two cores. Exit
+status 1 if an answer failed.
 """
 
 from __future__ import annotations
@@ -33,33 +42,36 @@ from tests.fakes.long_answers import NUM_ANSWERS, long_answer
 
 SIZE = (800, 1200)
 LONGEST_PIECE = 60  # characters
-NUM_STREAMS = 20  # of each answer, in pieces of other sizes
-NUM_PREFIXES = 4  # of each answer, shown in the transcript
+NUM_STREAMS = 20  # streams of each answer into the view model, in pieces
+NUM_PREFIXES = 4  # prefixes of each answer that are streamed into the transcript, in pieces
 WORKERS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One answer, for a process of its own: Qt wants its main thread and can't be set up twice."""
+    """The check of one answer, for a process of its own.
+
+    Qt needs the main thread of a process, and can't be set up twice in one process.
+    """
 
     number: int
-    finish_every: int
-    folder: Path
+    finish_every: int  # only every Nth prefix is ended, with this N
+    folder: Path  # for pictures that differ
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOutcome:
-    """How much of one answer was compared; problem is empty if all was well."""
+    """The result for one answer, with the numbers of compared prefixes and pages."""
 
     number: int
-    num_prefixes: int = 0
-    num_ended: int = 0
+    num_prefixes: int = 0  # prefixes that were streamed
+    num_ended: int = 0  # prefixes after which the stream was ended
     num_pages: int = 0
-    problem: str = ""
+    problem: str = ""  # empty if the answer passed
 
 
 def in_pieces(text: str, random: Random) -> Iterator[str]:
-    """A text as it may arrive: in pieces of any size."""
+    """Yield a text in pieces of random sizes, as an engine may send it."""
     start = 0
     while start < len(text):
         end = start + random.randint(1, LONGEST_PIECE)
@@ -68,7 +80,11 @@ def in_pieces(text: str, random: Random) -> Iterator[str]:
 
 
 def check_answer(task: Task) -> StreamOutcome:
-    """Raises PrefixError, or whatever the app may raise; a picture that differs is kept."""
+    """Run all checks of an answer. Save the pictures if they differ.
+
+    Raises:
+        PrefixError: the view model has wrong blocks. Exceptions of the app are raised, too.
+    """
     text, random = long_answer(task.number), Random(task.number)
     num_ended = check_prefixes(text, finish_every=task.finish_every)
     for _ in range(NUM_STREAMS):

@@ -1,4 +1,7 @@
-"""The comparison itself, on examples of our own: it must neither miss nor invent a difference."""
+"""Tests of the comparison with Markdown specifications, on examples made for the tests.
+
+The comparison must neither miss nor invent a difference.
+"""
 
 from __future__ import annotations
 
@@ -46,25 +49,25 @@ FENCE = "`" * 32
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_what_looks_the_same_is_equal(name: str) -> None:
+def test_shapes_of_equal_markdown_and_html_are_equal(name: str) -> None:
     markdown, html = SAME[name]
 
     assert list(shape_of_text(markdown).lines()) == list(shape_of_html(html).lines())
 
 
 @pytest.mark.parametrize("name", OTHER)
-def test_what_looks_otherwise_is_not(name: str) -> None:
+def test_shapes_of_different_markdown_and_html_differ(name: str) -> None:
     markdown, html = OTHER[name]
 
     assert shape_of_text(markdown) != shape_of_html(html)
 
 
-def test_elements_that_markdown_has_not_are_refused() -> None:
+def test_html_element_that_markdown_lacks_is_refused() -> None:
     with pytest.raises(ValueError, match="<div>"):
         shape_of_html("<div></div>")
 
 
-def test_a_file_of_examples_is_read_and_compared(tmp_path: Path) -> None:
+def test_specification_file_is_read_and_compared(tmp_path: Path) -> None:
     file = tmp_path / "spec.txt"
     examples = ("a\n.\n<p>a</p>", "<b>\n.\n<b>", "\u2192x\n.\n<pre><code>y\n</code></pre>")
     body = "\n".join(f"{FENCE} example\n{example}\n{FENCE}" for example in examples)
@@ -82,7 +85,7 @@ def test_a_file_of_examples_is_read_and_compared(tmp_path: Path) -> None:
     assert "NO REASON" in str(difference)
 
 
-def test_another_file_is_refused(tmp_path: Path) -> None:
+def test_file_that_is_no_specification_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("# Notes\n", encoding="utf-8")
 

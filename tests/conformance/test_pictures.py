@@ -1,4 +1,4 @@
-"""The thirty pictures look as they did when somebody looked at them."""
+"""Tests that the thirty scenes still look like their approved pictures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def theme(qapp: QApplication) -> Iterator[Theme]:
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_it_looks_as_approved(theme: Theme, tmp_path: Path, name: str) -> None:
+def test_scene_looks_like_its_approved_picture(theme: Theme, tmp_path: Path, name: str) -> None:
     approved_with = PAINTED_WITH.read_text(encoding="utf-8").strip()
     if painted_with(theme) != approved_with:
         pytest.skip(f"approved with {approved_with}; here it is {painted_with(theme)}")
@@ -39,7 +39,7 @@ def test_it_looks_as_approved(theme: Theme, tmp_path: Path, name: str) -> None:
     assert not difference(picture, QImage(str(APPROVED / f"{name}.png"))), f"see {file}"
 
 
-def test_all_are_kept_and_small() -> None:
+def test_every_scene_has_a_small_approved_picture() -> None:
     files = {file.stem: file.stat().st_size for file in APPROVED.glob("*.png")}
 
     assert files.keys() == SCENES.keys()
@@ -47,7 +47,7 @@ def test_all_are_kept_and_small() -> None:
     assert max(files.values()) <= LARGEST
 
 
-def test_a_missing_bullet_is_noticed(qapp: QApplication) -> None:
+def test_difference_of_a_missing_bullet_is_reported(qapp: QApplication) -> None:
     approved = QImage(str(APPROVED / "lists.png")).convertToFormat(QImage.Format.Format_RGB32)
     picture = approved.copy()
     painter = QPainter(picture)

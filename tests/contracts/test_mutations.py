@@ -1,4 +1,7 @@
-"""Every mutation of tests.mutation finds its place: it takes too long to run with the others."""
+"""Tests that each mutation of tests.mutation still finds its expression in the sources.
+
+Running the mutations themselves takes too long for `make test`.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ from tests.mutation import MUTATIONS, ROOT, Mutation
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
-def test_mutation_of_the_sources_changes_one_place_of_the_program(mutation: Mutation) -> None:
+def test_mutation_changes_the_source(mutation: Mutation) -> None:
     source = (ROOT / mutation.path).read_text(encoding="utf-8")
     mutated = mutation.apply(source)
     assert ast.dump(ast.parse(mutated)) != ast.dump(ast.parse(source))
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
-def test_mutation_of_reformatted_sources_is_the_same(mutation: Mutation) -> None:
+def test_mutation_of_reformatted_source_is_the_same(mutation: Mutation) -> None:
     source = (ROOT / mutation.path).read_text(encoding="utf-8")
     mutated = ast.unparse(ast.parse(mutation.apply(source)))
     assert ast.unparse(ast.parse(mutation.apply(ast.unparse(ast.parse(source))))) == mutated

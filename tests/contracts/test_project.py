@@ -1,4 +1,4 @@
-"""What must stay true of the tree itself."""
+"""Contracts of the source tree: imports at start, packages, the lock file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAVY = ("mlx", "mlx_lm", "transformers", "numpy", "huggingface_hub")
 
 
 @pytest.mark.parametrize("module", ["app.main", "app.store.conversations", "engine.engine"])
-def test_cold_start_loads_nothing_heavy(module: str) -> None:
+def test_import_loads_no_heavy_library(module: str) -> None:
     program = f"import sys, {module}; print([m for m in {HEAVY!r} if m in sys.modules])"
     ran = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
@@ -25,7 +25,7 @@ def test_cold_start_loads_nothing_heavy(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", ["app.cli.main", "app.launch"])
-def test_the_command_line_and_who_hands_over_load_no_qt(module: str) -> None:
+def test_command_line_and_launcher_load_no_qt(module: str) -> None:
     program = f"import sys, {module}; print([m for m in sys.modules if 'PySide' in m])"
     ran = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
@@ -34,7 +34,7 @@ def test_the_command_line_and_who_hands_over_load_no_qt(module: str) -> None:
     assert ran.stdout == "[]\n"
 
 
-def test_packages_hold_nothing_but_a_docstring() -> None:
+def test_package_files_have_only_a_docstring() -> None:
     files = [*ROOT.glob("app/**/__init__.py"), *ROOT.glob("engine/**/__init__.py")]
 
     assert len(files) > 10
@@ -44,12 +44,12 @@ def test_packages_hold_nothing_but_a_docstring() -> None:
 
 
 def test_data_folders_are_no_packages() -> None:
-    # packaging/__init__.py would shadow the package of that name for everything started here.
+    # With packaging/__init__.py, `import packaging` would find this folder and not the library.
     assert not (ROOT / "packaging" / "__init__.py").exists()
     assert not (ROOT / "resources" / "__init__.py").exists()
 
 
-def test_the_lock_is_hashed_and_names_no_registry() -> None:
+def test_lock_has_hashes_and_names_no_registry() -> None:
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     names = re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE)
 

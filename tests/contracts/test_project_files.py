@@ -1,4 +1,7 @@
-"""Files that only GitHub or pre-commit read name commands, files and libraries that exist."""
+"""Contracts of the documents, and of the files that only GitHub and pre-commit read.
+
+The commands, files and libraries that these files name must exist.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The names of the engine that the app imports. Each is one more thing that can't be changed alone."""
+"""Contract of the seam between app and engine: the app imports few names of the engine.
+
+A change of an imported name affects both sides.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ MAX_NAMES = 46
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Every (module, name) that a file imports; the name of a plain import is empty."""
+    """Yield (module, name) for each imported name, and (module, "") for `import module`."""
     for node in ast.walk(tree):
         match node:
             case ast.ImportFrom(module=str(module), names=names):
@@ -40,11 +43,11 @@ def test_the_app_imports_few_names_of_the_engine() -> None:
 
 
 def test_the_app_imports_no_module_of_the_engine() -> None:
-    # An imported module would bring all its names within reach, uncounted.
+    # The app could use all names of an imported module, and MAX_NAMES would not count them.
     assert [one for one in engine_names() if is_module(*one)] == []
 
 
-def test_imports_of_modules_are_noticed() -> None:
+def test_is_module_is_true_for_imports_of_modules() -> None:
     source = "import engine.types\nfrom engine import cache, events\nfrom engine.types import Role"
     found = list(imports(ast.parse(source)))
 

@@ -1,6 +1,7 @@
-"""What a person reads in the window stands in app.words, nowhere else, and nothing else stands there.
+"""Contract of the words: app.words has all texts that users read in the window, and no other texts.
 
-A single word in lower case looks like a key, so it is found only where it goes straight to a widget.
+A single word in lower case looks like a key. The test finds such a word only as an argument of a
+call that shows it (READ).
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from pathlib import Path
 import pytest
 
 APP = Path(__file__).parents[2] / "app"
-TERMINAL = ("cli", "selftest.py", "__main__.py")  # speaks to whoever typed the command
+TERMINAL = ("cli", "selftest.py", "__main__.py")  # print to the terminal, not to the window
 
-# Two parts with a space between, one of them a word; or a beginning as sentences, titles and headings have it.
+# A string that users may read: two parts with a space between them, one of them a word; or the
+# start of a sentence, a title or a heading.
 WORDS = re.compile(r"[^\W\d_]{2,}\S* +\S|\S +[^\W\d_]{2,}|^[A-Z][a-z]|^[A-Z]{4,}$")
 SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|PRAGMA|BEGIN|COMMIT|ROLLBACK)\b")
 KEYS = re.compile(r"((Ctrl|Alt|Shift|Meta)\+)+\S+$")
 
-# Calls whose texts are read by programs or programmers.
+# Calls whose string arguments only programs or developers read.
 UNREAD = {
     *("debug", "info", "warning", "error", "critical", "exception", "log", "Formatter"),
     *("AssertionError", "RuntimeError", "TypeError", "ValueError"),
@@ -29,17 +31,18 @@ UNREAD = {
     *("setObjectName", "setProperty", "setStyle", "setStyleSheet", "setDefaultStyleSheet"),
     "version",
 }
-# Calls whose texts are read by people, however short they are.
+# Calls whose string arguments users read, even if it is a single word.
 READ = {
     *("setText", "setToolTip", "setPlaceholderText", "setWindowTitle", "setInformativeText"),
     *("setAccessibleName", "setAccessibleDescription", "setLabelText", "drawText"),
     *("addAction", "addMenu", "addButton", "QAction", "QLabel", "QPushButton", "IconButton"),
     *("say", "offer", "Problem"),
 }
-# Not words, though they look like some: by file, the names that hold them; * is all of the file.
+# Strings that look like user-visible texts, but are none: by file, the names that hold the strings.
+# "*" stands for all names of the file.
 EXEMPT = {
     "bridge/display.py": {
-        "MISSING_LIBRARY",  # the system's words, looked for
+        "MISSING_LIBRARY",  # part of an error message of the system, to recognise it
         "missing_display",  # names of environment variables
     },
     "paths.py": {"FOLDER_NAME", "_HOME_IN_BUNDLE"},
@@ -47,8 +50,8 @@ EXEMPT = {
     "theme/fonts.py": {"TEXT_FAMILIES", "CODE_FAMILIES"},
     "theme/stylesheet.py": {"*"},
     "theme/window_style.py": {"*"},
-    "widgets/line_height.py": {"as_lines"},  # tags around what is said
-    "widgets/transcript/input/mouse.py": {"_TIP"},  # the same
+    "widgets/line_height.py": {"as_lines"},  # HTML tags around the text
+    "widgets/transcript/input/mouse.py": {"_TIP"},  # HTML tags around the text
 }
 
 
@@ -71,7 +74,7 @@ def called(call: ast.Call) -> str:
 
 
 def texts(node: ast.AST, *, is_read: bool = False) -> Iterator[tuple[int, str]]:
-    """The words for people in a node, each with its line."""
+    """Yield line number and text of each user-visible text in a syntax node."""
     text = text_of(node)
     if isinstance(node, ast.expr) and is_words(text, is_read=is_read):
         yield node.lineno, text
@@ -91,7 +94,7 @@ def text_of(node: ast.AST) -> str:
 
 
 def parts(node: ast.AST) -> Iterable[ast.AST]:
-    """Where in a node words may stand: not where programs or programmers read."""
+    """Return the child nodes that may contain user-visible texts."""
     match node:
         case ast.Expr(value=ast.Constant()):  # a docstring
             return ()
@@ -112,7 +115,7 @@ def is_words(text: str, *, is_read: bool) -> bool:
 
 
 def holder(statement: ast.stmt) -> str:
-    """What a statement of a module defines."""
+    """Return the name that a statement defines, or an empty string."""
     match statement:
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             return name
@@ -123,7 +126,7 @@ def holder(statement: ast.stmt) -> str:
 
 
 def found_in(file: Path) -> dict[str, list[str]]:
-    """The words for people in a file, by what holds them."""
+    """Return the user-visible texts in a file, by the name that holds them."""
     found: dict[str, list[str]] = {}
     for statement in parsed(file).body:
         for line, text in texts(statement):
@@ -132,7 +135,7 @@ def found_in(file: Path) -> dict[str, list[str]]:
     return found
 
 
-def test_words_stand_in_app_words() -> None:
+def test_user_visible_texts_are_only_in_app_words() -> None:
     found: list[str] = []
     files = list(window_files())
     for file in files:
@@ -146,7 +149,7 @@ def test_words_stand_in_app_words() -> None:
 
 
 @pytest.mark.parametrize("name", EXEMPT)
-def test_no_exception_is_left_over(name: str) -> None:
+def test_every_exemption_is_still_needed(name: str) -> None:
     found = found_in(APP / name)
 
     assert found
@@ -165,7 +168,7 @@ def test_no_exception_is_left_over(name: str) -> None:
         'raise DiskError(f"{path} can\'t be written.")',
     ],
 )
-def test_words_are_noticed(line: str) -> None:
+def test_texts_finds_user_visible_strings(line: str) -> None:
     assert list(texts(ast.parse(line)))
 
 
@@ -182,7 +185,7 @@ def test_words_are_noticed(line: str) -> None:
         'text = f"{title} {text}"',
     ],
 )
-def test_other_texts_are_not(line: str) -> None:
+def test_texts_ignores_other_strings(line: str) -> None:
     assert list(texts(ast.parse(line))) == []
 
 
@@ -191,7 +194,7 @@ def modules() -> list[Path]:
 
 
 def taken_from_words(tree: ast.Module) -> Iterator[str]:
-    """What a module takes from app.words, as module.NAME."""
+    """Yield each text of app.words that a module uses, as area.NAME."""
     areas = {
         alias.asname or alias.name: alias.name
         for node in tree.body
@@ -206,7 +209,7 @@ def taken_from_words(tree: ast.Module) -> Iterator[str]:
                 pass
 
 
-def test_every_word_is_used() -> None:
+def test_every_name_in_app_words_is_used() -> None:
     used = {word for file in APP.rglob("*.py") for word in taken_from_words(parsed(file))}
     for module in modules():
         names = [node for node in ast.walk(parsed(module)) if isinstance(node, ast.Name)]
@@ -222,13 +225,14 @@ def test_every_word_is_used() -> None:
     assert defined <= used
 
 
-# What stands between backticks is typed as it is.
+# Straight quotes and three dots. User-visible texts have typographic quotes and ellipses instead,
+# except in code between backticks.
 TYPEWRITTEN = re.compile(r"""['"]|\.\.\.""")
 CODE = re.compile(r"`[^`]*`")
 
 
 def printed(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Every text in a module of words, without what is code in it."""
+    """Yield line number and text of each string in a module, without code between backticks."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant | ast.JoinedStr) and (text := text_of(node)):
             yield node.lineno, CODE.sub("", text)
@@ -246,7 +250,7 @@ def typewritten(tree: ast.Module) -> list[str]:
     return [f"{line}: {text}" for line, text in texts if TYPEWRITTEN.search(text)]
 
 
-def test_quotes_and_dots_are_a_typesetter_s() -> None:
+def test_words_have_typographic_quotes_and_ellipses() -> None:
     found = [(module.name, typewritten(parsed(module))) for module in modules()]
     assert [places for _, places in found if places] == []
 
@@ -254,16 +258,16 @@ def test_quotes_and_dots_are_a_typesetter_s() -> None:
 @pytest.mark.parametrize(
     "line", ['A = "It can\'t."', "def f(x): return f'Deleted \"{x}\"'", 'A = "Settings..."']
 )
-def test_a_typewriter_s_are_noticed(line: str) -> None:
+def test_typewritten_finds_straight_quotes_and_three_dots(line: str) -> None:
     assert typewritten(ast.parse(line))
 
 
 @pytest.mark.parametrize("line", ["A = \"Run `say 'a'`, it can’t\"", '"""It\'s a docstring."""'])
-def test_code_and_docstrings_are_left_alone(line: str) -> None:
+def test_typewritten_ignores_code_and_docstrings(line: str) -> None:
     assert typewritten(ast.parse(line)) == []
 
 
-def test_words_are_imported_by_area() -> None:
+def test_app_imports_words_only_as_modules() -> None:
     for file in APP.rglob("*.py"):
         for node in ast.walk(parsed(file)):
             if isinstance(node, ast.ImportFrom | ast.Import):

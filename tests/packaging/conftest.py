@@ -1,4 +1,4 @@
-"""The scripts below packaging/ import appbundle as a top-level package, so its tests do too."""
+"""Makes appbundle importable as a top-level package, as it is for the scripts in packaging/."""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
-"""Damages copies of a real bundle, and shows that each damage is found: python -m tests.packaging.controls APP
+"""Damages copies of a real bundle and checks that the verifier finds each damage.
 
-The copies share their files with the bundle, which is never written to. Ends with 1 if one was missed.
+    python -m tests.packaging.controls APP
+
+The copies share their files with the bundle through hard links. The bundle itself is never written
+to. Exit status 1 if the verifier missed a damage, or if the bundle changed.
 """
 
 from __future__ import annotations
@@ -26,16 +29,16 @@ from tests.packaging.tree import Tree
 class ControlOutcome(StrEnum):
     CAUGHT = "caught"
     MISSED = "MISSED"
-    NOT_TRIED = "not tried"  # the bundle has not what would be damaged
+    NOT_TRIED = "not tried"  # the bundle lacks the file or value to damage
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What came of one damage. others: checks that found it too, though it was not meant for them."""
+    """The result of one damage to a copy of the bundle."""
 
     outcome: ControlOutcome
-    said: str
-    others: tuple[str, ...] = ()
+    said: str  # the reported problem, or the reason why no problem was reported
+    others: tuple[str, ...] = ()  # other checks that reported the damage, too
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -61,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _try(bundle: Tree, before: Mapping[str, tuple[str, ...]], number: int) -> Control:
-    # Beside the bundle: hard links reach no other file system.
+    # Hard links work within one file system only, so the copy lies beside the bundle.
     where = bundle.layout.app.parent
     with tempfile.TemporaryDirectory(dir=where, prefix=".damaged-") as folder:
         return _damage(DAMAGES[number], bundle.copied(Path(folder)), before)

@@ -1,4 +1,7 @@
-"""A bundle of a few KB in which everything is as it should be, for the verifier to pass."""
+"""Makes a bundle of a few KB that passes every check of the verifier.
+
+Tests change copies of this bundle and compare the problems that the verifier reports.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from tests.packaging.machofile import MODULE, PROGRAM, MachO
 from tests.packaging.signing import RULES, rehashed, reseal
 from tests.packaging.tree import Tree
 
-MAGIC = 3531 | 0x0A0D0000  # of Python 3.12's bytecode
+MAGIC = 3531 | 0x0A0D0000  # magic number of Python 3.12's bytecode
 DISTRIBUTIONS = (
     "mlx-0.32.4",
     "mlx_metal-0.32.4",
@@ -45,7 +48,7 @@ SOURCES = (
 
 
 def crafted_spec() -> Spec:
-    """The real one, with budgets that a test can exceed."""
+    """Return the spec of the app, with size limits that a test can exceed."""
     return replace(read_spec(), bundle_mb=1, archive_mb=1)
 
 
@@ -66,7 +69,7 @@ def make_bundle(folder: Path) -> Tree:
 
 
 def pyc(source: bytes, magic: int = MAGIC, flags: int = 0b01) -> bytes:
-    """What compileall --invalidation-mode unchecked-hash begins with."""
+    """Return a .pyc file with the header of `compileall --invalidation-mode unchecked-hash`."""
     return struct.pack("<2I", magic, flags) + source_hash(MAGIC, source) + b"code"
 
 

@@ -1,4 +1,7 @@
-"""What is done to a bundle, and which check must find it, and say so. At least one for each check."""
+"""The table of damages to a bundle, with the check of the verifier that must report each damage.
+
+Every check of the verifier has at least one damage.
+"""
 
 from __future__ import annotations
 
@@ -50,21 +53,21 @@ from tests.packaging.tree import Tree
 
 
 class After(Enum):
-    """What is made true again after a damage, so that nothing but the check for it can find it."""
+    """The repairs of seals after a damage, so that only the check for the damage can report it."""
 
-    SEALED = auto()
-    SEALED_OUTSIDE = auto()  # but the seals of frameworks are as they were
-    BOUND = auto()  # the executable is bound to the seal as it is
+    SEALED = auto()  # renew the seals of the app and of its frameworks
+    SEALED_OUTSIDE = auto()  # renew the seal of the app, not those of its frameworks
+    BOUND = auto()  # renew only the hash of the seal in the signature of the executable
     NOTHING = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """reason is a part of what the check says."""
+    """A damage to a bundle, and the check that must report it."""
 
     check: str
-    what: str
-    reason: str
+    what: str  # the damage in words, for test ids and printed results
+    reason: str  # part of the problem that the check must report
     do: Action
     after: After = After.SEALED
 

@@ -1,4 +1,8 @@
-"""Ways to damage a bundle, for the table of damages. Each works on the crafted bundle and a real one."""
+"""Functions that damage a bundle, for the table in damages.py.
+
+A Place is a function that returns a path in a bundle, an Action changes a bundle, a Change returns
+changed bytes. All of them work on the crafted bundle and on a real one.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +20,12 @@ Place = Callable[[Tree], Path]
 Action = Callable[[Tree], object]
 Change = Callable[[bytes], bytes]
 
-_DIRECTORY_FLAGS = 12  # offsets in a code directory
+# Offsets of fields in a code directory.
+_DIRECTORY_FLAGS = 12
 _DIRECTORY_IDENTIFIER = 20
 
 
-# Places.
+# Functions that return a Place, and two Places.
 
 
 def root(name: str) -> Place:
@@ -40,7 +45,7 @@ def model(name: str) -> Place:
 
 
 def distribution(name: str) -> Place:
-    """The folder of what is known of an installed package."""
+    """Return the place of the dist-info folder of an installed package."""
     return lambda tree: _only(tree.layout.site_packages.glob(f"{name}-*.dist-info"))
 
 
@@ -52,7 +57,7 @@ def seal(tree: Tree) -> Path:
     return tree.layout.contents / "_CodeSignature" / "CodeResources"
 
 
-# What is done to a place.
+# Functions that return an Action.
 
 
 def removed(place: Place) -> Action:
@@ -88,7 +93,7 @@ def with_folder(place: Place) -> Action:
 
 
 def with_plist(**facts: object) -> Action:
-    """Info.plist with other values; None takes a key out."""
+    """Return an action that sets keys of Info.plist, and removes the keys whose value is None."""
 
     def change(data: bytes) -> bytes:
         merged = {**plistlib.loads(data), **facts}
@@ -105,11 +110,11 @@ def both(first: Action, second: Action) -> Action:
     return do
 
 
-# What is done to bytes.
+# Functions that return a Change, and some Changes.
 
 
 def cut(size: int) -> Change:
-    """Without its end; a negative number is how much of that."""
+    """Return a change that truncates data to data[:size]."""
     return lambda data: data[:size]
 
 
@@ -122,13 +127,13 @@ def replaced(at: int, new: bytes) -> Change:
 
 
 def flipped_in_the_middle(data: bytes) -> bytes:
-    """A thin Mach-O file with one byte of its code another."""
+    """Invert a byte in the middle of the code of a thin Mach-O file."""
     at = (signature_at(data) or len(data)) // 2
     return replaced(at, bytes([data[at] ^ 0xFF]))(data)
 
 
 def flipped_at_the_end_of(slot: int) -> Change:
-    """A blob of the signature, but its hash in the code directory."""
+    """Return a change that inverts the last byte of a signature blob, but keeps the blob's hash."""
 
     def change(data: bytes) -> bytes:
         start = _blob(data, slot)
@@ -167,12 +172,15 @@ def for_platform(platform: int) -> Change:
 
 
 def unsigned(data: bytes) -> bytes:
-    """The command that tells of the signature becomes one that tells of something else."""
+    """Hide the signature: turn its load command into LC_DATA_IN_CODE (0x29)."""
     return replaced(_command(data, CODE_SIGNATURE), struct.pack("<I", 0x29))(data)
 
 
 def naming(old: str, new: str) -> Change:
-    """The first load command with a path that begins like that gets another path of its size."""
+    """Return a change that sets the first path of a load command that starts with `old` to `new`.
+
+    The load command keeps its size: `new` is padded with zeros.
+    """
 
     def change(data: bytes) -> bytes:
         for number, at, size in load_commands(data):
@@ -188,7 +196,7 @@ def naming(old: str, new: str) -> Change:
 
 
 def signed_as(letter: bytes) -> Change:
-    """The identifier in the signature begins with another letter."""
+    """Return a change of the first letter of the identifier in a signature."""
 
     def change(data: bytes) -> bytes:
         directory = _blob(data, 0)
@@ -206,7 +214,7 @@ def with_flags(flags: int) -> Change:
 
 
 def leaving_out(pattern: str) -> Change:
-    """The seal with a rule that leaves files out."""
+    """Return a change that adds a rule to a seal: the seal omits files that match `pattern`."""
 
     def change(data: bytes) -> bytes:
         content = plistlib.loads(data)
@@ -217,7 +225,7 @@ def leaving_out(pattern: str) -> Change:
 
 
 def with_longer_tensors(data: bytes) -> bytes:
-    """A safetensors file whose header promises more than there is."""
+    """Lengthen the last tensor in a safetensors header by two bytes that the file does not have."""
     (length,) = struct.unpack_from("<Q", data)
     header = json.loads(data[8 : 8 + length])
     last = max((entry for entry in header.values() if "data_offsets" in entry), key=_end)
@@ -226,6 +234,7 @@ def with_longer_tensors(data: bytes) -> bytes:
     return struct.pack("<Q", len(changed)) + changed + data[8 + length :]
 
 
+# Load commands with a path: LC_LOAD_DYLIB, LC_LOAD_WEAK_DYLIB, LC_REEXPORT_DYLIB, LC_RPATH.
 _WITH_PATHS = (0x0C, 0x80000018, 0x8000001F, 0x8000001C)
 
 
@@ -243,7 +252,7 @@ def _command(data: bytes, wanted: int) -> int:
 
 
 def _blob(data: bytes, wanted: int) -> int:
-    """Where a part of the signature begins."""
+    """Return the offset of a signature blob in the file."""
     start = signature_at(data)
     assert start is not None
     (count,) = struct.unpack_from(">I", data, start + 8)

@@ -1,6 +1,7 @@
-"""Writes small Mach-O files with a signature, from the format's description and not from our reader.
+"""Writes small signed Mach-O files for tests.
 
-Pages of a signature are hashed by `signing.rehashed`.
+The writer follows the description of the format and shares no code with the reader under test. The
+hashes in a signature are zeros until `signing.rehashed` fills them in.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ BUILD_VERSION = 0x32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachO:
-    """A Mach-O file to be written. Of the code there is a page and a half of one byte."""
+    """The contents of a Mach-O file. Its header and code fill a page and a half."""
 
     file_type: int = LIBRARY
     cpu: int = ARM64
@@ -36,16 +37,16 @@ class MachO:
     needs_weakly: tuple[str, ...] = ()
     reexports: tuple[str, ...] = ()
     rpaths: tuple[str, ...] = ()
-    platform: int = 1
-    oldest: tuple[int, int] = (11, 0)
-    identifier: str = "library"
-    flags: int = 2  # ad-hoc
+    platform: int = 1  # macOS
+    oldest: tuple[int, int] = (11, 0)  # minimum version of macOS
+    identifier: str = "library"  # of the signature; a file without an identifier is unsigned
+    flags: int = 2  # of the signature: ad hoc
 
     def unsigned(self) -> MachO:
         return replace(self, identifier="")
 
     def written(self) -> bytes:
-        """The file's bytes; without an identifier it gets no signature."""
+        """Return the bytes of the file. A file without an identifier gets no signature."""
         commands = [
             struct.pack("<6I", BUILD_VERSION, 24, self.platform, _packed(self.oldest), 0, 0),
             *([] if self.name is None else [_library(ID_DYLIB, self.name)]),
@@ -67,7 +68,7 @@ class MachO:
 
 
 def fat(*thin: bytes) -> bytes:
-    """Several files in one, as universal libraries are."""
+    """Return a universal file that holds these thin files."""
     head = struct.pack(">2I", 0xCAFEBABE, len(thin))
     body = b""
     for data in thin:
@@ -97,10 +98,10 @@ def _signature(identifier: str, flags: int, code_bytes: int) -> bytes:
         _SLOTS,
         pages,
         code_bytes,
-        32,  # bytes of
-        2,  # SHA-256
+        32,  # bytes of a hash
+        2,  # hash type: SHA-256
         0,
-        12,  # pages of 4096 bytes
+        12,  # log2 of the page size
         0,
     )
     directory = directory + name
@@ -113,7 +114,7 @@ def _signature(identifier: str, flags: int, code_bytes: int) -> bytes:
 
 
 def _segment(name: str, offset: int, size: int) -> bytes:
-    at = offset + PAGE - offset % PAGE  # where it would lie in memory
+    at = offset + PAGE - offset % PAGE  # address in memory
     room = size + PAGE - size % PAGE
     return struct.pack("<2I16s4Q4I", SEGMENT, 72, name.encode(), at, room, offset, size, 5, 5, 0, 0)
 

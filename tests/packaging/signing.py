@@ -1,4 +1,7 @@
-"""Makes signatures and seals true again after a change, in place: also those that a real signer made."""
+"""Renews the signatures and seals of a bundle after a change, in place.
+
+Works on the crafted bundle and on bundles that `codesign` or another signer has signed.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ _HASHES: dict[int, Callable[[bytes], bytes]] = {
 
 
 def rehashed(data: bytes) -> bytes:
-    """A thin file whose signature has the hashes of its code and of its requirements as they are."""
+    """Return a thin file with current hashes of its code and requirements in its signature."""
     changed = bytearray(data)
     for directory, blobs in _directories(data):
         table, num_slots, num_pages, limit, size, kind, shift = directory
@@ -48,7 +51,7 @@ def rehashed(data: bytes) -> bytes:
 
 
 def reseal(tree: Tree) -> None:
-    """Seals what was changed in a tree since: its frameworks, then all of it."""
+    """Renew the seals of the changed frameworks, then the seal of the app."""
     for folder in tree.layout.site_packages.glob("PySide6/Qt/lib/*.framework/Versions/A"):
         resources = folder / "Resources"
         _reseal(
@@ -58,18 +61,18 @@ def reseal(tree: Tree) -> None:
 
 
 def reseal_outside(tree: Tree) -> None:
-    """Seals what was changed in a tree since, but leaves the seals of its frameworks as they are."""
+    """Renew the seal of the app, but not the seals of its frameworks."""
     _reseal(tree, _outer(tree))
 
 
 def bind(tree: Tree) -> None:
-    """Puts the hashes of Info.plist and of the seal into the executable's signature."""
+    """Write the hashes of Info.plist and the seal into the executable's signature."""
     _bind(tree, _outer(tree))
 
 
 @dataclass(frozen=True, slots=True)
 class _SignedPlace:
-    """A bundle, or a framework in one."""
+    """A folder with a seal of its own: the app, or a framework in the app."""
 
     contents: Path
     executable: Path
@@ -120,7 +123,7 @@ def _bind(tree: Tree, sealed: _SignedPlace) -> None:
 
 
 def signature_at(data: bytes) -> int | None:
-    """Where the signature of a thin file begins."""
+    """Return the offset of the signature in a thin file, or None if the file is unsigned."""
     for command, at, _ in load_commands(data):
         if command == 0x1D:
             return struct.unpack_from("<I", data, at + 8)[0]
@@ -128,7 +131,7 @@ def signature_at(data: bytes) -> int | None:
 
 
 def load_commands(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Of a thin file: each command's number, its offset and its size."""
+    """Yield number, offset and size of each load command of a thin file."""
     if data[:4] != b"\xcf\xfa\xed\xfe":
         return
     (count,) = struct.unpack_from("<I", data, 16)
@@ -139,6 +142,8 @@ def load_commands(data: bytes) -> Iterator[tuple[int, int, int]]:
         at += size
 
 
+# Fields of a code directory: offset of its page hashes in the file, number of special slots, number
+# of pages, end of the hashed code, bytes of a hash, hash type, log2 of the page size.
 _Directory = tuple[int, int, int, int, int, int, int]
 
 

@@ -1,4 +1,4 @@
-"""What people unpack is what was packed: every file, link, folder and mode."""
+"""Tests of appbundle.archives: unpacking gives back every file, link, folder and mode."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from appbundle.udif import UdifError
 NAME = "Öl und Öl.app"
 CLIMBING = f"{NAME}/Contents/Resources/program"
 READ_ONLY = f"{NAME}/Contents/Empty"
-LARGE = 3 * (1 << 20) + 777  # more than a chunk, and no whole sector
+LARGE = 3 * (1 << 20) + 777  # more than one chunk, and no multiple of a sector
 
 needs_dmg = pytest.mark.skipif(why_no_dmg() is not None, reason=str(why_no_dmg()))
 Facts = tuple[str, int, str | bytes]
@@ -36,7 +36,7 @@ Facts = tuple[str, int, str | bytes]
 
 @pytest.fixture
 def app(tmp_path: Path) -> Path:
-    """A small tree with all that archives tend to lose."""
+    """Make a small tree with every kind of entry that archives tend to lose."""
     root = tmp_path / "made" / NAME
     deep = root / "Contents" / "Resources" / "/".join("abcdefghijklm")
     deep.mkdir(parents=True)
@@ -60,7 +60,7 @@ def app(tmp_path: Path) -> Path:
 
 
 def facts(root: Path) -> list[Facts]:
-    """Names, kinds and modes, contents and targets."""
+    """Return name, mode, and contents or link target of every entry of a tree."""
     found: list[Facts] = []
     for path in [root, *sorted(root.rglob("*"))]:
         mode = path.lstat().st_mode
@@ -72,14 +72,14 @@ def facts(root: Path) -> list[Facts]:
     return found
 
 
-def test_a_zip_comes_back_as_it_was(app: Path, tmp_path: Path) -> None:
+def test_zip_unpacks_to_the_packed_tree(app: Path, tmp_path: Path) -> None:
     archive = tmp_path / "dist" / "app.zip"
     write_zip(app, archive)
     unpack_zip(archive, tmp_path / "out")
     assert facts(tmp_path / "out" / NAME) == facts(app)
 
 
-def test_a_zip_is_the_same_at_any_time(app: Path, tmp_path: Path) -> None:
+def test_zip_does_not_depend_on_file_times(app: Path, tmp_path: Path) -> None:
     write_zip(app, tmp_path / "one.zip")
     os.utime(app / "Contents" / "Resources" / "noise", (0, 0))
     write_zip(app, tmp_path / "two.zip")
@@ -87,7 +87,7 @@ def test_a_zip_is_the_same_at_any_time(app: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("unzip") is None, reason="unzip is not installed")
-def test_unzip_gives_the_same(app: Path, tmp_path: Path) -> None:
+def test_unzip_tool_unpacks_a_zip_to_the_packed_tree(app: Path, tmp_path: Path) -> None:
     write_zip(app, tmp_path / "app.zip")
     command = ["unzip", "-q", str(tmp_path / "app.zip"), "-d", str(tmp_path / "out")]
     subprocess.run(command, check=True, env={**os.environ, "LC_ALL": "C.UTF-8"})
@@ -95,7 +95,7 @@ def test_unzip_gives_the_same(app: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../outside", "/outside"])
-def test_nothing_is_unpacked_outside_the_folder(tmp_path: Path, name: str) -> None:
+def test_zip_entry_outside_the_target_folder_is_refused(tmp_path: Path, name: str) -> None:
     with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
         archive.writestr(name, "x")
     with pytest.raises(UnsafeEntry):
@@ -104,7 +104,7 @@ def test_nothing_is_unpacked_outside_the_folder(tmp_path: Path, name: str) -> No
 
 
 @needs_dmg
-def test_a_disk_image_comes_back_as_it_was(app: Path, tmp_path: Path) -> None:
+def test_disk_image_unpacks_to_the_packed_tree(app: Path, tmp_path: Path) -> None:
     image = tmp_path / "dist" / "app.dmg"
     write_dmg(app, image)
     unpack_dmg(image, tmp_path / "out")
@@ -116,7 +116,7 @@ def test_a_disk_image_comes_back_as_it_was(app: Path, tmp_path: Path) -> None:
 
 @needs_dmg
 @pytest.mark.skipif(sys.platform == "darwin", reason="hdiutil writes the time into an image")
-def test_a_disk_image_is_the_same_at_any_time(app: Path, tmp_path: Path) -> None:
+def test_disk_image_does_not_depend_on_file_times(app: Path, tmp_path: Path) -> None:
     write_dmg(app, tmp_path / "one.dmg")
     os.utime(app / "Contents" / "Resources" / "noise", (0, 0))
     write_dmg(app, tmp_path / "two.dmg")
@@ -127,13 +127,13 @@ def test_a_disk_image_is_the_same_at_any_time(app: Path, tmp_path: Path) -> None
 @needs_dmg
 @pytest.mark.skipif(shutil.which("7z") is None, reason="7z is not installed")
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS opens it itself")
-def test_another_reader_finds_the_same_in_a_disk_image(app: Path, tmp_path: Path) -> None:
-    """7z reads both layers with code of its own."""
+def test_7z_unpacks_a_disk_image_to_the_packed_tree(app: Path, tmp_path: Path) -> None:
+    """7z reads both layers, UDIF and HFS+, with code of its own."""
     write_dmg(app, tmp_path / "app.dmg")
     command = ["7z", "x", "-y", f"-o{tmp_path / 'out'}", str(tmp_path / "app.dmg")]
     subprocess.run(command, check=False, capture_output=True)
     (unpacked,) = (tmp_path / "out").glob("*/*.app")
-    # It leaves names decomposed, makes no links that climb, and its folders can be written to.
+    # 7z keeps names decomposed, makes no link with .. in its target, and makes folders writable.
     theirs = {normalize("NFC", name): rest for name, *rest in facts(unpacked)}
     ours = {name: rest for name, *rest in facts(app)}
     for name in (CLIMBING, READ_ONLY):
@@ -142,7 +142,7 @@ def test_another_reader_finds_the_same_in_a_disk_image(app: Path, tmp_path: Path
 
 
 @needs_dmg
-def test_a_damaged_disk_image_is_refused(app: Path, tmp_path: Path) -> None:
+def test_damaged_disk_image_is_refused(app: Path, tmp_path: Path) -> None:
     image = tmp_path / "app.dmg"
     write_dmg(app, image)
     damaged = bytearray(image.read_bytes())
@@ -152,7 +152,9 @@ def test_a_damaged_disk_image_is_refused(app: Path, tmp_path: Path) -> None:
         unpack_dmg(image, tmp_path / "out")
 
 
-def test_where_the_tool_is_missing_a_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_xorriso_is_named_as_reason_for_no_disk_image(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def find_nothing(_name: str) -> None:
         return None
 

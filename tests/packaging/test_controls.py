@@ -1,4 +1,4 @@
-"""The program that damages a real bundle, tried on the crafted one."""
+"""Test of tests.packaging.controls, which damages a real bundle, on the crafted bundle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-def test_all_damages_are_caught_and_the_bundle_stays_as_it_is(tmp_path: Path) -> None:
+def test_controls_catch_all_damages_and_leave_the_bundle_unchanged(tmp_path: Path) -> None:
     app = make_bundle(tmp_path).layout.app
     before = contents(app)
 

@@ -1,4 +1,7 @@
-"""What is no HFS+ volume is said to be none. Volumes are read in test_archives.py."""
+"""Tests of appbundle.hfsplus with images that have no HFS+ volume.
+
+The tests in test_archives.py read whole volumes.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +17,24 @@ def partition(count: int, first: int, sectors: int, kind: bytes) -> bytes:
     return pack(">2s2xIII32s32s", b"PM", count, first, sectors, b"name", kind).ljust(512, b"\0")
 
 
-def test_the_hfs_partition_is_found_behind_others() -> None:
+def test_hfs_partition_is_found_behind_other_partitions() -> None:
     others = [partition(3, 1, 4, b"Apple_partition_map"), partition(3, 5, 9, b"ISO9660_data")]
     image = bytes(512) + b"".join(others) + partition(3, 14, 20, b"Apple_HFS")
     assert find_volume(BytesIO(image)) == Extent(14 * 512, 20 * 512)
 
 
 @pytest.mark.parametrize("kind", [b"Apple_HFSX", b"ISO9660_data"])
-def test_another_kind_of_partition_is_none(kind: bytes) -> None:
+def test_image_without_hfs_partition_is_refused(kind: bytes) -> None:
     image = bytes(512) + partition(1, 2, 8, kind) + bytes(512)
     with pytest.raises(HfsError, match="partition"):
         find_volume(BytesIO(image))
 
 
-def test_an_image_without_a_map_has_no_partition() -> None:
+def test_image_without_partition_map_is_refused() -> None:
     with pytest.raises(HfsError, match="partition"):
         find_volume(BytesIO(bytes(4096)))
 
 
-def test_zeros_are_no_volume() -> None:
+def test_volume_of_zeros_is_refused() -> None:
     with pytest.raises(HfsError, match="volume"):
         read_volume(BytesIO(bytes(4096)))

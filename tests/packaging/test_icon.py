@@ -1,4 +1,4 @@
-"""The icon file holds a picture for each size, round-cornered on nothing."""
+"""Tests of the icon file: a picture for each size, with transparent corners."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from PySide6.QtGui import QImage
 from appbundle.icon import write_icns
 
 ROOT = Path(__file__).parents[2]
+# Width of the picture by the type of its entry.
 PIXELS = {
     "ic11": 32,
     "ic12": 64,
@@ -35,7 +36,7 @@ def read(icns: bytes) -> dict[str, QImage]:
     return found
 
 
-def test_every_size_is_there_and_drawn(tmp_path: Path) -> None:
+def test_icon_file_has_a_picture_of_every_size(tmp_path: Path) -> None:
     write_icns(ROOT / "resources" / "app-icon.svg", tmp_path / "AppIcon.icns")
     pictures = read((tmp_path / "AppIcon.icns").read_bytes())
     assert {name: picture.width() for name, picture in pictures.items()} == PIXELS
@@ -43,12 +44,13 @@ def test_every_size_is_there_and_drawn(tmp_path: Path) -> None:
         size = picture.width()
         assert picture.height() == size
         assert picture.pixelColor(0, 0).alpha() == 0
-        assert picture.pixelColor(size // 2, size // 2).name() == "#1b1b1d"  # between the two paths
-        assert picture.pixelColor(size * 3 // 4, size // 2).name() == "#4cc9a0"  # the right end
+        # The background between the two paths, then the circle at the right.
+        assert picture.pixelColor(size // 2, size // 2).name() == "#1b1b1d"
+        assert picture.pixelColor(size * 3 // 4, size // 2).name() == "#4cc9a0"
 
 
 @pytest.mark.qt_log_ignore("Cannot read file")
-def test_what_is_no_picture_is_refused(tmp_path: Path) -> None:
+def test_icon_from_an_empty_svg_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.svg").touch()
     with pytest.raises(ValueError, match=r"empty\.svg"):
         write_icns(tmp_path / "empty.svg", tmp_path / "AppIcon.icns")

@@ -1,4 +1,7 @@
-"""Every part of a bundle has its licence in it, and what has none is named."""
+"""Tests of appbundle.licences: a bundle gets the licence of each of its parts.
+
+An error names the parts without a licence.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +33,12 @@ def add_library(layout: BundleLayout, name: str, *facts: str, **files: str) -> N
 
 
 def index(layout: BundleLayout) -> dict[str, str]:
-    """Name and licence of each line that is part of the table."""
+    """Return the licence by name from the table in INDEX.txt."""
     lines = (layout.licences / "INDEX.txt").read_text().splitlines()[2:]
     return {line.split()[0]: line.split("  ")[-1] for line in lines}
 
 
-def test_a_library_s_files_keep_their_places(layout: BundleLayout) -> None:
+def test_licence_files_of_a_library_keep_their_paths(layout: BundleLayout) -> None:
     add_library(
         layout,
         "Some.Thing",
@@ -53,7 +56,9 @@ def test_a_library_s_files_keep_their_places(layout: BundleLayout) -> None:
     assert index(layout)["some-thing"] == "MIT AND Zlib"
 
 
-def test_without_a_file_its_statement_and_the_usual_text_are_there(layout: BundleLayout) -> None:
+def test_library_without_licence_file_gets_statement_and_standard_text(
+    layout: BundleLayout,
+) -> None:
     classifier = "Classifier: License :: OSI Approved :: Apache Software License"
     add_library(layout, "tokens", classifier, "Author-email: A <a@example.org>")
     collect(layout)
@@ -66,7 +71,7 @@ def test_without_a_file_its_statement_and_the_usual_text_are_there(layout: Bundl
     assert index(layout)["tokens"] == "Apache Software License"
 
 
-def test_qt_comes_with_its_licence_and_how_to_replace_it(layout: BundleLayout) -> None:
+def test_qt_gets_its_licences_and_instructions_to_replace_it(layout: BundleLayout) -> None:
     add_library(layout, "PySide6_Essentials", "License: LGPL-3.0-only OR GPL-2.0-only")
     collect(layout)
     folder = layout.licences / "pyside6-essentials"
@@ -75,7 +80,7 @@ def test_qt_comes_with_its_licence_and_how_to_replace_it(layout: BundleLayout) -
     assert "codesign --force --sign -" in (folder / "Qt.txt").read_text()
 
 
-def test_what_has_no_licence_is_named_and_the_rest_is_written(layout: BundleLayout) -> None:
+def test_parts_without_licence_are_named_after_the_others_are_written(layout: BundleLayout) -> None:
     add_library(layout, "nameless")
     add_library(layout, "other", LICENSE="text")
     (layout.models / "Unknown").mkdir(parents=True)
@@ -85,7 +90,7 @@ def test_what_has_no_licence_is_named_and_the_rest_is_written(layout: BundleLayo
     assert (layout.licences / "other" / "LICENSE").read_text() == "text"
 
 
-def test_ours_python_s_and_the_model_s_are_there(layout: BundleLayout) -> None:
+def test_licences_of_app_python_and_model_are_collected(layout: BundleLayout) -> None:
     (layout.stdlib / "os.py").touch()
     (layout.stdlib / "LICENSE.txt").write_text("PSF")
     (layout.models / "SmolLM2-135M-Instruct").mkdir(parents=True)
@@ -98,12 +103,12 @@ def test_ours_python_s_and_the_model_s_are_there(layout: BundleLayout) -> None:
     assert set(index(layout)) == {"Rejoinder", "Python", "SmolLM2-135M-Instruct"}
 
 
-def test_without_an_interpreter_there_is_nothing_of_python_s(layout: BundleLayout) -> None:
+def test_bundle_without_interpreter_has_no_python_licence(layout: BundleLayout) -> None:
     collect(layout)
     assert set(index(layout)) == {"Rejoinder"}
 
 
-def test_an_interpreter_without_its_licence_is_named(layout: BundleLayout) -> None:
+def test_interpreter_without_licence_file_is_refused(layout: BundleLayout) -> None:
     (layout.stdlib / "os.py").touch()
     with pytest.raises(NoLicenceError, match="Python"):
         collect(layout)

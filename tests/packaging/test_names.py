@@ -1,4 +1,7 @@
-"""The folder packaging/ has the name of a library that transformers needs, and must not hide it."""
+"""Test that the folder packaging/ does not hide the installed library of the same name.
+
+transformers needs that library.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_installed_library_wins_over_the_folder() -> None:
+def test_import_of_packaging_finds_the_installed_library() -> None:
     program = "import packaging.version; print(packaging.version.__file__)"
     ran = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""Whatever the bytes are, the verifier finds something wrong or nothing; it never breaks."""
+"""Fuzz tests of the verifier: damaged files lead to reported problems, never to a crash."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from tests.packaging.tree import Tree
 
 
 def spoiled(data: bytes, chance: random.Random, within: int | None = None) -> bytes:
-    """With a few bytes changed near the start or anywhere, and sometimes without an end."""
+    """Return data with random bytes changed, sometimes truncated.
+
+    If `within` is given, only the first `within` bytes change.
+    """
     changed = bytearray(data)
     for _ in range(chance.randint(1, 8)):
         if changed:
@@ -44,7 +47,7 @@ def read_everything(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_spoiled_mach_o_file_is_read_or_refused(seed: int) -> None:
+def test_mach_o_file_with_random_bytes_is_read_or_refused(seed: int) -> None:
     chance = random.Random(seed)
     whole = rehashed(MachO(name="@rpath/libx.dylib", rpaths=("@loader_path",)).written())
     signature = len(whole) - 600
@@ -70,7 +73,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Tree:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_bundle_with_spoiled_files_is_reported_on(seed: int, whole: Tree, tmp_path: Path) -> None:
+def test_bundle_with_random_bytes_in_files_gets_a_report(
+    seed: int, whole: Tree, tmp_path: Path
+) -> None:
     chance = random.Random(seed)
     tree = whole.copied(tmp_path)
     files = sorted(path for path in tree.layout.app.rglob("*") if path.is_file())

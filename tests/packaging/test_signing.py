@@ -1,4 +1,4 @@
-"""Signatures and seals of kinds that the crafted bundle has none of."""
+"""Tests of signatures and seals of kinds that the crafted bundle does not have."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def signature_of(data: bytes) -> Signature:
     return read_signature(data, where)
 
 
-def test_a_signature_is_read() -> None:
+def test_read_signature_returns_hashes_and_flags() -> None:
     data = rehashed(MachO(identifier="org.example.x", flags=0x10000).written())
 
     signature = signature_of(data)
@@ -41,7 +41,7 @@ def test_a_signature_is_read() -> None:
     assert list(unbound(signature, {})) == []
 
 
-def test_what_a_signature_must_be_bound_to_is_missed() -> None:
+def test_signature_without_info_plist_hash_is_reported() -> None:
     signature = signature_of(rehashed(MachO().written()))
 
     assert list(unbound(signature, {INFO_PLIST: b"x"})) == [
@@ -49,7 +49,7 @@ def test_what_a_signature_must_be_bound_to_is_missed() -> None:
     ]
 
 
-def test_entitlements_that_were_taken_out_are_missed() -> None:
+def test_entitlements_removed_from_a_signature_are_reported() -> None:
     data = bytearray(rehashed(MachO().written()))
     requirements = data.index(hashlib.sha256(struct.pack(">3I", 0xFADE0C01, 12, 0)).digest())
     at = requirements - (ENTITLEMENTS - 2) * 32
@@ -62,7 +62,7 @@ def test_entitlements_that_were_taken_out_are_missed() -> None:
 
 @dataclass(frozen=True, slots=True)
 class SealedFolder:
-    """A folder with a seal."""
+    """A folder in which a test writes a seal and verifies the seal."""
 
     contents: Path
 
@@ -86,13 +86,13 @@ def sealed(tmp_path: Path) -> SealedFolder:
     return SealedFolder(tmp_path)
 
 
-def test_a_file_that_may_be_missing_may_be_missing(sealed: SealedFolder) -> None:
+def test_missing_optional_file_does_not_break_the_seal(sealed: SealedFolder) -> None:
     sealed.seal({"Resources/de.lproj/x.strings": {"hash2": bytes(32), "optional": True}})
 
     assert sealed.breaks() == []
 
 
-def test_code_is_sealed_by_its_own_signature(sealed: SealedFolder) -> None:
+def test_sealed_code_is_compared_by_its_cdhash(sealed: SealedFolder) -> None:
     data = rehashed(MachO().written())
     (directory,) = signature_of(data).directories
     (sealed.contents / "helper").write_bytes(data)
@@ -104,7 +104,7 @@ def test_code_is_sealed_by_its_own_signature(sealed: SealedFolder) -> None:
     assert sealed.breaks() == ["helper is not the code that was sealed"]
 
 
-def test_what_codesign_leaves_out_needs_no_seal(sealed: SealedFolder) -> None:
+def test_files_that_codesign_omits_need_no_seal(sealed: SealedFolder) -> None:
     sealed.seal({})
     for name in ("Info.plist", "PkgInfo", ".DS_Store", "MacOS/x"):
         path = sealed.contents / name
@@ -114,7 +114,7 @@ def test_what_codesign_leaves_out_needs_no_seal(sealed: SealedFolder) -> None:
     assert sealed.breaks() == []
 
 
-def test_names_that_lead_out_of_the_bundle_are_not_followed(sealed: SealedFolder) -> None:
+def test_sealed_path_outside_the_bundle_counts_as_missing(sealed: SealedFolder) -> None:
     sealed.seal({"../../outside": {"hash2": bytes(32)}})
 
     assert sealed.breaks() == ["../../outside is sealed and missing"]
@@ -130,7 +130,7 @@ def test_names_that_lead_out_of_the_bundle_are_not_followed(sealed: SealedFolder
         {"files2": {}, "rules2": {"x": {"weight": "heavy"}}},
     ],
 )
-def test_a_malformed_seal_is_refused(content: dict[str, object], sealed: SealedFolder) -> None:
+def test_malformed_seal_is_refused(content: dict[str, object], sealed: SealedFolder) -> None:
     sealed.seal({})
     path = sealed.contents / "_CodeSignature" / "CodeResources"
     path.write_bytes(plistlib.dumps(content))

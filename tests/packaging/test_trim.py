@@ -1,4 +1,4 @@
-"""What of the wheels goes into the bundle."""
+"""Tests of appbundle.trim, which selects the files of the wheels for the bundle."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from appbundle.trim import restore_framework_links, wheel_rule
         ("shiboken6/Shiboken.abi3.so", True),
     ],
 )
-def test_what_is_kept(path: str, is_kept: bool) -> None:
+def test_wheel_rule_keeps_only_the_needed_files(path: str, is_kept: bool) -> None:
     assert wheel_rule(read_spec())(PurePosixPath(path)) is is_kept
 
 
@@ -55,11 +55,11 @@ def test_what_is_kept(path: str, is_kept: bool) -> None:
         ("PySide6/Qt/plugins/platforms/libqeglfs.so", False),
     ],
 )
-def test_what_the_twin_keeps_of_qt(path: str, is_kept: bool) -> None:
+def test_wheel_rule_for_linux_keeps_only_the_needed_qt_files(path: str, is_kept: bool) -> None:
     assert wheel_rule(read_spec(), linux=True)(PurePosixPath(path)) is is_kept
 
 
-def test_a_framework_gets_its_links(tmp_path: Path) -> None:
+def test_restore_framework_links_creates_the_links(tmp_path: Path) -> None:
     framework = tmp_path / "PySide6" / "Qt" / "lib" / "QtGui.framework"
     (framework / "Versions" / "A" / "Resources").mkdir(parents=True)
     (framework / "Versions" / "A" / "QtGui").write_bytes(b"code")

@@ -1,4 +1,7 @@
-"""The bundle of this machine: the Mac's layout, launcher, trimming and entry, with an interpreter that runs here."""
+"""Test of the twin: a bundle for this machine, with the layout and launcher of the Mac's bundle.
+
+Its files are trimmed and started as on the Mac; only the interpreter is this machine's.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ print(len(sys.argv) - 1, sys.executable)
 
 
 def missing() -> str:
+    """Return the reason why the twin cannot be built, or an empty string."""
     if sys.platform != "linux":
         return "the Mac's own bundle is tried there"
     if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
@@ -37,7 +41,7 @@ def missing() -> str:
 
 
 def run(executable: Path, home: Path, *arguments: str) -> str:
-    """What the app says, started from / with no variable but HOME."""
+    """Return the output of the app, started in / with HOME as its only environment variable."""
     environment = {"HOME": str(home)}
     done = subprocess.run(
         [str(executable), *arguments],
@@ -55,7 +59,7 @@ def run(executable: Path, home: Path, *arguments: str) -> str:
 @pytest.mark.timeout(240)
 @pytest.mark.slow
 @pytest.mark.skipif(bool(missing()), reason=missing())
-def test_the_twin_answers_stores_and_restores_and_changes_nothing_in_itself(
+def test_twin_answers_and_restores_without_changing_its_files(
     tmp_path: Path,
 ) -> None:
     subprocess.run(
@@ -98,4 +102,4 @@ def test_the_twin_answers_stores_and_restores_and_changes_nothing_in_itself(
 
     assert contents(app) == before
     for folder in (app, *filter(Path.is_dir, app.rglob("*"))):
-        folder.chmod(0o755)  # so that it can be removed
+        folder.chmod(0o755)  # so that pytest can remove the folder

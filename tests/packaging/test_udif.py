@@ -1,4 +1,7 @@
-"""The compressed disk image: every byte comes back, damage is noticed, and macOS finds what it looks for."""
+"""Tests of appbundle.udif, which writes and reads compressed disk images.
+
+Reading gives back every byte, damage is reported, and the fields that macOS needs are present.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ MB = 1 << 20
 
 
 def raw_volume() -> bytes:
-    """Noise, which does not compress; zeros; text; an end that fills no chunk."""
+    """Return noise, which does not compress, zeros, text, and an end shorter than a chunk."""
     return os.urandom(MB + MB // 2) + bytes(2 * MB) + b"words, words. " * 512 * 9 + bytes(512)
 
 
@@ -37,30 +40,30 @@ def property_list(image: Path) -> bytes:
     return image.read_bytes()[at : at + length]
 
 
-def test_every_byte_comes_back(image: Path, tmp_path: Path) -> None:
+def test_read_udif_gives_back_every_byte(image: Path, tmp_path: Path) -> None:
     read_udif(image, tmp_path / "back")
     assert (tmp_path / "back").read_bytes() == (tmp_path / "raw").read_bytes()
     assert image.stat().st_size < 1.7 * MB
 
 
-def test_only_so_much_of_a_file_is_taken(tmp_path: Path) -> None:
+def test_write_udif_reads_only_the_given_size(tmp_path: Path) -> None:
     volume = raw_volume()
     write_udif(BytesIO(volume), MB, tmp_path / "image.dmg")
     read_udif(tmp_path / "image.dmg", tmp_path / "back")
     assert (tmp_path / "back").read_bytes() == volume[:MB]
 
 
-def test_the_same_volume_makes_the_same_image(image: Path, tmp_path: Path) -> None:
+def test_same_volume_makes_the_same_image(image: Path, tmp_path: Path) -> None:
     with (tmp_path / "raw").open("rb") as volume:
         write_udif(volume, (tmp_path / "raw").stat().st_size, tmp_path / "again.dmg")
     assert (tmp_path / "again.dmg").read_bytes() == image.read_bytes()
 
 
-def test_it_says_that_it_is_one_whole_volume(image: Path, tmp_path: Path) -> None:
-    """What others saw hdiutil ask of an image without a partition map."""
+def test_image_describes_one_volume_without_partition_map(image: Path, tmp_path: Path) -> None:
+    """Check the fields that hdiutil was seen to need in an image without a partition map."""
     end = trailer(image)
     assert end[:4] == b"koly"
-    assert struct.unpack(">I", end[488:492]) == (2,)  # the variant
+    assert struct.unpack(">I", end[488:492]) == (2,)  # image variant 2: no partition map
     assert struct.unpack(">Q", end[492:500]) == ((tmp_path / "raw").stat().st_size // 512,)
     (block,) = plistlib.loads(property_list(image))["resource-fork"]["blkx"]
     table = block["Data"]
@@ -71,21 +74,21 @@ def test_it_says_that_it_is_one_whole_volume(image: Path, tmp_path: Path) -> Non
     (runs,) = struct.unpack(">I", table[200:204])
     assert len(table) == 204 + 40 * runs
     kinds = {table[204 + 40 * i : 208 + 40 * i].hex() for i in range(runs)}
-    assert kinds == {"80000005", "00000001", "ffffffff"}  # compressed, as it is, the end
+    assert kinds == {"80000005", "00000001", "ffffffff"}  # kinds of runs: zlib, raw, terminator
     assert buffer_sectors >= MB // 512
 
 
 @pytest.mark.parametrize("where", ["data", "list", "trailer", "end"])
-def test_damage_is_noticed(image: Path, tmp_path: Path, where: str) -> None:
+def test_damaged_image_is_refused(image: Path, tmp_path: Path, where: str) -> None:
     content = bytearray(image.read_bytes())
     match where:
         case "data":
             content[MB] ^= 1
         case "list":
-            at = content.index(b"<data>") + 300  # in the table
+            at = content.index(b"<data>") + 300  # inside the table of runs
             content[at] = ord("A") if content[at] != ord("A") else ord("B")
         case "trailer":
-            content[-512 + 80 + 8] ^= 1  # the data's checksum
+            content[-512 + 80 + 8] ^= 1  # checksum of the data
         case _:
             del content[-1]
     image.write_bytes(content)
@@ -93,6 +96,6 @@ def test_damage_is_noticed(image: Path, tmp_path: Path, where: str) -> None:
         read_udif(image, tmp_path / "back")
 
 
-def test_half_a_sector_is_no_volume(tmp_path: Path) -> None:
+def test_volume_with_half_a_sector_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UdifError, match="sectors"):
         write_udif(BytesIO(bytes(700)), 700, tmp_path / "image.dmg")

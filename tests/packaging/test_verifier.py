@@ -1,4 +1,4 @@
-"""The verifier passes a bundle in which all is well, and finds each damage by the check for it."""
+"""Tests of appbundle.verifier: an intact bundle passes, each damage fails only its own check."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def failures(results: list[Result]) -> dict[str, tuple[str, ...]]:
     return {result.check: result.problems for result in results if result.problems}
 
 
-def test_a_whole_bundle_passes_every_check(whole: Tree) -> None:
+def test_intact_bundle_passes_every_check(whole: Tree) -> None:
     results = verified(whole)
 
     assert failures(results) == {}
@@ -44,7 +44,7 @@ def test_a_whole_bundle_passes_every_check(whole: Tree) -> None:
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: f"{damage.check}: {damage.what}")
-def test_a_damage_fails_the_check_for_it_alone(damage: Damage, whole: Tree, tmp_path: Path) -> None:
+def test_damage_fails_only_its_own_check(damage: Damage, whole: Tree, tmp_path: Path) -> None:
     tree = whole.copied(tmp_path)
     try:
         damage.apply(tree)
@@ -59,15 +59,15 @@ def test_a_damage_fails_the_check_for_it_alone(damage: Damage, whole: Tree, tmp_
     assert any(damage.reason in problem for problem in failed[damage.check])
 
 
-def test_no_damage_reaches_the_bundle_that_was_copied(whole: Tree) -> None:
+def test_damaging_copies_leaves_the_original_bundle_intact(whole: Tree) -> None:
     assert failures(verified(whole)) == {}
 
 
-def test_every_check_has_a_damage() -> None:
+def test_every_check_has_a_damage_in_the_table() -> None:
     assert {damage.check for damage in DAMAGES} == set(CHECKS)
 
 
-def test_a_weak_library_may_be_missing_but_not_elsewhere(whole: Tree, tmp_path: Path) -> None:
+def test_missing_weak_library_fails_only_outside_the_bundle(whole: Tree, tmp_path: Path) -> None:
     tree = whole.copied(tmp_path)
     folder = tree.layout.site_packages / "markupsafe"
     missing = MachO(needs_weakly=("@loader_path/libgone.dylib",))
@@ -83,7 +83,7 @@ def test_a_weak_library_may_be_missing_but_not_elsewhere(whole: Tree, tmp_path: 
     assert "b.abi3.so needs /opt/lib/libgone.dylib" in problem
 
 
-def test_a_library_is_found_by_the_search_paths_of_the_program(whole: Tree, tmp_path: Path) -> None:
+def test_library_is_found_by_the_search_paths_of_the_program(whole: Tree, tmp_path: Path) -> None:
     tree = whole.copied(tmp_path)
     program = MachO(
         file_type=PROGRAM,
@@ -98,7 +98,7 @@ def test_a_library_is_found_by_the_search_paths_of_the_program(whole: Tree, tmp_
     assert failures(verified(tree)) == {}
 
 
-def test_a_second_program_has_its_own_executable_path(whole: Tree, tmp_path: Path) -> None:
+def test_second_program_has_its_own_executable_path(whole: Tree, tmp_path: Path) -> None:
     tree = whole.copied(tmp_path)
     python = MachO(file_type=PROGRAM, needs=("@executable_path/../lib/libpython3.12.dylib",))
     write_macho(tree, tree.layout.python_home / "bin" / "python3.12", python)
@@ -107,14 +107,14 @@ def test_a_second_program_has_its_own_executable_path(whole: Tree, tmp_path: Pat
     assert failures(verified(tree)) == {}
 
 
-def test_a_bundle_may_lie_behind_a_link(whole: Tree, tmp_path: Path) -> None:
+def test_bundle_behind_a_symbolic_link_passes(whole: Tree, tmp_path: Path) -> None:
     link = tmp_path / "link.app"
     link.symlink_to(whole.layout.app)
 
     assert failures(verify(link, whole.spec)) == {}
 
 
-def test_an_empty_bundle_is_reported_on(whole: Tree, tmp_path: Path) -> None:
+def test_empty_bundle_fails_with_a_report(whole: Tree, tmp_path: Path) -> None:
     results = verify(tmp_path, whole.spec)
 
     assert exit_status(results) == 1
@@ -122,13 +122,13 @@ def test_an_empty_bundle_is_reported_on(whole: Tree, tmp_path: Path) -> None:
     assert "failed Info.plist: Info.plist can't be read: No such file" in report(results)
 
 
-def test_archives_are_checked_where_there_are_any(whole: Tree) -> None:
+def test_archive_size_is_not_checked_without_archives(whole: Tree) -> None:
     results = verify(whole.layout.app, whole.spec)
 
     assert "archive size" not in [result.check for result in results]
 
 
-def test_without_an_interpreter_that_is_said_first() -> None:
+def test_report_without_interpreter_starts_with_not_launchable() -> None:
     missing = Result("interpreter", (NO_INTERPRETER,))
     other = Result("seal", ("a is not sealed", "b", "c", "d"))
 
@@ -143,7 +143,7 @@ def test_without_an_interpreter_that_is_said_first() -> None:
     assert json.loads(report_json([missing, other]))["has_interpreter"] is False
 
 
-def test_the_command_says_what_it_found(whole: Tree) -> None:
+def test_verify_command_prints_the_result_of_each_check(whole: Tree) -> None:
     command = [sys.executable, "packaging/verify.py", str(whole.layout.app)]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     as_json = subprocess.run(
@@ -162,7 +162,7 @@ def test_the_command_says_what_it_found(whole: Tree) -> None:
     assert [check["check"] for check in json.loads(as_json.stdout)["checks"]] == list(CHECKS)
 
 
-def test_the_command_refuses_what_is_not_there() -> None:
+def test_verify_command_refuses_a_missing_bundle() -> None:
     command = [sys.executable, "packaging/verify.py", "no/such.app"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 

@@ -1,4 +1,8 @@
-"""The workflow that tries the app on Macs can't run here. What can be checked: that it names what exists."""
+"""Tests of macos.yml, the workflow that tests the app on Macs.
+
+The workflow itself can't run here. The tests check its permissions, and that the files, targets and
+options that it names exist.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +34,13 @@ def steps() -> Iterator[dict[str, Any]]:
 
 
 def commands() -> str:
-    """All that it runs, and all that its scripts run."""
+    """Return the shell commands of the workflow and of the scripts that it runs."""
     runs = [step["run"] for step in steps() if "run" in step]
     return "\n".join([*runs, *(script.read_text(encoding="utf-8") for script in SCRIPTS)])
 
 
 def keys(node: yaml.Node) -> Iterator[list[str]]:
-    """The keys of each mapping below node."""
+    """Yield the keys of each mapping in a YAML node."""
     if isinstance(node, yaml.MappingNode):
         yield [key.value for key, _value in node.value]
         for _key, value in node.value:
@@ -46,7 +50,7 @@ def keys(node: yaml.Node) -> Iterator[list[str]]:
             yield from keys(value)
 
 
-def test_no_key_is_there_twice() -> None:
+def test_workflow_has_no_duplicate_keys() -> None:
     root = yaml.SafeLoader(WORKFLOW.read_text(encoding="utf-8")).get_single_node()
     assert root is not None
     mappings = list(keys(root))
@@ -54,7 +58,7 @@ def test_no_key_is_there_twice() -> None:
     assert all(len(set(names)) == len(names) for names in mappings)
 
 
-def test_what_it_may_do_is_little() -> None:
+def test_only_the_release_job_may_write_contents() -> None:
     found = workflow()
     assert found["permissions"] == {"contents": "read"}
     jobs = found["jobs"]
@@ -66,18 +70,18 @@ def test_what_it_may_do_is_little() -> None:
     assert jobs["release"]["if"] == "startsWith(github.ref, 'refs/tags/v')"
 
 
-def test_only_github_s_own_actions_at_a_version() -> None:
+def test_workflow_uses_only_versioned_actions_of_github() -> None:
     used = {step["uses"] for step in steps() if "uses" in step}
     assert used
     assert all(re.fullmatch(r"actions/[a-z-]+@v\d+", name) for name in used)
 
 
-def test_only_the_gpu_may_fail() -> None:
+def test_only_the_gpu_step_may_fail() -> None:
     forgiven = [step["run"] for step in steps() if step.get("continue-on-error")]
     assert forgiven == ["bash packaging/smoke.sh gpu"]
 
 
-def test_the_files_and_targets_that_it_names_exist() -> None:
+def test_files_and_targets_in_the_workflow_exist() -> None:
     files = set(re.findall(r"packaging/[\w.]+\w", commands()))
     assert {"packaging/verify.py", "packaging/entitlements.plist"} <= files
     assert [name for name in sorted(files) if not (ROOT / name).exists()] == []
@@ -87,7 +91,7 @@ def test_the_files_and_targets_that_it_names_exist() -> None:
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
 
 
-def test_the_files_that_the_readme_names_exist() -> None:
+def test_files_named_in_packaging_readme_exist() -> None:
     text = (ROOT / "packaging" / "README.md").read_text(encoding="utf-8")
     files = set(re.findall(r"packaging/[\w./]+\w", text))
     files |= {
@@ -98,14 +102,14 @@ def test_the_files_that_the_readme_names_exist() -> None:
     assert [name for name in sorted(files) if not (ROOT / name).exists()] == []
 
 
-def test_every_step_of_the_smoke_test_is_one_that_the_script_has() -> None:
+def test_workflow_runs_exactly_the_steps_of_smoke_sh() -> None:
     asked = set(re.findall(r"^bash packaging/smoke\.sh (\w+)", commands(), re.MULTILINE))
     script = SCRIPTS[1].read_text(encoding="utf-8")
     known = set(re.findall(r"^ +(\w+(?: \| \w+)*)\)", script, re.MULTILINE))
     assert asked == {word for line in known for word in line.split(" | ")}
 
 
-def test_the_app_has_the_options_that_it_is_started_with(
+def test_app_has_the_selftest_options_of_the_workflow(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     options = set(re.findall(r"--selftest[\w-]*", commands()))
@@ -118,7 +122,7 @@ def test_the_app_has_the_options_that_it_is_started_with(
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
-def test_what_it_runs_is_shell() -> None:
+def test_commands_of_the_workflow_are_valid_bash() -> None:
     runs = [step["run"] for step in steps() if "run" in step]
     for script in [*runs, *(file.read_text(encoding="utf-8") for file in SCRIPTS)]:
         command = ["bash", "-n", "-c", re.sub(r"\$\{\{.*?\}\}", "value", script)]
@@ -126,6 +130,6 @@ def test_what_it_runs_is_shell() -> None:
         assert not done.stderr
 
 
-def test_one_thing_is_allowed_to_the_signed_app() -> None:
+def test_signed_app_has_one_entitlement() -> None:
     entitlements = plistlib.loads((ROOT / "packaging" / "entitlements.plist").read_bytes())
     assert entitlements == {"com.apple.security.cs.disable-library-validation": True}

@@ -1,4 +1,4 @@
-"""A bundle that may be changed without changing the one that it shares its files with."""
+"""A bundle that tests can change although its files are hard links to another bundle."""
 
 from __future__ import annotations
 
@@ -12,22 +12,26 @@ from appbundle.spec import BundleLayout, Spec
 
 
 class Tree:
-    """A bundle on disk. All changes go through it: they are remembered, and never reach linked copies."""
+    """A bundle on disk, with methods for all changes that tests make to it.
+
+    Every change replaces a file instead of writing into it, so that hard-linked copies keep theirs.
+    """
 
     def __init__(self, app: Path, spec: Spec, archives: tuple[Path, ...] = ()) -> None:
         self.layout = BundleLayout(app, spec.name, spec.python)
         self.spec = spec
         self.archives = archives
+        # Paths that were written, moved or removed. signing.py renews their entries in the seals.
         self.changed: set[Path] = set()
 
     def copied(self, folder: Path) -> Tree:
-        """The same tree elsewhere, of hard links: quick, and no larger."""
+        """Return a copy of the bundle in `folder`, made of hard links: quick, uses no space."""
         app = folder / self.layout.app.name
         shutil.copytree(self.layout.app, app, symlinks=True, copy_function=os.link)
         return Tree(app, self.spec, self.archives)
 
     def write(self, path: Path, data: bytes, mode: int | None = None) -> None:
-        """A file of that content. It keeps its mode unless told."""
+        """Create or replace a file. Without `mode` an existing file keeps its mode."""
         if mode is None:
             mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,7 +47,7 @@ class Tree:
         self.write(path, path.read_bytes(), mode)
 
     def truncate(self, path: Path, size: int) -> None:
-        """A file of that size with a hole in it."""
+        """Create or replace a file by a sparse file of the given size."""
         self.write(path, b"")
         os.truncate(path, size)
 
@@ -73,7 +77,7 @@ class Tree:
 
 
 def contents(app: Path) -> dict[str, str]:
-    """Every file with its mode and what is in it, every link with its target."""
+    """Return mode and digest of every file, and the target of every link, by name."""
     found: dict[str, str] = {}
     for path in sorted(app.rglob("*")):
         name = str(path.relative_to(app))

@@ -1,6 +1,9 @@
-"""Pictures of the window in its states, offscreen: `python -m tests.screenshots.make FOLDER [SCENE ...]`.
+"""Takes pictures of the window in all its states, without a display.
 
-The engine is the fake one, so that every picture is the same each time; the rest is the real app.
+    python -m tests.screenshots.make FOLDER [SCENE ...]
+
+The engine is a fake, so that each picture is the same in every run. All other parts of the app are
+real.
 """
 
 from __future__ import annotations
@@ -38,8 +41,9 @@ from tests.fakes.stage import Stage
 
 DAY = 24 * 3600.0
 SHORT_MS = 60
-MENU_PLACE = QPoint(64, 400)  # in the conversation
-SCREEN = {"name": "large", "width": 3840, "height": 2160, "dpr": 1}  # what pops up has to fit on it
+MENU_PLACE = QPoint(64, 400)  # position of an open menu, in the chat pane
+# So large that every popup fits on it.
+SCREEN = {"name": "large", "width": 3840, "height": 2160, "dpr": 1}
 SIZES = {"normal": (1180, 780), "small": (640, 480), "large": (1600, 1000)}
 QUESTION = (
     "Why can the state of a linear-attention layer not be trimmed like a KV cache, and what do we"
@@ -143,7 +147,7 @@ def answer(
 
 
 def older_chats(stage: Stage) -> None:
-    """A list as it looks after two weeks."""
+    """Create four chats that are 1 to 40 days old."""
     origin = stage.rig.origin
     now = origin.time_s
     for title, days in (
@@ -160,7 +164,7 @@ def older_chats(stage: Stage) -> None:
 
 
 def two_versions(stage: Stage) -> None:
-    """Two turns, the first question in two versions."""
+    """Create a chat with one turn, whose question has two versions."""
     older_chats(stage)
     say(stage, "Why can it not be trimmed?")
     answer(stage, "Because it is a sum.")
@@ -205,11 +209,12 @@ def formulas(stage: Stage) -> None:
     say(stage, "How does the delta rule update its state, and what does a step cost?")
     answer(stage, FORMULAS)
     view = stage.pane.view
-    stage.wait_until(lambda: view.statistics().is_idle, timeout_s=30)  # for the typesetter's worker
+    # Another thread typesets the formulas.
+    stage.wait_until(lambda: view.statistics().is_idle, timeout_s=30)
 
 
 def wrapped_code(stage: Stage) -> None:
-    """One block wraps its lines, the other scrolls them."""
+    """Show two code blocks: the first wraps its long lines, the second scrolls them."""
     older_chats(stage)
     say(stage, "How do I ask from a script?")
     answer(stage, LONG_CODE)
@@ -314,7 +319,7 @@ def context_full(stage: Stage) -> None:
 
 
 def crashed(stage: Stage) -> None:
-    """The next start after a fault, with what was left of it."""
+    """Show the notice of a crash report, as at the first start after a crash, with its details."""
     with tempfile.TemporaryDirectory() as folder:
         account = Path(folder) / "crash.kept-1.log"
         account.write_text(ACCOUNT)
@@ -324,7 +329,7 @@ def crashed(stage: Stage) -> None:
 
 
 def importing(stage: Stage) -> None:
-    """A GGUF file was opened."""
+    """Open a GGUF file and show its import at 42 %."""
     two_versions(stage)
     stage.rig.catalog.opens = _import_slowly
     stage.core.opening.open([Path("/downloads/Llama-3.2-3B-Instruct-Q4_K_M.gguf")])
@@ -360,7 +365,7 @@ def inspector(stage: Stage) -> None:
 
 
 def reading_ahead(stage: Stage) -> None:
-    """An idle engine reads ahead in a chat that is kept ready; two others are kept as well."""
+    """Show an idle engine that reads ahead, and three chats that are kept ready."""
     two_versions(stage)
     library = stage.core.library
     for summary in library.summaries[::2]:
@@ -427,12 +432,12 @@ def loading(stage: Stage) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WindowScene:
-    """What is played, with which models, in which sizes."""
+    """A state of the window to take pictures of."""
 
-    play: Callable[[Stage], None]
-    sizes: tuple[str, ...] = ("normal",)
+    play: Callable[[Stage], None]  # brings the window into the state
+    sizes: tuple[str, ...] = ("normal",)  # keys of SIZES
     models: tuple[object, ...] = MODELS
-    loads: bool = True
+    loads: bool = True  # False: the model stays at loading
     has_starter: bool = True
 
 
@@ -474,7 +479,7 @@ SCENES = {
 
 @contextmanager
 def staged(scene: WindowScene, appearance: Appearance, size: str) -> Generator[Stage]:
-    """Play one scene; the window stays open inside the context."""
+    """Play one scene. The window stays open inside the context."""
     catalog = FakeCatalog(cards=scene.models)  # pyright: ignore[reportArgumentType] (model cards)
     catalog.starter = DEMO if scene.has_starter else None
     with (
@@ -495,7 +500,7 @@ def staged(scene: WindowScene, appearance: Appearance, size: str) -> Generator[S
 
 
 def shoot(scene: WindowScene, appearance: Appearance, size: str) -> QPixmap:
-    """Play one scene and photograph the window with its popover."""
+    """Play one scene and return a picture of the window with its open popups."""
     with staged(scene, appearance, size) as stage:
         window = stage.window
         picture = window.grab()
@@ -515,11 +520,11 @@ def _below(anchor: QWidget, window: MainWindow) -> QPoint:
 
 
 def _paste(picture: QPixmap, popup: QWidget, place: QPoint) -> None:
-    """Put a popup into the picture."""
+    """Draw a popup into the picture and hide the popup."""
     painter = QPainter(picture)
     painter.drawPixmap(place, popup.grab())
     if popup.windowType() is Qt.WindowType.Window:
-        painter.setPen(Qt.GlobalColor.gray)  # a frame, which the system would draw
+        painter.setPen(Qt.GlobalColor.gray)  # the frame that the system draws around a window
         painter.drawRect(QRect(place, popup.size()).adjusted(0, 0, -1, -1))
     painter.end()
     popup.hide()
