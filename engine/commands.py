@@ -39,9 +39,10 @@ class EngineCommands(Protocol):
         self.send(LoadModel(path))
 
     def submit(self, request: Request) -> None:
-        """Send a Submit command with the current time.
+        """Send a Submit command.
 
-        The request's time in the queue is measured from this time.
+        The command stores the current time, so that the engine can measure how long the request
+        waits.
         """
         self.send(Submit(request, time.perf_counter()))
 
@@ -101,5 +102,8 @@ class EngineCommands(Protocol):
         self.send(Evict(what))
 
     def verify(self, request_id: RequestId, messages: tuple[Message, ...]) -> None:
-        """Request a Verified event: the comparison of a finished request with the bare model."""
+        """Request a Verified event, which compares a finished request with runs of the model.
+
+        These runs use no cached state.
+        """
         self.send(Verify(request_id, messages))

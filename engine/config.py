@@ -10,19 +10,21 @@ from dataclasses import dataclass
 class EngineConfig:
     """Limits on memory, prompt chunks, time slices and idle work of one engine."""
 
-    # Fixed number of bytes for the prefix cache. With None the budget is automatic: the device's
-    # memory minus the weights and head_room_bytes, or less while the machine is short of memory.
+    # Fixed number of bytes for the prefix cache. None: the budget is the device's memory minus the
+    # weights and head_room_bytes, and it shrinks while the machine is short of memory.
     cache_budget_bytes: int | None = None
-    # Bytes for weights, cache and forward passes together. None: the GPU's recommended working set.
+    # Highest number of bytes for weights, cache and forward passes together. None: the GPU's
+    # recommended working set.
     device_bytes: int | None = None
-    # Bytes that the cache must leave free: for the arrays of a forward pass, for buffers that MLX
-    # has freed but keeps, and for replies that grow.
+    # Number of bytes that the cache must leave free. They are for the arrays of a forward pass, for
+    # the freed buffers that MLX keeps, and for the growth of running replies.
     head_room_bytes: int = 2 << 30
     # Number of bytes of freed buffers that MLX may keep for later use. They are part of
     # head_room_bytes.
     freed_buffers_bytes: int = 1 << 30
-    # Estimated bytes for the arrays of one forward pass over cell_len tokens: the logits of 64
-    # positions with a vocabulary of 250,000 tokens, and the activations of one layer.
+    # Estimated bytes for the arrays of one forward pass over cell_len tokens. The estimate covers
+    # the activations of one layer, and the logits of 64 positions for a vocabulary of 250,000
+    # tokens.
     pass_bytes: int = 512 << 20
     # Lower limit of the automatic cache budget. It is enough for a few conversations.
     least_budget_bytes: int = 256 << 20
@@ -38,16 +40,16 @@ class EngineConfig:
     # Share of the full budget that each memory check adds when the budget grows again. With 1/16
     # the budget regrows from zero in about 90 seconds.
     regrowth: float = 1 / 16
-    # Prompts are cut into cells of this many tokens, always at the same positions. So a prompt goes
-    # through the same forward passes, no matter how much of it is restored from the cache. Running
-    # answers must wait while one layer computes a cell. On a CPU, cells of 256 tokens are fed as
-    # fast as cells of 512, and the wait is half as long.
+    # Length of a cell in tokens. Prompts are cut into cells, always at multiples of this length. So
+    # a prompt goes through the same forward passes, no matter how much of it is restored from the
+    # cache. While one layer computes a cell, running answers must wait. On a CPU, a length of 256
+    # halves this wait, and prompts are fed as fast as with 512.
     cell_len: int = 512 if sys.platform == "darwin" else 256
     # Number of tokens between two snapshots in a long prefill. After an edit inside a long
     # document, at most this many tokens before the edit are fed again.
     stride_len: int = 2048
-    # Number of conversations for which the live caches are kept after a reply. A higher number
-    # costs only the unused capacity of more buffers. The byte budget is usually reached first.
+    # Highest number of conversations that keep their own K/V buffers (live caches) after a reply.
+    # The byte budget is usually reached before this number.
     max_hot: int = 16
     # Highest number of requests that are answered at the same time. Each one slows the others down.
     max_running: int = 8
@@ -60,24 +62,23 @@ class EngineConfig:
     # True if the engine reads ahead and audits the cache while no request waits or runs. The
     # SetIdleWork command changes this.
     idle_work: bool = True
-    # Seconds between two audits. An audit recomputes the state at a resume point and compares it
-    # with the stored state. Audits are rare, so that the fan stays quiet. After an audit, the next
-    # one also waits until the engine has done other work.
+    # Lowest number of seconds between two audits. An audit computes one cached state again and
+    # compares the result with the cached state. Audits are rare, so that the fan stays quiet. An
+    # idle engine runs only one audit: the next audit starts only after other work.
     audit_every_s: float = 600.0
-    # Length, in tokens, of the longest resume point that is audited. An audit of this length takes
-    # seconds.
+    # Highest number of tokens that one audit may recompute. An audit of this length takes seconds.
     audit_max_tokens: int = 4096
     # True if the engine saves energy on battery power: it reads ahead only for the shown
     # conversation, reads no drafts and runs no audits.
     saves_battery: bool = True
     # Number of bits per attention K/V value in the caches, 4 or 8. None: K/V are not quantised.
     kv_bits: int | None = None
-    # True if the engine uses the CPU even if the machine has a GPU. For checks on machines where
-    # the GPU may give wrong results, such as a virtual GPU.
+    # True if the engine uses the CPU even if the machine has a GPU. Used for checks on machines
+    # where the GPU may give wrong results, such as a virtual GPU.
     on_cpu: bool = False
-    # Load the system's OpenBLAS on Linux, which is faster than the reference BLAS in MLX's wheels.
-    # Set False where results must be bit-exact: only the reference BLAS sums in an order that does
-    # not depend on how a prompt is cut.
+    # True if the engine loads the system's OpenBLAS on Linux. OpenBLAS is faster than the reference
+    # BLAS in MLX's wheels. If results must be bit-exact, set this to False: with OpenBLAS, rounding
+    # depends on how a prompt is cut into passes.
     use_openblas: bool = True
 
     def __post_init__(self) -> None:

@@ -115,10 +115,12 @@ class EngineCore:
             emit, on_battery, enabled=config.idle_work, audit_every_s=config.audit_every_s
         )
         self._stopping = False
-        self._pinned: set[ConversationId] = set()  # also applied to the next model's cache
+        # Conversations that are pinned in the cache. They are also pinned in the next model's
+        # cache.
+        self._pinned: set[ConversationId] = set()
         self._watch: MemoryWatch | None = None  # None if the config sets a fixed cache budget
-        # The cache is kept when its model is unloaded. If the same model is loaded again, the cache
-        # restores all conversations.
+        # A LoadModel command for the same model keeps the cache and the state of all conversations.
+        # A LoadModel command for another model drops the cache, and so does UnloadModel.
         self.cache: PrefixCache | None = None
         # Fingerprint of the model that the cache belongs to. Another model needs a new cache.
         self._namespace = ""
@@ -131,10 +133,10 @@ class EngineCore:
         self._drop_cache()
 
     def step(self, *, wait: bool) -> bool:
-        """Carry out all pending commands, then one piece of work on requests or of idle work.
+        """Carry out all pending commands. Then do one step of the requests or of idle work.
 
         Args:
-            wait: True to wait for a command or for the next memory check if there is no work.
+            wait: True: if there is no work, wait for a command or for the next memory check.
 
         Returns:
             True if a command or a piece of work was carried out.
@@ -255,7 +257,7 @@ class EngineCore:
     # Memory budget of the cache
 
     def _check_memory(self) -> None:
-        """Adapt the cache budget to the machine's available memory, if the budget is automatic."""
+        """Adapt an automatic cache budget to the machine's available memory."""
         if self.cache is None or self._watch is None:
             return
         attempt("a change of the budget", partial(self._watch.adjust_budget, self.cache))
@@ -265,8 +267,8 @@ class EngineCore:
     def _load(self, path: Path) -> None:
         """Replace the current model with the model folder at path. Emit events about the progress.
 
-        Requests wait during the load. The cache is kept if the same model is loaded again. A
-        Shutdown, LoadModel or UnloadModel command that arrives during the load ends it.
+        Requests wait during the load. The cache is kept if the same model is loaded again. If a
+        Shutdown, LoadModel or UnloadModel command arrives during the load, the load ends early.
         """
         self._unload()
         limit_memory(self._config)
@@ -334,7 +336,7 @@ class EngineCore:
             raise _LoadAbandonedError
 
     def _unload(self) -> None:
-        """Finish running requests and idle work, then drop the model but keep the cache.
+        """Finish running requests and idle work, then drop the model. Keep the cache.
 
         A call without a loaded model is harmless.
         """

@@ -110,7 +110,7 @@ class Engine(EngineCommands):
         run_core(self._config, self._commands, self._on_event)
 
     def _refuse(self, problem: Problem) -> None:
-        """Fail each LoadModel and Submit command with the problem, until Shutdown."""
+        """Answer each LoadModel and Submit command with `problem`. Return on Shutdown."""
         while True:
             command = self._commands.get()
             match command:

@@ -13,7 +13,7 @@ EngineError
 │   └── LibraryError            the installation is broken
 ├── TryAgainError           the same action may succeed later
 │   ├── OutOfMemoryError        the device had no memory left for an answer
-│   ├── MemoryShortError        memory ran out in other work
+│   ├── MemoryShortError        memory ran out while a file was read or saved
 │   ├── NoModelError            no model is loaded
 │   └── CancelledWaitingError   cancelled before it started
 └── BugError                a bug in Rejoinder
@@ -22,7 +22,8 @@ The app defines subclasses of these errors, in the modules that raise them. Two 
 derive from EngineError because they never reach a user: probe.StateError, which the loader turns
 into ModelFolderError, and core._LoadAbandonedError.
 
-At the boundary of a request, a command or an idle job, `attempt` turns an error into a `Failure`.
+The work of a request, a command or an idle job is called through `attempt`, which turns an error
+into a `Failure`.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class ContextFullError(UserFixableError):
 
 
 class MemoryFullError(UserFixableError):
-    """The prompt needs more memory than is left when the model's weights are loaded."""
+    """The prompt needs more memory than the model's weights leave free."""
 
     title = "There is not enough memory to read this conversation."
     advice = "Edit an earlier message, or choose a smaller model."
@@ -144,7 +145,7 @@ class OutOfMemoryError(TryAgainError):
 
 
 class MemoryShortError(TryAgainError):
-    """Memory ran out while a file was read, imported or saved, and not during an answer."""
+    """Memory ran out while a file was read, imported or saved."""
 
     title = "There was not enough memory."
     advice = "Close other apps, then try again."

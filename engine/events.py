@@ -90,11 +90,11 @@ class ReadAhead:
     """Feed a conversation's next prompt while the engine is idle, as far as the prompt is known.
 
     A newer command for the same conversation replaces the older one. A newer command with empty
-    messages only cancels the older one.
+    `messages` only cancels the older command.
 
-    messages must end with a reply or with the draft of a user message. After a reply, the prompt is
-    fed up to the position where the text of the next user message will begin. For a draft, only the
-    tokens that further typing cannot change are fed.
+    `messages` must end with a reply or with the draft of a user message. If it ends with a reply,
+    the prompt is fed up to the position where the next user message will begin. If it ends with a
+    draft, only the tokens that further typing cannot change are fed.
     """
 
     conversation_id: ConversationId
@@ -122,9 +122,10 @@ class AwaitIdle:
 class EvictWhat(StrEnum):
     """A part of the prefix cache that can be evicted."""
 
-    # The live caches of conversations. The tree of cached tokens keeps copies of their contents.
+    # The live caches of conversations. The contents that are still useful are copied first, so they
+    # stay in the prefix cache.
     HOT = "hot"
-    SNAPSHOTS = "snapshots"  # the auxiliary states stored at resume points
+    SNAPSHOTS = "snapshots"  # the stored states of recurrent layers and rotating windows
     ALL = "all"
 
 
@@ -137,10 +138,14 @@ class Evict:
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """Compare a finished request with the bare model. The request needs record_logits=True."""
+    """Compare a finished request with runs of the model that use no cached state.
+
+    The request must have record_logits=True.
+    """
 
     request_id: RequestId
-    messages: tuple[Message, ...]  # messages of the request's branch, as the user sees them
+    # The messages from which the prompt was built, as the user sees them
+    messages: tuple[Message, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +251,8 @@ class TextDelta:
 class RequestFinished:
     """A request ended with a usable reply, which is complete or was stopped early.
 
-    The fields describe the whole reply. If the request continued a cut-off reply, they include the
-    earlier part of this reply.
+    The fields describe the whole reply. If the request continued a cut-off reply, the fields
+    include the earlier part of this reply.
     """
 
     request_id: RequestId
@@ -256,7 +261,7 @@ class RequestFinished:
     reasoning: str
     reply: ReplyTokens
     usage: Usage
-    # Token ids of the prompt. If the request continued a reply, they end with the ids of the
+    # Token ids of the prompt. If the request continued a cut-off reply, the prompt ends with the
     # earlier part of this reply.
     prompt_ids: tuple[int, ...]
 
@@ -310,7 +315,10 @@ class IdleReached(CommandResult):
 
 @dataclass(frozen=True, slots=True)
 class Verified(CommandResult):
-    """The answer to Verify: a comparison of a finished request with a run of the bare model."""
+    """The answer to Verify: the comparison of a finished request with other runs.
+
+    These runs of the model use no cached state.
+    """
 
     request_id: RequestId
     result: CheckResult

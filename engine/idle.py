@@ -3,8 +3,8 @@
 Engine thread only, without mlx. Two kinds of jobs use the idle time. A read-ahead feeds the part of
 a conversation's next prompt that is already known, so that the next answer starts sooner. An audit
 recomputes the state at a resume point and compares it with the stored state. A job works in steps
-of one forward pass and may stop between two steps, so that a request waits for one step at most.
-The engine loop (core.py) calls `Idler.step` while there are no requests, and `Idler.pause` when a
+of one forward pass. It may stop between two steps. So a request waits for at most one step. The
+engine loop (core.py) calls `Idler.step` while there are no requests, and `Idler.pause` when a
 request arrives. runner/read_ahead.py and checking/audit.py implement the jobs.
 
 Priority: first the read-ahead of the shown conversation, then the newest read-ahead of any other
@@ -89,7 +89,7 @@ class IdleWorker:
     """Functions that create the idle jobs for the loaded model."""
 
     read_ahead: ReadAheadMaker
-    # Returns None if the cache has no resume point that can be audited.
+    # Creates an audit. Returns None if the cache has no state that can be audited.
     audit: Callable[[], IdleJob | None]
 
 
@@ -196,14 +196,17 @@ class Idler:
         if task == self._task:
             return
         if task.is_draft and self._on_battery():
-            # Ignore a draft on battery power. Its task would replace the read-ahead of the last
-            # reply, which also runs on battery power.
+            # On battery power, ignore drafts. A queued draft would replace the read-ahead after the
+            # last reply, and this read-ahead may run even on battery power.
             return
         self._end_job_of(task.conversation_id)
         self._queue.queue_read_ahead(task)
 
     def pause(self) -> None:
-        """Stop the job in progress for more urgent work. Keep the fed tokens and queue its task."""
+        """Stop the job in progress for more urgent work.
+
+        The tokens that it fed are kept. The task of a read-ahead is queued again.
+        """
         self._has_worked = True
         if self._task is not None:
             self._queue.queue_read_ahead(self._task)
@@ -222,7 +225,7 @@ class Idler:
         self._report_stopped()
 
     def step(self) -> bool:
-        """Start, advance or pause a job, or emit a due event. Return False if there was no work."""
+        """Start, advance or pause a job, or emit an event. Return False if there was no work."""
         task = self._next()
         if self._job is not None and self._is_spared(self._job):
             self.pause()
@@ -231,8 +234,8 @@ class Idler:
                 return self._report_stopped() or self._report_reached() or self._start_audit()
             self._start(task)
         elif task is not None and (self._task is None or task.conversation_id == self._shown):
-            # Another task has priority: a read-ahead goes before an audit, and the shown
-            # conversation before other conversations.
+            # Another task has priority. A read-ahead has priority over an audit. The shown
+            # conversation has priority over other conversations.
             self.pause()
         else:
             self._advance(self._job)

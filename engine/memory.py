@@ -50,10 +50,12 @@ def cache_budget(config: EngineConfig, weight_bytes: int) -> int:
 
 
 def limit_memory(config: EngineConfig) -> None:
-    """Limit the memory that MLX allocates and keeps in freed buffers. Call before loading a model.
+    """Limit the memory that MLX may use. Call before loading a model.
 
-    Without a limit, MLX allocates up to 1.5 times the GPU's recommended working set before it waits
-    for running work to free memory.
+    The limits apply to all allocations, and to the freed buffers that MLX keeps for reuse.
+
+    Without a limit, MLX may allocate 1.5 times the GPU's recommended working set. Only then does it
+    wait for running work to free memory.
     """
     mx.set_cache_limit(config.freed_buffers_bytes)
     if mx.metal.is_available():
@@ -88,8 +90,8 @@ def _machine_memory() -> _MachineMemory:
 class MemoryWatch:
     """Periodic adjustment of the prefix cache's budget to the machine's available memory.
 
-    When memory is scarce, the budget shrinks at once by the missing bytes. Later it grows back to
-    its full size in small steps.
+    When too little memory is available, the cache shrinks at once by the number of bytes that are
+    missing. Later the budget grows back to its full size in small steps.
     """
 
     def __init__(
@@ -105,7 +107,7 @@ class MemoryWatch:
         self._budget_bytes = full_bytes
         self._machine = machine
         self._clock = clock
-        # Time of the next check, in seconds of `clock`.
+        # Time of the next check, as a value of `clock`.
         self._next_look = clock() + config.memory_check_s
 
     def adjust_budget(self, cache: _Budgeted) -> None:
@@ -125,7 +127,8 @@ class MemoryWatch:
     def _fitting(self, machine: _MachineMemory, cache: _Budgeted) -> int:
         """Return the budget in bytes that fits the machine's available memory.
 
-        While memory is scarce, the result is the cache's current size minus the missing bytes.
+        If the available memory is below the share `scarce_memory`, the result is the cache's
+        current size minus the bytes that are missing to reach this share.
         """
         config = self._config
         missing = int(machine.total * config.scarce_memory) - machine.available

@@ -11,8 +11,8 @@ import psutil
 
 log = logging.getLogger(__name__)
 
-# Seconds for which a result is reused. A query costs a system call or a few file reads, which is
-# too much before every step of idle work.
+# Seconds for which a result is reused. A query costs a system call or a few file reads. This is too
+# slow to repeat before every step of idle work.
 _ASK_EVERY_S = 5.0
 
 

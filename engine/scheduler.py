@@ -21,7 +21,7 @@ from engine.types import ConversationId, Request
 
 
 class ScheduledRequest(Protocol):
-    """A waiting or running request. Collections of requests are in order of arrival."""
+    """A waiting or running request."""
 
     @property
     def request(self) -> Request: ...
@@ -50,7 +50,7 @@ class Scheduler:
         self._max_gap_s = max_gap_s
         # Seconds that each of the newest decode steps took.
         self._decode_s = deque[float](maxlen=_NUM_RECENT)
-        self.shown: ConversationId | None = None  # the conversation with priority; None if none has
+        self.shown: ConversationId | None = None  # the conversation with priority, or None
 
     def order(self, requests: Iterable[R]) -> list[R]:
         """Return the requests sorted by priority, highest first. The sort is stable."""
@@ -69,7 +69,7 @@ class Scheduler:
         request may start only if it has priority over that prompt.
 
         Args:
-            waiting: the requests that have not started.
+            waiting: the requests that have not started, in order of arrival.
             running: the requests that have started.
             reading: the running requests that still have prompt tokens to feed.
         """
@@ -89,9 +89,9 @@ class Scheduler:
     def piece_s(self) -> float:
         """Longest time in seconds that prefill may take between two decode steps.
 
-        The value is at least a third of the duration of a decode step. This minimum matters if a
-        decode step alone takes max_gap_s: without it, a prompt would hardly advance until the
-        running answers end.
+        The value is at least a third of the duration of a decode step. Without this minimum, no
+        time would be left for prefill if a decode step alone takes max_gap_s. A prompt would then
+        wait until the running answers end.
         """
         gap_s = self._max_gap_s * _SHARE
         if not self._decode_s:
@@ -99,6 +99,9 @@ class Scheduler:
         return max(median(self._decode_s) / 3, gap_s - max(self._decode_s))
 
     def _is_before(self, one: ScheduledRequest, other: ScheduledRequest) -> bool:
-        """Return whether only `one` of the two requests belongs to the shown conversation."""
+        """Return True if `one` has priority over `other`.
+
+        This is the case if `one` belongs to the shown conversation and `other` does not.
+        """
         shown = self.shown
         return one.request.conversation_id == shown != other.request.conversation_id

@@ -6,7 +6,7 @@ piece of work, so that a new command waits for at most one piece:
     start     render the prompt and restore its cached part            Runner.start
     prefill   feed a chunk of one prompt, or a part of a chunk         Runner.read
     decode    draw a token of every answer, all in one pass            Runner.decode
-    finish    deliver the answer, then feed its end and publish it     Runner.finish, publish_turn
+    finish    deliver the answer, then publish the request's state     Runner.finish, publish_turn
 
 A running request is in prefill until its prompt is fed completely, and in decode from then on.
 While there are requests in both states, prefill and decode steps alternate. Publishing makes the
@@ -72,12 +72,11 @@ class Serving:
         self._on_finished = on_finished
         self._running: list[Sequence] = []
         self._retried: set[RequestId] = set()  # requests that ran out of memory once
-        # True if the next waiting request does not fit in memory. It is tried again when a request
-        # ends.
+        # True if the next waiting request does not fit in memory. The engine tries to start it
+        # again when a running request ends.
         self._is_memory_full = False
         self._has_decoded = False  # True if the last step was a decode step, so prefill is next
-        # Seconds that the last decode step took to launch its forward pass and to read the drawn
-        # tokens.
+        # Seconds that the last decode step took, without the wait for its forward pass.
         self._decode_s = 0.0
 
     @property
@@ -169,7 +168,8 @@ class Serving:
     def _wait_for_decode(self) -> None:
         """Wait until the launched decode pass is computed, and record the step's duration.
 
-        Without this wait, the time of the following prefill piece would include that pass.
+        Without this wait, the measured time of the following prefill piece would include the decode
+        pass.
         """
         start = time.perf_counter()
         failed = self._runner.wait()
@@ -243,7 +243,10 @@ class Serving:
 
 
 def _problem_of_answer(failure: Failure) -> Problem:
-    """Return the problem of a failed answer. If memory ran out, return it with suitable advice."""
+    """Return the problem of a failed answer.
+
+    If memory ran out, return the problem of an OutOfMemoryError.
+    """
     if failure.is_expected or not failure.is_out_of_memory:
         return failure.problem
     return OutOfMemoryError(failure.problem.cause, details=failure.problem.details).problem

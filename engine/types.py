@@ -164,7 +164,7 @@ class ReasonKind(StrEnum):
     SNAPSHOT_EVICTED = "snapshot_evicted"  # The K/V are cached, but the snapshot was evicted.
     STATE_EVICTED = "state_evicted"  # both K/V and snapshot were evicted
     MODEL_RELOADED = "model_reloaded"  # the model was unloaded, which dropped its cached state
-    FAULT = "fault"  # A stored resume point was wrong and was removed.
+    FAULT = "fault"  # The cached state was found to be wrong, and was removed.
 
 
 # Look up kinds in a dict, which takes a fifth of the time of ReasonKind(value). A long conversation
@@ -237,7 +237,7 @@ class ModelFacts:
     tokenizer_hash: str
     template_hash: str
     kv_bytes_per_token: int  # bytes that one token's attention K/V take in all layers
-    snapshot_bytes: int  # size of one snapshot of all layers, 0 if the model needs none
+    snapshot_bytes: int  # bytes of one snapshot of all layers, 0 if the model needs none
     default_sampling: SamplingParams  # sampling parameters that the model folder recommends
 
 
@@ -245,7 +245,7 @@ class ModelFacts:
 class CacheStatistics:
     """Memory use of the prefix cache, and counters of events since the cache was created."""
 
-    kv_bytes: int  # bytes of K/V that the nodes of the tree own
+    kv_bytes: int  # bytes of K/V arrays that belong to tree nodes, outside of live caches
     snapshot_bytes: int
     hot_bytes: int  # bytes of live caches, including K/V that tree nodes reference
     total_bytes: int  # kv_bytes + snapshot_bytes + hot_bytes
@@ -255,11 +255,11 @@ class CacheStatistics:
     num_hot: int  # number of live caches that no request is using
     matches: int  # number of prompts with at least one restored token
     evictions: int  # number of nodes, snapshots, logits and live caches evicted to make room
-    # Number of resume points and live caches that were found wrong during a restore and removed.
+    # Number of cached states that were removed because a restore found them wrong.
     restore_faults: int
     copied_bytes: int  # number of K/V bytes that had to be copied
-    audits: int  # number of resume points that were recomputed and compared
-    audit_faults: int  # number of audited resume points that differed and were removed
+    audits: int  # number of stored states that were recomputed and compared
+    audit_faults: int  # number of audits that found a wrong state, which was removed
 
 
 NOTHING_CACHED = CacheStatistics(
@@ -282,11 +282,11 @@ NOTHING_CACHED = CacheStatistics(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """The comparison of a finished request with two runs of the bare model on empty caches.
+    """The comparison of a finished request with two runs of the model on empty caches.
 
-    The naive run reads the whole prompt in one pass. The replay repeats the engine's own passes. A
-    difference is the largest absolute difference between the engine's logits and the logits of a
-    run, divided by the standard deviation of the run's logits.
+    The naive run reads the whole prompt in one pass. The replay repeats the engine's own passes.
+    Each run's logits are compared with the engine's logits. A difference is the largest absolute
+    difference, divided by the standard deviation of the run's logits.
     """
 
     prompt_equal: bool  # True if the check of the prompt's token ids found no fault

@@ -23,7 +23,7 @@ class WaitingRequests:
         self.scheduler = scheduler
         self._emit = emit
         self._submits: list[Submit] = []
-        # Position in the queue that the last RequestQueued event reported, by request.
+        # Key: request. Value: the position in the queue that the last RequestQueued event reported.
         self._positions: dict[RequestId, int] = {}
 
     def __bool__(self) -> bool:

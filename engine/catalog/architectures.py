@@ -34,8 +34,10 @@ class Architectures:
 
     modules: frozenset[str]  # names of modules that can be imported safely and define a model
     with_template: frozenset[str]  # names of modules with a built-in chat template
-    by_type: Mapping[str, str]  # module by model_type, only where the two names differ
-    by_class: Mapping[tuple[str, str], str]  # module by (model_type, class), used before by_type
+    # Key: model_type. Value: module. It has no entry if both names are equal.
+    by_type: Mapping[str, str]
+    # Key: (model_type, class). Value: module. These entries take precedence over by_type.
+    by_class: Mapping[tuple[str, str], str]
 
     def module(self, model_type: str, classes: tuple[str, ...]) -> str | None:
         """Return the name of the mlx-lm module that builds a model, or None if mlx-lm has none.
@@ -75,13 +77,16 @@ def installed_architectures() -> Architectures:
 
 
 def _literals(source: str) -> dict[str, dict[object, object]]:
-    """Return all dictionary literals that a module assigns to global names, by global name."""
+    """Return all dictionaries that a module's source assigns to global names.
+
+    Key: the global name. Value: the dictionary.
+    """
     literals: dict[str, dict[object, object]] = {}
     for node in ast.parse(source).body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() as value):
-                # literal_eval raises ValueError for computed values. Skip these: this module needs
-                # only literals.
+                # literal_eval raises ValueError if a value is computed. Skip such dictionaries:
+                # this module does not need them.
                 with contextlib.suppress(ValueError):
                     literals[name] = ast.literal_eval(value)
             case _:

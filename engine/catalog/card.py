@@ -38,7 +38,8 @@ class ModelCard:
     # True if the model also accepts images or sound. The app uses only its text input.
     text_only: bool
     hybrid: bool  # True if config.json says that some layers are recurrent
-    problem: Problem | None = None  # the reason why the model cannot be loaded; None if it can
+    # The reason why the model cannot be loaded; None if it can be loaded.
+    problem: Problem | None = None
 
     @property
     def usable(self) -> bool:

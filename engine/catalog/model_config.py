@@ -55,7 +55,7 @@ class ModelConfig:
     hybrid: bool = False  # True if some layers are recurrent
     # Name of a Python file in the folder that mlx-lm would run; "" if there is none.
     model_file: str = ""
-    claims_to_chat: bool = True  # False if `classes` names another kind of model than a chat model
+    claims_to_chat: bool = True  # False if `classes` says that the model is not a chat model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,8 @@ from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.inspect import find_card
 from engine.catalog.weights import INDEX_NAME, has_partial_download
 
-_MAX_DEPTH: Final = 2  # Model folders may lie two levels below a root, as publisher/model.
+# Number of levels below a root that are searched. Two levels are enough for publisher/model.
+_MAX_DEPTH: Final = 2
 # Prefix of the folders of model repositories in the Hugging Face cache.
 _REPOSITORY: Final = "models--"
 _NOT_MODELS: Final = (".", "datasets--", "spaces--")
@@ -56,7 +57,8 @@ def scan(roots: Sequence[Root]) -> tuple[ModelCard, ...]:
     """Return the model cards of all chat models below the roots.
 
     The model cards are sorted by name, with the starter model last. If several roots or links lead
-    to the same folder, it gets only one model card, with the source of the first root.
+    to the same folder, the folder gets only one model card. The card names the source of the first
+    root.
     """
     cards: dict[str, ModelCard] = {}
     for root in roots:
@@ -84,7 +86,10 @@ def fingerprint(roots: Sequence[Root]) -> str:
 
 
 def _hub_cache(environment: Mapping[str, str], home: Path) -> Path:
-    """Return huggingface_hub's cache folder. Read the same environment variables as it does."""
+    """Return huggingface_hub's cache folder.
+
+    Read the same environment variables as huggingface_hub.
+    """
     if hub := environment.get("HF_HUB_CACHE") or environment.get("HUGGINGFACE_HUB_CACHE"):
         return Path(hub).expanduser()
     if hf_home := environment.get("HF_HOME"):

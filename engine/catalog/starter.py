@@ -42,7 +42,7 @@ def find_starter(bundled: Path | None, imported: Path) -> Path:
 
 
 def find_starter_file() -> Path | None:
-    """Return the GGUF file in the starter model's Python package, or None without that package.
+    """Return the starter model's GGUF file, or None if its Python package is not installed.
 
     The package is located but not imported, because its code needs packages that are not installed.
     """

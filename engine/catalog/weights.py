@@ -30,7 +30,7 @@ _UNUSED: Final = ("vision", "visual", "audio", "multi_modal", "mtp.")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """The size of a folder's weights. If they cannot be loaded, `fault` is the reason."""
+    """The size of a folder's weights. If the weights cannot be loaded, `fault` is the reason."""
 
     size_bytes: int  # bytes of all weight files that exist
     num_parameters: int

@@ -26,18 +26,18 @@ from engine.models.compare import relative_difference, rounding_in
 
 log = logging.getLogger(__name__)
 
-# Largest relative difference that counts as rounding. A GPU may add numbers in a different order
-# each time. A CPU gives the same bits for the same passes. A wrong state differs by far more.
+# Largest relative difference that counts as rounding. It is above 0 because a GPU may add numbers
+# in a different order each time. A wrong state differs by far more.
 _MARGIN = 1e-3
 # Largest share of packed integers (quantised K/V) that may differ because of rounding.
 _INTEGERS_MARGIN = 0.05
 
 
 class AuditJob:
-    """The audit of one resume point. Each step repeats one of the passes that computed its state.
+    """The audit of one resume point. Each step repeats one of the original forward passes.
 
-    The passes are repeated on new, empty caches. The memory of these caches is part of the head
-    room, not of the prefix cache's budget.
+    The passes are repeated on new, empty caches. Their memory counts towards
+    EngineConfig.head_room_bytes, not towards the prefix cache's budget.
     """
 
     conversation_id = None
@@ -65,7 +65,7 @@ class AuditJob:
         return cls(adapter, cache, *audit) if audit is not None else None
 
     def step(self) -> bool:
-        """Repeat one pass, or compare the resume point and return False if no pass is left."""
+        """Repeat one pass. If no pass is left, compare the resume point and return False."""
         with undo_on_error(self.stop):
             passed = next(self._passes, None)
             if passed is not None:
@@ -83,9 +83,10 @@ class AuditJob:
 
 
 def _first_wrong(node: KvNode, fresh: Leaves, logits: mx.array | None) -> KvNode | None:
-    """Return the first node on the path to a resume point that differs from the recomputation.
+    """Return the first wrong node on the path to a resume point.
 
-    Return None if all nodes are equal.
+    A node is wrong if its stored state differs from the recomputed state. Return None if no node is
+    wrong.
 
     Args:
         node: the node that ends at the resume point.

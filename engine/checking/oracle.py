@@ -1,11 +1,14 @@
 """The oracle: a slow and simple computation of an answer, which checks the engine's answers.
 
-The engine answers with caches, snapshots, chunks and batches. The oracle uses none of these: it
-feeds the whole prompt to the bare model in one pass, then one output token per pass, and draws
-without the engine's token sources. `check` makes three comparisons for a finished request: its
-logits and tokens with this naive run, its prompt with the messages (prompts.py), and its logits
-with a replay of the engine's own passes (replay.py). `rejoinder bench script --check` and the tests
-use the oracle through a Verify command.
+The engine answers with caches, snapshots, chunks and batches. The oracle uses none of these. It
+makes a naive run: it feeds the whole prompt to the model in one pass, then one output token per
+pass. `check` makes three comparisons for a finished request:
+
+- It compares the logits and tokens with those of the naive run.
+- It compares the prompt with the messages (prompts.py).
+- It compares the logits with those of a replay of the engine's own passes (replay.py).
+
+`rejoinder bench script --check` and the tests send a Verify command to start the check.
 """
 
 from __future__ import annotations
@@ -38,12 +41,12 @@ class Record:
     # All tokens that are in the request's caches when it ends, and the passes that fed them.
     fed: TokenRun
     prompt_ids: tuple[int, ...]
-    # Number of tokens at the end of the prompt that belong to the earlier part of a continued
-    # reply.
+    # If the request continued a reply: number of tokens of the earlier part, at the end of the
+    # prompt. Otherwise 0.
     num_begun: int
     output_ids: tuple[int, ...]
     # For each output token, the logits (V,) that it was drawn from. If the model drew an end token,
-    # its logits are the last row.
+    # the last row has the logits of this draw.
     rows: tuple[mx.array, ...]
     sampling: SamplingParams
     is_forced: bool  # True if the tokens were given by a ForcedReply and not drawn
@@ -57,7 +60,7 @@ def check(model: LoadedModel, record: Record, messages: Sequence[Message]) -> Ch
     Args:
         model: the model that answered the request.
         record: the request's tokens and logits.
-        messages: the messages of the request's branch, as the user sees them.
+        messages: the messages from which the prompt was built, as the user sees them.
     """
     wrong_prompt = prompt_fault(
         model.prompts.template,
@@ -121,7 +124,7 @@ def _is_token_right(model: LoadedModel, record: Record, index: int, naive: mx.ar
 
 
 def naive_rows(model: LoadedModel, record: Record) -> list[mx.array]:
-    """Run the bare model naively and return the logits (V,) from which each output token is drawn.
+    """Run the model without cached state. Return the logits (V,) of each output token.
 
     The run starts with empty caches. It feeds the prompt in one pass, then each output token in a
     separate pass.
@@ -136,9 +139,9 @@ def naive_rows(model: LoadedModel, record: Record) -> list[mx.array]:
 
 
 def _replay_difference(model: LoadedModel, record: Record) -> float:
-    """Repeat a request's passes on empty caches. Return the largest difference between the logits.
+    """Repeat a request's passes on empty caches and compare the logits with the recorded logits.
 
-    The result is 0 if every bit is equal.
+    Return the largest difference. It is 0 if every bit is equal.
     """
     largest = 0.0
     first = len(record.prompt_ids)

@@ -32,8 +32,8 @@ def prompt_fault(
 ) -> str:
     """Return a sentence about the fault in a prompt's token ids, or "" if there is none.
 
-    If messages end with a reply, the request continued this reply. The prompt must then end with
-    the reply's own ids.
+    If `messages` ends with a reply, the request continued this reply. In this case, the prompt must
+    end with the ids of this reply.
     """
     if messages[-1].role is Role.ASSISTANT:
         begun = messages[-1].reply.token_ids if messages[-1].reply else ()
@@ -60,9 +60,9 @@ def prompt_fault(
 def _neutral(tokenizer: ChatTokenizer, message: Message) -> Message:
     """Return a copy of a message with placeholders instead of its texts.
 
-    A placeholder contains only the control tokens that the model generated in the text. If the chat
-    template renders only such copies, the result has exactly the control tokens that the real
-    prompt must have.
+    A placeholder contains no words, only the control tokens that the model generated in the text.
+    If the chat template renders copies instead of the messages, the result has exactly the control
+    tokens that the real prompt must have.
     """
     thought, answer = _reply_parts(tokenizer, message)
 
@@ -83,10 +83,9 @@ def _controls(tokenizer: ChatTokenizer, token_ids: Ids) -> Ids:
 def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Message]) -> str:
     """Return the fault in the ids outside of stored replies, or "" if there is none.
 
-    The function searches the prompt for each reply's ids, one reply after the other. The first
-    match is not always the right one: if the template trims a reply to a few ids, such as the
-    marker that ends its reasoning, these ids may also occur elsewhere. So the search tries all
-    matches, depth first. It succeeds if all ids between the matches are plain, which means that
+    The function searches the prompt for each reply's ids, one reply after the other. If the
+    template trims a reply to a few ids, these ids may occur in several places. So the search tries
+    all matches, depth first. It succeeds if all ids between the matches are plain. Ids are plain if
     encoding their text gives the same ids.
     """
     replies = [message for message in messages if any(_reply_parts(tokenizer, message))]
@@ -112,15 +111,16 @@ def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Mes
 def _ends_of(
     tokenizer: ChatTokenizer, prompt_ids: Ids, position: int, message: Message
 ) -> tuple[list[int], str]:
-    """Return the positions where a reply may end in the prompt, best first.
-
-    If there are none, return an empty list and the reason.
+    """Return the positions where a reply may end in the prompt, the most likely one first.
 
     Args:
         tokenizer: the model's tokenizer.
         prompt_ids: the whole prompt.
         position: the end of the previous reply, where the search starts.
         message: the message of the reply.
+
+    Returns:
+        The positions and "". If there is no such position: an empty list and the reason.
     """
     assert message.reply is not None
     thought, answer = _reply_parts(tokenizer, message)
@@ -153,10 +153,15 @@ def _reply_parts(tokenizer: ChatTokenizer, message: Message) -> tuple[Ids, Ids]:
 
 
 def _is_plain_around(tokenizer: ChatTokenizer, token_ids: Ids, thought: Ids) -> bool:
-    """Return whether the ids before a reply's answer are plain. Ids of its reasoning are exempt.
+    """Return whether ids are plain, except for the ids of a reply's reasoning.
 
-    Ids are plain if encoding their text gives the same ids. The ids of the reasoning are those that
-    the model drew.
+    Ids are plain if encoding their text gives the same ids. The ids of the reasoning are exempt,
+    because the model drew them.
+
+    Args:
+        tokenizer: the model's tokenizer.
+        token_ids: the ids between the previous reply and this reply's answer.
+        thought: the ids of the reasoning.
     """
     if _is_plain(tokenizer, token_ids):
         return True
@@ -171,7 +176,7 @@ def _is_plain_around(tokenizer: ChatTokenizer, token_ids: Ids, thought: Ids) -> 
 def _is_plain(tokenizer: ChatTokenizer, token_ids: Ids) -> bool:
     """Return whether ids are plain: encoding their decoded text gives the same ids again.
 
-    If typed text looks like a control token, its ids must be those of ordinary text.
+    So if a user types the text of a control token, its ids must be those of ordinary text.
     """
     return all(
         tokenizer.encode_run(tokenizer.decode(control), tokenizer.decode(rest)) == control + rest
@@ -191,15 +196,15 @@ def _runs(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[tuple[Ids, Ids]]
 
 
 def _shown(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[Ids]:
-    """Yield the ids of a reply that a prompt may contain: first all ids, then shorter ranges.
+    """Yield ranges of a reply's ids that a prompt may contain: first all ids, then shorter ranges.
 
-    A template may trim the reply's text. Then only a shorter range of the ids is left.
+    If a template trims the reply's text, only a shorter range of the ids is left.
     """
 
     def may_be_lost(token_id: int) -> bool:
         text = tokenizer.decode([token_id])
-        # Trimming may remove blank tokens. A token that holds half a character can be lost with
-        # them.
+        # Trimming may remove tokens that begin or end with a blank. A token that holds only some
+        # bytes of a character may disappear together with them.
         return text != text.strip() or text == _HALF_CHARACTER
 
     start, end = 0, len(token_ids)

@@ -1,6 +1,7 @@
 """Records of finished requests: their tokens and the logits of each draw.
 
-A Verify command compares a record with the bare model. Engine thread only.
+A Verify command compares a record with runs of the model that use no cached state. Engine thread
+only.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Records:
             self._records.popitem(last=False)
 
     def verify(self, model: LoadedModel | None, command: Verify) -> CheckResult:
-        """Remove a request's record and return the result of comparing it with the bare model."""
+        """Remove a request's record, check it and return the result."""
         record = self._records.pop(command.request_id, None)
         if model is None or record is None:
             return failed_check("nothing was recorded for this request")

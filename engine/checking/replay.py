@@ -21,7 +21,7 @@ from engine.models.adapter import ModelAdapter
 def replay(
     adapter: ModelAdapter, caches: list[object], run: TokenRun
 ) -> Iterator[tuple[int, mx.array | None]]:
-    """Feed tokens from token 0 on. Each iteration repeats one of the original passes.
+    """Feed all tokens again. Each iteration repeats one of the original passes.
 
     An original pass may have been cut: its last tokens were removed from the caches later. The
     replay repeats such a pass at its full length, then cuts it again.

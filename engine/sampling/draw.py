@@ -38,7 +38,10 @@ def chance(seed: int, index: int) -> float:
 
 
 def mix(seed: int, index: int) -> int:
-    """Return a 64-bit key made of two numbers, with splitmix64's finaliser (Steele et al. 2014)."""
+    """Combine two numbers into a 64-bit key.
+
+    Use the last step of the generator splitmix64 (Steele et al. 2014).
+    """
     z = (seed + (index + 1) * _GOLDEN) & _MASK
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
