@@ -2,8 +2,7 @@
 
     python -m tests.architectures [--out FILE] [TYPE ...]
 
-Each type runs in a process of its own, so that a module that ends its process costs only its own
-row of the table.
+Each type runs in a process of its own. If a module ends its process, only its table row is lost.
 """
 
 from __future__ import annotations
@@ -64,8 +63,8 @@ def _outcomes(name: str) -> Iterator[TrialOutcome]:
 def in_process(name: str) -> list[TrialOutcome]:
     """Run a type's trial in a worker process and return the outcomes that it printed.
 
-    If the worker fails, its next outcome has the exit status as reason. The limit is `_MAX_S`
-    seconds.
+    A worker that runs longer than `_MAX_S` seconds is killed. If a worker fails or is killed, the
+    first outcome that it did not print gets the exit status as its reason.
     """
     command = [sys.executable, "-m", "tests.architectures", "--worker", name]
     environment = os.environ | {"TRANSFORMERS_VERBOSITY": "error"}

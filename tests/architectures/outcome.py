@@ -26,31 +26,32 @@ class Verdict(StrEnum):
 class TrialOutcome:
     """The result of one model type's trial.
 
-    Each difference is the largest one between logits, relative to their standard deviation.
+    Each difference is the largest difference of any logit, relative to the standard deviation of
+    the logits.
     """
 
-    name: str  # of the module in mlx_lm.models
+    name: str  # name of the module in mlx_lm.models
     kv_bits: int | None = None  # None if K/V are not quantised
     verdict: Verdict = Verdict.NOT_EXACT
-    reason: str = ""  # the cause of a verdict other than exact
-    caches: tuple[str, ...] = ()  # the class of every layer's cache
+    reason: str = ""  # the cause of any verdict other than exact
+    caches: tuple[str, ...] = ()  # class name of each layer's cache
     # Difference between the engine and a bare model that reads the prompt in one go.
     difference: float = 0.0
-    # Difference between the bare model and itself with other cuts of the prompt.
+    # Difference between two runs of the bare model, which cut the prompt into different passes.
     cut_difference: float = 0.0
-    # Difference between the bare model and itself with quantised K/V.
+    # Difference between two runs of the bare model, with plain and with quantised K/V.
     kv_difference: float = 0.0
     kv_bytes_per_token: int = 0
     point_bytes: int = 0  # size of the largest snapshot that the script left in the cache
     # True if the type has attention, but none of its caches can be cut at any token.
     is_opaque: bool = False
-    num_kv: int = 0  # K/V caches, which can be cut at any token
-    num_quantised: int = 0  # K/V caches that are quantised
-    cpu_s: float = 0.0  # CPU time of the trial
+    num_kv: int = 0  # number of K/V caches, which can be cut at any token
+    num_quantised: int = 0  # number of K/V caches that are quantised
+    cpu_s: float = 0.0  # CPU seconds of the trial
 
     @property
     def depends_on_cuts(self) -> bool:
-        """True if other cuts of the prompt change mlx-lm's own logits by more than rounding."""
+        """True if mlx-lm's own logits depend on how the prompt is cut, by more than rounding."""
         return self.cut_difference > 1e-4
 
     def as_json(self) -> str:

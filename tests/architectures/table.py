@@ -49,7 +49,7 @@ as they are. *to unquantised*: the last logits of 80 tokens, relative to their s
 class ArchitectureRow:
     """The columns of a table row that tests need."""
 
-    name: str  # of the module in mlx_lm.models
+    name: str  # name of the module in mlx_lm.models
     caches: frozenset[str]  # names of the cache classes
     verdict: Verdict
 

@@ -19,7 +19,7 @@ ROWS = list(read_rows(Path(__file__).with_name("README.md").read_text(encoding="
 
 
 def one_of_each_kind() -> Iterator[str]:
-    """Yield the first exact type with each set of cache classes."""
+    """Yield one exact type for each set of cache classes: the first in the table."""
     seen: set[frozenset[str]] = set()
     for row in ROWS:
         if row.verdict is Verdict.EXACT and row.caches not in seen:

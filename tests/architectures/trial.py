@@ -3,8 +3,8 @@
 `run_trial` builds the type as a tiny model with random weights and runs four parts:
 
 1. mlx-lm's own generation. If it fails, the verdict is "not run".
-2. The bare model with other cuts of the prompt and with quantised K/V. The differences that these
-   make in its logits limit what the next part can demand.
+2. The bare model with the prompt cut into other passes, and with quantised K/V. The differences
+   that these make in its logits limit what part 3 can demand.
 3. A script of user actions on the engine, with evictions and a reload. Each answer is compared with
    the bare model, and no known token may be fed again.
 4. Planted faults (tests/oracle/faults.py). The comparison must report each of them.
@@ -56,7 +56,8 @@ from tests.oracle.faults import (
 )
 from tests.oracle.scripts import promise_script
 
-# More tokens than any window, cut so that windows wrap inside a pass and between two passes.
+# More tokens than any sliding window holds. The cuts below make windows wrap inside a pass and
+# between two passes.
 _TOKEN_IDS = [(7 * i * i + 3 * i + 1) % 400 for i in range(80)]
 _CUTS = (0, 7, 30, 31, 70, 71, len(_TOKEN_IDS))
 _IN_ONE_GO = (0, len(_TOKEN_IDS))
@@ -97,7 +98,7 @@ def _run_bare(folder: Path) -> nn.Module:
 
 
 def _measure(outcome: TrialOutcome, model: nn.Module) -> TrialOutcome:
-    """Measure how much the bare model's logits depend on cuts and on quantised K/V."""
+    """Measure how much cuts of the prompt and quantised K/V change the bare model's logits."""
     plain = adapter = ModelAdapter(model)
     if outcome.kv_bits is not None:
         adapter = ModelAdapter(model, find_quantisation(model, outcome.kv_bits))
@@ -130,7 +131,8 @@ def _hold(outcome: TrialOutcome, folder: Path) -> TrialOutcome:
         is_opaque=not layout.num_kv and any(leaf.writes_in_place for leaf in Leaves.of(caches).aux),
     )
     if outcome.kv_bits and not outcome.num_quantised:
-        return replace(outcome, verdict=Verdict.EXACT)  # the plain trial has tested the same caches
+        # No cache is quantised, so the trial with plain K/V has tested the same caches.
+        return replace(outcome, verdict=Verdict.EXACT)
     reports = _play(client, folder)
     outcome = replace(
         outcome,
@@ -156,7 +158,7 @@ def _open(kind: type[InlineClient], folder: Path, kv_bits: int | None) -> Inline
 
 
 def _described(caches: Sequence[object]) -> list[str]:
-    """Return the class names of the caches; a CacheList also lists its members."""
+    """Return the class names of the caches. The name of a CacheList also lists its members."""
     return [
         f"{type(cache).__name__}({', '.join(_described(cache.caches))})"
         if isinstance(cache, CacheList)
@@ -166,7 +168,7 @@ def _described(caches: Sequence[object]) -> list[str]:
 
 
 def _script() -> list[dict[str, object]]:
-    """Return user actions in two chats, then evictions and a reload, each followed by a message."""
+    """Return user actions in two chats, then evictions and a reload, with a message after each."""
 
     def send(chat: str, text: str) -> dict[str, object]:
         return {"op": "send", "chat": chat, "text": text, "max_tokens": _MAX_TOKENS}
@@ -195,7 +197,10 @@ def _play(client: InlineClient, folder: Path) -> list[StepReport]:
 
 
 def _re_read(reports: Sequence[StepReport]) -> int:
-    """Return the number of tokens that were fed again in known chats before the first eviction."""
+    """Return the number of known tokens that were fed again before the first eviction.
+
+    The first turn of each chat is not counted.
+    """
     num_steps = sum("max_tokens" in step for step in _PROMISE)
     first = {report.chat: report for report in reversed(reports)}
     return sum(r.redo for r in reports[:num_steps] if r is not first[r.chat])
@@ -213,7 +218,7 @@ def _fault_of(report: StepReport, outcome: TrialOutcome) -> str:
         return check.detail
     if check.replay_difference:
         return f"{check.replay_difference:.1e} from the same passes on empty caches"
-    # Quantised K/V can turn a rounding difference into a whole quantisation step.
+    # Quantised K/V can enlarge a rounding difference to a whole quantisation step.
     is_rounding = check.max_difference < outcome.kv_difference
     if not (check.equal or is_rounding or outcome.depends_on_cuts):
         return f"{check.max_difference:.1e} from reading in one go"

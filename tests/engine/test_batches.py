@@ -44,7 +44,7 @@ WORDS = "A list of the small boats that one sees from here, please. "
 
 
 def request_of(number: int, *, num_words: int | None = None, max_tokens: int = 0) -> Request:
-    """Return a request whose length and sampling depend on `number`; odd ones are forced."""
+    """Return a request. Its length and sampling depend on `number`; odd numbers force the reply."""
     text = WORDS * (1 + number % 3) if num_words is None else "word " * num_words
     is_forced = number % 2 == 1
     return Request(
@@ -124,7 +124,7 @@ def test_stopped_request_keeps_its_text_and_other_requests_continue(
     assert finished["r2"].reply.token_ids
     assert finished["r3"].reason is FinishReason.STOP
     hold_to_the_oracle(client, "qwen3_5", requests)
-    # The state of the stopped request is cached, so the same question again reads nothing.
+    # The state of the stopped request is cached, so its question reads nothing when it is repeated.
     send(client, [requests[2]])
     assert finished_in(client.run_until_idle())["r2"].usage.plan.read == 0
 
@@ -172,7 +172,7 @@ def assert_only_the_first_fails(client: InlineClient, requests: list[Request]) -
     assert set(finished_in(events)) == set(others)
 
 
-def test_row_that_fails_in_a_batch_fails_alone(
+def test_failing_row_of_a_batch_ends_only_one_request(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_tiny()
@@ -194,10 +194,10 @@ def test_row_that_fails_in_a_batch_fails_alone(
     hold_to_the_oracle(client, "qwen3_5", [requests[1], requests[2]])
 
 
-def test_row_that_fails_beside_a_prompt_fails_alone(
+def test_failing_row_beside_a_prompt_ends_only_one_request(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The decoder waits for the pass of the rows before it reads a piece of the prompt."""
+    """Before the decoder reads part of a prompt, it waits for the running rows. That wait fails."""
     failures = iter([RuntimeError("no memory")])
 
     def evaluate_but_once(*trees: object) -> None:
@@ -223,7 +223,7 @@ def test_row_that_fails_beside_a_prompt_fails_alone(
     hold_to_the_oracle(client, "qwen3_5", requests[1:])
 
 
-def test_request_whose_text_decoding_fails_fails_alone(
+def test_failure_to_decode_text_ends_only_one_request(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_tiny()

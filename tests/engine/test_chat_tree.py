@@ -1,4 +1,8 @@
-"""The chat-tree benchmark on the engine: limits of the replayed tokens, and no redo."""
+"""The chat-tree benchmark on the engine: no step may replay more than the reply before it.
+
+A step after idle work may replay nothing. In no case may a step have a redo: a known token that is
+fed again without need.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from tests.fakes.texts import chat_tokenizer
 from tests.fakes.tiny_model import Template
 
 SCENARIO = chat_tree("x", turns=4, size=0.01)
-# Largest number of template tokens between a reply's text and the next message's text.
+# Maximum number of template tokens between the text of a reply and that of the next message.
 TEMPLATE_TOKENS = 8
 
 
@@ -29,7 +33,10 @@ def play(open_tiny: OpenTiny, *, idle: bool) -> list[StepCost]:
 
 
 def stripped_replies() -> dict[str, int]:
-    """Return the token count of the visible reply before each step's message, by step name."""
+    """Return the largest number of tokens that each step may replay, by step name.
+
+    This is the length of the visible reply before the step's message, with template tokens.
+    """
     encode = chat_tokenizer().encode_text
     return {
         step.name: len(encode(SCENARIO.history(step)[-1].reply.text)) + TEMPLATE_TOKENS

@@ -264,7 +264,7 @@ def test_unloading_while_answering_keeps_the_text(open_tiny: OpenTiny) -> None:
     assert isinstance(events[-1], ModelUnloaded)
 
 
-def test_statistics_with_invariant_check_report_the_broken_one(
+def test_statistics_report_a_broken_invariant(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_tiny()

@@ -27,7 +27,7 @@ THOUGHT = {"text": "One, two.", "reasoning": "A list of numbers is what is wante
 
 
 class Chats:
-    """A player of single script steps on an engine in this thread."""
+    """A helper that plays single script steps on an engine in the test's thread."""
 
     def __init__(self, client: InlineClient) -> None:
         self.client = client
@@ -224,7 +224,7 @@ def test_message_stopped_while_it_was_read_reports_new_message(chats: Chats) -> 
     chats.client.send(Cancel(progress.request_id))
     stopped = chats.client.run_until_idle()[-1]
     assert isinstance(stopped, RequestFinished)
-    # The first player missed the end of the request, so a second one continues the conversation.
+    # `chats` has not received the RequestFinished, so a new Chats object continues.
     again = Chats(chats.client).send(text)
     assert again.restored >= progress.done
     assert kinds(again) == [ReasonKind.NEW_MESSAGE]
@@ -271,7 +271,7 @@ def test_script_report_shows_the_reasons(chats: Chats) -> None:
     assert table.HEADER.index("why") == table.row(report).index("new_conversation")
 
 
-# Kinds of reasons that the script's own steps cause; a small budget adds the kinds below.
+# Reasons that the script causes with any budget. A small budget adds the reasons in _BY_THE_BUDGET.
 _BY_THE_SCRIPT = {
     ReasonKind.NEW_CONVERSATION,
     ReasonKind.NEW_MESSAGE,

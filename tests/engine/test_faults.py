@@ -37,7 +37,7 @@ TITLES = (BugError.title, OutOfMemoryError.title, TemplateError.title)
 class Tripwire:
     """A wrapper that counts the calls of a function and makes one of them fail."""
 
-    fails_at: int  # index of the failing call; 0 is the first, -1 is none
+    fails_at: int  # number of calls before the failing one; -1 if no call fails
     error: Exception
     calls: int = 0
 
@@ -80,7 +80,7 @@ PLACES = {
 
 
 def open_engine(folder: Path) -> Harness:
-    """Open an engine with one live cache, so that a switch copies K/V out and writes them back."""
+    """Open an engine that keeps one live cache, so that switching chats moves K/V out and in."""
     harness = Harness(EngineConfig(use_openblas=False, cache_budget_bytes=1 << 30, max_hot=1))
     harness.load(folder)
     for chat in ("A", "B"):
@@ -136,7 +136,7 @@ def test_failure_of_any_call_ends_at_most_one_request(
             assert problem.advice
         harness.problems = None
         if place.error is OUT_OF_MEMORY:
-            # The engine has evicted everything to make room.
+            # The engine has evicted all cached state to free memory.
             harness.account.clear()
         harness.account.forget("A")
         for chat in ("B", "A", "B"):
@@ -191,7 +191,7 @@ def test_wrong_cached_state_is_dropped_and_read_again(
     assert harness.problems == []
     harness.num_planted = 1
     harness.check()
-    # The dropped state may be the system prompt's, which both conversations share.
+    # The engine may have dropped the state of the system prompt, which both conversations share.
     harness.account.clear()
     harness.problems = None
     for chat in ("A", "B", "A"):

@@ -313,7 +313,7 @@ def test_job_of_hidden_conversation_pauses_on_battery() -> None:
     assert rig.made[1][1].done == 3
 
 
-def test_task_without_messages_cancels_the_one_before() -> None:
+def test_task_without_messages_cancels_the_previous_task() -> None:
     rig = IdlerRig()
     rig.idler.queue_read_ahead(task(A))
     rig.idler.queue_read_ahead(task(B))
@@ -446,7 +446,7 @@ def test_audit_does_not_run_on_battery_or_while_disabled(spared: str) -> None:
 def test_read_ahead_interrupts_an_audit() -> None:
     rig = IdlerRig(num_pieces=3)
     rig.now = 61.0
-    rig.idler.pause()  # a request has arrived
+    rig.idler.pause()  # as when a request arrives
     assert rig.idler.step()
     rig.idler.queue_read_ahead(task(A))
     rig.run()

@@ -1,4 +1,4 @@
-"""The budget of the cache: from device memory, under pressure, and while an answer grows."""
+"""The budget of the cache: from device memory, under memory pressure, and while an answer grows."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_budget_shrinks_by_missing_memory_and_regrows_slowly() -> None:
     watch = MemoryWatch(config, 8 * GB, machine=lambda: machine, clock=lambda: machine.now)
 
     def look(available: float, held: int, after: float = 5) -> int | None:
-        """Return the new budget, or None if the budget stays."""
+        """Let the watch look at the memory. Return the new budget, or None if it stays."""
         machine.available, machine.now = int(available), machine.now + after
         cache = FakeBudgetedCache(held)
         watch.adjust_budget(cache)

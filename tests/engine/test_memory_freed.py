@@ -21,7 +21,7 @@ from engine.types import ConversationId, Request, RequestId
 from tests.fakes.asking import ask, user
 from tests.fakes.engine_fixtures import OpenTiny
 
-SMALL = 4096  # bytes
+SMALL = 4096  # bytes that may stay allocated
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +46,7 @@ def test_unload_frees_the_model_and_all_cached_state(open_tiny: OpenTiny, name: 
     assert mx.get_active_memory() - before < SMALL
 
 
-# Calls that fail: class, method, and the number of calls that succeed before.
+# The calls to fail: class, method, and number of successful calls before the failing one.
 FAILING_CALLS: dict[str, tuple[type, str, int]] = {
     "start": (Restorer, "restore", 0),
     "prefill": (ModelAdapter, "forward", 0),
@@ -88,7 +88,7 @@ def test_failed_work_frees_its_arrays(
 def fail_once(
     function: Callable[..., object], num_successes: int, failures: list[str]
 ) -> Callable[..., object]:
-    """Make one call raise while a local of its frame references a large array."""
+    """Return a wrapper that raises once, while a local variable in it holds a large array."""
     num_calls = 0
 
     @wraps(function)

@@ -1,4 +1,4 @@
-"""Reading ahead in idle time: the next turn reads only its own message, at no other cost."""
+"""Reading ahead in idle time: the next turn reads only its message, and no state is evicted."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from tests.fakes.tiny_model import Template
 
 PLENTY = 32_000
 A, B = ConversationId("A"), ConversationId("B")
-# Largest number of template tokens around a message: `<|im_end|>`, `<|im_start|>user` and the
+# Maximum number of template tokens around a message: `<|im_end|>`, `<|im_start|>user` and the
 # assistant's header.
 TEMPLATE_TOKENS = 24
 LONG = "The quick brown fox jumps over the lazy dog, and the dog sleeps on. " * 12
@@ -100,9 +100,9 @@ def submit(
 
 
 def answer_to(client: InlineClient, *messages: Message) -> RequestFinished:
-    """Return the answer to the request in progress, after a comparison with the bare model.
+    """Await the answer to the request in progress, and compare it with the bare model.
 
-    The engine works only while the test takes events, so idle work stops with this function.
+    The engine works only while the test takes events, so no idle work runs after this function.
     """
     while True:
         event = client.next_event()
@@ -242,7 +242,7 @@ def test_request_waits_only_for_the_chunk_in_progress(open_short: OpenShort) -> 
 
     assert isinstance(stopped, IdleStopped)
     assert isinstance(started, RequestStarted)
-    # The request restores all that was read ahead, and nothing was read in between.
+    # The request restores exactly the tokens that had been read ahead when it was sent.
     assert started.plan.restored == working.done < working.total
     answer_to(client, *history, user("more"))
 

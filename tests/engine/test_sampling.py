@@ -1,4 +1,4 @@
-"""Draws of tokens are reproducible and independent of each other; filters are those of mlx-lm."""
+"""Draws of tokens are reproducible and independent. The filters equal those of mlx-lm."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_min_p_keeps_at_least_min_kept_tokens() -> None:
     assert sum(kept_by(replace(params, min_kept=3))) == 3
 
 
-def test_xtc_removes_all_likely_tokens_but_the_last_and_the_spared() -> None:
+def test_xtc_removes_likely_tokens_except_the_last_and_spared_ones() -> None:
     params = SamplingParams(top_p=1.0, xtc_probability=1.0, xtc_threshold=0.05)
     probabilities = cast("list[float]", mx.softmax(LOGITS).tolist())
     likely = [index for index, one in enumerate(probabilities) if one > 0.05]

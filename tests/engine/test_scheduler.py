@@ -1,4 +1,4 @@
-"""The scheduler: the order of requests, the next to start, and the time for a piece of prompt."""
+"""The scheduler: the order of requests, when one starts, and the time for a piece of prompt."""
 
 from __future__ import annotations
 

@@ -22,5 +22,5 @@ def test_mlx_is_called_on_the_engine_thread_only(tiny_model: TinyModel) -> None:
 
     assert found["threads"] == ["engine"]
     assert set(found["types"]) <= {"str", "bytes", "int", "float", "bool", "NoneType"}
-    # The watch works: it also saw a call that was made on the main thread afterwards.
+    # The watch works: it also saw the mlx call that the program made on the main thread at its end.
     assert found["seen"] == ["MainThread", "engine"]

@@ -1,4 +1,4 @@
-"""The message after a tool call, from the tool or from the user, feeds no known token again."""
+"""After a tool call, a message of the tool or of the user feeds no known token again."""
 
 from __future__ import annotations
 

@@ -20,15 +20,15 @@ from engine.types import Message, PromptPlan, Request
 class Processed:
     """The token sequences that were processed for one conversation and not evicted since."""
 
-    # Every processed sequence, as prompt or as output.
+    # All processed sequences, both prompts and outputs.
     tokens: ProcessedTokens = field(default_factory=ProcessedTokens)
-    # Prompts that were read to their end.
+    # Token ids of the prompts that were read to their end.
     prompts: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
-    # The same prompts without their generation tails.
+    # Token ids of the prompts in `prompts`, without their generation tails.
     questions: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
-    # The beginning of each prompt that was known or matched when its request started.
+    # For each prompt: its leading tokens that were processed or cached before its request started.
     forks: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
-    # Keys (see ahead_of) of the next turns that idle work has read ahead.
+    # Keys (see ahead_of) of the prompts that idle work has read ahead.
     read_ahead: set[object] = field(default_factory=set[object])
 
 
@@ -38,7 +38,7 @@ def ahead_of(messages: tuple[Message, ...], request: Request) -> object:
 
 
 class Account:
-    """The processed tokens of all conversations, and the judgement of new prompts by them."""
+    """The processed tokens of all conversations. New prompts are judged by these tokens."""
 
     def __init__(self) -> None:
         self._processed: dict[str, Processed] = {}
@@ -56,7 +56,7 @@ class Account:
         return self._processed.setdefault(chat, Processed())
 
     def known_len(self, prompt_ids: tuple[int, ...]) -> int:
-        """Return how many leading tokens of the prompt any single conversation has processed."""
+        """Return the length of the longest prompt prefix that one conversation has processed."""
         everyone = self._processed.values()
         return max((one.tokens.known_len(prompt_ids) for one in everyone), default=0)
 
@@ -71,9 +71,10 @@ class Account:
     ) -> None:
         """Assert that the engine restored as much of a prompt as it promises.
 
-        A prompt that was read to its end before must be restored whole. If only a fresh newest
-        message differs, no known token may be fed again. In all other cases the engine may once
-        feed known tokens again, from the start of the message in which the prompt differs.
+        A prompt that was read to its end before must be restored whole. If a prompt differs from
+        earlier ones only in a fresh newest message, no known token may be fed again. In all other
+        cases the engine may feed known tokens again once, from the start of the message in which
+        the prompt differs.
 
         Args:
             request: The request that the prompt was built for.
@@ -98,10 +99,11 @@ class Account:
             self.num_strict += 1
             assert redo == 0, f"{redo} of {known} known tokens are fed again: {plan}"
         elif redo:
-            # A text that begins like an earlier one is fed from the start of its message, but only
-            # once: then the engine keeps a resume point where the two texts part.
+            # If a message begins like an earlier one, the engine feeds it from its start, but only
+            # once. Afterwards the engine has a resume point where the two messages differ.
             assert prompt_ids[:known] not in self._forks(), f"second redo at token {known}: {plan}"
-            # A resume point before the reply exists only if a request has ended with this message.
+            # There is a resume point before the reply only if an earlier request ended with this
+            # message.
             within = (
                 message_starts
                 if self._was_asked(prompt_ids[: message_starts[-1]])
@@ -123,7 +125,7 @@ class Account:
         Args:
             chat: The name of the conversation.
             prompt_ids: The token ids of the prompt.
-            fork: The number of leading tokens that were known or matched when the prompt started.
+            fork: The number of leading tokens that were processed or cached before the request.
             tail: The index of the first token of the generation tail.
         """
         self.of(chat).forks.add(prompt_ids[:fork])
@@ -131,7 +133,7 @@ class Account:
         self.of(chat).prompts.add(prompt_ids)
 
     def _was_asked(self, question: tuple[int, ...]) -> bool:
-        """Return True if a prompt with exactly these tokens before its generation tail was read."""
+        """Return True if any prompt consisted of these tokens and a generation tail."""
         return any(question in one.questions for one in self._processed.values())
 
     def _forks(self) -> set[tuple[int, ...]]:

@@ -1,10 +1,10 @@
-"""Faults that are planted in an engine, and each of which the check of an answer must report.
+"""Faults to plant in an engine. The check of an answer must report each of them.
 
 A check that never fails proves nothing. Therefore the tests play the first turn of chat A, plant
 a fault and play the second turn with the check on. A planted fault is a zeroed state, the state
-of one token later, the state of another chat, or a turn that is left out of the prompt. A model
-without recurrent layers gets the same faults in its K/V. The check compares logits with those of
-the bare model; a fault must make a difference above `VISIBLE`.
+after one more token, the state of another chat, or a prompt that lacks a turn. In a model without
+recurrent layers, the K/V get these faults instead of the recurrent state. The check compares logits
+with those of the bare model. A fault must make a difference above `VISIBLE`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def play_with_fault(client: InlineClient, plant: Callable[[InlineClient], None])
 
 
 def play_forgetfully(client: ForgetfulClient) -> StepReport:
-    """Return the report of a chat's second turn, whose prompt lacks the first turn."""
+    """Play two turns and return the report of the second, whose prompt lacks the first turn."""
     player = ScriptPlayer(client, Path(), check=True)
     play(player, FIRST)
     return play(player, SECOND)
@@ -80,7 +80,10 @@ class ForgetfulClient(InlineClient):
 
 
 def plant_zeros(client: InlineClient) -> None:
-    """Zero every snapshot of chat A, or its keys if the model has no recurrent layers."""
+    """Zero every snapshot of chat A.
+
+    If the model has no recurrent layers, zero the keys of chat A instead.
+    """
     if not _points_with_states(client):
         _shift_kv(client, 0)
     for node in _points_with_states(client):
@@ -89,7 +92,10 @@ def plant_zeros(client: InlineClient) -> None:
 
 
 def plant_one_ahead(client: InlineClient) -> None:
-    """Replace every snapshot of chat A by the state one token later, or shift its keys by one."""
+    """Replace every snapshot of chat A by the state after one more token.
+
+    If the model has no recurrent layers, shift the keys of chat A by one token instead.
+    """
     model = client.core.model
     assert model is not None
     if not _points_with_states(client):
@@ -103,14 +109,17 @@ def plant_one_ahead(client: InlineClient) -> None:
 
 
 def plant_other_chat(client: InlineClient) -> None:
-    """Replace every snapshot of chat A by one of chat B, or its K/V by those of chat B."""
+    """Replace every snapshot of chat A by a snapshot of chat B.
+
+    If the model has no recurrent layers, overwrite the K/V of chat A with those of chat B instead.
+    """
     mine, theirs = _points_with_states(client), _points(client, B)
     if not mine:
         _put_other_kv(client)
     for node in mine:
         assert node.snapshot is not None
-        # Take a snapshot of another kind. Before points of one kind the last tokens are the same
-        # template text, and a short convolution remembers only the last tokens.
+        # Take a snapshot of another kind. Snapshots of one kind could be equal: they follow the
+        # same template tokens, and a short convolution remembers only the last tokens.
         other = next(n for n in theirs if n.snapshot and n.snapshot.kind != node.snapshot.kind)
         assert other.snapshot is not None
         _put_states(node, other.snapshot.states)
@@ -139,7 +148,7 @@ def _path_ids(node: KvNode) -> list[int]:
 
 
 def _shift_kv(client: InlineClient, by: int) -> None:
-    """Roll the keys of chat A by a number of tokens, or zero them if the number is 0."""
+    """Shift the keys of chat A by a number of tokens. If the number is 0, zero the keys instead."""
 
     def rolled(keys: mx.array) -> mx.array:
         if not by:
@@ -171,7 +180,7 @@ def _put_states(node: KvNode, foreign: tuple[object, ...]) -> None:
 
 
 def _grafted(own: object, other: object) -> object:
-    """Return `own` with its arrays replaced by those of `other`.
+    """Return a copy of `own` with its arrays replaced by the arrays in `other`.
 
     Counts stay as they are, because the engine checks counts itself.
     """
@@ -187,7 +196,10 @@ def _grafted(own: object, other: object) -> object:
 
 
 def _fitted(own: mx.array, other: mx.array) -> mx.array:
-    """Return `other` cut or zero-padded to the rows of `own`, or `own` if another size differs."""
+    """Return `other`, cut or zero-padded at its front to the number of rows in `own`.
+
+    A row lies along the second-last axis. If any other axis differs in size, return `own`.
+    """
     if own.ndim < 2 or (own.shape[:-2], own.shape[-1]) != (other.shape[:-2], other.shape[-1]):
         return own
     num_rows, num_others = own.shape[-2], other.shape[-2]

@@ -1,7 +1,7 @@
 """A request in progress, and the checks of its end.
 
-The harness (harness.py) keeps a `Flight` for each request that it submits. It adds the streamed
-text as it comes. When the request finishes, `Flight.check` asserts that the final text is the
+The harness (harness.py) keeps a `Flight` for each request that it submits, and adds the
+streamed text to it. When the request finishes, `Flight.check` asserts that the final text is the
 streamed text, and that the token counts and the plan agree with each other.
 """
 
@@ -35,7 +35,7 @@ class How:
     keep_thinking: bool = False
     forced: ForcedReply | None = None  # a given reply in place of drawn tokens
     stop_after: int | None = None  # stop the reply after this many tokens
-    is_checked: bool = True  # the answer is compared with the bare model's
+    is_checked: bool = True  # True if the answer is compared with the bare model's
 
     def ask(
         self,
@@ -70,29 +70,30 @@ class Flight:
     # The shown messages. They end with the reply that is continued, or with the user's message.
     visible: tuple[Message, ...]
     turn: Turn | None  # None for a side request
-    is_fresh: bool  # the newest message begins differently from every earlier one
+    is_fresh: bool  # True if the newest message begins differently from all earlier ones
     is_started: bool = False
-    # Set when the request starts. Empty until then, and while a test plants faults.
+    # Empty until the request starts. Stays empty if the request runs while a test plants faults.
     prompt_ids: tuple[int, ...] = ()
-    # Number of leading prompt tokens that were known or matched when the request started.
+    # Number of leading prompt tokens that were processed or cached before the request started.
     fork: int = 0
     tail: int = 0  # index of the first token of the prompt's generation tail
-    has_lost: bool = False  # state was evicted after the start, perhaps this request's own
-    # Tokens fed before the start, by the id() of the list of caches they were fed to.
+    # True if state was evicted after the start. It may have been state of this request.
+    has_lost: bool = False
+    # Number of tokens fed before the start, by the id() of the list of caches that got them.
     fed_before: Counter[int] = field(default_factory=Counter[int])
     streamed: dict[Channel, str] = field(default_factory=lambda: dict.fromkeys(Channel, ""))
 
     def __post_init__(self) -> None:
         begun = self.begun
         if begun is not None:
-            # A reply that was stopped inside a character ends with U+FFFD; the character itself is
-            # streamed when the reply is continued.
+            # A reply that was stopped inside a character ends with U+FFFD. The continued reply
+            # streams the whole character.
             self.streamed[Channel.ANSWER] = begun.content.rstrip("\N{REPLACEMENT CHARACTER}")
             self.streamed[Channel.REASONING] = begun.reasoning.rstrip("\N{REPLACEMENT CHARACTER}")
 
     @property
     def begun(self) -> Message | None:
-        """The reply that this request continues, as it was before the request, or None."""
+        """The reply that this request continues, as it was before. None for a new reply."""
         last = self.visible[-1]
         return last if last.role is Role.ASSISTANT else None
 
@@ -107,7 +108,7 @@ class Flight:
             assert thought.rstrip("\n") == finished.reasoning
         else:
             assert _without_lines(thought) == _without_lines(finished.reasoning)
-        # Blanks before a thought are streamed as answer, before the thought is recognised.
+        # Blanks before a thought are streamed as answer, because the thought is not recognised yet.
         blanks = self.streamed[Channel.ANSWER].removesuffix(finished.content)
         assert not blanks.strip()
         assert self.streamed[Channel.ANSWER] == blanks + finished.content
@@ -126,7 +127,7 @@ class Flight:
 def _without_lines(thought: str) -> str:
     """Return a thought without its line breaks.
 
-    The engine strips line breaks from the end of a thought. If a thought was stopped behind a line
-    break and continued, its final text has this line break, but its streamed text has not.
+    The engine strips line breaks from the end of a thought. If a thought is stopped after a line
+    break and then continued, its final text has this line break, but its streamed text lacks it.
     """
     return thought.replace("\n", "")

@@ -1,13 +1,13 @@
 """A harness that plays the actions of users on one engine and checks all that the engine promises.
 
-The real engine core runs in the calling thread, one piece of work for each `step`. The app's own
-conversation code turns actions into messages (people.py). The harness checks:
+The real engine core runs in the calling thread. Each `step` does one piece of its work. The app's
+own conversation code turns actions into messages (people.py). The harness checks:
 
 - every answer: its logits must be those of the bare model with empty caches,
 - every prompt: no token that the engine has processed is fed again (account.py),
 - the cache at rest: its ledger must be the sum of the bytes of its arrays (holdings.py).
 
-The random actions of machine.py, the long run of turns.py and the fault tests use it.
+machine.py (random actions), turns.py (a long run) and the fault tests use this harness.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ from tests.oracle.flight import Flight, How
 from tests.oracle.holdings import fingerprint, real_bytes
 from tests.oracle.people import People
 
-# On these models, reading a prompt in one go gives the same bits (CPU, reference BLAS).
+# Models that give the same bits for a prompt read in one go as for a prompt read in chunks (on a
+# CPU, with the reference BLAS).
 BITWISE = frozenset({"qwen3_5", "lfm2", "llama"})
 
 
@@ -88,27 +89,27 @@ class Harness:
         self.people = People()
         self.flights: dict[RequestId, Flight] = {}
         self.account = Account()
-        # Problems that ended requests while a test plants faults. None at all other times; then
-        # no request may fail. Answers are verified only at those times, because a planted fault
-        # would also hit the calls that the verification makes.
+        # While a test plants faults: the problems of the requests that failed. In this time answers
+        # are not verified, because a planted fault would also hit the calls of the verification.
+        # None at all other times: no request may fail, and answers are verified.
         self.problems: list[Problem] | None = None
-        self.num_planted = 0  # planted wrong states; the cache must count each of them as a fault
-        self.num_checked = 0  # answers that were verified
+        self.num_planted = 0  # number of planted wrong states; the cache must detect each one
+        self.num_checked = 0  # number of verified answers
         self._begun: dict[NodeId, _Begun] = {}
-        # The cache and its number of evictions at the last call of _is_anything_lost.
+        # The cache and its number of evictions, as found by the last call of _is_anything_lost.
         self._known_cache: PrefixCache | None = None
         self._known_evictions = 0
-        # Tokens fed as prompts, by the id() of the list of caches.
+        # Number of tokens fed as prompts, by the id() of the list of caches that got them.
         self._fed: Counter[int] = Counter()
-        # The key (see ahead_of) of the next read-ahead of each conversation.
+        # By conversation: the key (see ahead_of) of the prompt that idle work should read ahead.
         self._read_ahead: dict[str, object] = {}
-        self._to_verify: list[Verify] = []  # not sent yet
-        self._unverified: set[RequestId] = set()  # sent; the result has not come yet
+        self._to_verify: list[Verify] = []  # commands that are not sent yet
+        self._unverified: set[RequestId] = set()  # requests whose answers are being verified
         self._cancelled: set[RequestId] = set()
         self._is_idle_work_on = config.idle_work
         self._is_working_ahead = False
         self._is_idle_reached = False
-        # False from a load until the next ModelLoaded: recorded logits are lost with their model.
+        # False from a load until the next ModelLoaded, because a load discards recorded logits.
         self._has_records = False
         self._model_type = ""
         self._num_requests = 0
@@ -135,7 +136,7 @@ class Harness:
             return
         turn = self.people.resume(chat)
         if turn is not None:
-            # A continued reply keeps the thinking option that it was begun with.
+            # A continued reply keeps the thinking option of its first request.
             how = replace(how, thinking=begun.how.thinking)
             self._submit(turn, how, None, visible_messages(before, turn.reply_id))
 
@@ -144,7 +145,7 @@ class Harness:
         return self.client.core.model.facts.template_hash if self.client.core.model else ""
 
     def ask_aside(self, chat: str, how: How) -> None:
-        """Send a side request; if it is the only request, assert that it leaves no trace."""
+        """Send a side request. If it is the only request, assert that the cache does not change."""
         asked = self.people.shown(chat, Role.USER)
         content = asked[0].content if asked else "A title, please."
         messages = (Message(role=Role.USER, content=content),)
@@ -176,7 +177,7 @@ class Harness:
         self.tell(Forget(ConversationId(chat)))
 
     def read_ahead(self, chat: str, how: How, draft: str = "") -> None:
-        """Send a ReadAhead of the shown messages, or of these and a draft of the next one."""
+        """Send a ReadAhead of the shown messages, followed by the draft if there is one."""
         if chat in self.busy:
             return
         messages = self.people.upcoming(chat, draft)
@@ -206,7 +207,7 @@ class Harness:
         self.tell(Evict(what))
 
     def load(self, *folders: Path) -> None:
-        """Load models in order, without waiting for any of them; unload if there are none."""
+        """Send a load command for each folder without waiting. Without folders, send an unload."""
         self._ask_to_verify()
         self._has_records = False
         for folder in folders:
@@ -255,8 +256,8 @@ class Harness:
             assert self.step(), "the engine is idle but has not sent IdleReached"
         assert not self.flights
         statistics = self.cache.statistics() if self.cache else NOTHING_CACHED
-        # In a nearly full cache, idle work for hidden conversations reads nothing. So expect a
-        # read-ahead to be done only if at most a quarter of the budget is used.
+        # In a nearly full cache, idle work for hidden conversations reads nothing. So rely on
+        # read-aheads only if less than a quarter of the budget is used.
         if self._is_idle_work_on and statistics.total_bytes < statistics.budget_bytes // 4:
             for chat, ahead in self._read_ahead.items():
                 self.account.of(chat).read_ahead.add(ahead)
@@ -274,7 +275,7 @@ class Harness:
             assert ledger.total_bytes <= statistics.budget_bytes
 
     def close(self) -> None:
-        """Answer all requests, forget all conversations and assert that the cache is empty."""
+        """Finish all requests, forget all conversations and assert that the cache is empty."""
         self.settle()
         self._rest()
         self.check()
@@ -303,7 +304,8 @@ class Harness:
         self._begun[turn.reply_id] = _Begun(how, self._template_hash)
         request = how.ask(self._name(), chat, turn.messages, turn.new_messages, side=False)
         visible = visible or visible_messages(turn.conversation, turn.user_id)
-        # If the message before got no answer, the new text is joined to it and does not begin it.
+        # If the previous message got no answer, the new text is appended to it. The joined message
+        # then does not begin with the new text.
         is_fresh = turn.messages[-1].content == fresh
         self._take_off(Flight(request, visible, turn, is_fresh=is_fresh))
 
@@ -316,14 +318,14 @@ class Harness:
         return f"{self._num_requests}"
 
     def _is_anything_lost(self) -> bool:
-        """Return True if the cache was replaced, or evicted state, since the last call."""
+        """Return True if the cache was replaced or has evicted state since the last call."""
         evictions = self.cache.counters.evictions if self.cache else 0
         is_lost = self.cache is not self._known_cache or evictions != self._known_evictions
         self._known_cache, self._known_evictions = self.cache, evictions
         return is_lost
 
     def _note_loss(self) -> None:
-        """Drop all expectations, because evicted state is fed again and is not read ahead again."""
+        """Drop all expectations: evicted tokens are fed again, and are not read ahead again."""
         self.account.clear()
         self._read_ahead.clear()
 
@@ -403,7 +405,7 @@ class Harness:
                 held = finished.prompt_ids + output_ids
                 self.account.add(chat, held)
                 if finished.reason is not FinishReason.STOP:
-                    # The reply may be continued. That must feed no token again.
+                    # A later request may continue the reply. It must feed no token again.
                     self.account.add_prompt(chat, held, fork=flight.fork, tail=len(held))
             above = request.messages if flight.begun is None else request.messages[:-1]
             messages = (*above, reply_of(finished))
@@ -411,7 +413,7 @@ class Harness:
         parked = self.cache.parked_cache(request.conversation_id) if self.cache else None
         if parked is not None:
             fed = parked.num_tokens - finished.usage.plan.restored
-            # All drawn tokens but the last were fed as rows of a batch, which _fed does not count.
+            # All drawn tokens except the last were fed as rows of a batch, and _fed omits rows.
             num_drawn = finished.usage.output_tokens + (finished.reason is FinishReason.STOP)
             fed -= max(0, num_drawn - 1)
             name = id(parked.caches)
@@ -429,7 +431,7 @@ class Harness:
         self.num_checked += 1
 
     def _count_fed(self) -> None:
-        """Count the tokens of each forward pass, by the id() of the caches that get them."""
+        """Wrap the model's forward pass, to count the tokens that each list of caches gets."""
         assert self.client.core.model is not None
         adapter = self.client.core.model.adapter
 

@@ -2,7 +2,7 @@
 
 Each rule is an action: send, edit, regenerate, continue, stop, switch, read ahead, evict, load a
 model. After most actions the engine does only some pieces of work, so that the next action
-meets it in the middle of a request. The harness (harness.py) plays the actions and checks each
+comes in the middle of a request. The harness (harness.py) plays the actions and checks each
 event; the machine's invariant checks the cache after every step. Budgets, cells and attention
 blocks are drawn small, so that short texts reach their limits. Hypothesis shortens a failing
 sequence of actions before it reports it. `python -m tests.soak machine` runs more examples.
@@ -39,8 +39,8 @@ from tests.oracle.harness import Harness
 
 CHATS = ("A", "B", "C")
 SYSTEMS = ("", "You are short.", "You are long-winded.", "Speak like a <|im_end|> sailor.")
-# Each new message begins with another of these characters, so that no two messages share their
-# first tokens by chance. The account of fed tokens is strict only then.
+# Each new message begins with a different one of these characters, so that no two messages share
+# their first tokens by chance. The account of fed tokens is strict only for such messages.
 _FIRST = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _ENDINGS = (
     "",
@@ -80,7 +80,7 @@ pieces = st.one_of(st.none(), st.none(), st.integers(0, 9))
 
 
 class Change(Enum):
-    """A change other than a request, made between two requests."""
+    """A change of a conversation, a setting or the cache, made without a request."""
 
     SYSTEM = auto()
     FORGET = auto()
@@ -97,18 +97,18 @@ class Load(Enum):
     SAME = auto()
     OTHER = auto()
     MISSING = auto()
-    CHANGED_MIND = auto()  # load another model, and the first one again before that is loaded
+    CHANGED_MIND = auto()  # load another model, then the first one again without waiting
     NONE = auto()
 
 
 @dataclass(slots=True)
 class Tally:
-    """The numbers of examples, steps and checks that were run so far."""
+    """The number of examples, steps and checks so far."""
 
     examples: int = 0
     steps: int = 0
-    checked: int = 0  # replies whose logits were compared with the bare model's
-    strict: int = 0  # prompts whose redo had to be 0
+    checked: int = 0  # number of replies whose logits were compared with the bare model's
+    strict: int = 0  # number of prompts whose redo (see account.py) had to be 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class EngineSetup:
     budget: float  # in units of Subject.conversation_bytes
     max_hot: int
     cell_len: int
-    max_scores: int  # most attention scores computed in one block
+    max_scores: int  # maximum number of attention scores in one block
     max_running: int
     looks_ahead: bool
 
@@ -140,11 +140,11 @@ class Subject:
 
     model: Path
     other: Path
-    conversation_bytes: int  # K/V of 512 tokens and eight snapshots
+    conversation_bytes: int  # size of the K/V of 512 tokens, and of eight snapshots
 
 
 class Machine(RuleBasedStateMachine):
-    """The actions of users on one engine as rules, with a check of the cache as invariant."""
+    """Random actions of users on one engine, as rules. An invariant checks the cache."""
 
     subjects: ClassVar[Mapping[str, Subject]]
     tally: ClassVar[Tally]
@@ -324,7 +324,7 @@ class Machine(RuleBasedStateMachine):
 def subjects_of(
     names: Iterable[str], get_model: Callable[[str, Template], Path]
 ) -> dict[str, Subject]:
-    """Return a Subject for each tiny model with each template, by title."""
+    """Return a Subject for each pair of a tiny model and a template, by title."""
     subjects: dict[str, Subject] = {}
     for name in names:
         other = get_model("lfm2" if name == "llama" else "llama", Template.KEEPING)

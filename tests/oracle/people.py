@@ -83,7 +83,7 @@ class People:
         self.chats[chat] = set_system_prompt(self.chat(chat), text)
 
     def upcoming(self, chat: str, draft: str) -> tuple[Message, ...]:
-        """Return the known messages of the next turn; none before the first message."""
+        """Return the messages of the next turn: those shown, and the draft if there is one."""
         turn = plan_send(self.chat(chat), draft or "x", self._ids(), now=0.0)
         return turn.messages if draft else turn.messages[:-1]
 

@@ -55,7 +55,7 @@ _SYSTEM = "You are a careful assistant. Answer in the language of the question. 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """The thinking options of a conversation, which its template gets."""
+    """The thinking options that a conversation passes to its template."""
 
     thinking: bool | None = None
     keep_thinking: bool = False
@@ -63,7 +63,7 @@ class Manner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lengths:
-    """The smallest and largest number of tokens of a thought and of an answer."""
+    """The smallest and largest number of tokens in a thought, and in an answer."""
 
     thought: tuple[int, int] = (50, 300)
     answer: tuple[int, int] = (20, 200)
@@ -75,8 +75,9 @@ class RealTurn:
 
     step: Mapping[str, Any]
     is_first: bool
-    reads: int  # tokens of the new message and of the template text behind it
-    # Tokens of the answer before. A template that drops thoughts makes the engine replay these.
+    reads: int  # number of tokens of the new message and the template text after it
+    # Number of tokens of the previous answer. The engine replays this answer if the template drops
+    # thoughts.
     stripped: int
 
 
@@ -90,7 +91,7 @@ class RealChats:
         self._chats = {f"{chr(ord('A') + i)}": manner for i, manner in enumerate(manners)}
         self._lengths = lengths
         self._rng = random.Random(seed)
-        # Tokens of the newest answer of each conversation.
+        # For each conversation: the number of tokens of its newest answer.
         self._stripped = dict.fromkeys(self._chats, 0)
 
     def systems(self) -> list[dict[str, Any]]:
@@ -128,7 +129,7 @@ class RealChats:
         )
 
     def _text(self, least: int, most: int) -> str:
-        """Return random pieces of text, at most `most` tokens long and cut at a space."""
+        """Join random pieces until the text is long enough. Cut it at a space to `most` tokens."""
         wanted = self._rng.randint(least, most)
         text = ""
         while self._num_tokens(text) < wanted:
@@ -145,13 +146,14 @@ class RealChats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealChatsTally:
-    """Counts of all turns but each conversation's first, and of those that met their limits."""
+    """Counts of turns, and of turns that met their limits, without first turns of conversations."""
 
     num_turns: int
-    # Turns that replayed nothing and read only the message and the template text behind it.
+    # Number of turns that replayed nothing, and read only the new message and the template text
+    # after it.
     num_exact: int
-    num_within: int  # turns that replayed at most the answer before them
-    stripped: int  # tokens of the answers before the turns
+    num_within: int  # number of turns that replayed at most the previous answer
+    stripped: int  # sum of RealTurn.stripped
     redo: int
     replayed: int
     read: int

@@ -45,9 +45,9 @@ def promise_script(
 ) -> list[dict[str, Any]]:
     """Return a script: turns of all chats in rotation, then each kind of action in each chat.
 
-    The kinds are regenerate, edit, switch_branch, stop and a return to the chat. Half of the
-    replies are forced. With `reasoning`, forced replies have thoughts; the template needs a place
-    for them.
+    The actions are regenerate, edit, switch_branch and stop. At the end, each chat gets one more
+    message. About half of the replies are forced. If `reasoning` is True, forced replies have
+    thoughts, so the template must have a place for thoughts.
     """
     rng = random.Random(seed)
     names = [chr(ord("A") + index) for index in range(chats)]

@@ -2,9 +2,9 @@
 
     python -m tests.oracle.template_table [--chats 8] [--turns 6] [--only ROW ...]
 
-Each row is played twice: with every turn right after the one before, and with the engine idle
-between turns. With idle time, nothing may be replayed. Without it, a template that drops thoughts
-may cost a replay of the last answer.
+Each row is played twice: without a pause between turns, and with idle time between turns. With
+idle time, the engine may replay nothing. Without idle time, it may replay the last answer if the
+template drops thoughts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ HEADER = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSize:
-    """The number of conversations in each row of the table, and of turns in each conversation."""
+    """The number of conversations in each table row, and of turns in each conversation."""
 
     chats: int = 8
     turns: int = 6

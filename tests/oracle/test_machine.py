@@ -18,7 +18,9 @@ from tests.oracle.machine import run_machine, subjects_of
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["qwen3_5", "lfm2", "falcon_h1", "gemma3", "llama"])
-def test_random_actions_give_exact_answers_and_no_redo(tiny_model: TinyModel, name: str) -> None:
+def test_random_actions_give_exact_answers_and_feed_no_token_twice(
+    tiny_model: TinyModel, name: str
+) -> None:
     subjects = subjects_of([name], tiny_model)
     tally = run_machine(subjects, examples=6, steps=30, seeded=True)
 

@@ -1,4 +1,4 @@
-"""Returns, edits, regenerations, branches and stops feed no token twice and change no answer."""
+"""A script of edits, regenerations, branches and stops feeds no token twice. Answers are exact."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.fakes.tiny_model import CONFIGS, Template
 from tests.oracle.scripts import promise_script
 
 MAX_TOKENS = 16
-# Largest number of template tokens around a message: `<|im_end|>`, `<|im_start|>user` and the
+# Maximum number of template tokens around a message: `<|im_end|>`, `<|im_start|>user` and the
 # assistant's header.
 TEMPLATE_TOKENS = 24
 
@@ -34,7 +34,7 @@ def play(client: InlineClient, steps: list[dict[str, Any]]) -> list[StepReport]:
 @pytest.mark.slow
 @pytest.mark.parametrize("template", list(Template))
 @pytest.mark.parametrize("name", list(CONFIGS))
-def test_script_gives_exact_answers_and_no_redo(
+def test_script_gives_exact_answers_and_feeds_no_token_twice(
     open_tiny: OpenTiny, name: str, template: Template
 ) -> None:
     thinking = template is Template.THINKING
@@ -51,7 +51,7 @@ def test_script_gives_exact_answers_and_no_redo(
     for step, report in zip([step for step in steps if "max_tokens" in step], reports, strict=True):
         if report.chat in seen:
             assert report.redo == 0, report
-            # If the template drops thoughts, the last visible reply is fed again, and nothing else.
+            # If the template drops thoughts, the engine replays the last visible reply only.
             assert report.replayed <= (MAX_TOKENS if thinking else 0), report
             assert report.read <= len(step.get("text", "")) + TEMPLATE_TOKENS, report
         if report.op == "regenerate":

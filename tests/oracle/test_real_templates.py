@@ -86,7 +86,7 @@ class Played:
 
 
 def one_by_one(played: tuple[list[RealTurn], list[dict[str, Any]]]) -> Iterable[RealChatsTally]:
-    """Return the tally of each conversation of a round."""
+    """Return one tally for each conversation in a round."""
     return (tally([turn], [report]) for turn, report in zip(*played, strict=True))
 
 
@@ -171,8 +171,8 @@ def test_tool_loop_reads_only_the_tool_results(open_qwen: OpenQwen, *, keep: boo
     if keep:
         assert next_turn.replayed == 0
     else:
-        # All thoughts of the loop are dropped. So the common part is the prompt of the first step
-        # without its last two tokens, which open a thought.
+        # The template drops all thoughts of the loop. So this prompt repeats only the prompt of the
+        # first step, without its last two tokens, which open a thought.
         assert next_turn.restored == start.prompt_tokens - 2
     agent.idle()
     rested = agent.step(Role.USER, "And tomorrow?", COLD)

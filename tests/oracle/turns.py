@@ -1,4 +1,4 @@
-"""A long run of turns in many conversations under a cache budget, measured for memory that grows.
+"""A long run of turns in many conversations under a cache budget, to see if memory grows.
 
 Python's garbage collector is off during the run, because evicted state must be freed at once and
 not at the next collection. test_turns.py plays 120 turns, `python -m tests.soak turns` 2,000.
@@ -23,8 +23,8 @@ from tests.oracle.harness import Harness
 NUM_CHATS = 24
 # A conversation with this many turns is deleted, and a new one takes its place.
 MAX_TURNS = 8
-SAMPLE_EVERY = 20  # turns between two measurements of memory
-CHECK_EVERY = 4  # one turn in four is compared with the bare model
+SAMPLE_EVERY = 20  # number of turns between two measurements of memory
+CHECK_EVERY = 4  # every fourth turn is compared with the bare model
 WORDS = ("boat", "weather", "small", "list", "dog", "fox", "quick", "please", "thank", "about")
 
 
@@ -46,11 +46,11 @@ class TurnsReport:
     """
 
     turns: int
-    checked: int  # answers that were compared with the bare model's
+    checked: int  # number of answers that were compared with the bare model's
     evictions: int
     budget: int
     last: Sample
-    unaccounted: int  # most bytes that MLX held beyond the weights and the ledger
+    unaccounted: int  # largest number of MLX's bytes that are neither weights nor in the ledger
     device_slope: float
     process_slope: float
     ledger_slope: float

@@ -1,4 +1,4 @@
-"""A comparison of finished requests with the bare model."""
+"""A comparison of the answers of finished requests with those of the bare model."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.oracle.harness import BITWISE
 def hold_to_the_oracle(client: InlineClient, name: str, requests: Iterable[Request]) -> None:
     """Assert that each request's answer is exact.
 
-    The same passes on empty caches, with no other request beside them, must give the same bits. On
-    the models in BITWISE, so must a prompt that is read in one go.
+    The bare model must give the same bits for the same passes on empty caches, without other
+    requests. For models in BITWISE, a prompt that is read in one go must also give these bits.
     """
     for request in requests:
         client.send(Verify(request.request_id, request.messages))

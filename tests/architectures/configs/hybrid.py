@@ -149,7 +149,7 @@ CONFIGS: dict[str, Config] = {
         "use_bias": False,
         "use_conv_bias": True,
         "tie_word_embeddings": True,
-        "time_step_limit": [0.001, 0.1],  # otherwise the state forgets a token within a few steps
+        "time_step_limit": [0.001, 0.1],  # small steps, so that the state does not forget too fast
         "time_step_rank": 4,
     },
     "nemotron_h": {

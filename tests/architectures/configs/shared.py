@@ -23,7 +23,8 @@ ATTENTION: Config = {
     "attention_bias": False,
     "mlp_bias": False,
 }
-# The number of experts, their size and the number chosen, under each name that a model type uses.
+# The number of experts, their size and how many are chosen. Model types have different names for
+# these settings.
 EXPERTS: Config = {
     "num_experts": 4,
     "num_local_experts": 4,
@@ -52,7 +53,7 @@ LATENT: Config = {
     "qk_nope_head_dim": 32,
     "v_head_dim": 32,
 }
-# Layers with a sliding window in turn with layers that attend to all tokens.
+# Layers with a sliding window alternate with layers that attend to all tokens.
 ALTERNATING: Config = {
     **ATTENTION,
     "layer_types": ["sliding_attention", "full_attention"],

@@ -93,7 +93,7 @@ def test_side_request_evicts_nothing() -> None:
     assert feeder.start("A", numbers(0, 2_001)).restored == 2_000
 
 
-def test_long_prompt_alone_in_the_cache_thins_its_own_points() -> None:
+def test_long_prompt_alone_in_the_cache_drops_some_of_its_own_points() -> None:
     feeder = CacheFeeder(budget_bytes=1_200_000)
     token_ids = numbers(0, 4_000)
     lease = feeder.start("A", token_ids)
@@ -107,7 +107,7 @@ def test_long_prompt_alone_in_the_cache_thins_its_own_points() -> None:
     assert max(gaps) <= 2 * min(gaps[:-1])
 
 
-def test_least_valuable_point_is_never_the_newest() -> None:
+def test_newest_point_is_never_the_least_valuable() -> None:
     feeder = CacheFeeder()
     lease = feeder.start("A", numbers(0, 100))
     assert least_valuable([]) is None

@@ -13,10 +13,10 @@ Pass = tuple[int, int]
 
 @dataclass
 class Fed:
-    """Tokens fed in passes, some of which were cut at their end."""
+    """Tokens fed in passes. A pass may be cut, so that only its first tokens are kept."""
 
     feeds: list[Feed] = field(default_factory=list[Feed])
-    passes: list[Pass] = field(default_factory=list[Pass])  # the pass of each token
+    passes: list[Pass] = field(default_factory=list[Pass])  # for each token, the pass that fed it
 
     def feed(self, length: int, kept: int) -> None:
         start = len(self.passes)

@@ -1,7 +1,7 @@
 """Copies of K/V, measured with MLX's allocator.
 
-Finishing a turn and switching to another chat copy nothing. A fork copies only the K/V that it
-abandons.
+Finishing a turn copies nothing, nor does switching to another chat. A prompt that forks off copies
+only the K/V that it abandons.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ SMALL = 4096
 
 @dataclass(frozen=True, slots=True)
 class Allocated:
-    """Bytes that a call allocated: those still in use after it, and the most in use during it."""
+    """The MLX memory that a call allocated, in bytes, relative to the memory held before it."""
 
-    kept: int  # negative if the call freed more than it allocated
-    peak: int
+    # Bytes still allocated after the call. Negative if it freed more than it allocated.
+    kept: int
+    peak: int  # most bytes allocated during the call
 
 
 def allocated(act: Callable[[], object]) -> Allocated:
@@ -79,7 +80,7 @@ def test_switching_between_hot_chats_copies_nothing() -> None:
         feeder.cache.publish(leases[0])
 
 
-def test_fork_allocates_only_the_abandoned_end() -> None:
+def test_prompt_that_forks_off_allocates_only_the_abandoned_kv() -> None:
     feeder = CacheFeeder()
     shared, old = numbers(0, 20_000), numbers(30_000, 5_000)
     feeder.turn("A", shared + old, {20_000: TAIL, 25_000: TAIL})
@@ -105,7 +106,8 @@ def test_large_buffers_grow_one_layer_at_a_time() -> None:
     after = sum(tree_bytes((leaf.keys, leaf.values)) for leaf in leaves)
 
     assert abs(grown.kept - (after - before)) <= SMALL
-    # The peak may exceed the result by two of four layers. To grow all at once would take four.
+    # The layers grow one after the other. At the peak, the old buffers of at most two of the four
+    # layers may still be held.
     assert grown.peak <= grown.kept + before // 2
 
 

@@ -58,7 +58,7 @@ def test_continuing_and_switching_copy_nothing(open_tiny: OpenTiny) -> None:
     assert again.usage.plan.restored > again.usage.plan.read
 
 
-def test_fork_copies_only_the_abandoned_end(open_tiny: OpenTiny) -> None:
+def test_prompt_that_forks_off_copies_only_the_abandoned_kv(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     cache = cache_of(client)
     first = ask(client, user("a long first message " * 20))
@@ -202,7 +202,7 @@ def test_old_weights_are_freed_before_the_next_model_loads(
     assert ask(client, user("one")).usage.plan.read == 0
 
 
-def test_memory_held_is_not_above_the_ledger(open_tiny: OpenTiny) -> None:
+def test_memory_held_does_not_exceed_the_ledger(open_tiny: OpenTiny) -> None:
     client = open_tiny("llama")
     cache = cache_of(client)
     ask(client, user("warm"))
@@ -219,7 +219,7 @@ def test_memory_held_is_not_above_the_ledger(open_tiny: OpenTiny) -> None:
     assert held <= promised * 1.05
 
 
-def test_failure_in_publish_loses_only_the_state(
+def test_failure_while_publishing_loses_only_the_cached_state(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_tiny()
@@ -291,12 +291,12 @@ def test_request_out_of_memory_while_restoring_is_retried(
     monkeypatch.setattr("engine.cache.kv.append_slices", fail_once)
     answer = ask(client, user("one"), reply_of(first), user("more"))
 
-    assert num_calls == 1  # after the eviction, the retry has nothing to restore
+    assert num_calls == 1  # The retry copies nothing: all state has been evicted.
     assert answer.usage.plan.restored == 0
     cache_of(client).check_invariants()
 
 
-def test_reply_whose_closing_cannot_be_fed_is_kept(
+def test_reply_is_kept_if_its_closing_tokens_cannot_be_fed(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_tiny("lfm2")

@@ -118,7 +118,7 @@ def test_common_prefix_len_is_exact_for_long_sequences() -> None:
     assert common_prefix_len(a, [-7, *a], 1) == 5000
 
 
-def test_split_leaves_the_snapshot_on_the_lower_node() -> None:
+def test_split_of_a_node_leaves_its_snapshot_on_the_lower_part() -> None:
     tree: Tree = RadixTree()
     insert(tree, one_pass(1, 2, 3, 4))
     (node,) = tree.nodes()

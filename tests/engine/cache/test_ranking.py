@@ -35,7 +35,7 @@ def evictions(feeder: CacheFeeder) -> Iterator[Victim]:
 
 
 def evicted_ends(feeder: CacheFeeder) -> list[int]:
-    """Return the ends of the nodes whose snapshots are evicted, in that order."""
+    """Evict all state. Return the token positions of the snapshots in their order of eviction."""
     return [v.node.end for v in evictions(feeder) if isinstance(v, EvictSnapshot)]
 
 
@@ -44,15 +44,16 @@ def without_hot(feeder: CacheFeeder) -> CacheFeeder:
     return feeder
 
 
-def test_point_that_covers_least_is_evicted_first() -> None:
+def test_point_that_saves_fewest_tokens_is_evicted_first() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 1000), {400: TURN, 500: TURN, 1000: TURN})
 
-    # Then the point at 1000 is 600 tokens behind the one at 400, so it is evicted last.
+    # The point at 500 saves only 100 tokens. Without it, the point at 1000 saves 600 tokens and the
+    # point at 400 saves 400.
     assert evicted_ends(without_hot(feeder)) == [500, 400, 1000]
 
 
-def test_uses_of_an_evicted_point_count_for_the_point_above() -> None:
+def test_uses_of_an_evicted_point_are_added_to_the_point_above() -> None:
     def build(num_branches: int) -> CacheFeeder:
         feeder = CacheFeeder()
         feeder.turn("A", numbers(0, 300), {300: TURN})
@@ -62,13 +63,13 @@ def test_uses_of_an_evicted_point_count_for_the_point_above() -> None:
         feeder.turn("B", numbers(9000, 310), {310: TURN})
         return without_hot(feeder)
 
-    # The branches of 20 tokens are evicted first. The point at 300 then counts their uses as its
-    # own.
+    # The ends of the branches, at 320, are evicted first. Their uses then count as uses of the
+    # point at 300, so this point is evicted after the point at 310.
     assert evicted_ends(build(0)) == [300, 310]
     assert evicted_ends(build(3)) == [320, 320, 320, 310, 300]
 
 
-def test_restored_point_becomes_fresh_and_points_above_do_not() -> None:
+def test_restored_point_counts_as_recent_and_points_above_do_not() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 400), {200: TURN, 400: TURN})
     feeder.turn("B", numbers(5000, 400), {200: TURN, 400: TURN})
@@ -99,7 +100,8 @@ def test_logits_or_snapshot_that_save_one_token_are_evicted_first(state_tokens: 
     first, *_ = evictions(without_hot(feeder))
 
     if state_tokens:
-        # The snapshot at 300 saves one token, as its logits do, and is larger.
+        # The snapshot at 300 saves one token, because the point before it is at 299. The logits at
+        # 300 also save one token, but are smaller.
         assert isinstance(first, EvictSnapshot)
         assert first.node.end == 300
     else:
@@ -129,7 +131,7 @@ def test_useless_leaf_is_removed_with_ancestors_that_become_useless() -> None:
     assert [node.end for node in feeder.cache.nodes()] == [100, 1000]
 
 
-def test_evicted_interior_snapshot_keeps_its_kv() -> None:
+def test_eviction_of_an_interior_snapshot_keeps_its_kv() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 300), {100: STRIDE, 300: TURN})
     without_hot(feeder)
@@ -194,7 +196,7 @@ def test_long_cache_with_little_spare_room_is_evicted_after_old_points() -> None
 
 
 def test_live_cache_without_resume_points_is_evicted_first() -> None:
-    """No resume point can use the K/V of this live cache, so they are dropped and not moved."""
+    """No request can resume in this live cache, so its K/V are dropped and not copied."""
     feeder = CacheFeeder(state_tokens=100)
     ends = range(100, 1000, 100)
     feeder.turn("dead", numbers(0, 1000), dict.fromkeys(ends, TAIL) | {1000: TAIL})
@@ -218,7 +220,7 @@ def test_kv_without_snapshots_is_evicted_oldest_leaf_first() -> None:
 
 
 def test_lent_leaf_is_evicted_right_after_its_live_cache() -> None:
-    """The live cache that lends the leaf has no spare room, so its eviction alone frees nothing."""
+    """Evicting the live cache frees nothing: it has no spare room, and the leaf keeps its K/V."""
     feeder = CacheFeeder(state_tokens=0)
     num_tokens = 256
     feeder.turn("old", numbers(0, num_tokens), {})
@@ -233,8 +235,8 @@ def test_lent_leaf_is_evicted_right_after_its_live_cache() -> None:
 
 
 chats = st.sampled_from("ABCD")
-# A prompt: the chat, the length of the common beginning (in units of 40 tokens), the number of the
-# branch that follows, and the kinds of its points.
+# A prompt: its chat, the length of the beginning that it shares with other prompts (in units of 40
+# tokens), the number of the branch that follows, and the kinds of its resume points.
 turns = st.tuples(
     chats,
     st.integers(0, 4),

@@ -50,7 +50,7 @@ def test_largest_model_that_fits_is_chosen():
     assert chosen(*cards, gib=32) == "large"
 
 
-def test_hybrid_is_chosen_among_models_of_similar_size():
+def test_hybrid_model_is_chosen_among_models_of_similar_size():
     cards = [card("plain", 8.2), card("hybrid", 8.0, hybrid=True), card("small", 4, hybrid=True)]
     assert chosen(*cards) == "hybrid"
     assert chosen(card("plain", 9), card("hybrid", 8.0, hybrid=True)) == "plain"
@@ -85,7 +85,7 @@ def test_cpu_device_needs_room_for_float32_weights():
     [
         (6, "mlx-community/Qwen3.5-2B-MLX-4bit"),
         (8, "mlx-community/Qwen3.5-4B-MLX-4bit"),
-        (15.5, "mlx-community/Qwen3.5-9B-MLX-4bit"),  # 16 GB less what the system uses
+        (15.5, "mlx-community/Qwen3.5-9B-MLX-4bit"),  # 16 GB minus the system's share
         (24, "mlx-community/Qwen3.5-9B-MLX-4bit"),
         (32, "mlx-community/Qwen3.5-27B-4bit"),
         (64, "mlx-community/Qwen3.5-35B-A3B-4bit"),

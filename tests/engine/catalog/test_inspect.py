@@ -242,7 +242,7 @@ def test_missing_weight_file_is_named(tmp_path: Path):
         "1 of 4 weight files are missing, for example model-00003-of-00004.safetensors: "
         "the download is not complete."
     )
-    assert card.num_parameters == 3 * 64  # the parameters of the remaining files
+    assert card.num_parameters == 3 * 64  # 64 parameters in each of the three files
 
 
 def test_dangling_link_into_the_cache_counts_as_missing_file(tmp_path: Path):
@@ -373,7 +373,9 @@ FILES = st.sampled_from(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(file=FILES, content=st.dictionaries(KEYS, JSON | st.dictionaries(KEYS, JSON), max_size=4))
-def test_any_file_content_gives_a_card(tmp_path: Path, file: str, content: dict[str, object]):
+def test_model_card_is_made_for_any_file_content(
+    tmp_path: Path, file: str, content: dict[str, object]
+):
     folder = make_model(tmp_path / "m")
     (folder / "model.safetensors.index.json").unlink(missing_ok=True)
     text = json.dumps(content).encode()

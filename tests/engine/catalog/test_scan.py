@@ -50,7 +50,7 @@ def test_scan_finds_models_of_every_layout_in_place(tmp_path: Path):
     assert cards[1].path == hub / "models--org--Cached" / "snapshots" / "abc123"
 
 
-def test_scan_takes_the_main_revision(tmp_path: Path):
+def test_scan_prefers_the_main_revision(tmp_path: Path):
     make_repository(tmp_path, "org/M", "old")
     make_repository(tmp_path, "org/M", "main-one")
     make_repository(tmp_path, "org/M", "newest", main=False)
@@ -58,7 +58,7 @@ def test_scan_takes_the_main_revision(tmp_path: Path):
     assert card.path.name == "main-one"
 
 
-def test_scan_without_main_takes_the_newest_revision(tmp_path: Path):
+def test_scan_without_main_revision_uses_the_newest(tmp_path: Path):
     for age, revision in enumerate(("new", "old")):
         snapshot = make_repository(tmp_path, "org/M", revision, main=False)
         os.utime(snapshot, (1000 - age, 1000 - age))

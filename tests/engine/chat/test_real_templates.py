@@ -1,8 +1,8 @@
 """Real Qwen tokenizers and templates: how much of a turn the next turn's prompt repeats.
 
-The engine has no code for any of these templates. The tables below have the number of tokens that
-each template changes. A resume point must lie exactly there, so that the next turn continues
-without reading anything again.
+The engine has no code for any of these templates. The tables below give the number of tokens
+that each template changes at the end of a prompt. A resume point must lie exactly before these
+tokens, so that the next turn reads no other token again.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tests.fakes.texts import reply_of
 
 pytestmark = pytest.mark.slow
 
-ALL: int | None = None  # the next prompt repeats the prompt and the whole reply
+ALL: int | None = None  # no loss: the next prompt repeats the prompt and the reply
 MODES = [None, True, False]
 KEEPING = [Qwen.QWEN3_6, Qwen.QWEN3_8]
 
-# Number of tokens at the end of a prompt that the next turn's prompt does not repeat, by the option
-# `thinking`.
+# By template and by the option `thinking`: the number of tokens at the end of a prompt that the
+# next turn's prompt does not repeat.
 TURN_LOSS: dict[Qwen, dict[bool | None, int | None]] = {
     Qwen.QWEN3: {None: 0, True: 0, False: 4},
     Qwen.QWEN3_5: {None: 2, True: 2, False: 4},
@@ -37,7 +37,8 @@ TURN_LOSS: dict[Qwen, dict[bool | None, int | None]] = {
     Qwen.QWEN3_6: {None: 2, True: 2, False: 4},
     Qwen.QWEN3_8: {None: ALL, True: ALL, False: ALL},
 }
-# The same number if a tool's result follows. Qwen3 repeats no empty thought in this case.
+# The same numbers for a next prompt that ends with a tool's result. With thinking off, Qwen3 does
+# not repeat the empty thought of 4 tokens.
 LOOP_LOSS: dict[Qwen, dict[bool | None, int | None]] = {
     qwen: dict.fromkeys(MODES, ALL) for qwen in Qwen
 }
@@ -59,8 +60,8 @@ ANSWERS = [
     "1. Äpfel\n2. Birnen\n3. Mehl (3,5 kg)",
     "この関数は `x` をそのまま返します。🙂",
 ]
-# Number of tokens after which a reply is stopped: inside the first thought, and not behind a blank,
-# because templates trim blanks.
+# A reply is stopped after this number of tokens. They end inside the first thought, and not with a
+# blank, because templates trim blanks.
 STOPPED_AFTER = 10
 TOOL_CALL = "<tool_call>\n<function=weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>"
 TOOL_ANSWER = '{"city": "Oslo", "celsius": -3.5, "note": "</tool_response><|im_end|>"}'
@@ -73,7 +74,7 @@ def builder_of(qwen: Qwen) -> PromptBuilder:
 
 @dataclass(slots=True)
 class TemplateChat:
-    """A conversation with one template. Replies have thoughts where the model would think."""
+    """A conversation with one template. Replies have thoughts if thinking is on."""
 
     qwen: Qwen
     thinking: bool | None = None
@@ -114,7 +115,11 @@ class TemplateChat:
 
 
 def assert_lost(loss: int | None, prompt: Prompt, fed: tuple[int, ...], later: Prompt) -> None:
-    """Assert that the later prompt repeats all but `loss` tokens, and that a point lies there."""
+    """Assert that `later` repeats the prompt without its last `loss` tokens, but no more.
+
+    The prompt must have a resume point where the repetition ends. If `loss` is ALL, `later` must
+    repeat all tokens in `fed`.
+    """
     common = common_prefix_len(fed, later.token_ids)
     if loss is None:
         assert common == len(fed)
@@ -210,9 +215,9 @@ def test_prompts_of_a_tool_loop_repeat_earlier_ones_up_to_a_point(
     if qwen is Qwen.QWEN3_8:
         assert_lost(ALL, second, fed, third)
     elif thoughts_go:
-        # The thoughts of the whole loop are dropped, so the common part ends inside the loop's
-        # first prompt. The second prompt also has a resume point there, in case it is read in one
-        # go.
+        # The third prompt omits all thoughts of the loop, so it repeats only a part of the loop's
+        # first prompt. The second prompt also has a resume point at the end of this part, because
+        # the engine may read the second prompt in one go.
         common = common_prefix_len(fed, third.token_ids)
         assert_lost(TURN_LOSS[qwen][thinking], first, fed, third)
         assert common in {point.num_tokens for point in second.points}
@@ -237,7 +242,7 @@ def test_thinking_switched_between_turns_keeps_a_resume_point(
         assert common_prefix_len(fed, later.token_ids) == len(["<|im_start|>", "system", "\n"])
         return
     assert_lost(TURN_LOSS[qwen][first_thinks], prompt, fed, later)
-    # The same question with the other thinking option shares all tokens but the tail.
+    # Prompts of one question with thinking on and with thinking off differ only in their tails.
     common = common_prefix_len(prompt.token_ids, other.token_ids)
     point = max(p.num_tokens for p in prompt.points if p.num_tokens <= common)
     assert common - point <= 1

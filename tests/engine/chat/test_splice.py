@@ -20,14 +20,14 @@ ALWAYS = (
     "{{ m.content | trim }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
 )
-# The same template without the opened thought: the model writes <think> itself.
+# The same template, but its prompt does not end with <think>: the model writes <think> itself.
 OPENING = ALWAYS.replace("assistant\n<think>\n{% endif %}", "assistant\n{% endif %}")
 USER = Message(role=Role.USER, content="one")
 NEXT = Message(role=Role.USER, content="two")
 TOKENIZER = chat_tokenizer()
 BUILDERS = {name: PromptBuilder(TOKENIZER, StringRenderer(name)) for name in (ALWAYS, OPENING)}
 
-# Texts whose letters are encoded one by one, with ids that the tokenizer would not give.
+# Texts to encode letter by letter. For a whole text the tokenizer would give other ids.
 letters = st.text("abcdefghij ", min_size=1, max_size=12).filter(lambda t: t == t.strip())
 
 
@@ -66,7 +66,7 @@ def test_thought_marker_and_answer_keep_all_their_ids(thought: str, answer: str)
         ("hm", "hm"),  # stopped inside its thought
         ("hm\n</think>\n\nYes. ", "hm\n</think>\n\nYes."),  # the template trims the blank
         ("hm \n</think>\n\nYes.", "hm"),
-        ("hm</think>Yes.", "hm"),  # other blanks than the template writes
+        ("hm</think>Yes.", "hm"),  # the template writes line breaks around </think>
     ],
 )
 def test_reply_ids_are_kept_as_far_as_the_text_agrees(text: str, agreed: str) -> None:

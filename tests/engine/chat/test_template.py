@@ -78,11 +78,13 @@ DROPPING = "{% for m in messages %}[{% if SWITCH %}{{ m.reasoning_content }}{% e
         ("preserve_thinking is defined and preserve_thinking", {"preserve_thinking": True}),
         ("not clear_thinking | default(true)", {"clear_thinking": False}),
         ("not truncate_history_thinking | default(true)", {"truncate_history_thinking": False}),
-        ("false", {}),  # no option shows the thoughts
-        ("true", {}),  # thoughts are shown without an option
+        ("false", {}),  # the template never shows thoughts
+        ("true", {}),  # the template always shows thoughts
     ],
 )
-def test_option_that_keeps_thoughts_is_found(switch: str, options: dict[str, bool]) -> None:
+def test_template_option_that_keeps_thoughts_is_found(
+    switch: str, options: dict[str, bool]
+) -> None:
     renderer = StringRenderer(DROPPING.replace("SWITCH", switch))
     template = ChatTemplate(renderer)
 

@@ -44,7 +44,7 @@ def test_streamed_text_equals_the_decoded_ids(token_ids: list[int]) -> None:
 
 @settings(deadline=None)
 @given(any_ids)
-def test_text_ends_rise_to_the_length_of_the_text(token_ids: list[int]) -> None:
+def test_text_ends_are_sorted_and_end_at_the_text_length(token_ids: list[int]) -> None:
     ends = TOKENIZER.text_ends(token_ids)
 
     assert ends == sorted(ends)

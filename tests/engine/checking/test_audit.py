@@ -158,7 +158,7 @@ def test_audit_skips_points_that_are_too_long_or_in_use(open_tiny: OpenTiny) -> 
     job = start_audit(client, shortest)
     assert job is not None
     assert job.total == shortest
-    # The job locks its point until it stops.
+    # The running job has locked this resume point, so a second audit of it cannot start.
     assert start_audit(client, shortest) is None
     job.stop()
     assert start_audit(client, shortest) is not None

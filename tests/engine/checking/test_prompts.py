@@ -17,7 +17,7 @@ TOKENIZER = THINKING.tokenizer
 
 
 def conversation(template: Template, typed: str) -> list[Message]:
-    """Return two turns and a tool's result; some reply ids differ from the tokenizer's."""
+    """Return two turns and a tool's result. Some reply ids are not the tokenizer's own."""
     builder = BUILDERS[template]
     messages = [
         Message(role=Role.SYSTEM, content="Be brief."),
@@ -45,7 +45,7 @@ def test_correct_prompt_ids_have_no_fault(template: Template, typed: str) -> Non
     assert fault(template, prompt.token_ids, messages) == ""
 
 
-def test_ids_of_an_empty_reply_found_elsewhere_are_no_fault() -> None:
+def test_ids_of_an_empty_reply_that_also_occur_elsewhere_are_no_fault() -> None:
     messages = [Message(role=Role.USER, content="Which list?")]
     for text in ("", "No."):
         prompt = THINKING.build(messages, thinking=None, keep_thinking=False)

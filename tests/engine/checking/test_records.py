@@ -1,4 +1,4 @@
-"""Recorded logits: one row for each delivered token, from the last draw at its index."""
+"""Recorded logits have one row for each token. A second draw at an index replaces its row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def recent() -> mx.array:
     raise AssertionError("recent tokens are read without a penalty")
 
 
-def test_second_draw_at_an_index_replaces_its_row() -> None:
+def test_second_draw_at_an_index_replaces_the_recorded_logits() -> None:
     source = RecordedTokens(ForcedTokens((7, 8, 9), start=2, eos_id=1))
     drawn = [
         source.draw(mx.array([value]), recent, index=index).item()

@@ -41,7 +41,10 @@ def cause(model: TinyLlama, folder: Path) -> str:
 
 
 def interleaved(rows: NDArray[np.floating], num_heads: int) -> NDArray[np.floating]:
-    """Return a projection's rows in the order of llama.cpp's converter: by head, then in pairs."""
+    """Return a projection's rows in the order in which llama.cpp's converter writes them.
+
+    In each head, row i of the first half is followed by row i of the second half.
+    """
     written: list[NDArray[np.floating]] = []
     for head in np.split(rows, num_heads):
         half = len(head) // 2
@@ -123,12 +126,12 @@ def test_config_is_made_from_the_files_metadata(tmp_path: Path):
     quantisation = config["quantization"]
     assert (quantisation["group_size"], quantisation["bits"]) == (32, 4)
     assert quantisation["model.embed_tokens"] == {"group_size": 32, "bits": 8}
-    assert "model.layers.0.self_attn.v_proj" not in quantisation  # float16
+    assert "model.layers.0.self_attn.v_proj" not in quantisation  # stays in float16
     generation = json.loads((tmp_path / "generation_config.json").read_bytes())
     assert generation == {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 2}
 
 
-def test_separate_output_matrix_is_not_tied(tmp_path: Path):
+def test_separate_output_matrix_is_not_tied_to_the_embeddings(tmp_path: Path):
     model = tiny_llama()
     output = random_tensor(
         "output.weight", TensorKind.Q6_K, model.tensors[0].shape, np.random.default_rng(1)

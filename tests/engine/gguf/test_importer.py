@@ -57,7 +57,7 @@ def nothing(_: float) -> None:
 
 
 def written(folder: Path) -> dict[Path, tuple[int, int, int]]:
-    """Return inode, size and write time of every file but the locks, which each import touches."""
+    """Return inode, size and write time of every file except lock files; imports change those."""
     files = [path for path in folder.rglob("*") if path.suffix != ".lock"]
     stats = {path: path.stat() for path in files}
     return {path: (s.st_ino, s.st_size, s.st_mtime_ns) for path, s in stats.items()}
@@ -284,7 +284,7 @@ def test_imported_starter_model_names_the_capital_of_france(destination: Path):
 
     record = import_once(source, destination, nothing)
     model, tokenizer = mlx_lm.load(str(destination))
-    # Half precision is too slow on a CPU.
+    # Use float32, because half precision is too slow on a CPU.
     model = mlx_lm.utils.dequantize_model(model)
     model.set_dtype(mx.float32)
     prompt = tokenizer.apply_chat_template(

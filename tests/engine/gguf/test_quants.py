@@ -150,7 +150,7 @@ def test_mlx_reads_repacked_codes_as_the_same_values(kind: TensorKind):
 
 
 @pytest.mark.parametrize("kind", [TensorKind.Q4_K, TensorKind.Q5_K])
-def test_stated_scale_error_bounds_every_value(kind: TensorKind):
+def test_every_value_is_within_the_stated_scale_error(kind: TensorKind):
     affine = quants.quantised(kind, raw_rows(kind))
     packed = quants.packed(affine)
     top = 2**affine.bits - 1

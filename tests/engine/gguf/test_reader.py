@@ -125,7 +125,7 @@ def test_repeated_tensor_is_refused(tmp_path: Path):
     )
 
 
-def test_rows_of_incomplete_blocks_are_refused(tmp_path: Path):
+def test_tensor_rows_with_incomplete_blocks_are_refused(tmp_path: Path):
     tensor = random_tensor("w", TensorKind.Q4_0, (2, 32), np.random.default_rng(0))
     content = bytearray(gguf_bytes({}, [tensor]))
     columns_at = content.index(b"w") + 1 + 4
@@ -156,7 +156,7 @@ HEADER_BYTES = 12_000
 
 @FUZZ
 @given(end=st.integers(0, len(TINY)))
-def test_any_truncation_is_read_or_raises_gguf_error(tmp_path: Path, end: int):
+def test_truncated_file_is_read_or_raises_gguf_error(tmp_path: Path, end: int):
     assert_understood_or_refused(write(tmp_path, TINY[:end]))
 
 
@@ -168,7 +168,7 @@ def test_any_truncation_is_read_or_raises_gguf_error(tmp_path: Path, end: int):
         max_size=4,
     )
 )
-def test_any_damaged_header_is_read_or_raises_gguf_error(
+def test_damaged_header_is_read_or_raises_gguf_error(
     tmp_path: Path, changes: list[tuple[int, int]]
 ):
     content = bytearray(TINY)

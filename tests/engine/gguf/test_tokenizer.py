@@ -21,7 +21,7 @@ TEXTS = [
 
 
 def written(**changes: Value | None) -> Metadata:
-    """Return the tiny tokenizer's metadata with changed values; a value of None is left out."""
+    """Return the tiny tokenizer's metadata with changed values. The value None removes a key."""
     values: dict[str, Value] = tiny_metadata()
     for key, value in changes.items():
         values.pop(f"tokenizer.ggml.{key}", None)
@@ -31,7 +31,7 @@ def written(**changes: Value | None) -> Metadata:
 
 
 def reference(pre: str) -> Tokenizer:
-    """Return the same tokenizer, assembled from the classes of the tokenizers library."""
+    """Build the tiny tokenizer from the classes of the tokenizers library, without the importer."""
     metadata = Metadata(tiny_metadata())
     tokens = metadata.texts("tokenizer.ggml.tokens")
     parts = [merge.partition(" ") for merge in metadata.texts("tokenizer.ggml.merges")]

@@ -1,4 +1,4 @@
-"""Attention computed in blocks gives the same bits, and `watched` collects each layer's blocks."""
+"""Attention gives the same bits in blocks as in one go. `watched` collects the blocks by layer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_watched_pass_has_every_kv_layer_and_the_same_logits(
 def test_attention_in_blocks_gives_the_same_bits(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, name: str, kv_bits: int | None
 ) -> None:
-    """An earlier pass has fed tokens, and the prompt is longer than gemma3's window."""
+    """The compared pass follows another pass, and feeds more tokens than gemma3's window holds."""
     folder = tiny_model(name, Template.KEEPING)
     adapter = load_model(folder, lambda _done, _total: None, kv_bits=kv_bits).adapter
     whole, divided = adapter.new_caches(), adapter.new_caches()

@@ -30,7 +30,7 @@ ROW = [1.0, -1.0, 1.0, -1.0]  # the standard deviation is 1
     ],
 )
 @pytest.mark.parametrize("dtype", [mx.float32, mx.bfloat16])
-def test_relative_difference_is_exact_or_infinite(
+def test_relative_difference_equals_the_expected_number(
     ours: list[float], wanted: list[float], difference: float, dtype: mx.Dtype
 ) -> None:
     assert relative_difference(mx.array(ours, dtype), mx.array(wanted, dtype)) == difference

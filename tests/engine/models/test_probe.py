@@ -97,7 +97,7 @@ class ReadingAhead(nn.Module):
 
 
 class LlamaWith(nn.Module):
-    """A tiny Llama with caches of another class than its own."""
+    """A tiny Llama that uses caches of a given class in place of its own."""
 
     def __init__(self, cache: Callable[[], object]) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ def test_every_cache_class_of_mlx_lm_passes_the_probe(
     assert (layout.num_kv, layout.num_aux) == ((2, 0) if is_kv else (0, 2))
 
 
-def test_snapshot_bytes_of_a_window_are_those_of_a_full_window() -> None:
+def test_snapshot_bytes_count_every_window_as_full() -> None:
     narrow = probe(ModelAdapter(LlamaWith(lambda: RotatingKVCache(max_size=100))))
     wide = probe(ModelAdapter(LlamaWith(lambda: RotatingKVCache(max_size=1000))))
 
@@ -167,10 +167,10 @@ def test_snapshot_bytes_of_a_window_are_those_of_a_full_window() -> None:
     [
         ("llama", (32, 32)),
         ("qwen3_5", (0, 32)),  # a recurrent layer and an attention layer
-        ("afm7", (32, 0)),  # further layers read the K/V of the last one
-        ("deepseek_v3", (0, 0)),  # its attention splits the latents itself
+        ("afm7", (32, 0)),  # layers without a cache read the last one
+        ("deepseek_v3", (0, 0)),  # its attention needs K/V as plain arrays
         ("falcon_h1", (0, 32, 0, 32)),  # each layer has a recurrent cache and a K/V cache
-        ("minimax_m3_vl", (32, 0, 0, 0, 0)),  # later layers have an index beside the K/V
+        ("minimax_m3_vl", (32, 0, 0, 0, 0)),  # later layers have K/V and an index
     ],
 )
 def test_kv_are_quantised_where_attention_supports_it(

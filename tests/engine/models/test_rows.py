@@ -1,4 +1,4 @@
-"""Rows of a batch: each gives the bits that it gives alone, and can be handed back at any time."""
+"""Rows of a batch give the same bits as rows fed alone, and can be handed back at any time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.models.rows import MergedRows, RowByRow, RowGroup
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.tiny_model import CONFIGS, Template
 
-# Number of tokens of each row. Two rows are equally long, and longer than every window.
+# Number of tokens of each row. Two rows are equally long, and longer than any model's window.
 LENGTHS = (5, 40, 17, 40)
 
 
@@ -52,12 +52,12 @@ def assert_same(ours: list[mx.array], theirs: list[mx.array]) -> None:
         assert mx.array_equal(one, other).item()
 
 
-def test_rows_of_a_batch_have_the_bits_of_rows_alone(adapter: ModelAdapter) -> None:
+def test_rows_of_a_batch_give_the_same_bits_as_rows_alone(adapter: ModelAdapter) -> None:
     together, apart = rows_of(adapter), rows_of(adapter)
     group = MergedRows(together)
     for step in range(20):
         if step in (3, 11):
-            # Merge the rows again, as after a row was attached or detached.
+            # Merge the rows again, as the engine does after it attaches or detaches a row.
             hand_back_all(group, len(together))
             group = MergedRows(together)
         token_ids = tokens(step, len(together))
@@ -120,7 +120,7 @@ def test_failed_pass_leaves_all_rows_unchanged(
 def built_for_lengths(
     adapter: ModelAdapter, lengths: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> int:
-    """Return the number of arrays that a pass makes from Python numbers."""
+    """Return the number of arrays that one pass of a batch creates from Python numbers."""
     group, count = MergedRows(rows_of(adapter, lengths)), [0]
     made = mx.array
 

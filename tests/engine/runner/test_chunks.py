@@ -21,7 +21,7 @@ def test_short_prompt_is_one_chunk() -> None:
     assert cuts(0, 40) == [40]
 
 
-def test_chunks_end_at_points_and_cells() -> None:
+def test_chunks_end_at_resume_points_and_cell_boundaries() -> None:
     assert cuts(0, 1200, 700) == [512, 700, 1024, 1184, 1200]
 
 
@@ -29,7 +29,7 @@ def test_prompt_restored_whole_has_no_chunks() -> None:
     assert cuts(40, 40) == []
 
 
-def test_long_prompt_has_stride_points() -> None:
+def test_long_prompt_has_a_resume_point_after_every_stride() -> None:
     points = [ResumePoint(5000, PointKind.PROMPT)]
     chunks = plan_chunks(0, points, num_tokens=5000, cell_len=512, stride_len=2048)
 
@@ -42,7 +42,7 @@ def test_long_prompt_has_stride_points() -> None:
 
 
 @given(st.integers(1, 4000), st.integers(0, 4000), st.lists(st.integers(1, 4000), max_size=5))
-def test_restored_prompt_is_cut_like_a_cold_one(
+def test_restored_prompt_is_cut_at_the_same_tokens_as_a_cold_one(
     num_tokens: int, start: int, points: list[int]
 ) -> None:
     inside = [point for point in points if point < num_tokens]

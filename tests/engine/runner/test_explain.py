@@ -1,4 +1,4 @@
-"""The reason that each fed token of a prompt gets. All prompts are written by hand."""
+"""The reasons why tokens of a prompt were fed. All prompts are lists of invented token ids."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ONE = said(Role.USER, "one", 200, 10)
 EDITED = Said(
     message=Message(role=Role.USER, content="on and on"), token_ids=(200, 201, *range(210, 216))
 )
-# A reply of 6 tokens of thought and 8 of answer.
+# A reply with a thought of 6 tokens and an answer of 8 tokens.
 THOUGHT = tuple(range(300, 306))
 ANSWER = tuple(range(306, 314))
 REPLY = Said(
@@ -92,7 +92,7 @@ def ask(
     keep_thinking: bool = False,
     stripped: Sequence[int] = (),
 ) -> PromptedRequest:
-    """Return a request whose prompt has the given parts. Without `new`, the last part is new."""
+    """Return a request with a prompt of the given parts. By default only the last part is new."""
     token_ids: list[int] = []
     starts: list[int] = []
     for part in parts:
@@ -116,7 +116,7 @@ def ask(
 
 
 def feed(history: History, asked: PromptedRequest, reply: Said | None = None, *points: int) -> None:
-    """Record that a prompt and its reply were fed, with resume points at `points` and its end."""
+    """Record a fed prompt and reply. Resume points are at `points` and at the prompt's end."""
     shown, token_ids = asked.request, asked.prompt.token_ids
     if reply is not None:
         shown = replace(shown, messages=(*shown.messages, reply.message))
@@ -156,7 +156,7 @@ FIRST = ask(SYSTEM, ONE, new=[0, 1])
 
 @pytest.fixture
 def history() -> History:
-    """Return the history of one turn, with points at tokens 10 and 22 and the prompt's end."""
+    """Return a history of one turn. Resume points are at tokens 10, 22 and the prompt's end."""
     history = History()
     feed(history, FIRST, REPLY, 10, FIRST.start(2) + 2)
     return history
@@ -232,7 +232,7 @@ def test_removed_system_prompt_is_the_reason(history: History) -> None:
     assert brief(found) == [(ReasonKind.SYSTEM_CHANGED, 0, 13)]
 
 
-def test_edited_message_is_the_reason_for_its_tail_too(history: History) -> None:
+def test_edited_message_is_the_reason_for_all_tokens_after_the_change(history: History) -> None:
     found = reasons(history, ask(SYSTEM, EDITED), at(10, 12))
     assert brief(found) == [(ReasonKind.EDITED_MESSAGE, 10, 11)]
     assert texts(found) == ["Message 1 changed at token 12: 11 tokens read."]
@@ -251,7 +251,7 @@ def test_regenerate_with_thinking_off_has_options_as_reason(history: History) ->
     assert texts(found) == ["The thinking options changed the prompt at token 22: 2 tokens read."]
 
 
-def test_thoughts_no_longer_kept_have_options_as_reason() -> None:
+def test_keep_thinking_switched_off_has_options_as_reason() -> None:
     history = History()
     feed(history, ask(SYSTEM, ONE, new=[0, 1], keep_thinking=True), REPLY, 10, 22)
     begun = replace(STRIPPED, token_ids=(*TAIL[:2], *ANSWER))
@@ -323,15 +323,15 @@ def test_faulty_point_dropped_earlier_is_the_reason_until_fed_again(history: His
     history.mark_faulted((*FIRST.prompt.token_ids, 7), 12)
     again = ask(SYSTEM, ONE, new=[])
     assert brief(reasons(history, again, at(10))) == [(ReasonKind.FAULT, 10, 13)]
-    # The tokens before the faulty point were lost for another reason.
+    # The fault at token 12 does not explain the loss of tokens 0 to 9: these were evicted.
     edited = ask(SYSTEM, EDITED)
     assert brief(reasons(history, edited, at(0)))[0] == (ReasonKind.STATE_EVICTED, 0, 10)
-    # After the tokens are fed again, the fault is forgotten.
+    # When the tokens have been fed again, the history forgets the fault.
     feed(history, again, None, 10, 23)
     assert brief(reasons(history, again, at(10))) == [(ReasonKind.STATE_EVICTED, 10, 13)]
 
 
-def test_prompt_stopped_half_way_has_its_message_as_reason() -> None:
+def test_prompt_stopped_half_way_has_the_message_as_reason() -> None:
     history = History()
     history.remember(FIRST.request, FIRST.prompt, FIRST.prompt.token_ids[:15], [10, 15])
     again = reasons(history, ask(SYSTEM, ONE, new=[]), at(15))
@@ -374,7 +374,7 @@ def test_switched_branch_is_compared_with_its_own_last_turn(history: History) ->
 def test_points_of_an_earlier_turn_are_still_known(history: History) -> None:
     whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
     feed(history, ask(SYSTEM, ONE, whole, SECOND), REPLY, 37)
-    # The history still has the points of the turn before.
+    # The history still has the resume points of the first turn.
     found = reasons(history, ask(SYSTEM, EDITED), at(0, 12))
     assert brief(found) == [
         (ReasonKind.SNAPSHOT_EVICTED, 0, 10),
