@@ -59,7 +59,8 @@ class Settings:
     read_offset: int = 0  # pixels from the top of read_message to the top of the view
     text_zoom: int = 100  # size of text, in per cent
     read_ahead: bool = True  # True: the engine reads prompts ahead while it is idle
-    return_sends: bool = True  # True: Return sends; False: only Ctrl+Return (⌘+Return) sends
+    # True: the Return key sends the message; False: only Ctrl+Return (on a Mac ⌘+Return) sends it
+    return_sends: bool = True
     # Entries of the file that this version does not know, by key. A newer version wrote them; they
     # are written back unchanged.
     unknown: Mapping[str, object] = field(default_factory=dict[str, object])

@@ -65,7 +65,10 @@ class StoreLane(QObject):
         self._queue(lambda: self._worker.load(conversation_id), on_result, on_error)
 
     def release(self, conversation_id: ConversationId) -> None:
-        """Forget the last written value of a conversation. Load it again before the next save."""
+        """Forget the last written value of a conversation.
+
+        Load the conversation again before its next save.
+        """
         self._lane.run(lambda: self._worker.release(conversation_id))
 
     def close(self) -> None:

@@ -12,7 +12,8 @@ from app.controllers.preferences import Preferences
 from app.viewmodels.idle_note import idle_note
 from engine.events import IdleWorking
 
-HOLD_MS = 500  # delay before the note appears or disappears; shorter work or pauses change nothing
+# delay before the note appears or disappears; work or a pause shorter than this does not change it
+HOLD_MS = 500
 
 
 class IdleController(QObject):

@@ -85,7 +85,10 @@ class LibraryController(QObject):
         return frozenset(one.conversation_id for one in self._summaries.values() if one.keep_ready)
 
     def is_listed(self, conversation_id: ConversationId) -> bool:
-        """Return True if a conversation is in the list. A new, unchanged one is not."""
+        """Return True if a conversation is in the list.
+
+        A new conversation is listed after its first change.
+        """
         return conversation_id in self._summaries
 
     def start(self, last: ConversationId | None) -> None:
@@ -139,8 +142,8 @@ class LibraryController(QObject):
         summary = self._summaries.pop(conversation_id, None)
         if summary is None:
             return
-        # Do this before stop(): if stop() takes back a turn that has not started, it changes the
-        # conversation, and a changed conversation is listed again unless it is in _deleted.
+        # Do this before stop(). If a turn has not started, stop() takes it back, which changes the
+        # conversation. A changed conversation is listed again unless it is in _deleted.
         self._deleted[conversation_id] = summary
         self._turns.stop(conversation_id)
         now = self._origin.now()

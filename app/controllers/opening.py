@@ -30,7 +30,7 @@ class OpeningEndedError(EngineError):
 class Opening(QObject):
     """The queue of model paths to open. It has its own lane: an import may take minutes.
 
-    `note` describes the progress of the import, and is empty while none runs.
+    `note` describes the progress of the import, and is empty while no import runs.
     """
 
     note_changed = Signal()

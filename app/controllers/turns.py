@@ -46,8 +46,8 @@ from engine.events import (
 )
 from engine.types import ConversationId, FinishReason, ModelFacts, Problem, RequestId
 
-# interval between saves of streamed text: with the time of the write, less than a second of text
-# can be lost
+# Interval between saves of streamed text. A crash loses less than a second of text, including the
+# time that a write takes.
 SAVE_MS = 500
 SHORT_PROMPT = 256  # tokens; feeding a prompt of this length or less is too fast to show progress
 
@@ -101,7 +101,7 @@ class Turns(QObject):
     # argument: ConversationId; its turn has begun, changed state or ended
     activity_changed = Signal(object)
     rate_changed = Signal(object)  # argument: ConversationId; its decoding speed may have changed
-    # argument: ConversationId; its reply is complete or failed (not emitted if it was stopped)
+    # argument: ConversationId; its reply is complete or failed. Not emitted for a stopped reply.
     answered = Signal(object)
     # argument: a Refusal; the receiver puts its text back into the composer
     refused = Signal(object)
@@ -164,7 +164,10 @@ class Turns(QObject):
         self.activity_changed.emit(running.conversation_id)
 
     def stop(self, conversation_id: ConversationId) -> None:
-        """Stop the conversation's turn: keep a reply that has started, else refuse the turn."""
+        """Stop the conversation's turn.
+
+        If the reply has started, keep its text; else refuse the turn.
+        """
         running = self._find(conversation_id)
         if running is None:
             return

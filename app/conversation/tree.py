@@ -285,7 +285,7 @@ def finish_reply(conv: Conversation, reply_id: NodeId, finished: RequestFinished
 def stop_reply(
     conv: Conversation, reply_id: NodeId, *, content: str, reasoning: str
 ) -> Conversation:
-    """Mark a streaming reply as stopped, with the text received so far.
+    """Mark a streaming reply as stopped, and keep the text received so far.
 
     Use it if the engine sends no event about the end of the reply.
     """
@@ -297,7 +297,7 @@ def stop_reply(
 def fail_reply(
     conv: Conversation, reply_id: NodeId, problem: Problem, *, content: str, reasoning: str
 ) -> Conversation:
-    """Mark a streaming reply as failed with the text received so far."""
+    """Mark a streaming reply as failed, and keep the text received so far."""
     node = replace(conv.nodes[reply_id], status=MessageStatus.FAILED, problem=problem)
     return _end_reply(conv, replace(node, content=content, reasoning=reasoning))
 
