@@ -58,7 +58,9 @@ class Wanted:
 
     in_read: re.Pattern[str]  # pattern for the text of rows
     in_markdown: re.Pattern[str]  # pattern for Markdown source: allows markup between words
-    word: str | None  # the query if it is a single word (str.count() is enough), otherwise None
+    # The query if it is a single word, for which str.count() is enough. None if it has several
+    # words.
+    word: str | None
 
     def pattern(self, searched: Searched) -> re.Pattern[str]:
         return self.in_read if searched.is_read else self.in_markdown

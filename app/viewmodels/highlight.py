@@ -140,7 +140,9 @@ class GrowingHighlighter:
                 self._comment = lexed.comment
                 return None if waiting <= MAX_OPEN_COMMENT else lexed
             if close < end:
-                return lexed  # `*/` is in the lexed lines: for this lexer, /* begins no comment
+                # The lexed lines contain the `*/`, but the lexer did not end a comment there. So
+                # for this lexer, /* begins no comment.
+                return lexed
             end = code.index("\n", close) + 1
 
     def _lex(self, code: str, end: int) -> _Lexed:

@@ -12,7 +12,7 @@ from app.conversation.tree import MessageNode
 from app.viewmodels.state_line import Phase
 from engine.types import Channel
 
-RATE_AFTER_S = 0.1  # minimum time in seconds since the first delta before a rate is shown
+RATE_AFTER_S = 0.1  # seconds after the first delta before a rate is shown
 
 
 @dataclass(slots=True, eq=False)
@@ -21,7 +21,8 @@ class LiveReply:
 
     phase: Phase
     begun: InitVar[MessageNode | None] = None  # the stored reply, if this reply continues it
-    num_tokens: int = 0  # number of new tokens; a continued reply has more
+    # number of tokens generated so far, without the tokens of a reply that is continued
+    num_tokens: int = 0
     _content: list[str] = field(init=False)  # pieces of the answer
     _reasoning: list[str] = field(init=False)  # pieces of the reasoning
     _first_at: float | None = None  # time of the first delta, in seconds

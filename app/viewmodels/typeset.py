@@ -23,8 +23,8 @@ _SIZE = 100.0  # pixels per em while a formula is typeset
 _MARGIN = 4.0  # pixels on each side, because some glyphs extend beyond their boxes
 # Commands for labels and equation numbers. They are removed before typesetting.
 _WITHOUT = re.compile(r"\\(?:label|tag)\*?\{[^{}]*\}|\\(?:no(?:number|tag))\b")
-# Commands that define other commands. Formulas with them are not typeset: each definition can
-# double the length of the formula, so that a dozen could exhaust the memory.
+# Commands that define other commands. A formula with such a command is not typeset: each definition
+# can double the length of the formula, so a dozen definitions could exhaust the memory.
 _DEFINES = re.compile(
     r"\\(?:(?:re)?new(?:command|environment)|providecommand|[gex]?def|let|Declare)"
 )

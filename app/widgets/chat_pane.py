@@ -225,7 +225,8 @@ class ChatPane(QWidget):
         if problem.title == ContextFullError.title and refusal.text:
             self.notice.offer(problem, words.MOVE_TO_NEW_CHAT, self._move_to_new_chat)
         elif self.model_note.isVisible():
-            self.choose_model_requested.emit()  # the model note already shows the reason
+            # the visible model note already shows the reason for the refusal
+            self.choose_model_requested.emit()
         elif self._core.models.status.facts is None:
             self.notice.offer(problem, commands.CHOOSE_MODEL, self.choose_model_requested.emit)
         else:

@@ -129,7 +129,7 @@ class ConversationDelegate(QStyledItemDelegate):
 
     @override
     def setEditorData(self, editor: QWidget, index: Index) -> None:
-        """Load the title into the editor, unless the user has changed the text there.
+        """Load the title into the editor, unless the user has changed the text in it.
 
         Qt also calls this method when the row changes while its editor is open.
         """

@@ -21,8 +21,8 @@ from app.widgets.menu import Menu, pop_up
 from app.words import commands, window as words
 from engine.types import ConversationId
 
-# Milliseconds from entering a row to `pointed_at`. The pointer crosses a row in less time, and a
-# click takes longer.
+# Milliseconds from entering a row to `pointed_at`. A pointer that only crosses a row leaves it
+# earlier. A click comes later.
 REST_MS = 30
 
 

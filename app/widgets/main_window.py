@@ -115,7 +115,7 @@ class MainWindow(QMainWindow):
     def _restore_position(self) -> None:
         """Pass the saved scroll position to the transcript.
 
-        It applies to the conversation that is shown first.
+        The position applies to the conversation that is shown first.
         """
         value = self._core.preferences.value
         if value.selected_conversation is not None:
