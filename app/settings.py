@@ -61,8 +61,8 @@ class Settings:
     read_ahead: bool = True  # True: the engine reads prompts ahead while it is idle
     # True: the Return key sends the message; False: only Ctrl+Return (on a Mac ⌘+Return) sends it
     return_sends: bool = True
-    # Entries of the file that this version does not know, by key. A newer version wrote them; they
-    # are written back unchanged.
+    # Entries of the settings file that this version of the app does not know. A newer version wrote
+    # them. They are written back unchanged.
     unknown: Mapping[str, object] = field(default_factory=dict[str, object])
 
 

@@ -17,8 +17,8 @@ EVERY_MS = 1000
 # Number of new objects that starts a collection. Opening a long conversation makes many objects and
 # no garbage: with Python's default of 700, opening one started fifty collections.
 YOUNG = 50_000
-# After this number of collections of one generation, the next older generation is collected too. 10
-# is Python's default.
+# After this number of collections of one generation, the next older generation is collected too.
+# This number is Python's default.
 OLDER = 10
 
 

@@ -189,7 +189,10 @@ class Desk(QObject):
         )
 
     def _read(self, conversation_id: ConversationId) -> list[_Waiter]:
-        """Load a conversation, unless it is already loading. Return its list of waiting callers."""
+        """Load a conversation, unless it is already loading.
+
+        Return the list of callers that wait for the conversation.
+        """
         if conversation_id not in self._reading:
             self._reading[conversation_id] = []
             self._store.load(

@@ -29,7 +29,8 @@ class IdleController(QObject):
         super().__init__()
         self._engine = bridge.engine
         self._preferences = preferences
-        self._is_enabled: bool | None = None  # setting that was last sent to the engine
+        # value of the read-ahead setting that was last sent to the engine; None before the first
+        self._is_enabled: bool | None = None
         # newest event of the running idle work; None if none runs
         self._working: IdleWorking | None = None
         self.note = ""

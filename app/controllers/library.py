@@ -118,7 +118,7 @@ class LibraryController(QObject):
             self._show(self._lay_out_new())
 
     def select(self, conversation_id: ConversationId) -> None:
-        """Show a conversation as soon as it is loaded. Restore a deleted conversation first."""
+        """Show a conversation as soon as it is loaded. If it was deleted, restore it first."""
         if conversation_id in self._deleted:
             self._bring_back(conversation_id)
             return

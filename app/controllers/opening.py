@@ -24,7 +24,7 @@ from engine.types import Problem
 
 
 class OpeningEndedError(EngineError):
-    """The app is closing: an import raises this error to stop. Never shown to the user."""
+    """An import raises this error to stop when the app closes. Never shown to the user."""
 
 
 class Opening(QObject):

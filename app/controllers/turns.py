@@ -5,7 +5,7 @@ the streamed text every 500 ms. A turn belongs to the tree node of its reply, no
 switching conversations loses nothing. A turn has one of three states:
 
     waiting    no model is ready yet            -> submitted when the model is ready
-    submitted  in the engine's queue            -> started, or refused: the text goes back
+    submitted  in the engine's queue            -> started, or refused: the composer gets the text
     started    the engine prefills and decodes  -> finished, stopped or failed: the reply is kept
 
 Until a turn has started, only its text is stored, as part of the conversation's draft.
@@ -71,7 +71,7 @@ class _Running:
     text: str  # the user's text, to put back into the composer if the turn is refused
     live: LiveReply  # text that has arrived so far
     facts: ModelFacts | None = None  # facts of the model; None until the turn is submitted
-    # how much of the prompt is restored and fed; None until the engine has started the turn
+    # Numbers of restored and fed prompt tokens. None until the engine has started the turn.
     planned: Planned | None = None
     stopped: bool = False  # True after the user has stopped a submitted turn
     saved_tokens: int = 0  # live.num_tokens when the text was last saved

@@ -47,7 +47,7 @@ class TurnIds:
 class Turn:
     """A planned turn: the conversation after the action, and the messages for the engine."""
 
-    conversation: Conversation  # contains the reply, with status STREAMING
+    conversation: Conversation  # contains the turn's reply, with status STREAMING
     user_id: NodeId  # the user message that the reply answers
     reply_id: NodeId
     messages: tuple[Message, ...]  # the last one is the user's message, or the reply to continue
@@ -196,7 +196,7 @@ def _turn(
 def _messages(system_prompt: str, path: Iterable[MessageNode]) -> list[Message]:
     """Return the messages of a branch in the form that the model gets.
 
-    A reply without content (it failed, or was stopped before its first token) is left out. The user
+    A reply without content is left out: it failed, or was stopped before its first token. The user
     messages before and after that reply are joined into one: many chat templates refuse two user
     messages in a row, and the model must get everything that the user wrote and still sees.
     """

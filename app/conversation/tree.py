@@ -43,7 +43,7 @@ class MessageStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """The model and options that generated a reply, and its usage once the reply has ended."""
+    """The model and options that generated a reply, and the usage of an ended reply."""
 
     model_path: str
     model_name: str
@@ -135,20 +135,20 @@ class Conversation:
     system_prompt: str = ""
     # system prompt of the last turn; None before the first turn
     read_system_prompt: str | None = None
-    # True if the user has pinned it: the engine evicts its cached state last
+    # True if the user has pinned the conversation: the engine evicts its cached state last
     keep_ready: bool = False
     setup: Setup = field(default_factory=Setup)
     draft: str = ""  # text in the composer that is not sent yet
     deleted_at: float | None = None
     # All messages, deleted ones too, in order of creation: a parent comes before its children.
     nodes: Mapping[NodeId, MessageNode] = field(default_factory=dict[NodeId, MessageNode])
-    # Ids of the versions below each message, oldest first, without deleted ones. The versions of
-    # the first message are under the key None.
+    # Key: id of a parent message. Value: ids of the versions below this parent, oldest first,
+    # without deleted ones. The key None has the versions of the first message.
     children: Mapping[NodeId | None, tuple[NodeId, ...]] = field(
         default_factory=dict[NodeId | None, tuple[NodeId, ...]]
     )
-    # Id of the version on show, by the id of the parent. There is an entry only if the version on
-    # show is not the newest.
+    # Key: id of a parent message; None for the first message. Value: id of the version on show
+    # below this parent. There is an entry only if that version is not the newest.
     shown: Mapping[NodeId | None, NodeId] = field(default_factory=dict[NodeId | None, NodeId])
 
     def check_invariants(self) -> None:
