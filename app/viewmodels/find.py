@@ -109,14 +109,16 @@ class Counts:
 
     def __init__(self, wanted: Wanted | None = None) -> None:
         self._wanted = wanted
-        self._known: dict[Searched, int] = {}  # number of matches by text, from the last count()
+        # Key: text of a message. Value: its number of matches, from the last count().
+        self._known: dict[Searched, int] = {}
         # For each message: number of matches in all messages from the first one to this one.
         self._ends: list[int] = []
 
     def count(self, messages: Sequence[Searched]) -> None:
         """Count the matches in all messages. Replace the counts of the last call."""
         counts = [self._count(searched) for searched in messages]
-        self._known = dict(zip(messages, counts, strict=True))  # drops texts that are out of date
+        # drops the counts of texts that no longer exist
+        self._known = dict(zip(messages, counts, strict=True))
         self._ends = list(accumulate(counts))
 
     @property

@@ -93,7 +93,7 @@ class GrowingHighlighter:
         self._end = 0  # number of lexed characters; only whole lines are lexed
         self._lines: list[LinePieces] = []  # pieces of the lexed lines
         self._partial: LinePieces = ()  # pieces of the incomplete last line
-        # Offset of an unclosed comment, or None. Its lines are lexed when its end has arrived.
+        # Offset of an unclosed comment, or None. The comment is lexed when its end has arrived.
         self._comment: int | None = None
 
     def update(self, code: str) -> None:

@@ -20,8 +20,9 @@ class LiveReply:
     """A reply while it is being written. When it ends, its text is stored in the message tree."""
 
     phase: Phase
-    begun: InitVar[MessageNode | None] = None  # the stored reply, if this reply continues it
-    # number of tokens generated so far, without the tokens of a reply that is continued
+    # the stored reply that is continued; None for a new reply
+    begun: InitVar[MessageNode | None] = None
+    # number of tokens generated so far; if an earlier reply is continued, its tokens do not count
     num_tokens: int = 0
     _content: list[str] = field(init=False)  # pieces of the answer
     _reasoning: list[str] = field(init=False)  # pieces of the reasoning

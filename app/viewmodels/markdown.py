@@ -93,7 +93,7 @@ def read_blocks(
 
 @dataclass(slots=True, eq=False)
 class _Container:
-    """A quote, list or list item that has begun and not ended at the current token."""
+    """A quote, list or list item that is open at the current token."""
 
     frame: Frame | None  # None for a list, because only quotes and list items are frames
     source: SourceRange

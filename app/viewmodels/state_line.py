@@ -23,7 +23,7 @@ class StateKind(StrEnum):
     WAITING = "waiting"  # the origin is not known yet: the model is loading, or requests are queued
     READ = "read"  # the engine fed only tokens of new messages
     INSTANT = "instant"  # the engine restored tokens from memory and replayed none
-    ON_DISK = "on_disk"  # the engine restored tokens from disk; not used yet
+    ON_DISK = "on_disk"  # the engine restored tokens from disk; no answer has this kind yet
     REPLAYED = "replayed"  # the engine fed tokens of earlier messages again
 
 

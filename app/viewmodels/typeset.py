@@ -35,7 +35,8 @@ _STRUT = {"height": "0.63em", "depth": "0.27em"}  # size of every row; in TeX 0.
 _ROW_GAP = "0.15em"  # gap between rows; in TeX 0.2em
 _JOT = "0.225em"  # gap between rows of aligned equations; in TeX 0.3em
 _COLUMN_GAP = "0.75em"  # gap between columns; in TeX 1em
-# Environments that contain a single formula. They are removed and only the formula is typeset.
+# Begin and end of an environment that contains a single formula. Both are removed before the
+# formula is typeset.
 _SINGLE = re.compile(r"\\(?:begin|end)\{(?:equation|multline)\*?\}")
 
 
@@ -112,7 +113,10 @@ def _has_unknown(root: ET.Element) -> bool:
 
 
 def _space_arrays(root: ET.Element) -> None:
-    """Set the distances between rows and columns as in TeX. ziamath's own are much too small."""
+    """Set the distances between rows and columns as in TeX.
+
+    ziamath's distances are much too small.
+    """
     for parent in root.iter():
         if "scriptlevel" in parent.attrib:
             continue  # an array in script size keeps ziamath's small distances

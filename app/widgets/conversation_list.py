@@ -32,7 +32,7 @@ class ConversationList(QListView):
     chosen = Signal(object)  # argument: ConversationId of the row that the user selected
     pointed_at = Signal(object)  # argument: ConversationId of the row on which the pointer rests
     delete_requested = Signal(object)  # argument: the ConversationId
-    # arguments: ConversationId; True to keep it ready (the engine evicts its cached state last)
+    # arguments: ConversationId, True to pin the conversation or False to unpin it
     keep_ready_requested = Signal(object, bool)
 
     def __init__(self, theme: Theme, model: ConversationsModel, parent: QWidget) -> None:
