@@ -2,9 +2,9 @@
 
 The first process listens on a socket in the data folder. A second process connects to the socket,
 sends the files to open, waits for the answer and exits. The second process does not import Qt, so
-it takes little time. Only the user who owns the socket can connect to it. A process changes into
-the folder to bind or connect the socket by its bare name, because the path of a socket may have at
-most 104 bytes on macOS. A killed process leaves a dead socket file behind: the next process that
+it takes little time. Only the user who owns the socket can connect to it. On macOS the path of a
+socket may have at most 104 bytes. A process therefore changes into the data folder and uses the
+bare name of the socket. A killed process leaves a dead socket file behind: the next process that
 holds the InstanceLock replaces it.
 """
 

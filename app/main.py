@@ -1,9 +1,9 @@
 """The window's composition root: creates every object once and passes it to its users.
 
 app.launch calls `open_window` once it holds the lock on the data folder. `open_window` starts the
-log, loads the settings, builds the Core (controllers, engine, store) and the MainWindow, runs Qt's
-event loop and closes everything. The engine starts after the first paint, because importing its
-libraries takes seconds. Main thread.
+log, loads the settings, and builds the Core and the MainWindow. The Core has the controllers, the
+engine and the store. Then `open_window` runs Qt's event loop, and closes everything at the end. The
+engine starts after the first paint, because importing its libraries takes seconds. Main thread.
 """
 
 from __future__ import annotations

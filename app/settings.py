@@ -59,7 +59,7 @@ class Settings:
     read_offset: int = 0  # pixels from the top of read_message to the top of the view
     text_zoom: int = 100  # size of text, in per cent
     read_ahead: bool = True  # True: the engine reads prompts ahead while it is idle
-    # True: the Return key sends the message; False: only Ctrl+Return (on a Mac ⌘+Return) sends it
+    # True: the Return key sends the message; False: only Ctrl+Return sends it, on a Mac ⌘+Return
     return_sends: bool = True
     # Entries of the settings file that this version of the app does not know. A newer version wrote
     # them. They are written back unchanged.

@@ -1,8 +1,8 @@
 """Access to the conversation store from the main thread.
 
 The main thread must not wait for the disk, and only one thread may use the SQLite connection. Each
-call is therefore queued to one worker thread, the store lane, which runs the calls in order;
-results and errors come back as callbacks on the main thread (tasks.py). For each conversation, the
+call is therefore queued to one worker thread, the store lane, which runs the calls in order.
+Results and errors come back as callbacks on the main thread (tasks.py). For each conversation, the
 lane keeps the value that was last written. A save writes only the difference from that value. If a
 save fails, the value stays, so the next save writes the failed changes too.
 """

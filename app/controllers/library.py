@@ -1,8 +1,8 @@
 """The list of all conversations, and which of them is on show. Main thread.
 
 The sidebar shows `summaries` and calls the controller to open, create, rename, pin and delete
-conversations. The list holds a ConversationSummary of every stored conversation; the messages are
-loaded when a conversation is opened, and desk.py holds them. A new conversation is listed and
+conversations. The list holds a ConversationSummary of every stored conversation. The messages of a
+conversation are loaded when it is opened, and desk.py holds them. A new conversation is listed and
 stored after its first change. Undo restores a deleted conversation.
 """
 

@@ -107,8 +107,8 @@ class ReadAheadController(QObject):
         """Send the beginning of the next prompt after a turn, if necessary.
 
         The engine reads ahead by itself after a turn, and drops the ReadAhead command that was sent
-        before the turn. A new command is necessary if the draft is long, because the engine does
-        not know the draft, or if a command was put off during the turn.
+        before the turn. A new command is necessary if a command was put off during the turn. It is
+        also necessary if the draft is long, because the engine does not know the draft.
         """
         is_on_show = conversation_id == self._library.current
         if not is_on_show or self._turns.live_in(conversation_id) is not None:

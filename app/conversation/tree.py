@@ -1,10 +1,10 @@
 """The message tree of a conversation: frozen values, and functions that return changed copies.
 
 Each message is a node below the message that it follows. Editing a message or regenerating a reply
-adds a sibling: the children of one parent are the versions of one message, and one of them is on
-show. To find the branch on show, `shown_path` follows the shown versions from the root. Streamed
-text is held outside the tree (LiveReply) until its reply ends, so that a text delta does not copy
-the tree. The caller supplies ids and times. No I/O, no Qt.
+adds a sibling. The children of one parent are the versions of one message, and one of them is on
+show. To find the branch on show, `shown_path` follows the shown versions from the root. Until a
+reply ends, a LiveReply outside the tree holds its text, so that a text delta does not copy the
+tree. The caller supplies ids and times. No I/O, no Qt.
 """
 
 from __future__ import annotations

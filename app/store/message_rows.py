@@ -1,8 +1,8 @@
 """Conversion between message nodes of app.conversation and rows of the table messages. Pure.
 
 Values that differ from reply to reply have their own columns: parsing them from JSON took half of
-the time to open a long conversation. Values that most replies share (model, sampling options) are
-one JSON text. It is parsed once and cached.
+the time to open a long conversation. Values that most replies share, such as the model and the
+sampling options, are one JSON text. It is parsed once and cached.
 """
 
 from __future__ import annotations
