@@ -1,8 +1,8 @@
 """The player of bench scripts: plays steps on the engine and measures every reply.
 
 ScriptPlayer keeps one conversation for each chat name. For a step that generates a reply, it plans
-the request with the conversation code of the app (plan_send(), plan_edit() and others), so the
-engine gets the requests that the window would send. The player yields the report of a reply when
+the request with the conversation code of the app, such as plan_send() and plan_edit(). The engine
+therefore gets the requests that the window would send. The player yields the report of a reply when
 the reply has finished. If a step has wait=False, the player does not wait for the reply, so the
 report can come during a later step. With check=True the engine compares each finished reply with
 fresh runs of the bare model.

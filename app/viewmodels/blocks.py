@@ -49,7 +49,8 @@ class FrameKind(Enum):
 class Frame:
     """One container around a block: a quote or a list item.
 
-    The marker (bullet, number or check box) is painted beside the container's first block only.
+    Its marker is a bullet, a number or a check box, painted beside the container's first block
+    only.
     """
 
     kind: FrameKind

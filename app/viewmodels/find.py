@@ -2,8 +2,8 @@
 
 The find bar counts the matches in all messages. If a message is laid out, the search uses the text
 of its rows. Otherwise it uses the Markdown source, because parsing would take about 0.5 ms per
-message. The text of each message is folded (converted to lower case of the same length) once. A
-search in folded text takes a tenth of the time of a regular expression that ignores case.
+message. The text of each message is folded once: it is converted to lower case of the same length.
+A search in folded text takes a tenth of the time of a regular expression that ignores case.
 
 Counts stores the number of matches in each message and numbers all matches of the conversation
 from first to last. app/widgets/transcript/find.py calls this module. It lays out the message of the

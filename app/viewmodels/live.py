@@ -1,6 +1,6 @@
 """The text and decode rate of a reply that is being written. Main thread.
 
-The chat controller appends the engine's text deltas. The transcript shows the text, and the
+controllers/turns.py appends the engine's text deltas. The transcript shows the text, and the
 conversation list shows the rate.
 """
 

@@ -1,12 +1,11 @@
 """The middle of the window: the transcript of one conversation, its composer and notices.
 
 ChatPane shows the conversation that LibraryController holds as current, and loads another one when
-`current_changed` is emitted. It connects the composer to ChatController (send, stop, draft) and
-shows what the controllers report: a refused message, a queued message, an unusable store. The pane
-owns only the unsaved draft, and saves it after a pause in typing. Answers belong to the
-controllers, so they continue when another conversation is shown. In an empty conversation the
-transcript is hidden; a heading, the composer, a note on the model and recent chats take its place.
-Main thread.
+`current_changed` is emitted. It connects the composer to ChatController. It also shows what the
+controllers report: a refused message, a queued message, an unusable store. The pane owns only the
+unsaved draft, and saves it after a pause in typing. Answers belong to the controllers, so they
+continue when another conversation is shown. In an empty conversation the transcript is hidden; a
+heading, the composer, a note on the model and recent chats take its place. Main thread.
 """
 
 from __future__ import annotations

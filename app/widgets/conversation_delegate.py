@@ -31,9 +31,12 @@ Index = QModelIndex | QPersistentModelIndex
 class ConversationDelegate(QStyledItemDelegate):
     """The item delegate of the conversation list.
 
-    A row shows the title at the left. At the right it shows the first of these that applies: the
-    menu button while the pointer is over the row, the speed of a running answer, a dot for an
-    unseen answer, a pin for a conversation that is kept ready.
+    A row shows the title at the left. At the right it shows the first of these that applies:
+
+    - the menu button, while the pointer is over the row
+    - the speed of a running answer
+    - a dot for an unseen answer
+    - a pin for a pinned conversation
     """
 
     # arguments: model index of the row, rectangle of the menu button
