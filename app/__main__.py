@@ -27,8 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if first_word(arguments) in COMMANDS:
-        # Imported here: the terminal commands must not import Qt, and a start of the window need
-        # not import the code of the commands.
+        # Imported here, so that opening the window does not import the code of the terminal
+        # commands.
         from app.cli.main import run  # noqa: PLC0415
 
         return run(arguments)

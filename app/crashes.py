@@ -30,7 +30,8 @@ class CrashLog:
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE_NAME
         self._descriptor = -1
-        self.last: Path | None = None  # the last run's crash log, renamed; None after a clean exit
+        # new path of the last run's crash log; None if the last run ended without a crash
+        self.last: Path | None = None
 
     def __enter__(self) -> CrashLog:
         """Rename the last run's crash log, open a new one and enable faulthandler.
@@ -55,9 +56,9 @@ class CrashLog:
     ) -> None:
         faulthandler.disable()
         is_unexpected = isinstance(error, Exception) and not isinstance(error, EngineError)
-        # Write an exception that ends the app to the crash log: there may be no window yet that
-        # could show it (for example, if a shared library cannot be loaded). The next start shows
-        # the traceback.
+        # If an exception ends the app, write its traceback to the crash log, and the next start
+        # shows the traceback. There may be no window yet to show it, for example if a shared
+        # library cannot be loaded.
         if is_unexpected:
             account = "".join(format_exception(error))
             os.write(self._descriptor, account.encode("utf-8", "backslashreplace"))

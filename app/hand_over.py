@@ -1,10 +1,11 @@
 """The hand-over between two Rejoinder processes that use one data folder, through a Unix socket.
 
-The first process listens on a socket in the data folder. A second one sends it the files to open,
-waits for the answer and exits; it imports no Qt, so that it exits at once. The socket can be used
-by its owner only. A process changes into the folder to bind or connect the socket by its bare name,
-because the path of a socket may have at most 104 bytes on macOS. A killed process leaves a dead
-socket file behind: the next process that holds the InstanceLock replaces it.
+The first process listens on a socket in the data folder. A second process connects to the socket,
+sends the files to open, waits for the answer and exits. The second process does not import Qt, so
+it takes little time. Only the user who owns the socket can connect to it. On macOS the path of a
+socket may have at most 104 bytes. A process therefore changes into the data folder and uses the
+bare name of the socket. A killed process leaves a dead socket file behind: the next process that
+holds the InstanceLock replaces it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from typing import Final, cast
 log = logging.getLogger(__name__)
 
 SOCKET_NAME: Final = "socket"
-# seconds to wait for the answer: a first process that is still starting answers when its window is
-# open
+# Seconds to wait for the answer. A first process that is still starting does not answer before its
+# window is open.
 ANSWER_S: Final = 15.0
 WILL_DO: Final = b"1"  # the answer of the first process; a process that hangs sends none
 END: Final = b"\n"  # the last byte of a request
@@ -31,7 +32,8 @@ END: Final = b"\n"  # the last byte of a request
 def listening(data_dir: Path) -> Generator[socket.socket | None]:
     """Yield the socket that later processes connect to, or None if it cannot be created.
 
-    The caller holds the InstanceLock. On a file system without sockets the app runs without one.
+    The caller holds the InstanceLock. If the file system has no sockets, the app runs without
+    hand-overs.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         try:

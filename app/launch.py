@@ -43,8 +43,8 @@ def _run(paths: Paths, options: Options) -> int:
             listening(paths.data_dir) as listener,
             CrashLog(paths.logs_dir) as crashes,
         ):
-            # Imported here for two reasons: the crash log records a fault during the import of Qt,
-            # and a process that only hands over does not wait for the import.
+            # Imported here for two reasons. The crash log records a fault during the import of Qt.
+            # A process that only hands over its files does not wait for the import.
             from app.main import open_window  # noqa: PLC0415
 
             return open_window(paths, options, listener=listener, last_crash=crashes.last)

@@ -1,9 +1,9 @@
 """The window's composition root: creates every object once and passes it to its users.
 
 app.launch calls `open_window` once it holds the lock on the data folder. `open_window` starts the
-log, loads the settings, builds the Core (controllers, engine, store) and the MainWindow, runs Qt's
-event loop and closes everything. The engine starts after the first paint, because importing its
-libraries takes seconds. Main thread.
+log, loads the settings, and builds the Core and the MainWindow. The Core has the controllers, the
+engine and the store. Then `open_window` runs Qt's event loop, and closes everything at the end. The
+engine starts after the first paint, because importing its libraries takes seconds. Main thread.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def open_window(
     if last_crash is not None:
         window.pane.app_notice.show_crash(last_crash)
     signals = QuitSignals()
-    signals.received.connect(lambda: app.exit(0))  # quits without the confirmation
+    signals.received.connect(lambda: app.exit(0))  # quits without asking the user for confirmation
     callers = listener and Callers(listener)
     listen_to_others(app, callers, window, core)
     status = app.exec()
@@ -121,8 +121,8 @@ def tell(problem: Problem) -> None:
 
 def make_application() -> Application:
     """Create the Qt application, set its name and icon, and install accessibility support."""
-    # macOS also sends an event for each file on the command line. Qt drops an event if argv names
-    # its file, so that a file is not opened twice.
+    # macOS also sends an event for each file on the command line. Qt gets argv here and drops the
+    # event of each file that argv names, so no file is opened twice.
     app = Application(sys.argv)
     app.setApplicationName(words.APP_NAME)
     app.setApplicationDisplayName(words.APP_NAME)

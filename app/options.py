@@ -10,7 +10,7 @@ from pathlib import Path
 class SelfTestOptions:
     """The options of `--selftest`."""
 
-    report: Path | None = None  # JSON file for the findings; None: print them as lines
+    report: Path | None = None  # JSON file for the findings; None: print the findings as lines
     on_cpu: bool = False  # True: run the engine on the CPU even if there is a GPU
 
 

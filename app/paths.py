@@ -20,9 +20,10 @@ _HOME_IN_BUNDLE = ("Contents", "Resources", "python")  # Python's folder inside 
 class Paths:
     """The folders of one user's Rejoinder, and the resources of the .app bundle, if any."""
 
-    data_dir: Path  # files that cannot be recreated
+    data_dir: Path  # folder for files that cannot be recreated
     logs_dir: Path
-    # files that can be recreated: they are not backed up, and the system may remove them
+    # Folder for files that can be recreated. They are not backed up, and the system may remove
+    # them.
     cache_dir: Path
     # Contents/Resources of the .app bundle, never written to; None if there is no bundle
     bundle: Path | None = None

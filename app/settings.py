@@ -59,9 +59,10 @@ class Settings:
     read_offset: int = 0  # pixels from the top of read_message to the top of the view
     text_zoom: int = 100  # size of text, in per cent
     read_ahead: bool = True  # True: the engine reads prompts ahead while it is idle
-    return_sends: bool = True  # True: Return sends; False: only Ctrl+Return (⌘+Return) sends
-    # Entries of the file that this version does not know, by key. A newer version wrote them; they
-    # are written back unchanged.
+    # True: the Return key sends the message; False: only Ctrl+Return sends it, on a Mac ⌘+Return
+    return_sends: bool = True
+    # Entries of the settings file that this version of the app does not know. A newer version wrote
+    # them. They are written back unchanged.
     unknown: Mapping[str, object] = field(default_factory=dict[str, object])
 
 

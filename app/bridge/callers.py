@@ -15,7 +15,8 @@ from app.hand_over import END, WILL_DO, read_request
 log = logging.getLogger(__name__)
 
 PIECE_BYTES = 1 << 16
-# size limit of a request, which is a list of files; a longer request closes its connection
+# Size limit of a request in bytes. A request is a list of files. If a request is longer, its
+# connection is closed.
 MAX_BYTES = 1 << 20
 
 

@@ -15,7 +15,7 @@ def merge_deltas(events: Iterable[Event]) -> list[Event]:
     delta ends the joining, so no text moves past such an event.
     """
     merged: list[Event] = []
-    # Deltas that are not joined yet, by request. All deltas in a list have the same channel.
+    # Key: request. Value: its deltas that are not joined yet, all with the same channel.
     runs: dict[RequestId, list[TextDelta]] = {}
 
     def end_run(run: list[TextDelta]) -> None:

@@ -2,9 +2,9 @@
 
 The engine calls back on its own thread for every event. The bridge appends the event to a queue
 and, if the queue was empty, posts one wake-up to Qt's event loop. The main thread then takes the
-whole queue, joins the text deltas of each reply (coalesce.py) and emits one signal per remaining
-event, in order. A fast reply therefore costs one wake-up per turn of the event loop, not one per
-token. Commands need no bridge: `EngineBridge.engine` queues them without blocking.
+whole queue and joins the text deltas of each reply with coalesce.py. It emits one signal per
+remaining event, in order. A fast reply therefore costs one wake-up per pass of the event loop, not
+one per token. Commands need no bridge: `EngineBridge.engine` queues them without blocking.
 """
 
 from __future__ import annotations

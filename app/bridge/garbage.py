@@ -2,9 +2,9 @@
 
 By default Python collects garbage on the thread whose allocation reaches the threshold, and
 destroys the objects that it finds on that thread. Destroying a Qt object on another thread can
-deadlock: the destructor waits for a lock of the main thread, which waits for the interpreter. A
-window once hung this way, when the engine thread collected garbage. Automatic collection is
-therefore off, and a timer on the main thread collects instead.
+deadlock: the destructor waits for a lock that the main thread holds, and the main thread waits for
+Python's interpreter lock. A window once hung this way, when the engine thread collected garbage.
+Automatic collection is therefore off, and a timer on the main thread collects instead.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from PySide6.QtCore import QObject, QTimer
 
 EVERY_MS = 1000
 # Number of new objects that starts a collection. Opening a long conversation makes many objects and
-# no garbage: with Python's default of 700 it started fifty collections.
+# no garbage: with Python's default of 700, opening one started fifty collections.
 YOUNG = 50_000
-# Number of collections of a generation after which the next older generation is collected too.
-# Python's default.
+# After this number of collections of one generation, the next older generation is collected too.
+# This number is Python's default.
 OLDER = 10
 
 

@@ -31,7 +31,7 @@ class QuitSignals(QObject):
         signal.set_wakeup_fd(self._sender.fileno(), warn_on_full_buffer=False)
 
     def close(self) -> None:
-        """Restore the default: a quit signal then ends the process at once."""
+        """Restore the default signal handlers. A quit signal then ends the process at once."""
         signal.set_wakeup_fd(-1)
         for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)

@@ -20,7 +20,8 @@ from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
-LOG_BYTES = 1_000_000  # size of the log above which the next start renames it and begins a new one
+# If the log file is larger than this, the next start renames it and begins a new one.
+LOG_BYTES = 1_000_000
 
 _LEVELS = {
     QtMsgType.QtDebugMsg: logging.DEBUG,

@@ -1,8 +1,8 @@
 """Access to the conversation store from the main thread.
 
 The main thread must not wait for the disk, and only one thread may use the SQLite connection. Each
-call is therefore queued to one worker thread, the store lane, which runs the calls in order;
-results and errors come back as callbacks on the main thread (tasks.py). For each conversation, the
+call is therefore queued to one worker thread, the store lane, which runs the calls in order.
+Results and errors come back as callbacks on the main thread (tasks.py). For each conversation, the
 lane keeps the value that was last written. A save writes only the difference from that value. If a
 save fails, the value stays, so the next save writes the failed changes too.
 """
@@ -65,7 +65,10 @@ class StoreLane(QObject):
         self._queue(lambda: self._worker.load(conversation_id), on_result, on_error)
 
     def release(self, conversation_id: ConversationId) -> None:
-        """Forget the last written value of a conversation. Load it again before the next save."""
+        """Forget the last written value of a conversation.
+
+        Load the conversation again before its next save.
+        """
         self._lane.run(lambda: self._worker.release(conversation_id))
 
     def close(self) -> None:

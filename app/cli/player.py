@@ -1,10 +1,11 @@
 """The player of bench scripts: plays steps on the engine and measures every reply.
 
 ScriptPlayer keeps one conversation for each chat name. For a step that generates a reply, it plans
-the request with the conversation code of the app (plan_send(), plan_edit() and others), so the
-engine gets the requests that the window would send. The player yields the report of a reply when
-the reply has finished. If the step has wait=False, that can be during a later step. With check=True
-the engine compares each finished reply with fresh runs of the bare model.
+the request with the conversation code of the app, such as plan_send() and plan_edit(). The engine
+therefore gets the requests that the window would send. The player yields the report of a reply when
+the reply has finished. If a step has wait=False, the player does not wait for the reply, so the
+report can come during a later step. With check=True the engine compares each finished reply with
+fresh runs of the bare model.
 
 `rejoinder bench script` and the engine's tests call play() for each step, then join().
 """
@@ -85,8 +86,8 @@ class StepReport:
     prompt_tokens: int  # number of prompt tokens: restored + read + replayed
     matched: int  # number of prompt tokens with K/V in the cache, including unusable K/V
     restored: int  # number of prompt tokens that were restored from the cache
-    read: int  # number of prompt tokens that the engine fed for new messages
-    replayed: int  # number of prompt tokens that the engine fed for earlier messages
+    read: int  # number of prompt tokens of new messages that the engine fed
+    replayed: int  # number of prompt tokens of earlier messages that the engine fed again
     # Number of prompt tokens that the engine fed although it had processed them before, with the
     # same prefix.
     redo: int
@@ -138,7 +139,9 @@ class ScriptPlayer:
         self._pending: dict[RequestId, _Pending] = {}
         self._processed = ProcessedTokens()
         self._num_ids = 0
-        self._held: deque[Event] = deque()  # other events that _verify() received while it waited
+        # Events that _verify() received while it waited for the result of a check; join() handles
+        # them.
+        self._held: deque[Event] = deque()
 
     def play(self, step: ScriptStep) -> Iterator[StepReport]:
         """Play one step. Yield a report for each reply that finishes during the step.
@@ -284,7 +287,7 @@ class ScriptPlayer:
                     self._held.append(event)
 
     def _work_idly(self) -> None:
-        """Let the engine do its idle work, such as reading ahead. Return when none is left."""
+        """Let the engine do its idle work, such as reading ahead. Return when no work is left."""
         self._client.set_idle_work(enabled=True)
         self._client.await_idle()
         self._await_answer()

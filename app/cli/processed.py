@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 class ProcessedTokens:
     """A trie of all token sequences that an engine has processed, as prompt or as output."""
 
-    # Child node by (parent node, token id). Node 0 is the root.
+    # Key: parent node and token id. Value: child node. Node 0 is the root.
     _edges: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     def known_len(self, token_ids: Sequence[int]) -> int:

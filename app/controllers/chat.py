@@ -56,7 +56,7 @@ class AnswerRunningError(UserFixableError):
 
 
 class ChatController(QObject):
-    """The user's actions in conversations. Conversations and messages are named by their ids.
+    """The user's actions in conversations. Ids identify conversations and messages.
 
     send, edit, regenerate and resume return True if a turn was started or queued. If they return
     False, nothing has changed: either an answer is running, or `refused` was emitted with the
@@ -84,7 +84,7 @@ class ChatController(QObject):
         self._models = models
         self._undo = undo
         self._origin = origin
-        # Id of the running reply, by conversation; only for conversations with a queued message.
+        # Key: a conversation with a queued message. Value: the id of its running reply.
         self._awaited: dict[ConversationId, NodeId] = {}
         turns.refused.connect(self.refused)
         turns.activity_changed.connect(self._on_activity_changed)
@@ -183,7 +183,7 @@ class ChatController(QObject):
         self._turns.stop(conversation_id)
 
     def show_neighbour(self, conversation_id: ConversationId, node_id: NodeId, step: int) -> None:
-        """Show the version `step` places after this one, or before it if `step` is negative.
+        """Show the version `step` places after the version `node_id`. A negative `step` goes back.
 
         Do nothing if there is no such version.
         """

@@ -1,9 +1,9 @@
 """The object graph behind the window: lanes and controllers, connected once. Main thread.
 
-main.py creates one `Core` from the `Seams` (engine, model catalog, store, clocks) and passes it to
-MainWindow, whose widgets call the controllers and connect to their signals. Tests create a Core
-from fakes. `open` loads the conversations, `start` starts the engine, `close` saves everything and
-joins every thread.
+The `Seams` are the parts that tests replace, such as the engine, the store and the clocks. main.py
+creates one `Core` from them and passes it to MainWindow. The window's widgets call the controllers
+and connect to their signals. Tests create a Core from fakes. `open` loads the conversations,
+`start` starts the engine, `close` saves everything and joins every thread.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The conversations in memory, and how they are saved. Main thread.
 
-The desk holds the current value of every open conversation; the controllers change it and the
-transcript shows it. A value in memory may be newer than the stored one: a turn is shown before the
-engine accepts it. Until the engine accepts the turn, only the text of its user message is saved, as
-part of the draft. A queued message is saved as part of the draft too. A save that failed is retried
-after 5 s.
+The desk holds the current value of every open conversation. The controllers change this value, and
+the transcript shows it. A value in memory may be newer than the stored one: a turn is shown before
+the engine accepts it. Until the engine accepts the turn, only the text of its user message is
+saved, as part of the draft. A queued message is saved as part of the draft too. A save that failed
+is retried after 5 s.
 """
 
 from __future__ import annotations
@@ -189,7 +189,10 @@ class Desk(QObject):
         )
 
     def _read(self, conversation_id: ConversationId) -> list[_Waiter]:
-        """Load a conversation, unless it is already loading. Return its list of waiting callers."""
+        """Load a conversation, unless it is already loading.
+
+        Return the list of callers that wait for the conversation.
+        """
         if conversation_id not in self._reading:
             self._reading[conversation_id] = []
             self._store.load(

@@ -12,7 +12,8 @@ from app.controllers.preferences import Preferences
 from app.viewmodels.idle_note import idle_note
 from engine.events import IdleWorking
 
-HOLD_MS = 500  # delay before the note appears or disappears; shorter work or pauses change nothing
+# delay before the note appears or disappears; work or a pause shorter than this does not change it
+HOLD_MS = 500
 
 
 class IdleController(QObject):
@@ -28,7 +29,8 @@ class IdleController(QObject):
         super().__init__()
         self._engine = bridge.engine
         self._preferences = preferences
-        self._is_enabled: bool | None = None  # setting that was last sent to the engine
+        # value of the read-ahead setting that was last sent to the engine; None before the first
+        self._is_enabled: bool | None = None
         # newest event of the running idle work; None if none runs
         self._working: IdleWorking | None = None
         self.note = ""

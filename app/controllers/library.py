@@ -1,8 +1,8 @@
 """The list of all conversations, and which of them is on show. Main thread.
 
 The sidebar shows `summaries` and calls the controller to open, create, rename, pin and delete
-conversations. The list holds a ConversationSummary of every stored conversation; the messages are
-loaded when a conversation is opened, and desk.py holds them. A new conversation is listed and
+conversations. The list holds a ConversationSummary of every stored conversation. The messages of a
+conversation are loaded when it is opened, and desk.py holds them. A new conversation is listed and
 stored after its first change. Undo restores a deleted conversation.
 """
 
@@ -85,7 +85,10 @@ class LibraryController(QObject):
         return frozenset(one.conversation_id for one in self._summaries.values() if one.keep_ready)
 
     def is_listed(self, conversation_id: ConversationId) -> bool:
-        """Return True if a conversation is in the list. A new, unchanged one is not."""
+        """Return True if a conversation is in the list.
+
+        A new conversation is listed after its first change.
+        """
         return conversation_id in self._summaries
 
     def start(self, last: ConversationId | None) -> None:
@@ -115,7 +118,7 @@ class LibraryController(QObject):
             self._show(self._lay_out_new())
 
     def select(self, conversation_id: ConversationId) -> None:
-        """Show a conversation as soon as it is loaded. Restore a deleted conversation first."""
+        """Show a conversation as soon as it is loaded. If it was deleted, restore it first."""
         if conversation_id in self._deleted:
             self._bring_back(conversation_id)
             return
@@ -139,8 +142,8 @@ class LibraryController(QObject):
         summary = self._summaries.pop(conversation_id, None)
         if summary is None:
             return
-        # Do this before stop(): if stop() takes back a turn that has not started, it changes the
-        # conversation, and a changed conversation is listed again unless it is in _deleted.
+        # Do this before stop(). If a turn has not started, stop() takes it back, which changes the
+        # conversation. A changed conversation is listed again unless it is in _deleted.
         self._deleted[conversation_id] = summary
         self._turns.stop(conversation_id)
         now = self._origin.now()

@@ -1,10 +1,10 @@
 """The models on this machine and the one in use: find, choose and load. Main thread.
 
-A scan of the model folders runs on the file lane and yields a ModelCard per model; it is repeated
-when the folders have changed. After the first scan the controller loads, in this order: the model
-of the command line, the model chosen last, the best one found, or a small starter model that it
-makes first. `status` is the state of the model in use (for example loading or ready). When the
-model is ready, turns.py submits the waiting turns.
+A scan of the model folders runs on the file lane and yields a ModelCard per model. It is repeated
+when the folders have changed. After the first scan the controller loads the first of these models
+that exists: the one named on the command line, the one chosen last, the best one found. If there is
+none, it makes and loads a small starter model. `status` is the state of the model in use, for
+example loading or ready. When the model is ready, turns.py submits the waiting turns.
 """
 
 from __future__ import annotations

@@ -24,13 +24,13 @@ from engine.types import Problem
 
 
 class OpeningEndedError(EngineError):
-    """The app is closing: an import raises this error to stop. Never shown to the user."""
+    """An import raises this error to stop when the app closes. Never shown to the user."""
 
 
 class Opening(QObject):
     """The queue of model paths to open. It has its own lane: an import may take minutes.
 
-    `note` describes the progress of the import, and is empty while none runs.
+    `note` describes the progress of the import, and is empty while no import runs.
     """
 
     note_changed = Signal()

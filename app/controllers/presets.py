@@ -41,7 +41,7 @@ class PresetsController(QObject):
         self._store.run(lambda store: store.presets.load(), self._on_loaded)
 
     def begin_conversation(self, conversation: Conversation) -> Conversation:
-        """Apply the preset chosen for the model in use to an empty conversation, and return it."""
+        """Return the empty conversation with the preset that is chosen for the model in use."""
         name = self.value.by_model.get(self._model_path, "")
         return apply_preset(conversation, self.value.by_name.get(name, Preset(name="")))
 

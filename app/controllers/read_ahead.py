@@ -3,9 +3,9 @@
 Reading a prompt ahead makes the answer start sooner. When the user opens a conversation, changes
 its messages or options, or types a long draft, the controller sends the known beginning of the next
 prompt. The engine feeds it while idle. After a turn the engine reads ahead by itself. The
-controller also tells the engine which conversation is on show, and which ones are pinned: the
-engine evicts their cached state last. Its only public method is stop(); it listens to the signals
-of the other controllers.
+controller also tells the engine which conversation is on show and which ones are pinned. The engine
+evicts the cached state of these conversations last. The controller listens to the signals of the
+other controllers. Its only public method is stop().
 """
 
 from __future__ import annotations
@@ -87,14 +87,17 @@ class ReadAheadController(QObject):
             return
         self._engine.read_ahead(summary.conversation_id, ())
         if self._has_sent_for(summary.conversation_id):
-            self._sent = None  # lets the command be sent again if undo restores the conversation
+            self._sent = None  # if undo restores the conversation, the command is sent again
 
     def _on_next_turn_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._library.current:
             self._wait()
 
     def _on_draft_saved(self, conversation_id: ConversationId) -> None:
-        """Send a long draft without delay: a draft is saved only after a pause in typing."""
+        """Let the engine read a long draft ahead, without the delay STAY_MS.
+
+        A draft is saved only after a pause in typing, so no other delay is needed.
+        """
         if conversation_id == self._library.current:
             was_draft = self._sent is not None and self._sent.is_draft
             if was_draft or has_long_draft(self._desk.get(conversation_id)):
@@ -104,8 +107,8 @@ class ReadAheadController(QObject):
         """Send the beginning of the next prompt after a turn, if necessary.
 
         The engine reads ahead by itself after a turn, and drops the ReadAhead command that was sent
-        before the turn. A new command is necessary if the draft is long, because the engine does
-        not know the draft, or if a command was put off during the turn.
+        before the turn. A new command is necessary if a command was put off during the turn. It is
+        also necessary if the draft is long, because the engine does not know the draft.
         """
         is_on_show = conversation_id == self._library.current
         if not is_on_show or self._turns.live_in(conversation_id) is not None:

@@ -16,7 +16,10 @@ LONG_DRAFT = 400  # characters; feeding a shorter draft is so fast that reading 
 
 
 class OtherModelError(UserFixableError):
-    """Another model began the reply. The model in use would read its token ids differently."""
+    """Another model began the reply.
+
+    The model in use would read the reply's token ids differently.
+    """
 
     title = words.OTHER_MODEL
     advice = words.OTHER_MODEL_ADVICE
@@ -27,7 +30,7 @@ class NextTurn:
     """The known beginning of a conversation's next prompt, as sent to the engine to read ahead."""
 
     conversation_id: ConversationId
-    messages: tuple[Message, ...] = ()  # empty if there is nothing to read ahead
+    messages: tuple[Message, ...] = ()  # the messages to read ahead; empty if there are none
     is_draft: bool = False  # True if the last message is the draft, which the user is still typing
     thinking: bool | None = None  # None for the default of the chat template
     keep_thinking: bool = False  # True: the thoughts of earlier replies stay in the prompt

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 class EngineStatistics(QObject):
     """The controller that requests engine statistics, with a check of the cache's invariants.
 
-    It requests them after each answer, after a model is loaded, and when idle work stops.
+    It requests statistics after each answer, after a model is loaded, and when idle work stops.
     """
 
     line_changed = Signal(str)

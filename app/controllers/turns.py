@@ -5,7 +5,7 @@ the streamed text every 500 ms. A turn belongs to the tree node of its reply, no
 switching conversations loses nothing. A turn has one of three states:
 
     waiting    no model is ready yet            -> submitted when the model is ready
-    submitted  in the engine's queue            -> started, or refused: the text goes back
+    submitted  in the engine's queue            -> started, or refused: the composer gets the text
     started    the engine prefills and decodes  -> finished, stopped or failed: the reply is kept
 
 Until a turn has started, only its text is stored, as part of the conversation's draft.
@@ -46,8 +46,8 @@ from engine.events import (
 )
 from engine.types import ConversationId, FinishReason, ModelFacts, Problem, RequestId
 
-# interval between saves of streamed text: with the time of the write, less than a second of text
-# can be lost
+# Interval between saves of streamed text. A crash loses less than a second of text, including the
+# time that a write takes.
 SAVE_MS = 500
 SHORT_PROMPT = 256  # tokens; feeding a prompt of this length or less is too fast to show progress
 
@@ -71,7 +71,7 @@ class _Running:
     text: str  # the user's text, to put back into the composer if the turn is refused
     live: LiveReply  # text that has arrived so far
     facts: ModelFacts | None = None  # facts of the model; None until the turn is submitted
-    # how much of the prompt is restored and fed; None until the engine has started the turn
+    # Numbers of restored and fed prompt tokens. None until the engine has started the turn.
     planned: Planned | None = None
     stopped: bool = False  # True after the user has stopped a submitted turn
     saved_tokens: int = 0  # live.num_tokens when the text was last saved
@@ -101,7 +101,7 @@ class Turns(QObject):
     # argument: ConversationId; its turn has begun, changed state or ended
     activity_changed = Signal(object)
     rate_changed = Signal(object)  # argument: ConversationId; its decoding speed may have changed
-    # argument: ConversationId; its reply is complete or failed (not emitted if it was stopped)
+    # argument: ConversationId; its reply is complete or failed. Not emitted for a stopped reply.
     answered = Signal(object)
     # argument: a Refusal; the receiver puts its text back into the composer
     refused = Signal(object)
@@ -164,7 +164,10 @@ class Turns(QObject):
         self.activity_changed.emit(running.conversation_id)
 
     def stop(self, conversation_id: ConversationId) -> None:
-        """Stop the conversation's turn: keep a reply that has started, else refuse the turn."""
+        """Stop the conversation's turn.
+
+        If the reply has started, keep its text; else refuse the turn.
+        """
         running = self._find(conversation_id)
         if running is None:
             return

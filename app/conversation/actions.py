@@ -2,8 +2,8 @@
 
 Each plan_... function takes a conversation and returns a `Turn`: the conversation with a new, empty
 reply, and the messages of that branch for the engine. The functions are pure and store nothing. The
-caller (the window, the command line, the tests) saves the conversation and submits the messages, or
-discards the turn.
+caller is the window, the command line or a test. It saves the conversation and submits the
+messages, or discards the turn.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TurnIds:
 class Turn:
     """A planned turn: the conversation after the action, and the messages for the engine."""
 
-    conversation: Conversation  # contains the reply, with status STREAMING
+    conversation: Conversation  # contains the turn's reply, with status STREAMING
     user_id: NodeId  # the user message that the reply answers
     reply_id: NodeId
     messages: tuple[Message, ...]  # the last one is the user's message, or the reply to continue
@@ -196,9 +196,9 @@ def _turn(
 def _messages(system_prompt: str, path: Iterable[MessageNode]) -> list[Message]:
     """Return the messages of a branch in the form that the model gets.
 
-    A reply without content (it failed, or was stopped before its first token) is left out. The user
-    messages before and after that reply are joined into one: many chat templates refuse two user
-    messages in a row, and the model must get everything that the user wrote and still sees.
+    A reply without content is left out: it failed, or was stopped before its first token. The user
+    messages before and after that reply are joined into one, because many chat templates refuse two
+    user messages in a row. The model must get everything that the user wrote and still sees.
     """
     messages: list[Message] = []
     if system_prompt.strip():

@@ -24,7 +24,7 @@ class Presets:
     """All presets, and the preset that is chosen for new conversations with each model."""
 
     by_name: Mapping[str, Preset] = field(default_factory=dict[str, Preset])
-    # Name of the preset for new conversations, by model path.
+    # Key: model path. Value: name of the preset for new conversations with this model.
     by_model: Mapping[str, str] = field(default_factory=dict[str, str])
 
 

@@ -22,16 +22,19 @@ def clean_text(text: str) -> str:
 
 
 def one_line(text: str, max_len: int) -> str:
-    """Return a name on one line, cut to max_len characters. Collapse white space to one space."""
+    """Return a name on one line, cut to max_len characters.
+
+    Replace each run of white space by one space.
+    """
     return " ".join(clean_text(text).split())[:max_len]
 
 
 def message_text(text: str) -> str:
     """Return a user's message as it is stored: without blank lines at the start.
 
-    Some tokenizers merge leading line breaks with the template's text before the message. The token
-    ids of that text would then differ from the ones that were read ahead, and the engine would have
-    to feed them again.
+    Some tokenizers merge line breaks at the start of a message with the template's text before the
+    message. That would change the token ids of the template's text. The engine has already read
+    this text ahead, and would have to feed it again.
     """
     return _BLANK_LINES.sub("", clean_text(text))
 

@@ -1,10 +1,10 @@
 """The message tree of a conversation: frozen values, and functions that return changed copies.
 
 Each message is a node below the message that it follows. Editing a message or regenerating a reply
-adds a sibling: the children of one parent are the versions of one message, and one of them is on
-show. To find the branch on show, `shown_path` follows the shown versions from the root. Streamed
-text is held outside the tree (LiveReply) until its reply ends, so that a text delta does not copy
-the tree. The caller supplies ids and times. No I/O, no Qt.
+adds a sibling. The children of one parent are the versions of one message, and one of them is on
+show. To find the branch on show, `shown_path` follows the shown versions from the root. Until a
+reply ends, a LiveReply outside the tree holds its text, so that a text delta does not copy the
+tree. The caller supplies ids and times. No I/O, no Qt.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class MessageStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """The model and options that generated a reply, and its usage once the reply has ended."""
+    """The model and options that generated a reply, and the usage of an ended reply."""
 
     model_path: str
     model_name: str
@@ -135,20 +135,20 @@ class Conversation:
     system_prompt: str = ""
     # system prompt of the last turn; None before the first turn
     read_system_prompt: str | None = None
-    # True if the user has pinned it: the engine evicts its cached state last
+    # True if the user has pinned the conversation: the engine evicts its cached state last
     keep_ready: bool = False
     setup: Setup = field(default_factory=Setup)
     draft: str = ""  # text in the composer that is not sent yet
     deleted_at: float | None = None
     # All messages, deleted ones too, in order of creation: a parent comes before its children.
     nodes: Mapping[NodeId, MessageNode] = field(default_factory=dict[NodeId, MessageNode])
-    # Ids of the versions below each message, oldest first, without deleted ones. The versions of
-    # the first message are under the key None.
+    # Key: id of a parent message. Value: ids of the versions below this parent, oldest first,
+    # without deleted ones. The key None has the versions of the first message.
     children: Mapping[NodeId | None, tuple[NodeId, ...]] = field(
         default_factory=dict[NodeId | None, tuple[NodeId, ...]]
     )
-    # Id of the version on show, by the id of the parent. There is an entry only if the version on
-    # show is not the newest.
+    # Key: id of a parent message; None for the first message. Value: id of the version on show
+    # below this parent. There is an entry only if that version is not the newest.
     shown: Mapping[NodeId | None, NodeId] = field(default_factory=dict[NodeId | None, NodeId])
 
     def check_invariants(self) -> None:
@@ -285,7 +285,7 @@ def finish_reply(conv: Conversation, reply_id: NodeId, finished: RequestFinished
 def stop_reply(
     conv: Conversation, reply_id: NodeId, *, content: str, reasoning: str
 ) -> Conversation:
-    """Mark a streaming reply as stopped, with the text received so far.
+    """Mark a streaming reply as stopped, and keep the text received so far.
 
     Use it if the engine sends no event about the end of the reply.
     """
@@ -297,7 +297,7 @@ def stop_reply(
 def fail_reply(
     conv: Conversation, reply_id: NodeId, problem: Problem, *, content: str, reasoning: str
 ) -> Conversation:
-    """Mark a streaming reply as failed with the text received so far."""
+    """Mark a streaming reply as failed, and keep the text received so far."""
     node = replace(conv.nodes[reply_id], status=MessageStatus.FAILED, problem=problem)
     return _end_reply(conv, replace(node, content=content, reasoning=reasoning))
 

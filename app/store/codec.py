@@ -41,7 +41,7 @@ def from_json(kind: type[_Value], text: str) -> _Value:
 def from_json_or_none(kind: type[_Value], text: str) -> _Value | None:
     """Return the value as from_json does. If the text is damaged, log this and return None.
 
-    Use it for data without which a conversation can still be opened.
+    Use it for optional data: a conversation can still be opened if the result is None.
     """
     try:
         return from_json(kind, text)

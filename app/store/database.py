@@ -28,7 +28,7 @@ from app.words import problems as words
 
 log = logging.getLogger(__name__)
 
-BUSY_TIMEOUT_S = 2.0  # longest wait for a database lock of another program
+BUSY_TIMEOUT_S = 2.0  # seconds to wait for a database lock that another program holds
 
 Value = str | bytes | int | float | None
 
@@ -172,9 +172,10 @@ def _set_up(database: Database) -> None:
 
 
 def migrate(database: Database, migrations: Sequence[Migration], *, since: int) -> None:
-    """Apply each migration in a transaction, which also stores its number in user_version.
+    """Apply the migrations, each in its own transaction.
 
-    The number of the first migration is since + 1.
+    The transaction also stores the migration's number in PRAGMA user_version. The first migration
+    has the number since + 1.
     """
     for number, statements in enumerate(migrations, start=since + 1):
         with database.transaction():

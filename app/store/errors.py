@@ -5,7 +5,7 @@ EngineError (engine)
     ├── DatabaseNewerError          written by a newer Rejoinder
     ├── DatabaseLockedError         another program holds the file
     ├── DatabaseFullError           no space left
-    ├── DatabaseDamagedError        the file's content makes no sense
+    ├── DatabaseDamagedError        the file is damaged or no database
     ├── DatabaseFileError           the file cannot be opened, read or written
     ├── ConversationMissingError    deleted for good
     └── AlreadyRunningError         another Rejoinder uses the data folder

@@ -1,8 +1,8 @@
 """Conversion between message nodes of app.conversation and rows of the table messages. Pure.
 
 Values that differ from reply to reply have their own columns: parsing them from JSON took half of
-the time to open a long conversation. Values that most replies share (model, sampling options) are
-one JSON text. It is parsed once and cached.
+the time to open a long conversation. Values that most replies share, such as the model and the
+sampling options, are one JSON text. It is parsed once and cached.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ log = logging.getLogger(__name__)
 
 
 class MessageRow(NamedTuple):
-    """The columns of the table messages that every message uses. The fields have their names."""
+    """The columns of the table messages that every message uses.
+
+    A field is named like its column.
+    """
 
     conversation_id: str
     node_id: str
@@ -50,7 +53,10 @@ class MessageRow(NamedTuple):
 
 
 class TokensRow(NamedTuple):
-    """The columns of the table messages for a reply's token ids. All are NULL if it has none."""
+    """The columns of the table messages for a reply's token ids.
+
+    All are NULL if there are no ids.
+    """
 
     token_ids: bytes
     answer_start: int
@@ -58,7 +64,10 @@ class TokensRow(NamedTuple):
 
 
 class UsageRow(NamedTuple):
-    """The columns of the table messages for a reply's usage. All are NULL if it is not known."""
+    """The columns of the table messages for a reply's usage.
+
+    All are NULL if the usage is unknown.
+    """
 
     prompt_tokens: int
     restored: int
@@ -175,9 +184,9 @@ def _arguments(value: Generation | SamplingParams, *, without: set[str]) -> dict
 
 
 def _reasons(text: str) -> tuple[Reason, ...]:
-    # Every reply has reasons, and from_json with its checks would take longer than reading the rest
-    # of the row. Rows of the first versions of the app hold sentences instead of JSON; these are
-    # dropped.
+    # This function does not use from_json: its type checks would take longer than reading the rest
+    # of the row, and every reply has reasons. The first versions of the app stored sentences
+    # instead of JSON; these are dropped.
     if not text.startswith("[{"):
         return ()
     try:

@@ -47,7 +47,7 @@ class PresetStore:
         self._database.run(_PUT, (preset.name, preset.system_prompt, to_json(preset.setup)))
 
     def delete(self, name: str) -> None:
-        """Remove a preset, and remove it as the choice of every model."""
+        """Remove a preset. Models for which it was chosen then have no chosen preset."""
         self._database.run(_DELETE, (name,))
 
     def choose(self, model_path: str, name: str) -> None:

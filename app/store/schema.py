@@ -76,7 +76,7 @@ _M001: Migration = (
 )
 
 # This migration moves the seed out of the generation JSON. Every reply has its own seed, so no two
-# replies had the same JSON, and the cache of parsed JSON (message_rows.py) was useless.
+# replies had the same JSON, and the cache of parsed JSON in message_rows.py was useless.
 _M002: Migration = (
     "ALTER TABLE conversations ADD COLUMN keep_ready INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE messages ADD COLUMN seed INTEGER",

@@ -1,4 +1,8 @@
-"""The SQL statements of conversations.py. Columns are in the order of the row classes' fields."""
+"""The SQL statements of conversations.py.
+
+The columns of a statement have the order of the fields of a row class, such as SummaryRow, or of
+message_rows.COLUMNS.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ class TextMark(Flag):
     CODE = auto()
     STRIKE = auto()
     FORMULA = auto()
-    DISPLAY = auto()  # with FORMULA: TeX's display style (large) instead of inline style
+    # with FORMULA: a formula in TeX's display style, which is large; else in inline style
+    DISPLAY = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class FrameKind(Enum):
 class Frame:
     """One container around a block: a quote or a list item.
 
-    The marker (bullet, number or check box) is painted beside the container's first block only.
+    Its marker is a bullet, a number or a check box, painted beside the container's first block
+    only.
     """
 
     kind: FrameKind
@@ -71,7 +73,8 @@ class Block:
 
     source: SourceRange
     frames: tuple[Frame, ...] = ()  # containers around the block, outermost first
-    joined: int = 0  # number of outermost containers shared with the previous block
+    # number of containers that also contain the previous block, counted from the outermost
+    joined: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,7 +118,7 @@ class ConversationsModel(QAbstractListModel):
         self._rows: list[Row] = []
 
     def set_rows(self, rows: list[Row]) -> None:
-        """Replace the rows. Keep old rows that are still needed, and so keep open title editors."""
+        """Replace the rows. Keep old rows that are still needed, so that an open editor stays."""
         wanted = {_identity(row) for row in rows}
         if wanted.isdisjoint(_identity(row) for row in self._rows):
             self.beginResetModel()

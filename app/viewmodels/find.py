@@ -2,8 +2,8 @@
 
 The find bar counts the matches in all messages. If a message is laid out, the search uses the text
 of its rows. Otherwise it uses the Markdown source, because parsing would take about 0.5 ms per
-message. The text of each message is folded (converted to lower case of the same length) once. A
-search in folded text takes a tenth of the time of a regular expression that ignores case.
+message. The text of each message is folded once: it is converted to lower case of the same length.
+A search in folded text takes a tenth of the time of a regular expression that ignores case.
 
 Counts stores the number of matches in each message and numbers all matches of the conversation
 from first to last. app/widgets/transcript/find.py calls this module. It lays out the message of the
@@ -58,7 +58,9 @@ class Wanted:
 
     in_read: re.Pattern[str]  # pattern for the text of rows
     in_markdown: re.Pattern[str]  # pattern for Markdown source: allows markup between words
-    word: str | None  # the query if it is a single word (str.count() is enough), otherwise None
+    # The query if it is a single word, for which str.count() is enough. None if it has several
+    # words.
+    word: str | None
 
     def pattern(self, searched: Searched) -> re.Pattern[str]:
         return self.in_read if searched.is_read else self.in_markdown
@@ -107,14 +109,16 @@ class Counts:
 
     def __init__(self, wanted: Wanted | None = None) -> None:
         self._wanted = wanted
-        self._known: dict[Searched, int] = {}  # number of matches by text, from the last count()
+        # Key: text of a message. Value: its number of matches, from the last count().
+        self._known: dict[Searched, int] = {}
         # For each message: number of matches in all messages from the first one to this one.
         self._ends: list[int] = []
 
     def count(self, messages: Sequence[Searched]) -> None:
         """Count the matches in all messages. Replace the counts of the last call."""
         counts = [self._count(searched) for searched in messages]
-        self._known = dict(zip(messages, counts, strict=True))  # drops texts that are out of date
+        # drops the counts of texts that no longer exist
+        self._known = dict(zip(messages, counts, strict=True))
         self._ends = list(accumulate(counts))
 
     @property

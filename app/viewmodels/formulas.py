@@ -22,9 +22,9 @@ GROWING = "growing"  # key in the parser's environment; its value is True while 
 
 _CLOSINGS = {"$$": "$$", "$": "$", r"\(": r"\)", r"\[": r"\]"}
 _BLOCK_OPENINGS = ("$$", r"\[")
-# An ASCII letter or digit next to a dollar sign means that it is money. Chinese characters are
-# allowed next to a formula, because Chinese text has no spaces there. The suffixes in $n$th and
-# $n$s are allowed too.
+# A dollar sign next to an ASCII letter or digit means money. Chinese characters are allowed next to
+# a formula, because Chinese text has no spaces between words. The suffixes in $n$th and $n$s are
+# allowed too.
 _TOUCHES = re.compile("[0-9A-Za-z$]")
 _GOES_ON = re.compile(r"(?!(?:st|nd|rd|th|s)(?![0-9A-Za-z]))[0-9A-Za-z$]")
 _ENVIRONMENT = re.compile(r"\\begin\{((?:equation|align|alignat|gather|multline|flalign)\*?)\}")

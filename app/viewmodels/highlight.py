@@ -93,7 +93,7 @@ class GrowingHighlighter:
         self._end = 0  # number of lexed characters; only whole lines are lexed
         self._lines: list[LinePieces] = []  # pieces of the lexed lines
         self._partial: LinePieces = ()  # pieces of the incomplete last line
-        # Offset of an unclosed comment, or None. Its lines are lexed when its end has arrived.
+        # Offset of an unclosed comment, or None. The comment is lexed when its end has arrived.
         self._comment: int | None = None
 
     def update(self, code: str) -> None:
@@ -140,7 +140,9 @@ class GrowingHighlighter:
                 self._comment = lexed.comment
                 return None if waiting <= MAX_OPEN_COMMENT else lexed
             if close < end:
-                return lexed  # `*/` is in the lexed lines: for this lexer, /* begins no comment
+                # The lexed lines contain the `*/`, but the lexer did not end a comment there. So
+                # for this lexer, /* begins no comment.
+                return lexed
             end = code.index("\n", close) + 1
 
     def _lex(self, code: str, end: int) -> _Lexed:

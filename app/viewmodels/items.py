@@ -171,7 +171,7 @@ def _live_item(stored: TranscriptItem, live: LiveReply) -> TranscriptItem:
 def _cut(reply: MessageNode) -> str:
     """Return the label for a reply that was cut off, or an empty string if it ended by itself.
 
-    For a failed reply the label does not say why it failed: an error card does.
+    For a failed reply the label does not give the reason: an error card shows it.
     """
     if reply.status is MessageStatus.STOPPED:
         return words.STOPPED

@@ -47,7 +47,9 @@ class Language:
     """A Pygments lexer, with the properties needed to resume lexing in the middle of a text."""
 
     lexer: Lexer
-    tables: Tables | None  # rules by state; None if the lexer is not a plain RegexLexer
+    # Key: state. Value: the lexer's rules in this state. None if the lexer is not a plain
+    # RegexLexer.
+    tables: Tables | None
     first_state: tuple[str, ...]  # the stack of states at the start of a block
     # True if the lexer returns a comment as one token, so that lexing cannot resume inside it.
     needs_comment_end: bool

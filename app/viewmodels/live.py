@@ -1,6 +1,6 @@
 """The text and decode rate of a reply that is being written. Main thread.
 
-The chat controller appends the engine's text deltas. The transcript shows the text, and the
+controllers/turns.py appends the engine's text deltas. The transcript shows the text, and the
 conversation list shows the rate.
 """
 
@@ -12,7 +12,7 @@ from app.conversation.tree import MessageNode
 from app.viewmodels.state_line import Phase
 from engine.types import Channel
 
-RATE_AFTER_S = 0.1  # minimum time in seconds since the first delta before a rate is shown
+RATE_AFTER_S = 0.1  # seconds after the first delta before a rate is shown
 
 
 @dataclass(slots=True, eq=False)
@@ -20,8 +20,10 @@ class LiveReply:
     """A reply while it is being written. When it ends, its text is stored in the message tree."""
 
     phase: Phase
-    begun: InitVar[MessageNode | None] = None  # the stored reply, if this reply continues it
-    num_tokens: int = 0  # number of new tokens; a continued reply has more
+    # the stored reply that is continued; None for a new reply
+    begun: InitVar[MessageNode | None] = None
+    # number of tokens generated so far; if an earlier reply is continued, its tokens do not count
+    num_tokens: int = 0
     _content: list[str] = field(init=False)  # pieces of the answer
     _reasoning: list[str] = field(init=False)  # pieces of the reasoning
     _first_at: float | None = None  # time of the first delta, in seconds

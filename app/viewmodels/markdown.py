@@ -2,7 +2,8 @@
 
 markdown-it makes tokens. This module converts them to a flat sequence of blocks (blocks.py). Raw
 HTML stays text, and images become links to their address, so that nothing is fetched from the
-network. Loose and tight lists give the same blocks: a list does not move when a blank line arrives.
+network. Loose and tight lists give the same blocks. So the layout of a list does not change when a
+blank line arrives between its items.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def read_blocks(
 
 @dataclass(slots=True, eq=False)
 class _Container:
-    """A quote, list or list item that has begun and not ended at the current token."""
+    """A quote, list or list item that is open at the current token."""
 
     frame: Frame | None  # None for a list, because only quotes and list items are frames
     source: SourceRange

@@ -2,9 +2,9 @@
 
 If every update parsed the whole text, long replies would become slower and slower. But new text can
 change only the last top-level block, or the last item of a top-level list. MarkdownStream freezes
-all earlier blocks, and parses only the rest, the tail, again. An open code fence is not parsed
-again: new text is only added to its block. Only complete lines are parsed to freeze blocks, because
-an incomplete line such as `***` can still become bold text.
+all earlier blocks. The text after them is the tail. Only the tail is parsed again. If the tail is
+an open code fence, it is not parsed again: new text is added to its block. An incomplete line
+freezes no block, because a line such as `***` can still become bold text.
 
 There is one exception: a link definition turns labels in earlier text into links. finish() adds
 these links to the frozen blocks. After finish() the blocks equal those of parse_markdown(text).

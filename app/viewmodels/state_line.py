@@ -2,9 +2,9 @@
 
 A Phase is the current stage of an answer: the model is loading, the request is queued, the engine
 feeds the prompt, or it has planned which tokens to restore and which to feed. state_line() turns a
-phase into the text of the line, its kind (for the colour) and details (for the tooltip). The text
-says "nothing re-read" only if the engine restored tokens and replayed none. To replay is to feed
-tokens of earlier messages. No Qt, no I/O.
+phase into a text, a kind and details. The kind decides the colour of the line, and the tooltip
+shows the details. The text says "nothing re-read" only if the engine restored tokens and replayed
+none. To replay is to feed tokens of earlier messages. No Qt, no I/O.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class StateKind(StrEnum):
     WAITING = "waiting"  # the origin is not known yet: the model is loading, or requests are queued
     READ = "read"  # the engine fed only tokens of new messages
     INSTANT = "instant"  # the engine restored tokens from memory and replayed none
-    ON_DISK = "on_disk"  # the engine restored tokens from disk; not used yet
+    ON_DISK = "on_disk"  # the engine restored tokens from disk; no answer has this kind yet
     REPLAYED = "replayed"  # the engine fed tokens of earlier messages again
 
 

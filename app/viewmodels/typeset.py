@@ -23,8 +23,8 @@ _SIZE = 100.0  # pixels per em while a formula is typeset
 _MARGIN = 4.0  # pixels on each side, because some glyphs extend beyond their boxes
 # Commands for labels and equation numbers. They are removed before typesetting.
 _WITHOUT = re.compile(r"\\(?:label|tag)\*?\{[^{}]*\}|\\(?:no(?:number|tag))\b")
-# Commands that define other commands. Formulas with them are not typeset: each definition can
-# double the length of the formula, so that a dozen could exhaust the memory.
+# Commands that define other commands. A formula with such a command is not typeset: each definition
+# can double the length of the formula, so a dozen definitions could exhaust the memory.
 _DEFINES = re.compile(
     r"\\(?:(?:re)?new(?:command|environment)|providecommand|[gex]?def|let|Declare)"
 )
@@ -35,7 +35,8 @@ _STRUT = {"height": "0.63em", "depth": "0.27em"}  # size of every row; in TeX 0.
 _ROW_GAP = "0.15em"  # gap between rows; in TeX 0.2em
 _JOT = "0.225em"  # gap between rows of aligned equations; in TeX 0.3em
 _COLUMN_GAP = "0.75em"  # gap between columns; in TeX 1em
-# Environments that contain a single formula. They are removed and only the formula is typeset.
+# Begin and end of an environment that contains a single formula. Both are removed before the
+# formula is typeset.
 _SINGLE = re.compile(r"\\(?:begin|end)\{(?:equation|multline)\*?\}")
 
 
@@ -112,7 +113,10 @@ def _has_unknown(root: ET.Element) -> bool:
 
 
 def _space_arrays(root: ET.Element) -> None:
-    """Set the distances between rows and columns as in TeX. ziamath's own are much too small."""
+    """Set the distances between rows and columns as in TeX.
+
+    ziamath's distances are much too small.
+    """
     for parent in root.iter():
         if "scriptlevel" in parent.attrib:
             continue  # an array in script size keeps ziamath's small distances

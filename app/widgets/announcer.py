@@ -25,8 +25,8 @@ class Announcer(QObject):
     def say(self, text: str) -> None:
         """Announce a text if it differs from the last one.
 
-        An empty text is not announced, but it clears the last one, so that any next text is
-        announced.
+        An empty text is not announced, but it clears the last one, so that the next text is
+        announced in any case.
         """
         if text == self._last:
             return

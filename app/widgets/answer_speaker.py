@@ -23,7 +23,7 @@ _SENTENCES = re.compile(r".*(?:[.!?…:]\s|[。！？]|\n)", re.DOTALL)  # noqa:
 
 
 class AnswerSpeaker(QObject):
-    """The announcer of an answer: its start, its sentences as they arrive, and its end.
+    """An object that announces an answer: its start, its sentences as they arrive, its end.
 
     Sentences are announced only while `is_heard()` is true, at most once per `interval_ms`.
     Sentences that arrive sooner are joined into the next announcement.

@@ -13,7 +13,8 @@ from typing_extensions import override
 class Application(QApplication):
     """The Qt application.
 
-    macOS sends an event for a file opened in Finder or dropped on the Dock.
+    macOS sends an event for a file that is opened in Finder or dropped on the Dock. This class then
+    emits `files_opened`.
     """
 
     files_opened = Signal(object)  # argument: tuple[Path, ...], the opened files

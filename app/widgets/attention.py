@@ -21,9 +21,9 @@ Offer = Callable[[str, str, Callable[[], object]], None]
 class Attention(QObject):
     """The notifier of finished answers, owned by the window.
 
-    A finished answer bounces the Dock icon while the window is inactive. An answer in a
-    conversation that is not shown also gets a toast, and counts in the badge until that
-    conversation is shown.
+    A finished answer bounces the Dock icon while the window is inactive. If its conversation is not
+    shown, the answer also gets a toast. It then counts in the Dock badge until the conversation is
+    shown.
     """
 
     def __init__(

@@ -1,12 +1,11 @@
 """The middle of the window: the transcript of one conversation, its composer and notices.
 
 ChatPane shows the conversation that LibraryController holds as current, and loads another one when
-`current_changed` is emitted. It connects the composer to ChatController (send, stop, draft) and
-shows what the controllers report: a refused message, a queued message, an unusable store. The pane
-owns only the unsaved draft, and saves it after a pause in typing. Answers belong to the
-controllers, so they continue when another conversation is shown. In an empty conversation the
-transcript is hidden; a heading, the composer, a note on the model and recent chats take its place.
-Main thread.
+`current_changed` is emitted. It connects the composer to ChatController. It also shows what the
+controllers report: a refused message, a queued message, an unusable store. The pane owns only the
+unsaved draft, and saves it after a pause in typing. Answers belong to the controllers, so they
+continue when another conversation is shown. In an empty conversation the transcript is hidden; a
+heading, the composer, a note on the model and recent chats take its place. Main thread.
 """
 
 from __future__ import annotations
@@ -225,7 +224,8 @@ class ChatPane(QWidget):
         if problem.title == ContextFullError.title and refusal.text:
             self.notice.offer(problem, words.MOVE_TO_NEW_CHAT, self._move_to_new_chat)
         elif self.model_note.isVisible():
-            self.choose_model_requested.emit()  # the model note already shows the reason
+            # the visible model note already shows the reason for the refusal
+            self.choose_model_requested.emit()
         elif self._core.models.status.facts is None:
             self.notice.offer(problem, commands.CHOOSE_MODEL, self.choose_model_requested.emit)
         else:

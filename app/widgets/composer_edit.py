@@ -41,7 +41,7 @@ class ComposerEdit(MessageEdit):
 
     @property
     def text(self) -> str:
-        """The text as written, without the breaks that the field adds to very long lines."""
+        """The user's text, without the line breaks that the field adds to very long lines."""
         return rejoin_lines(self.toPlainText())
 
     def set_text(self, text: str) -> None:

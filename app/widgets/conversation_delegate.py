@@ -31,9 +31,12 @@ Index = QModelIndex | QPersistentModelIndex
 class ConversationDelegate(QStyledItemDelegate):
     """The item delegate of the conversation list.
 
-    A row shows the title at the left. At the right it shows the first of these that applies: the
-    menu button while the pointer is over the row, the speed of a running answer, a dot for an
-    unseen answer, a pin for a conversation that is kept ready.
+    A row shows the title at the left. At the right it shows the first of these that applies:
+
+    - the menu button, while the pointer is over the row
+    - the speed of a running answer
+    - a dot for an unseen answer
+    - a pin for a pinned conversation
     """
 
     # arguments: model index of the row, rectangle of the menu button
@@ -129,7 +132,7 @@ class ConversationDelegate(QStyledItemDelegate):
 
     @override
     def setEditorData(self, editor: QWidget, index: Index) -> None:
-        """Load the title into the editor, unless the user has changed the text there.
+        """Load the title into the editor, unless the user has changed the text in it.
 
         Qt also calls this method when the row changes while its editor is open.
         """

@@ -21,8 +21,8 @@ from app.widgets.menu import Menu, pop_up
 from app.words import commands, window as words
 from engine.types import ConversationId
 
-# Milliseconds from entering a row to `pointed_at`. The pointer crosses a row in less time, and a
-# click takes longer.
+# Milliseconds from entering a row to `pointed_at`. A pointer that only crosses a row leaves it
+# earlier. A click comes later.
 REST_MS = 30
 
 
@@ -32,7 +32,7 @@ class ConversationList(QListView):
     chosen = Signal(object)  # argument: ConversationId of the row that the user selected
     pointed_at = Signal(object)  # argument: ConversationId of the row on which the pointer rests
     delete_requested = Signal(object)  # argument: the ConversationId
-    # arguments: ConversationId; True to keep it ready (the engine evicts its cached state last)
+    # arguments: ConversationId, True to pin the conversation or False to unpin it
     keep_ready_requested = Signal(object, bool)
 
     def __init__(self, theme: Theme, model: ConversationsModel, parent: QWidget) -> None:

@@ -12,8 +12,9 @@ class TextCommands:
     """The slots of the Edit menu's text commands.
 
     They act on the focused text field. If no text field has the focus, Copy and Select All act on
-    the transcript. If there is nothing to undo in the focused field, or no text field has the
-    focus, Undo reverts the newest entry of the app's undo list, for example the deletion of a chat.
+    the transcript. If no text field has the focus, or if the focused field has nothing to undo,
+    Undo reverts the newest entry of the app's undo list. Such an entry is, for example, the
+    deletion of a chat.
     """
 
     def __init__(self, view: TranscriptView, undo_list: UndoList) -> None:

@@ -20,7 +20,7 @@ MAX_RECENT = 4
 
 
 class Question(QWidget):
-    """The heading of an empty chat. A smaller font is used if it would not fit on one line."""
+    """The heading of an empty chat. If it does not fit on one line, its font is smaller."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)

@@ -41,7 +41,7 @@ class FindField(LineField):
 class FindBar(QWidget):
     """The find bar: search field, number of matches, buttons. Hidden except during a search."""
 
-    # emitted when the bar was hidden while it had the focus: another widget should get the focus
+    # emitted when the bar is hidden while it has the focus; the receiver focuses another widget
     left = Signal()
 
     def __init__(self, theme: Theme, view: TranscriptView, parent: QWidget) -> None:

@@ -1,7 +1,7 @@
 """The inspector at the right of the window: system prompt, sampling, seed and thinking.
 
-It shows the options of one conversation. A change is emitted at once; a change of the system prompt
-is emitted after a pause in typing. A change applies to the next answer of the conversation.
+It shows the options of one conversation. A change of the system prompt is emitted after a pause in
+typing, any other change at once. A change applies to the next answer of the conversation.
 """
 
 from __future__ import annotations

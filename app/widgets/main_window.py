@@ -1,10 +1,10 @@
 """The main window: creates its widgets, lays them out, and connects them to the controllers.
 
-app/main.py creates one MainWindow from the Core (all controllers) and shows it before the engine is
-started. The window holds no conversations. It updates title, model name and enabled commands when
-the controllers emit signals. Menu commands call the controllers through the slots in `_slots`.
-`flush` saves the window's own state (frame, sidebar width, scroll position, unsaved drafts);
-main.py calls it before the app ends. Main thread.
+app/main.py creates one MainWindow from the Core, which has all controllers. The window is shown
+before the engine is started. The window holds no conversations. It updates title, model name and
+enabled commands when the controllers emit signals. Menu commands call the controllers through the
+slots in `_slots`. `flush` saves the window's own state: frame, sidebar width, scroll position and
+unsaved drafts. main.py calls `flush` before the app ends. Main thread.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class MainWindow(QMainWindow):
     def _restore_position(self) -> None:
         """Pass the saved scroll position to the transcript.
 
-        It applies to the conversation that is shown first.
+        The position applies to the conversation that is shown first.
         """
         value = self._core.preferences.value
         if value.selected_conversation is not None:

@@ -32,7 +32,7 @@ def break_key(*, return_sends: bool) -> str:
 class MessageEdit(TextField):
     """A frameless plain-text field for one message. Tab moves the focus to the next widget."""
 
-    submitted = Signal()  # emitted when the user presses a key that sends
+    submitted = Signal()  # emitted when the user presses the key that sends the message
     cancelled = Signal()  # emitted when the user presses Esc
 
     def __init__(self, name: str, line_height: int, parent: QWidget) -> None:
@@ -41,7 +41,7 @@ class MessageEdit(TextField):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
         self.document().setDocumentMargin(0)
-        self.return_sends = True  # if False, only Ctrl+Return sends
+        self.return_sends = True  # True: Return sends the message; False: only Ctrl+Return sends it
 
     @override
     def keyPressEvent(self, e: QKeyEvent) -> None:

@@ -60,7 +60,10 @@ class ModelPicker(QFrame):
         self._refresh()
 
     def open_below(self, anchor: QWidget) -> None:
-        """Show the popup below `anchor`, right edges aligned, inside the window and the screen."""
+        """Show the popup below `anchor`, with aligned right edges.
+
+        Keep it inside the window and the screen.
+        """
         window = anchor.window()
         inside = QRect(window.mapToGlobal(QPoint(0, 0)), window.size())
         inside &= anchor.screen().availableGeometry()

@@ -10,7 +10,8 @@ from typing_extensions import override
 from app.theme.tokens import Size
 from app.widgets.fields import LineField
 
-# The focus went to the field's menu or to another window and will return, so keep the typed text.
+# With these focus reasons the field loses the focus only for a while, to its menu or to another
+# window. So the field keeps the typed text.
 _STILL_THERE = (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason)
 
 

@@ -14,7 +14,8 @@ from app.widgets.icon_button import IconButton
 from app.widgets.transcript.messages.user import SHARE
 from app.words import composer as words
 
-# maximum number of characters before the text is elided to the width of the bubble
+# Number of characters that can be shown. The rest is cut off before the text is elided to the width
+# of the bubble.
 _SHOWN_LEN = 300
 
 

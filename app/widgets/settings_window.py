@@ -29,7 +29,7 @@ from app.words import settings as words
 
 
 class SettingsWindow(QWidget):
-    """The settings window, not modal. The main window creates it once; closing it only hides it."""
+    """The settings window. It is not modal. It is created once, and closing only hides it."""
 
     def __init__(self, theme: Theme, core: Core, actions: Actions, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Window)

@@ -31,7 +31,7 @@ _FIXED = (
 
 
 def shortcuts(*, return_sends: bool) -> dict[str, list[tuple[str, str]]]:
-    """Return the pairs (command, shortcut) of each menu, by menu title.
+    """Return all shortcuts. Key: menu title. Value: pairs of command text and shortcut.
 
     Shortcuts are in this platform's notation.
     """

@@ -18,7 +18,10 @@ from app.words import commands, window as words
 
 
 class TitleField(LineField):
-    """The field for the title. Return accepts, Esc cancels; empty restores the automatic title."""
+    """The field for the title.
+
+    Return saves it, Esc cancels. An empty title restores the automatic one.
+    """
 
     closed = Signal()  # emitted when the user cancels with Esc
 
@@ -57,7 +60,7 @@ class Toolbar(QWidget):
         self._elide()
 
     def set_model(self, name: str, note: str = "") -> None:
-        """Show the name of the model, and in the tooltip a note about work in progress."""
+        """Show the name of the model. The tooltip shows `note`, a note about work in progress."""
         metrics = QFontMetrics(self.model_button.font())
         elided = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, Size.SIDEBAR_MIN)
         self.model_button.setText(plain(elided))

@@ -32,7 +32,7 @@ class StepCost:
 
     @property
     def ttft_share(self) -> float | None:
-        """Time to first token, divided by the cold time (with nothing in the cache)."""
+        """`ttft_ms` divided by `cold_ttft_ms`, the time with nothing in the cache."""
         return self.ttft_ms / self.cold_ttft_ms if self.cold_ttft_ms else None
 
     @property
