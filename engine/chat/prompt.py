@@ -8,13 +8,13 @@ Between calls, only the token ids of unchanged text are cached. A prompt is buil
 1. `render_segments` renders the chat template and divides the text into segments. A segment is
    text of the template or text of one message. Control tokens such as <|im_start|> are recognised
    only in text of the template, so that text typed by users never becomes a control token.
-2. `Splicer` replaces the text of earlier replies by the token ids that the model produced, because
-   encoding the same text again can give other ids, and cached state would no longer match.
+2. `Splicer` replaces the text of earlier replies by the token ids that the model produced.
+   Encoding the text again could give other ids, and the cached state would no longer match.
 3. `Runs` encodes all other segments.
-4. `build` adds resume points: positions n in the prompt where the state after tokens [0, n) is
-   worth keeping, because a later request is likely to begin with exactly these tokens. Such
-   positions are the start of the text of every user or tool message, the position up to which the
-   next turn's prompt will be the same, and the end of the prompt.
+4. `build` adds resume points. A resume point is a position n in the prompt. A later request is
+   likely to begin with the tokens [0, n), so the state after these tokens is worth keeping. There
+   is a resume point where the text of each user or tool message starts, another at the first
+   token that the next turn's prompt will not share, and another at the end of the prompt.
 
 All token positions count from the start of the prompt. Use this module on the engine thread.
 """
@@ -42,8 +42,8 @@ log = logging.getLogger(__name__)
 # Placeholders for the unknown next message. Only the tokens before the placeholder are used.
 _ANYTHING = Message(role=Role.USER, content="x")
 _ANY_RESULT = Message(role=Role.TOOL, content="x")
-# The last word of a draft, which further typing may change. In scripts without spaces between words
-# it matches the last 24 characters.
+# Matches the last word of a draft, because further typing may change this word. If the script has
+# no spaces between words, the pattern matches the last 24 characters.
 _UNFINISHED = re.compile(r"\s*\S{1,24}\Z")
 # Number of characters at the end of a draft that are searched for the last word.
 _UNFINISHED_LEN = 64
@@ -62,8 +62,8 @@ class Prompt:
     in_reasoning: bool = False
     # Indices of messages whose reasoning the template left out.
     thoughtless: frozenset[int] = frozenset()
-    # If a reply is continued, the token ids of its earlier part. They are also the end of
-    # token_ids.
+    # Token ids of the reply that the model will continue; empty if it starts a new reply. The
+    # prompt's token_ids end with these ids.
     begun: tuple[int, ...] = ()
 
     def followed_by(self, token_ids: Sequence[int]) -> Prompt:
@@ -88,7 +88,7 @@ class Prompt:
 
 @dataclass(slots=True)
 class _Tokenized:
-    """A conversation while its segments are encoded one after the other into a prompt."""
+    """The part of a conversation's prompt that has been encoded so far."""
 
     runs: Runs
     # Position of each message's first token, as in Prompt.message_starts.
@@ -97,7 +97,10 @@ class _Tokenized:
     points: list[ResumePoint] = field(default_factory=list[ResumePoint])
 
     def end(self, num_messages: int) -> None:
-        """Encode the last run and complete `starts`. Call after the last segment."""
+        """Encode the last run and append the end position to `starts`.
+
+        Call after the last segment.
+        """
         self.runs.end_run()
         self.starts += [len(self.runs.token_ids)] * (num_messages + 1 - len(self.starts))
 
@@ -149,13 +152,11 @@ class PromptBuilder:
         tokens = self._tokenize(segments, messages)
         tokens.end(len(messages))
         token_ids = tuple(tokens.runs.token_ids)
-        # Assume that the next turn drops the reasoning, even if this request keeps it. A later
-        # request may drop it, in this conversation or in another one that starts with the same
-        # messages.
+        # Assume that later requests drop the reasoning, even if this request keeps the reasoning.
         stable = len(token_ids) - self._passing_len(_since_last_user(messages), Thoughts(thinking))
-        # The two positions differ only in a tool loop. The next step of the loop resumes at the end
-        # of the last message. After a user message, the template may drop the loop's reasoning, so
-        # that the next prompt resumes earlier.
+        # These two positions differ only in a tool loop. If a tool result follows, the next prompt
+        # resumes at the end of the last message. If a user message follows, the template may drop
+        # the loop's reasoning, and the next prompt resumes earlier.
         turns = {max(0, stable), max(stable, tokens.starts[-1])}
         points = [
             *tokens.points,
@@ -251,11 +252,11 @@ class PromptBuilder:
         return (*opened, *tokenizer.encode_text(f"{reasoning}\n"), *markers.think_end)
 
     def _find_passing_len(self, messages: tuple[Message, ...], thoughts: Thoughts) -> int:
-        """Return the number of tokens at the end of a prompt that the next turn's prompt lacks.
+        """Return how many of a prompt's last tokens will not be in the next turn's prompt.
 
-        For example, Qwen3.5's template opens a reply with <think>, but leaves it out of earlier
-        replies. In a tool loop, everything after the first reasoning block counts. The number is
-        found by building and comparing both prompts, so it is right for any template.
+        For example, Qwen3.5's template opens a new reply with <think>, but writes earlier replies
+        without <think>. If a tool loop contains reasoning, the number includes all tokens from the
+        first reasoning block on. The method builds both prompts and compares them.
         """
         try:
             now = self._tokens_of(messages, thoughts, reply_follows=True).runs.token_ids
@@ -292,8 +293,9 @@ class PromptBuilder:
         except TemplateError:
             log.debug("the chat template does not support tool results")
             return of_user
-        # The user may send a message instead of a tool result. Its prompt can resume at `fork`: the
-        # first token where the two possible prompts differ, but not before the end of the reply.
+        # The user may send a message instead of a tool result. Add a resume point for this case:
+        # the first token where the two possible prompts differ, or the end of the reply if this is
+        # later.
         shared = common_prefix_len(of_tool.token_ids, of_user.token_ids)
         fork = max(shared, of_tool.message_starts[-1])
         return of_tool.with_point(ResumePoint(fork, PointKind.TAIL))
@@ -312,8 +314,8 @@ class PromptBuilder:
     def _draft(self, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
         """Return the prompt of a draft, up to the last token that further typing cannot change.
 
-        The last word is left out, because it may be unfinished. If no token of the rest is safe,
-        the prompt ends where the draft's text begins.
+        The last word is left out, because it may be unfinished. If typing can change all tokens of
+        the draft, the prompt ends where the draft's text begins.
         """
         typed = messages[-1].content.rstrip()
         ending = _UNFINISHED.sub("", typed[-_UNFINISHED_LEN:])
@@ -339,7 +341,7 @@ class PromptBuilder:
         return tokens
 
     def _tokenize(self, segments: Sequence[Segment], messages: Sequence[Message]) -> _Tokenized:
-        """Encode segments. Leave the last run open, so that `boundary` can test what may follow."""
+        """Encode segments. The last run stays open, so that the caller can still add text to it."""
         runs = Runs(self.tokenizer)
         tokens = _Tokenized(runs)
         for segment in self._splicer.splice(segments, messages):
@@ -380,8 +382,8 @@ class PromptBuilder:
 def _since_last_user(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return all messages from the last user message on, with a placeholder for the user message.
 
-    The caller caches its results by this value and does not need the user's text. With the
-    placeholder, more prompts share one cached result.
+    `PromptBuilder.build` caches a number for these messages. The number does not depend on the
+    user's text, so the placeholder lets more prompts share a cache entry.
     """
     users = [i for i, message in enumerate(messages) if message.role is Role.USER]
     return (_ANYTHING, *messages[users[-1] + 1 if users else 0 :])

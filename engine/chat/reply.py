@@ -20,9 +20,9 @@ class TextPiece:
 class ReplyStream:
     """The text and token ids of one reply while the model produces it.
 
-    Marker tokens of the model (such as <think> and </think>) separate reasoning from answer. The
-    text does not contain the markers and the blank lines around them. `token_ids` contains all of
-    them.
+    Marker tokens of the model, such as <think> and </think>, separate reasoning from answer. The
+    text contains neither the markers nor the blank lines around the markers. `token_ids` contains
+    all tokens of the reply, including the markers.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class ReplyStream:
             tokenizer: the model's tokenizer.
             in_reasoning: True if the prompt ends inside a reasoning block, so that the reply's
                 first tokens are reasoning.
-            begun: the token ids of the earlier part, if a reply is continued.
+            begun: the token ids of the reply that the model continues; empty for a new reply.
         """
         self._tokenizer = tokenizer
         self._text = TextStream(tokenizer)
@@ -124,8 +124,8 @@ class ReplyStream:
             parts[-1] = kept
             pieces[-1] = TextPiece(self._channel, kept)
         elif parts:
-            # The marker has several tokens. The text of the first ones was already delivered and
-            # cannot be taken back. So only the stored text is corrected.
+            # The marker has several tokens. The caller already has the text of all but the last
+            # marker token. So the marker's text can only be removed from the stored text.
             joined = "".join(parts).removesuffix(shown)
             self._parts[self._channel] = [joined]
             pieces.clear()

@@ -46,9 +46,9 @@ class Runs:
     def boundary(self, probes: Sequence[str] = ("a", "1")) -> int:
         """Return the number of tokens so far that no following text can change.
 
-        Each probe is tried as the following text. The default probes are a letter and a digit. A
-        blank line could change more tokens, but the app removes blank lines from the start of a
-        message.
+        The method appends each of `probes` to the text and counts the tokens that stay the same.
+        The default probes are a letter and a digit. A blank line could change more tokens, but the
+        app removes blank lines from the start of a message.
         """
         before = self._encode()
         common = [common_prefix_len(before, self._encode(probe)) for probe in probes]

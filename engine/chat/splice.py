@@ -1,10 +1,12 @@
 """Replace the text of earlier replies in a prompt by the token ids that the model produced.
 
-Encoding a reply's text again often gives other token ids than the model produced. From the first
-different id on, the prompt would not match the cached state, and all further tokens would be fed
-again. A template may show a reply unchanged, trim it or leave its reasoning out. So the stored ids
-are fitted to the rendered text. `Splicer` first tries all ids of a reply as one sequence, and if
-this fails, reasoning and answer separately.
+Encoding a reply's text again often gives other token ids than the model produced. The prompt would
+not match the cached state from the first different id on, and the engine would feed all further
+tokens again.
+
+A template may show a reply unchanged, trim it or leave its reasoning out. So `Splicer` searches the
+rendered text for the text of the stored ids. It first searches for the whole reply. If the whole
+reply is not found, it searches for the reasoning and the answer separately.
 """
 
 from __future__ import annotations
@@ -37,13 +39,13 @@ class _Fit:
 class Splicer:
     """Replaces the text of replies in a prompt by their stored token ids.
 
-    If the template trimmed a part of a token's text, this token is not used, and the rest of its
-    text is encoded again. Use on the engine thread.
+    If the template removed a part of a token's text, this token's stored id is not used. The
+    remaining characters of the token are encoded again. Use on the engine thread.
     """
 
     def __init__(self, tokenizer: ChatTokenizer) -> None:
         self._tokenizer = tokenizer
-        # Cache the positions of token ids: every request renders all earlier replies again.
+        # Every request searches for all earlier replies again, so cache the results.
         self._fit_whole = lru_cache(maxsize=4096)(self._find_whole)
         self._fit_part = lru_cache(maxsize=4096)(self._find_part)
 
@@ -69,8 +71,8 @@ class Splicer:
 
         Args:
             reply: the stored token ids of the reply.
-            own: the segments of the reply, with the template's text before it. Positions in the
-                result count from the start of these segments.
+            own: the segments of the reply, including the template's text before the reply.
+                Positions in the result count from the start of these segments.
             following: the template's text after the reply.
         """
         lead = _literal(own[:1])
@@ -90,13 +92,17 @@ class Splicer:
     def _find_whole(self, reply: ReplyTokens, lead: str, shown: str, following: str) -> _Fit | None:
         """Fit all token ids of a reply as one sequence: reasoning, end marker and answer.
 
-        The sequence may start inside `lead`, the template's text before the reply, because some
-        models produce the start marker of the reasoning themselves. The sequence may also extend
-        into `following`, the template's text after the reply. If the template trimmed the reply's
-        end, the last tokens are left out.
+        If the template trimmed the reply's end, the last tokens are left out.
+
+        Args:
+            reply: the stored token ids of the reply.
+            lead: the template's text before the reply. It may contain a start marker of the
+                reasoning that the model produced itself. So the fit may start inside `lead`.
+            shown: the rendered text of the reply.
+            following: the template's text after the reply. The fit may end inside it.
 
         Returns:
-            None if the rendered text `shown` is not the reply's text.
+            None if `shown` is not the reply's text.
         """
         token_ids = reply.token_ids
         text = self._tokenizer.decode(token_ids)
@@ -108,7 +114,9 @@ class Splicer:
         return self._whole_tokens(token_ids, 0, agreed, shift=start)
 
     def _find_part(self, reply: ReplyTokens, shown: str, *, is_reasoning: bool) -> _Fit | None:
-        """Fit token ids to only the reasoning or only the answer, even if the template trimmed it.
+        """Find the token ids of a rendered part of a reply: its reasoning or its answer.
+
+        The template may have trimmed the part.
 
         Returns:
             None if the rendered text `shown` does not occur in the reply.
@@ -130,13 +138,13 @@ class Splicer:
         result.
 
         Returns:
-            None if no whole token lies inside.
+            None if no token's text lies inside the characters [start, end).
         """
         ends = self._tokenizer.text_ends(token_ids)
         starts = [0, *ends[:-1]]
         first = bisect_left(starts, start)
-        # Exclude a token that ends inside a character: its end position equals that of the token
-        # before it.
+        # A token that ends inside a character has the same end position as the token before it.
+        # Exclude such tokens.
         reached = max((at for at in ends if at <= end), default=0)
         last = len(ends) if reached == ends[-1] else bisect_left(ends, reached) + 1
         inside = token_ids[first:last]

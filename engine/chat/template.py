@@ -1,12 +1,12 @@
 """Render a model's chat template, and find which part of its output came from which message.
 
-A chat template is a Jinja program that turns messages into one string. Text of the template (such
-as <|im_start|>) must become control tokens, but the same characters typed by a user must not. The
-string alone does not show which is which, so the template runs twice: on the messages, and on
-messages in which a unique marker replaces every text. Text between markers in the second output
-belongs to the template. The first output must contain the same text between the messages' texts.
-The result is a list of `Segment`. A template that rewrites users' text is refused with
-TemplateError.
+A chat template is a Jinja program that turns messages into one string. If the template writes
+<|im_start|>, these characters must become a control token. If a user types <|im_start|>, they must
+stay ordinary text. The string does not show who wrote the characters, so the template runs twice.
+The first run renders the messages. The second run renders copies in which a unique marker replaces
+each message's text. All text between the markers comes from the template. The first output is then
+divided at this text into a list of `Segment`. If a template rewrites a user's text, it is refused
+with TemplateError.
 
 A `Renderer` (engine/models/renderer.py) runs the Jinja program. Use this module on the engine
 thread.
@@ -45,7 +45,7 @@ class Renderer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Thoughts:
-    """The request's settings for the model's reasoning, which the chat template applies."""
+    """A request's settings for reasoning. They become options of the chat template."""
 
     # True or False to switch reasoning on or off; None for the template's default.
     wanted: bool | None = None
@@ -71,12 +71,12 @@ class Segment:
     """A piece of a rendered prompt. It is text of the template or text of one message."""
 
     text: str
-    # Index of the message. Text of the template has the index of the message that follows it. After
-    # the last message it has the number of messages.
+    # Index of the message. For text of the template: index of the next message, or the number of
+    # messages if the text comes after the last message.
     message: int
     is_content: bool  # True for text of a message, False for text of the template
     is_reasoning: bool = False
-    token_ids: tuple[int, ...] = ()  # stored token ids of a reply; if there are any, text is ""
+    token_ids: tuple[int, ...] = ()  # stored token ids of a reply; if not empty, `text` is ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,9 @@ class _Slot:
 
 
 class ChatTemplate:
-    """A chat template whose options for reasoning have the same names for all models.
+    """A model's chat template. Options for reasoning have different names in each template.
+
+    `render` translates a request's `Thoughts` to the options of this template.
 
     Use on the engine thread.
     """
@@ -155,7 +157,7 @@ def render_segments(
 
 
 def _mark(messages: Sequence[Message]) -> tuple[list[Message], list[_Slot]]:
-    """Return copies of messages with a unique marker in place of each text, and the markers.
+    """Return copies of messages and a list of unique markers. In the copies, markers replace texts.
 
     Empty texts stay empty, because templates check whether a text is empty.
     """
@@ -183,7 +185,7 @@ def _align(
     Args:
         rendered: the template's output for the messages.
         skeleton: the template's output for the messages with markers instead of texts.
-        slots: the markers. If the template left a marker out, it is not in skeleton and is skipped.
+        slots: the markers. A marker that the template left out is skipped.
         messages: the conversation.
     """
     used = [slot for slot in slots if slot.marker in skeleton]
