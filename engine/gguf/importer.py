@@ -4,8 +4,8 @@ The files are written into a hidden folder beside the destination. At the end, t
 replaces the destination. The file import.json in this folder contains the SHA-256 hash of the
 source file and the rounding errors of the conversion.
 
-If two imports into the same folder start, the second import waits for the lock file of the first.
-After the wait, it finds the finished folder and uses it. Call on any worker thread.
+If two imports into the same folder run at the same time, a lock file makes the second one wait. It
+then finds the folder of the first import and uses it. Call on any worker thread.
 """
 
 from __future__ import annotations

@@ -142,7 +142,10 @@ def _rows(adapter: ModelAdapter) -> list[list[object]]:
 
 
 def find_quantisation(model: nn.Module, bits: int) -> KvQuantisation:
-    """Return settings that quantise every K/V cache of a model that can be quantised."""
+    """Return settings for quantising the K/V caches of a model.
+
+    If a cache cannot be quantised, its group size is 0.
+    """
     adapter = ModelAdapter(model)
     caches = adapter.new_caches()
     _feed(adapter, caches, _FIRST)

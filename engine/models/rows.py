@@ -2,7 +2,8 @@
 
 A conversation in a batch is called a row. The decoder creates a `RowGroup` from the model caches of
 all answers in progress. It calls `forward` for every token. When an answer starts or ends, the
-decoder calls `hand_back`, so that each conversation has its caches again, and creates a new group.
+decoder calls `hand_back`, which gives the conversations their caches back. Then it creates a new
+group.
 
 Attention K/V stay in each row's own buffers, and attention runs row by row (attention.py). So no
 K/V are copied when the rows change, and no row is padded. Recurrent states have the same size in
