@@ -57,7 +57,11 @@ def _interpreter(builder: Builder) -> Path | None:
 
 
 def _pack(app: Path, spec: Spec) -> dict[Path, Unpack]:
-    """Make the zip and, if this machine can, the disk image. Return the unpack function of each."""
+    """Make the zip and the disk image. Skip the disk image if this machine has no tool for it.
+
+    Returns:
+        A dictionary. Key: path of the archive. Value: function that unpacks the archive.
+    """
     stem = f"{spec.name}-{spec.version}"
     packers = {f"{stem}.zip": (write_zip, unpack_zip), f"{stem}.dmg": (write_dmg, unpack_dmg)}
     missing = why_no_dmg()

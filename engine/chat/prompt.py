@@ -382,8 +382,8 @@ class PromptBuilder:
 def _since_last_user(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return all messages from the last user message on, with a placeholder for the user message.
 
-    The returned messages are the key of the cache of passing lengths. The user's text does not
-    change the length, and the placeholder lets more prompts share a cache entry.
+    `PromptBuilder.build` caches a number for these messages. The number does not depend on the
+    user's text, so the placeholder lets more prompts share a cache entry.
     """
     users = [i for i, message in enumerate(messages) if message.role is Role.USER]
     return (_ANYTHING, *messages[users[-1] + 1 if users else 0 :])

@@ -71,8 +71,8 @@ class Segment:
     """A piece of a rendered prompt. It is text of the template or text of one message."""
 
     text: str
-    # Index of the message. Text of the template has the index of the message that follows it. After
-    # the last message it has the number of messages.
+    # Index of the message. For text of the template: index of the next message, or the number of
+    # messages if the text comes after the last message.
     message: int
     is_content: bool  # True for text of a message, False for text of the template
     is_reasoning: bool = False
@@ -90,7 +90,9 @@ class _Slot:
 
 
 class ChatTemplate:
-    """A chat template whose options for reasoning have the same names for all models.
+    """A model's chat template. Options for reasoning have different names in each template.
+
+    `render` translates a request's `Thoughts` to the options of this template.
 
     Use on the engine thread.
     """
@@ -155,7 +157,7 @@ def render_segments(
 
 
 def _mark(messages: Sequence[Message]) -> tuple[list[Message], list[_Slot]]:
-    """Return copies of messages with a unique marker in place of each text, and the markers.
+    """Return copies of messages and a list of unique markers. In the copies, markers replace texts.
 
     Empty texts stay empty, because templates check whether a text is empty.
     """
@@ -183,7 +185,7 @@ def _align(
     Args:
         rendered: the template's output for the messages.
         skeleton: the template's output for the messages with markers instead of texts.
-        slots: the markers. If the template left a marker out, it is not in skeleton and is skipped.
+        slots: the markers. A marker that the template left out is skipped.
         messages: the conversation.
     """
     used = [slot for slot in slots if slot.marker in skeleton]

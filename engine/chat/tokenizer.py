@@ -16,8 +16,7 @@ from itertools import pairwise
 from tokenizers import Tokenizer
 from tokenizers.decoders import DecodeStream
 
-# Number of characters of the longest text that is cached. A pasted book, for example, would take
-# too much memory.
+# Texts with more characters are not cached, because they would take too much memory.
 _LONGEST_CACHED = 1 << 16
 
 
@@ -150,8 +149,8 @@ class ChatTokenizer:
         token_ids = self._encode_template(text)
         if not self.count_control(token_ids):
             return token_ids
-        # The backend's own encoder first splits off control tokens. Skip this stage and call only
-        # the later stages: normalise, pre-tokenise, encode each word with the bare model.
+        # The backend's own encoder would recognise control tokens in its first step. So call only
+        # its later steps: normalise, pre-tokenise, encode each word.
         backend = self._backend
         if backend.normalizer is not None:
             text = backend.normalizer.normalize_str(text)
@@ -176,8 +175,8 @@ class ChatTokenizer:
 class TextStream:
     """A decoder that turns token ids into text, one token at a time. It never splits a character.
 
-    The streaming detokenizer of mlx-lm drops the leading space of a reply. The shown text would
-    then differ from the text of the stored token ids, so this class decodes exactly.
+    The streaming detokenizer of mlx-lm drops the leading space of a reply, so its text can differ
+    from the text of the stored token ids. The text of this class never differs.
     """
 
     def __init__(self, tokenizer: ChatTokenizer) -> None:
@@ -186,7 +185,7 @@ class TextStream:
         self._pending: list[int] = []
 
     def add(self, token_id: int) -> str:
-        """Add a token and return the text that it completes. If there is none, return ""."""
+        """Add a token. Return the text that it completes, or "" if no character is complete."""
         text = self._tokenizer.step_stream(self._stream, token_id)
         if text:
             self._pending.clear()

@@ -1,8 +1,8 @@
 """Map the tensor and metadata names of GGUF files to the names that mlx-lm uses.
 
 `ARCHITECTURES` has one entry per supported architecture. An entry maps the names of tensors and of
-configuration fields. It also lists the tensors with rows that llama.cpp has reordered. No tensor
-data is read.
+configuration fields. llama.cpp reorders the rows of some tensors, and the entry lists these
+tensors. The module does not read the data of tensors.
 """
 
 from __future__ import annotations
@@ -30,17 +30,20 @@ class Architecture:
     name: str  # value of general.architecture in the GGUF file
     model_type: str  # value of model_type in config.json
     model_class: str  # value in the list `architectures` in config.json
-    outer: Mapping[str, str]  # tensors outside the layers: mlx-lm module by GGUF name
-    layer: Mapping[str, str]  # tensors of each layer: mlx-lm module by GGUF name
+    # Tensors outside the layers. Key: GGUF name. Value: mlx-lm module.
+    outer: Mapping[str, str]
+    # Tensors of each layer. Key: GGUF name. Value: mlx-lm module.
+    layer: Mapping[str, str]
     optional: frozenset[str]  # GGUF names of tensors in `outer` that a file may lack
-    # Metadata source of each integer field of config.json, by field name.
+    # Integer fields of config.json. Key: field name. Value: the GGUF metadata to read.
     integers: Mapping[str, Field]
-    numbers: Mapping[str, Field]  # metadata source of the other numeric fields, by field name
+    # Other numeric fields of config.json. Key: field name. Value: the GGUF metadata to read.
+    numbers: Mapping[str, Field]
     constants: Mapping[str, str]  # fields of config.json that have the same value for all models
-    # Tensors of a layer with rows that llama.cpp interleaves for its rotary embedding. The value
-    # names the field of config.json that contains the tensor's number of heads.
+    # Tensors of a layer. llama.cpp interleaves their rows for its rotary embedding. Key: GGUF name.
+    # Value: the field of config.json that contains the tensor's number of heads.
     interleaved: Mapping[str, str]
-    # Metadata that affects the computation: the only supported value, by key.
+    # Metadata for which only one value is supported. Key: metadata key. Value: supported value.
     fixed: Mapping[str, int | str]
 
 

@@ -44,7 +44,7 @@ class Rounding:
 
     # Error from rounding the scales to float16. The quantised codes are unchanged.
     scale_error: float = 0.0
-    # Error from new quantised codes, if MLX does not support the format of the file.
+    # Error from quantising values again. 0 if MLX supports the quantisation of all tensors.
     requantised_error: float = 0.0
 
     def joined(self, other: Rounding) -> Rounding:
@@ -233,8 +233,8 @@ def _config_json(conversion: Conversion) -> str:
 def _quantisation(parts: tuple[_TensorPart, ...]) -> Mapping[str, object]:
     """Return the field `quantization` of config.json.
 
-    The field contains the most common number of bits for the whole model, and an entry for each
-    module with another number.
+    The field states the number of bits that most modules have. If a module has another number of
+    bits, the field contains an entry for this module.
     """
     widths = {part.module: part.bits for part in parts if part.bits is not None}
     if not widths:

@@ -1,10 +1,11 @@
 """Import a GGUF file as a model folder. The folder appears complete or not at all.
 
 The files are written into a hidden folder beside the destination. At the end, the hidden folder
-replaces the destination. A record in the folder, import.json, contains the SHA-256 hash of the
-source file and the rounding errors of the conversion. A lock file makes a second import into the
-same folder wait for the first one. The second import then finds the finished folder. Call on any
-worker thread.
+replaces the destination. The file import.json in this folder contains the SHA-256 hash of the
+source file and the rounding errors of the conversion.
+
+If two imports into the same folder run at the same time, a lock file makes the second one wait. It
+then finds the folder of the first import and uses it. Call on any worker thread.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _SMALL_FILES_BYTES: Final = 16_000_000  # estimated bytes of all files except th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportRecord:
-    """The content of import.json. Its two error fields are those of `convert.Rounding`."""
+    """The content of import.json. `convert.Rounding` explains the two error fields."""
 
     version: int  # value of _VERSION at the time of the import
     source_name: str
@@ -247,11 +248,11 @@ def _new_folder(destination: Path) -> Generator[Path]:
     """Create an empty folder. If the with block succeeds, the folder replaces destination.
 
     Yields:
-        The empty folder. It is beside destination.
+        The empty folder, in the same parent folder as destination.
     """
     staging = destination.with_name(f".{destination.name}.importing")
     try:
-        # Remove the staging folder that an earlier import left if it was killed.
+        # A killed import leaves its staging folder behind. Remove this folder.
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir(mode=0o700)
         yield staging

@@ -1,10 +1,12 @@
 """Convert quantised tensors from the block formats of GGUF to the format of MLX.
 
-In the MLX format used here, 32 quantised codes share a scale and a bias: value = scale * code +
-bias. Most GGUF formats use the same formula. Their codes are copied unchanged, and only scales and
-biases are rounded to float16. Q6_K has groups of 16, which MLX does not support, so its values are
-quantised again with 8 bits. All functions take raw rows of a tensor, so that callers can convert a
-large tensor in slices. The module needs only numpy. Call on any thread.
+In the MLX format used here, 32 quantised codes share a scale and a bias. The formula of a value is
+scale * code + bias. Most GGUF formats use the same formula. Codes of these formats are copied
+unchanged, and only scales and biases are rounded to float16. The format Q6_K has groups of 16
+codes, and MLX does not support this group size. So values in Q6_K are quantised again with 8 bits.
+
+All functions take raw rows of a tensor, so that callers can convert a large tensor in slices. The
+module needs only numpy. Call on any thread.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ class Affine:
     codes: Bytes  # shape (rows, columns)
     scales: Floats  # shape (rows, columns / 32)
     biases: Floats  # shape (rows, columns / 32)
-    # Largest change of a value by requantisation, divided by the largest value of its group. 0 if
-    # the codes were copied.
+    # Largest error of a value, as a share of the largest value in the same group. The error comes
+    # from quantising again, so it is 0 if the codes were copied.
     error: float = 0.0
 
     def values(self) -> Floats:
@@ -52,13 +54,17 @@ class Packed:
     weight: Words  # packed codes, shape (rows, columns * bits / 32)
     scales: NDArray[np.float16]  # shape (rows, columns / 32)
     biases: NDArray[np.float16]  # shape (rows, columns / 32)
-    # Largest change of a value that rounding scale and bias to float16 can cause, divided by the
-    # largest value that its group can represent.
+    # Largest error of a value, as a share of the largest value that its group can represent. The
+    # error comes from rounding scales and biases to float16.
     error: float
 
 
 def affine_bits(kind: TensorKind) -> int | None:
-    """Return the bits per weight in MLX for a GGUF format, or None if it is not quantised."""
+    """Return the bits per weight after conversion of a GGUF format to MLX.
+
+    Returns:
+        None if the format is not quantised.
+    """
     if kind is TensorKind.Q6_K:
         return REQUANTISED_BITS
     return _REPACKED[kind].bits if kind in _REPACKED else None
@@ -82,7 +88,8 @@ def dequantised(kind: TensorKind, raw: Bytes) -> Floats:
 def quantised(kind: TensorKind, raw: Bytes) -> Affine:
     """Convert raw rows of a quantised GGUF format to codes, scales and biases.
 
-    The codes are copied from the file. Only the values of Q6_K are quantised again.
+    The codes are copied from the file, except in the format Q6_K. Values in Q6_K are quantised
+    again.
     """
     if kind is TensorKind.Q6_K:
         return requantised(_dequantised_q6_k(raw))
@@ -101,7 +108,10 @@ def _repacked(kind: TensorKind, raw: Bytes) -> Affine:
 
 
 def requantised(values: Floats) -> Affine:
-    """Quantise values with 8 bits. The codes of a group of 32 span its lowest to highest value."""
+    """Quantise values with 8 bits, in groups of 32 values.
+
+    In each group, code 0 stands for the lowest value and code 255 for the highest value.
+    """
     groups = values.reshape(values.shape[0], -1, GROUP_SIZE)
     low, high = groups.min(axis=2), groups.max(axis=2)
     top = np.float32(2**REQUANTISED_BITS - 1)
@@ -212,12 +222,13 @@ def _fifth_bits(raw: Bytes) -> Bytes:
 def _q4_k(blocks: Bytes) -> _Groups:
     """Unpack Q4_K blocks, which contain 256 values in eight groups.
 
-    Q5_K has the same layout plus a fifth bit per value. This function also unpacks its low four
-    bits.
+    Q5_K blocks have the same layout plus a fifth bit per value. From a Q5_K block, this function
+    unpacks only the low four bits of each value.
     """
     first, second, mixed = blocks[:, 4:8], blocks[:, 8:12], blocks[:, 12:16]
-    # Twelve bytes contain eight scales and eight minima of six bits each. The first four scales and
-    # minima have one byte each. The top two bits of these bytes are the high bits of the last four.
+    # Twelve bytes contain eight scales and eight minima of six bits each. Scales 0 to 3 are the low
+    # six bits of `first`. Scales 4 to 7 have their low four bits in `mixed` and their high two bits
+    # in the top bits of `first`. The minima are stored in the same way in `second` and `mixed`.
     scales = np.concatenate([first & 63, (mixed & 15) | (first >> 6 << 4)], axis=-1)
     minima = np.concatenate([second & 63, (mixed >> 4) | (second >> 6 << 4)], axis=-1)
     runs = blocks[:, -128:].reshape(-1, 4, 32)

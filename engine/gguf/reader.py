@@ -43,7 +43,7 @@ class TensorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BlockFormat:
-    """The number of values and bytes in a block. Tensors are stored in blocks."""
+    """The size of a block in one number format. GGUF stores tensors as sequences of blocks."""
 
     kind: TensorKind
     num_values: int
@@ -187,7 +187,7 @@ def _map(path: Path) -> mmap.mmap:
 class _Cursor:
     """A reader of consecutive values from a file's header.
 
-    If a read goes past the end of the file, raise GgufError with the message that it is truncated.
+    A read past the end of the file raises GgufError: the file is truncated.
     """
 
     def __init__(self, content: mmap.mmap, file_name: str) -> None:
@@ -217,14 +217,14 @@ class _TensorEntry:
     name: str
     dimensions: tuple[int, ...]  # sizes of the dimensions in the order of the file: columns first
     kind_id: int  # number of the tensor's format: a key of BLOCKS
-    offset: int  # number of bytes from the start of the tensor data
+    offset: int  # position in bytes, counted from the start of the tensor data
 
 
 def _bounded(cursor: _Cursor, count: int) -> int:
     """Return a count of items from the header, but at most the file's size in bytes.
 
-    Each item takes at least one byte. If a broken file states a larger count, reading therefore
-    fails with the error for a truncated file, before the items fill the memory.
+    Each item takes at least one byte, so a larger count can only come from a broken file. Reading
+    the items of such a file raises the error for a truncated file.
     """
     return min(count, len(cursor.content))
 

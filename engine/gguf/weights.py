@@ -45,15 +45,15 @@ class PlannedTensor:
 
 
 class WeightsWriter:
-    """Writes a safetensors file. The tensors must be planned in advance.
+    """Writes a safetensors file from a list of planned tensors.
 
     The rows of one tensor must be written in order. Slices of different tensors may alternate.
     """
 
     def __init__(self, file: BinaryIO, plan: Iterable[PlannedTensor]) -> None:
         self._file = file
-        # Put tensors of the wider number format first, so that each tensor is aligned to its number
-        # format.
+        # Write all tensors with 4-byte numbers before all tensors with 2-byte numbers. Each tensor
+        # then starts at a multiple of its number size.
         ordered = sorted(plan, key=lambda planned: -planned.storage.num_bytes)
         header, self._positions = _layout(ordered)
         self._file.write(header)
@@ -73,7 +73,10 @@ class WeightsWriter:
 
 
 def _layout(ordered: Iterable[PlannedTensor]) -> tuple[bytes, dict[str, int]]:
-    """Return the header of the file, and by name the position of each tensor in the file."""
+    """Return the header of the file and the positions of tensors in the file.
+
+    The positions are a dictionary. Key: tensor name. Value: position in bytes.
+    """
     offset = 0
     starts: dict[str, int] = {}
     entries: dict[str, Mapping[str, object]] = {"__metadata__": {"format": "mlx"}}

@@ -5,12 +5,12 @@ it the queries, and the keys and values that a layer's cache returned. When a mo
 `attend_in_pieces` replaces that function in all imported model modules. The replacement divides the
 work in two cases:
 
-- Batch: every row (conversation) has its own K/V of its own length, and the caches of a batch
-  (rows.py) return a `Rows` object instead of one array. Attention runs once per row, so that no K/V
-  are copied or padded.
-- Long prompt: the attention of one layer can take long (0.4 s with 4,000 tokens of SmolLM2 on two
-  CPU cores), and all other answers must wait for it. The queries are divided into blocks. `watched`
-  collects the lazy result of each block, so that the prefill can evaluate a few blocks at a time.
+- Batch: each conversation is a row. The K/V of the rows have different lengths, so the caches of a
+  batch (rows.py) return a `Rows` object instead of one array. Attention runs once per row, and no
+  K/V are copied or padded.
+- Long prompt: all other answers must wait while the attention of one layer is computed. SmolLM2
+  needs 0.4 s for 4,000 tokens on two CPU cores. So the queries are divided into blocks. `watched`
+  collects the lazy result of each block, and the prefill evaluates a few blocks at a time.
 
 Use on the engine thread.
 """
@@ -45,9 +45,9 @@ def watched() -> Generator[dict[int, list[mx.array]]]:
     """Collect the results of attention in a forward pass that is built inside the with block.
 
     Yields:
-        A dictionary that the pass fills. A key is the id() of a layer's cache. The value is a list
-        of lazy results, one per block, of shape (B, H, block, D). If several layers share a cache,
-        the dictionary contains only the results of the first layer.
+        A dictionary that the pass fills. Key: id() of a layer's cache. Value: list of lazy results,
+        one per block, of shape (B, H, block, D). If several layers share a cache, the value has
+        only the results of the first layer.
     """
     outputs: dict[int, list[mx.array]] = {}
     _watching.append(outputs)
@@ -85,11 +85,11 @@ def _attend_by_row(
 
     Args:
         queries: one query per row, of shape (B, H, 1, D).
-        keys: one array of shape (1, H', T, D) per row, or its quantised form. T differs by row.
-        values: in the same form as keys.
-        cache: the batch's cache of this layer, with one leaf cache per row.
-        scale: number that the scores are multiplied with.
-        mask: `Rows` of masks, one mask for all rows, or None.
+        keys: the keys of each row, of shape (1, H', T, D), plain or quantised. T differs by row.
+        values: the values of each row, in the same form as keys.
+        cache: the batch's cache of this layer. It contains one cache per row.
+        scale: factor for the attention scores.
+        mask: one mask per row, one mask for all rows, or None.
         **options: further arguments for mlx-lm's function.
 
     Returns:
@@ -111,17 +111,17 @@ def _attend_by_row(
 def _attend_in_blocks(
     queries: mx.array, keys: Any, values: Any, cache: Any, scale: float, mask: Any, **options: Any
 ) -> list[mx.array]:
-    """Compute attention block by block, where a block is a range of queries.
+    """Compute attention block by block. A block is a range of queries.
 
-    The division depends only on shapes. So the same pass always gives the same bits, even if other
-    work runs between the blocks.
+    The size of the blocks depends only on the shapes of the arrays. So the same pass always gives
+    the same bits, even if other work runs between two blocks.
 
     Args:
         queries: an array of shape (B, H, L, D).
-        keys: an array of shape (B, H', T, D), or its quantised form.
-        values: in the same form as keys.
+        keys: an array of shape (B, H', T, D), plain or quantised.
+        values: the values, in the same form as keys.
         cache: the cache of this layer.
-        scale: number that the scores are multiplied with.
+        scale: factor for the attention scores.
         mask: "causal", a mask array or None.
         **options: further arguments for mlx-lm's function.
 
@@ -138,8 +138,8 @@ def _attend_in_blocks(
         end = min(start + block_len, num_queries)
         seen, block_mask = num_keys, mask
         if mask == "causal":
-            # The queries belong to the newest tokens. The causal mask hides all keys after a
-            # query's own key, so this block does not need keys after its last query.
+            # The causal mask hides the keys of all tokens after a query's token. So this block
+            # needs only the keys up to the token of its last query.
             seen = num_keys - num_queries + end
         elif mask is not None and mask.shape[-2] > 1:
             block_mask = mask[..., start:end, :]

@@ -1,9 +1,10 @@
 """Load a fast BLAS library for MLX's CPU backend on Linux, before mlx is imported.
 
 The Linux wheels of MLX link a reference BLAS that is about 15 times slower than OpenBLAS. If
-OpenBLAS is loaded globally before mlx, its symbols take precedence over those of the reference
-BLAS. With OpenBLAS, rounding depends on how a prompt is divided into passes. With the reference
-BLAS it does not.
+OpenBLAS is loaded globally before mlx, MLX calls the functions of OpenBLAS instead.
+
+With OpenBLAS, rounding depends on how a prompt is divided into passes. With the reference BLAS,
+rounding does not depend on the division.
 """
 
 from __future__ import annotations

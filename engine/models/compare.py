@@ -1,7 +1,7 @@
 """Measure the numeric difference between the results of two runs of a model.
 
-engine/checking uses this module. So does probe.py when a model is loaded: it refuses a model that
-gives other results after its caches were restored. Use on the engine thread.
+engine/checking and probe.py use this module. probe.py compares results when a model is loaded. If
+restored caches change the results, it refuses the model. Use on the engine thread.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ _HALF_ROUNDING = 3e-2
 
 
 def rounding_in(array: mx.array, full: float) -> float:
-    """Return the largest relative difference that counts as rounding for an array's number type.
+    """Return the largest relative difference that counts as rounding.
 
     Args:
-        array: an array of this number type.
-        full: the result for float32. The result for half precision is larger.
+        array: an array of the number type in question.
+        full: the difference to return if this type is float32. For half precision, the function
+            returns a larger constant.
     """
     return _HALF_ROUNDING if array.dtype in (mx.float16, mx.bfloat16) else full
 
@@ -26,9 +27,9 @@ def rounding_in(array: mx.array, full: float) -> float:
 def relative_difference(ours: mx.array, wanted: mx.array) -> float:
     """Return the largest |ours - wanted|, divided by the standard deviation of `wanted`.
 
-    The result is 0 only if both arrays are equal. Some models set the logits of forbidden tokens to
-    minus infinity. Non-finite values must therefore be the same in both arrays: if they differ, or
-    if `wanted` has no finite value, the result is infinity.
+    The result is 0 only if both arrays are equal. The result is infinity if `wanted` has no finite
+    value, or if the arrays have different non-finite values. Equal non-finite values are allowed,
+    because some models set the logits of forbidden tokens to minus infinity.
     """
     is_number = mx.isfinite(wanted)
     if not mx.any(is_number).item():

@@ -25,8 +25,8 @@ from engine.types import SamplingParams
 PENALTY_WINDOW = 64
 
 _Penalty = Callable[[mx.array, mx.array], mx.array]
-# A function that excludes tokens. It takes log-probabilities of shape (1, V), and the index in the
-# reply of the token to draw.
+# A function that excludes tokens from the next draw. First argument: log-probabilities of shape
+# (1, V). Second argument: the index of the drawn token in the reply.
 _Cut = Callable[[mx.array, int], mx.array]
 
 
@@ -50,7 +50,7 @@ class LogitsFilter:
         Args:
             recent: returns the last PENALTY_WINDOW token ids. Called only if there are penalties.
             logits: raw logits, of shape (V,).
-            index: index in the reply of the token to draw.
+            index: index of the drawn token in the reply.
         """
         if not (self.penalties or self.cuts):
             return logits
@@ -87,8 +87,8 @@ def make_filter(
     )
     cuts: list[_Cut] = []
     if params.temperature <= 0.0:
-        # At temperature 0 the most likely token is drawn. No filter excludes this token, so none is
-        # needed.
+        # At temperature 0 the most likely token is drawn. No filter excludes this token, so no
+        # filter is needed.
         return LogitsFilter(penalties, cuts)
     if 0.0 < params.top_p < 1.0:
         cuts.append(_always(partial(apply_top_p, top_p=params.top_p)))
@@ -112,9 +112,9 @@ def _leave_out_top(
 ) -> mx.array:
     """Apply XTC ("exclude top choices", p-e-w 2024) to log-probabilities of shape (1, V).
 
-    XTC is applied to only a random share of a reply's tokens. The random number comes from the
-    request's seed and the token's index, because mlx-lm's own random numbers cannot be seeded per
-    request.
+    XTC is applied to only a random share of a reply's tokens. mlx-lm's own random numbers cannot be
+    seeded per request. So the random number is computed here, from the request's seed and the
+    token's index in the reply.
     """
     if chance(params.seed, index) >= params.xtc_probability:
         return row

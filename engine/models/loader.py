@@ -1,10 +1,10 @@
 """Load a model folder: weights, tokenizer, chat template and default settings.
 
 `load_model` runs once each time the engine switches to another model. mlx-lm reads the weights.
-Then probe.py feeds the model a few tokens. This shows what the model's caches contain, and whether
-their state can be restored. A model that cannot resume exactly is refused. The result, a
-`LoadedModel`, contains everything that requests need. It is kept until another model is loaded. No
-code from the folder is ever run. Use on the engine thread.
+Then probe.py feeds the model a few tokens, to test whether the state of the model's caches can be
+restored. If a restored state gives other results, `load_model` refuses the model. Otherwise, it
+returns a `LoadedModel`, which contains everything that requests need. Code in the model folder is
+never run. Use on the engine thread.
 """
 
 # mlx-lm, mlx.nn and mlx.utils have few type annotations. All untyped calls that load a model are in
@@ -81,8 +81,8 @@ def load_model(
 
     Args:
         path: a folder in mlx-lm's format.
-        progress: called with the loaded bytes and all bytes. If it raises an exception, the loading
-            is cancelled.
+        progress: called with the number of loaded bytes and the total number of bytes. If it raises
+            an exception, the loading is cancelled.
         kv_bits: bits per attention K/V value, in layers that can be quantised. None: unquantised.
 
     Raises:
@@ -150,14 +150,14 @@ def _load_error(path: Path, error: Exception) -> EngineError:
 def _load_tokenizer(path: Path, config: dict[str, Any]) -> TokenizerWrapper:
     load = partial(load_wrapper, path, eos_token_ids=config.get("eos_token_id"))
     failure = ""
-    # transformers also reads config.json, and refuses some files that mlx-lm accepts. If it does,
-    # try again with an empty configuration.
+    # transformers also reads config.json. It refuses some config.json files that mlx-lm accepts. So
+    # if the first attempt fails, try again with an empty configuration.
     for options in ({}, {"config": PreTrainedConfig()}):
         try:
             return load({"trust_remote_code": False, **options})
         except Exception as error:  # noqa: BLE001 — tokenizers raises bare Exception
-            # Keep only the text of the error. The error references this frame, and a reference
-            # cycle would keep objects in memory until a garbage collection.
+            # Keep only the text of the error. A variable with the error itself would create a
+            # reference cycle, and objects would stay in memory until a garbage collection.
             failure = repr(error)
             log.info("transformers cannot load the tokenizer: %s", failure)
     raise ModelFolderError(f"The tokenizer of {path.name} is broken or unknown.", details=failure)
@@ -275,9 +275,9 @@ def _default_sampling(path: Path) -> SamplingParams:
 def namespace_of(path: Path, kv_bits: int | None) -> str:
     """Return a hash of everything that cached state depends on.
 
-    The hash covers the model's files, the K/V quantisation and the device. Cached state may be used
-    again only if the hash is the same. The hash covers the device because the device and the
-    configuration decide the number type of K/V.
+    Cached state may be used again only if the hash is the same. The hash covers the model's files,
+    the K/V quantisation and the device. The device matters: on the CPU, K/V are float32, and on the
+    GPU, the model's configuration decides their number type.
 
     Raises:
         ModelFolderError: the folder is broken, incomplete or unsupported, or needs to run code.

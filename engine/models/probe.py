@@ -1,11 +1,12 @@
 """Test a model that was just loaded, by feeding it a few tokens.
 
-The prefix cache cuts the model's caches back, copies them and restores them later. There is no list
-of the models for which these operations are correct. Instead, `probe` does them once with a few
-tokens, and compares the logits afterwards. If the logits differ, the model is refused, so that no
-answer is wrong. `can_merge` tests in the same way whether several conversations can share a forward
-pass. `find_quantisation` tests which K/V can be quantised. loader.py calls these functions on the
-engine thread.
+The prefix cache removes tokens from the model's caches, copies the caches and restores them. Some
+models give wrong results after these operations, and no list of such models exists. So `probe` does
+each operation once with a few tokens, and compares the logits before and after. If the logits
+differ, the model is refused.
+
+`can_merge` tests whether several conversations can share a forward pass. `find_quantisation` tests
+which caches can store quantised K/V. loader.py calls these functions on the engine thread.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from engine.models.rows import MergedRows, RowByRow
 
 log = logging.getLogger(__name__)
 
-# Token ids to feed. Any ids can be used; every vocabulary has these.
+# Token ids for the tests. The choice is arbitrary, but every vocabulary contains these ids.
 _FIRST = tuple(range(8))
 _NEXT = tuple(range(8, 12))
 # Largest relative difference that counts as rounding. Two passes of equal length on equal state may
@@ -141,7 +142,10 @@ def _rows(adapter: ModelAdapter) -> list[list[object]]:
 
 
 def find_quantisation(model: nn.Module, bits: int) -> KvQuantisation:
-    """Return the K/V quantisation of a model. It covers every K/V cache that can be quantised."""
+    """Return settings for quantising the K/V caches of a model.
+
+    If a cache cannot be quantised, its group size is 0.
+    """
     adapter = ModelAdapter(model)
     caches = adapter.new_caches()
     _feed(adapter, caches, _FIRST)

@@ -1,4 +1,4 @@
-"""Store attention K/V in 4 or 8 bits instead of the precision in which they are computed.
+"""Store attention K/V as quantised values of 4 or 8 bits, to save memory.
 
 Each group of 32 or 64 quantised values shares a scale. Some caches of a model cannot be quantised.
 """
@@ -13,8 +13,7 @@ import mlx.core as mx
 
 from engine.cache.layout import is_kv, leaves_of, map_leaves
 
-# Group sizes that MLX's kernels support. The larger one is preferred, because it needs fewer
-# scales.
+# Group sizes that MLX's kernels support, best first. Larger groups need fewer scales.
 _GROUP_SIZES = (64, 32)
 
 
@@ -64,8 +63,8 @@ def group_sizes_of(caches: Sequence[object]) -> Iterator[int]:
     """
     for cache in caches:
         leaves = list(leaves_of([cache]))
-        # In a layer with two K/V caches, one cache is an index to the other. The layer has its own
-        # code for masks, which does not support quantised K/V.
+        # Do not quantise the caches of a layer with two K/V caches. Such layers compute their masks
+        # with their own code, and this code does not support quantised K/V.
         is_alone = sum(map(is_kv, leaves)) == 1
         yield from (_group_size_of(leaf) if is_alone else 0 for leaf in leaves)
 

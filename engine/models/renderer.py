@@ -14,8 +14,8 @@ from transformers.utils.chat_template_utils import (
 from engine.errors import TemplateError
 from engine.types import Message
 
-# render_jinja_template has a wrong annotation. It returns a list of strings, one per conversation,
-# and the character ranges of replies.
+# The type annotation of render_jinja_template is wrong. The function returns a list of strings, one
+# per conversation, and the character ranges of replies.
 _render = cast("Callable[..., tuple[list[str], object]]", render_jinja_template)
 
 # Errors that a template can raise for messages that it does not support.

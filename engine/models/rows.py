@@ -1,17 +1,18 @@
-"""Run several conversations (rows) through the model together, one token per row and pass.
+"""Run several conversations through the model together. Each pass feeds one token per conversation.
 
-The decoder creates a `RowGroup` from the live caches of all answers in progress. It calls `forward`
-for every token, and creates a new group when an answer starts or ends. When a row is detached, its
-caches are handed back.
+A conversation in a batch is called a row. The decoder creates a `RowGroup` from the model caches of
+all answers in progress. It calls `forward` for every token. When an answer starts or ends, the
+decoder calls `hand_back`, which gives the conversations their caches back. Then it creates a new
+group.
 
 Attention K/V stay in each row's own buffers, and attention runs row by row (attention.py). So no
-K/V are copied when a row is added or detached, and no row is padded. Recurrent states have the same
-size in all rows. They are merged into one array per layer, and the recurrent layers run once for
-the whole batch.
+K/V are copied when the rows change, and no row is padded. Recurrent states have the same size in
+all rows. So the states of all rows are merged into one array per layer, and the recurrent layers
+run once for the whole batch.
 
-A group keeps the state before the newest pass, because the decoder feeds a token before it knows
-whether the reply ends with this token. `hand_back` with undoing=True returns a row's earlier state.
-Use on the engine thread.
+The decoder feeds a token before it knows whether the reply ends with this token. So a group keeps
+the state before the newest pass, and `hand_back` with undoing=True restores this state. Use on the
+engine thread.
 """
 
 # mlx-lm's cache classes have no type annotations.
@@ -52,9 +53,9 @@ class RowGroup(Protocol):
     def hand_back(self, row: int, *, undoing: bool) -> None:
         """Hand a row's caches back to the row's conversation.
 
-        With undoing=False the caches are in the state after the newest pass. Then do not use the
-        group any more: hand back every other row too. With undoing=True the caches are in the state
-        before the newest pass.
+        With undoing=True, the caches have the state before the newest pass. With undoing=False,
+        they have the state after the newest pass. After a call with undoing=False, hand back all
+        other rows too, and do not use the group again.
         """
         ...
 
@@ -113,7 +114,8 @@ class MergedRows:
     def __init__(self, rows: Sequence[list[object]]) -> None:
         """Merge the caches of all rows.
 
-        If mlx-lm cannot merge the caches of the model, it raises an error, which can have any type.
+        Raises:
+            Exception: mlx-lm cannot merge the caches of this model. The error can have any type.
         """
         self._num_rows = len(rows)
         self._attentions: list[_RowAttention] = []
@@ -173,9 +175,8 @@ class MergedRows:
 class _Standing:
     """The positions of the rows' next tokens. All layers of a group share this object.
 
-    Layers reference this object and not the group. The group references its layers, so a reference
-    back to the group would be a cycle, which keeps the group's arrays in memory until a garbage
-    collection.
+    Layers reference this object instead of the group. If layers referenced the group, there would
+    be a reference cycle, and the group's arrays would stay in memory until a garbage collection.
     """
 
     # Array of shape (B,); a single number if all rows have the same length.
@@ -183,7 +184,7 @@ class _Standing:
 
 
 class _RowAttention:
-    """The K/V caches of one layer, one per row, with the interface of a single mlx-lm cache."""
+    """The K/V caches of all rows in one layer. Models use this object like one mlx-lm cache."""
 
     def __init__(self, standing: _Standing, leaves: Sequence[Any]) -> None:
         self._standing = standing
@@ -226,7 +227,7 @@ class _MergedStates:
 
 
 class _UnpaddedStates(ArraysCache):
-    """Merged states without a padding mask: each row feeds exactly one token."""
+    """Merged states without a padding mask. Each row feeds one token, so no row is padded."""
 
     @override
     def make_mask(self, N: int) -> None:

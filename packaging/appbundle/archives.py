@@ -1,8 +1,9 @@
 """Packs a bundle into a zip and a disk image. Also unpacks both, so that they can be checked.
 
 With the same version of zlib, a bundle always gives the same zip and, on Linux, the same disk
-image. On macOS hdiutil makes and mounts the image. On Linux xorriso writes an HFS+ volume and
-udif.py compresses it; udif.py and hfsplus.py unpack it, with links and modes.
+image. On macOS, hdiutil makes and mounts disk images. On Linux, xorriso writes an HFS+ volume and
+udif.py compresses the volume to a disk image. udif.py and hfsplus.py unpack such an image, and
+restore its symbolic links and file modes.
 """
 
 from __future__ import annotations
@@ -94,7 +95,9 @@ def write_dmg(app: Path, target: Path) -> None:
     target.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         volume = Path(scratch, app.stem)
-        volume.mkdir()  # make a subfolder, because only its owner may read a temporary folder
+        # The volume gets the mode of this folder. All users must be able to read the volume, but
+        # only the owner can read a temporary folder. So make a subfolder.
+        volume.mkdir()
         (volume / APPLICATIONS).symlink_to("/Applications")
         if sys.platform == "darwin":
             _write_with_hdiutil(app, volume, target)

@@ -66,7 +66,7 @@ class Builder:
         sign_adhoc(app, self._tools_python)
 
     def twin(self, app: Path) -> None:
-        """Make the unsigned bundle for this machine. Its interpreter is the one running this code.
+        """Make the unsigned bundle for this machine, with the interpreter that runs this code.
 
         Raises:
             NoRuntimeError: the interpreter has no shared library.

@@ -36,15 +36,15 @@ class Code:
 class Bundle:
     """A bundle to check, with the zip and the disk image that were made from it.
 
-    A name is a path relative to the bundle, with slashes. The path `app` must have no symbolic
-    links, because holds() compares resolved paths with it.
+    A name is a path relative to the bundle, with slashes. The path `app` must not lead through
+    symbolic links, because holds() resolves other paths and compares them with `app`.
     """
 
     def __init__(self, app: Path, spec: Spec, archives: Sequence[Path] = ()) -> None:
         self.layout = BundleLayout(app, spec.name, spec.python)
         self.spec = spec
         self.archives = archives
-        # One dictionary for each kind of entry in the bundle. Its values are names, by path.
+        # Entries of the bundle, divided by kind. Key: path. Value: name.
         self.folders: dict[Path, str] = {}
         self.files: dict[Path, str] = {}
         self.links: dict[Path, str] = {}

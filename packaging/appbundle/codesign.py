@@ -16,7 +16,7 @@ from typing import Final
 from appbundle.macho import ByteSpan
 from appbundle.reading import BundleError, Bytes, span, text, unpack
 
-# Numbers of the special slots. Each one is for data that a signature covers apart from the code.
+# Numbers of the special slots. A special slot has the hash of data other than code.
 INFO_PLIST: Final = 1
 REQUIREMENTS: Final = 2
 RESOURCES: Final = 3
@@ -42,7 +42,7 @@ _CODE_DIRECTORY: Final = 0xFADE0C02
 _DIRECTORY_SLOTS: Final = (0, *range(0x1000, 0x1005))  # slots that can have a code directory
 _MOST_BLOBS: Final = 64  # maximum number of blobs; a signature with a larger count is malformed
 _CDHASH_BYTES: Final = 20  # length of a cdhash, the hash of a code directory
-# By hash type: the hash function, and the number of bytes that are stored of its result.
+# Key: hash type. Value: the hash function, and the number of bytes in a stored hash.
 _HASHES: Final[Mapping[int, tuple[Callable[[Bytes], bytes], int]]] = {
     1: (lambda data: hashlib.sha1(data, usedforsecurity=False).digest(), 20),
     2: (lambda data: hashlib.sha256(data).digest(), 32),
@@ -61,7 +61,7 @@ class CodeDirectory:
     page_bytes: int
     code_limit: int  # end offset of the code that the hashes cover
     pages: tuple[bytes, ...]
-    slots: Mapping[int, bytes]  # hash by number of the special slot
+    slots: Mapping[int, bytes]  # Key: number of a special slot. Value: hash of its data.
     cdhash: bytes  # hash of the code directory itself
 
     def hash(self, data: Bytes) -> bytes:
@@ -149,8 +149,8 @@ def _directory(blob: Bytes) -> CodeDirectory:
         raise BundleError("has a malformed code directory")
     if hash_bytes != _HASHES[hash_type][1]:
         raise BundleError("has a code directory whose hashes have the wrong length")
-    # The table begins with the hashes of the special slots, highest slot first. The hashes of the
-    # pages follow; `hashes_at` is the offset of the first one.
+    # The table begins with the hashes of the special slots, highest slot number first. The hashes
+    # of the pages follow, from the offset `hashes_at` on.
     table = span(
         blob,
         hashes_at - num_slots * hash_bytes if hashes_at >= num_slots * hash_bytes else len(blob),

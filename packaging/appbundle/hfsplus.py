@@ -23,7 +23,8 @@ FILE: Final = 2  # record kind of a file in the catalogue
 
 # Fields: signature, number of partitions, first sector, number of sectors, name, kind.
 _PARTITION = Struct(">2s2xIII32s32s")
-_FORK = Struct(">Q8x16I")  # fields: size in bytes, then first block and length of eight extents
+# Fields: size in bytes, then the first block and the number of blocks of each of eight extents.
+_FORK = Struct(">Q8x16I")
 _NODE = Struct(">I4xbBH2x")  # fields: next leaf, kind, height, number of records
 _TREE = Struct(">HIIIIH")  # fields: depth, root, records, first leaf, last leaf, node size in bytes
 _KEY = Struct(">HIH")  # fields: key length, parent's number, length of the name in UTF-16 units
@@ -119,8 +120,8 @@ def _pieces(record: bytes, at: int, block_size: int) -> tuple[Extent, ...]:
 def _leaves(catalogue: bytes, block_size: int) -> Iterator[HfsNode]:
     """Yield every file and folder of the catalogue.
 
-    The catalogue is a B-tree. Its header has the number of the first leaf, and each leaf has the
-    number of the next one.
+    The catalogue is a B-tree. The header of the tree has the number of the first leaf, and each
+    leaf has the number of the next leaf.
     """
     _depth, _root, _records, leaf, _last, node_size = _TREE.unpack_from(catalogue, _NODE.size)
     while leaf:

@@ -9,8 +9,7 @@ from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt
 from PySide6.QtGui import QImage, QImageWriter, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
-# Width in pixels by Apple's image type. The icons are 16, 32, 128, 256 and 512 points wide; some
-# types are for scale 2.
+# The images in AppIcon.icns. Key: Apple's image type. Value: width in pixels.
 SIZES: Final = {
     "ic11": 32,
     "ic12": 64,
@@ -21,7 +20,7 @@ SIZES: Final = {
     "ic09": 512,
     "ic10": 1024,
 }
-_HEADER: Final = 8  # bytes in a header (type and length); the file and each image have one
+_HEADER: Final = 8  # size in bytes of the header before the file and before each image
 
 
 def write_icns(svg: Path, target: Path) -> None:

@@ -23,15 +23,17 @@ _OURS = ROOT / "LICENSE"
 _FOLDERS = ("licenses", "license_files")  # folders in *.dist-info that contain licence files
 _FILE = re.compile(r"(licen[cs]e|copying|notice|authors)", re.IGNORECASE)
 _CLASSIFIER = "License :: "
-# Our notes, by name of the library that includes Qt or a font.
 _QT = ("Qt.txt", "LGPL-3.0-only.txt", "GPL-3.0-only.txt")
+# Files to copy for libraries that contain Qt or a font. Key: name of the library. Value: file names
+# in packaging/licences.
 _BESIDES = {
     "pyside6-essentials": _QT,
     "shiboken6": _QT,
     "ziafont": ("DejaVu.txt",),
     "ziamath": ("STIX.txt",),
 }
-# Standard licence texts, by a word in the licence's name: file name in the bundle, and source.
+# Standard licence texts. Key: word in the licence's name. Value: file name in the bundle, and path
+# of the file to copy.
 _TEXTS = {"Apache": ("Apache-2.0.txt", _OURS), "MIT": ("MIT.txt", _NOTES / "MIT.txt")}
 
 
@@ -41,7 +43,7 @@ class NoLicenceError(Exception):
 
 @dataclass(frozen=True, slots=True, order=True)
 class LicencedPart:
-    """A line of the index: one part of the bundle. `licence` is empty if it is unknown."""
+    """A line of the index: one part of the bundle. An unknown licence is an empty string."""
 
     name: str
     version: str

@@ -28,8 +28,8 @@ _ORDERS: Final = {
 }
 _MAGIC_64: Final = b"\xcf\xfa\xed\xfe"
 _HEADER_BYTES: Final = 32
-# Maximum number of slices. A Java class file has the magic number of a fat file, but its bytes at
-# the position of this number have a larger value.
+# Maximum number of slices in a fat file. A Java class file begins with the same magic number. The
+# next four bytes, read as a number of slices, are above this maximum in a Java class file.
 _MOST_SLICES: Final = 20
 _CPU_NAMES: Final = {0x0100000C: "arm64", 0x01000007: "x86_64", 0x00000007: "i386"}
 _ARM64E: Final = 2  # CPU subtype of arm64e, a variant of arm64
@@ -66,7 +66,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A platform for which code is built, and the oldest version of it on which the code runs."""
+    """A platform that code is built for. The code does not run on versions before `oldest`."""
 
     platform: int
     oldest: tuple[int, int]  # major and minor version
@@ -93,7 +93,7 @@ class Image:
 
 
 def is_macho(data: Bytes) -> bool:
-    """Return True if the data begins like a Mach-O file. Eight bytes are enough."""
+    """Return True if the first eight bytes of the data are those of a Mach-O file."""
     magic = bytes(data[:4])
     if magic in (_FAT, _FAT_64):
         return len(data) >= 8 and struct.unpack_from(">I", data, 4)[0] <= _MOST_SLICES
@@ -204,9 +204,10 @@ def expand(path: str, loader: Path, executable: Path) -> Path | None:
 def candidates(
     path: str, loader: Path, executable: Path, rpaths: Sequence[Path]
 ) -> tuple[Path, ...]:
-    """Return the paths where dyld looks for a library, in the order of its search.
+    """Return the paths where dyld looks for a library, in search order.
 
-    `rpaths` are the search paths of the loading code, with @loader_path and the like expanded.
+    `rpaths` are the search paths of the loading code. The caller has already expanded @loader_path
+    and @executable_path in them.
     """
     if path.startswith("@rpath/"):
         rest = path.removeprefix("@rpath/")

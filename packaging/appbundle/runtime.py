@@ -16,7 +16,7 @@ from appbundle.spec import BundleLayout, Spec
 from appbundle.trim import copy_kept, files_below
 
 # Folders of the standard library that are not copied, because the app never imports them. The list
-# does not include venv: the command that downloads models imports it.
+# does not include venv, because the command that downloads models imports venv.
 _DROPPED = frozenset(
     {
         "ensurepip",
@@ -31,7 +31,8 @@ _DROPPED = frozenset(
         "__pycache__",
     }
 )
-# Name prefixes of extension modules that are not copied: Tk, which needs Tcl, and CPython's tests.
+# Name prefixes of extension modules that are not copied. Tk needs Tcl, which is not in the bundle.
+# The other modules are only for CPython's tests.
 _DROPPED_EXTENSIONS = ("_tkinter", "_test", "_ctypes_test", "_xxtest", "xxlimited")
 
 
@@ -73,7 +74,8 @@ def copy_macos(runtime: Path, layout: BundleLayout) -> None:
     """Copy libpython and the standard library of a downloaded interpreter into the bundle."""
     lib = runtime / "lib"
     _copy(lib / layout.libpython.name, lib / f"python{layout.python}", layout)
-    # uv has written the path of the download folder, which only this machine has, into these files.
+    # uv writes the path of its download folder into these files. Other machines do not have this
+    # folder, so replace the path.
     for file in layout.stdlib.glob("_sysconfigdata*.py"):
         text = file.read_text(encoding="utf-8").replace(str(runtime), "/install")
         file.write_text(text, encoding="utf-8")

@@ -18,8 +18,8 @@ from appbundle.macho import read_image, read_slices
 from appbundle.reading import BundleError, mapping, read_bytes, read_plist, span
 
 FOLDER: Final = "_CodeSignature"
-# Patterns of the files that codesign omits from a seal. If a seal omits other files, that is a
-# problem, because it does not protect them.
+# Patterns of the files that codesign omits from a seal. A seal must not omit other files, because
+# it does not protect files that it omits.
 _OMITTED: Final = frozenset(
     {
         r"^(.*/)?\.DS_Store$",
@@ -33,7 +33,7 @@ _DEFAULT_WEIGHT: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class SealedFile:
-    """An entry for a file. If it is optional, as a translation is, the file may be missing."""
+    """An entry for a file. An optional file, such as a translation, may be missing."""
 
     sha256: bytes
     optional: bool
@@ -41,14 +41,14 @@ class SealedFile:
 
 @dataclass(frozen=True, slots=True)
 class SealedLink:
-    """An entry for a symbolic link. The link must still have this target."""
+    """An entry for a symbolic link. The link in the bundle must have the target `target`."""
 
     target: str
 
 
 @dataclass(frozen=True, slots=True)
 class SealedCode:
-    """An entry for signed code. `cdhash` is the hash of a code directory in its signature."""
+    """An entry for signed code. `cdhash` is the hash of a code directory in the signature."""
 
     cdhash: bytes
 
@@ -58,7 +58,7 @@ Sealed = SealedFile | SealedLink | SealedCode
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of a seal: files with matching names are sealed, or are omitted.
+    """A rule of a seal. If a file name matches the pattern, the file is sealed or omitted.
 
     If several rules match a name, the rule with the largest weight applies.
     """

@@ -27,5 +27,6 @@ def add_starter(layout: BundleLayout, cache: Path) -> None:
     target = layout.models / folder.name
     target.mkdir(parents=True)
     for file in folder.iterdir():
-        # copyfile() does not copy the mode: all users may read the copy, but not the imported file.
+        # Only the owner may read an imported file. copyfile() does not copy this mode, so all users
+        # may read the copy.
         shutil.copyfile(file, target / file.name)

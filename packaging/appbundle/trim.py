@@ -45,7 +45,8 @@ def files_below(folder: Path) -> Iterable[File]:
 def wheel_rule(spec: Spec, *, linux: bool = False) -> Rule:
     """Return the function that selects files of site-packages by path.
 
-    Qt's libraries and plugins have other names on Linux than on macOS: see `linux`.
+    Qt's libraries and plugins have other names on Linux than on macOS. Set `linux` to True to
+    select files by their names on Linux.
     """
     drops, keeps = _matcher(spec.drop), _matcher(spec.keep)
     qt = _linux_qt_rule(spec) if linux else _macos_qt_rule(spec)
@@ -59,7 +60,10 @@ def wheel_rule(spec: Spec, *, linux: bool = False) -> Rule:
 
 
 def restore_framework_links(site_packages: Path) -> None:
-    """Create the symbolic links of each Qt framework: Versions/Current, its library, Resources."""
+    """Create the symbolic links in each Qt framework.
+
+    The links are Versions/Current, Resources and the name of the framework's library.
+    """
     for framework in sorted((site_packages / "PySide6" / "Qt" / "lib").glob(f"*{_FRAMEWORK}")):
         version = next(path for path in (framework / "Versions").iterdir() if path.is_dir())
         (framework / "Versions" / "Current").symlink_to(version.name)

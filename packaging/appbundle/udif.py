@@ -2,11 +2,12 @@
 
     chunks | property list with the block table ("mish") | trailer ("koly")
 
-There is one table for the whole disk, as in an image made by `hdiutil create -layout NONE`. So the
-variant of the image must be 2. According to reports, hdiutil refuses such an image with variant 1,
-because it looks for a partition map. Chunks of zeros are compressed like other chunks. They are not
-stored as zero-fill chunks, because the table's checksum would leave those out. All numbers are
-big-endian.
+There is one table for the whole disk, as in an image made by `hdiutil create -layout NONE`. The
+field `variant` of the image must be 2. With variant 1, hdiutil would look for a partition map and,
+according to reports, refuse the image. Chunks of zeros are compressed like other chunks. The format
+also has zero-fill chunks, but the table's checksum would leave them out.
+
+All numbers are big-endian.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def write_udif(volume: BinaryIO, size: int, target: Path) -> None:
 
 
 def read_udif(source: Path, target: Path) -> None:
-    """Write the volume that a disk image contains to the file `target`.
+    """Extract the volume from a disk image and write the volume to the file `target`.
 
     Raises:
         UdifError: the image is damaged, has an unsupported format, or has a wrong checksum.
@@ -148,7 +149,7 @@ def _crc(chunks: Iterator[bytes]) -> int:
 
 
 def _master(volume_crc: int) -> int:
-    """Return the checksum of the checksums of all tables. There is only one table."""
+    """Return the checksum of the image, computed from the checksum of its only table."""
     return zlib.crc32(volume_crc.to_bytes(4, "big"))
 
 

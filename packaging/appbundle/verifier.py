@@ -23,7 +23,7 @@ NOT_LAUNCHABLE: Final = 3  # exit status if the missing interpreter is the only 
 
 _SHOWN: Final = 3  # maximum number of problems that the report shows for each check
 
-# All checks, by name in the report. A check yields one sentence for each problem.
+# All checks. Key: name in the report. Value: function that yields one sentence for each problem.
 CHECKS: Final[Mapping[str, Callable[[Bundle], Iterator[str]]]] = {
     "interpreter": python.interpreter,
     "Info.plist": plist.info_plist,
@@ -63,7 +63,7 @@ CHECKS: Final[Mapping[str, Callable[[Bundle], Iterator[str]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The problems that one check found. If there are none, the check has passed."""
+    """The problems that one check found. If `problems` is empty, the check has passed."""
 
     check: str
     problems: tuple[str, ...]

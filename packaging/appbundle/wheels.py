@@ -51,11 +51,11 @@ def install_macos(uv: Path, spec: Spec, target: Path) -> None:
 
 
 def installed() -> Iterator[File]:
-    """Yield the files of all libraries in requirements.lock that are installed here."""
+    """Yield the files of the installed libraries that requirements.lock lists."""
     for name in sorted(set(_REQUIREMENT.findall(LOCK.read_text(encoding="utf-8")))):
         try:
             files = distribution(name).files or []
-        except PackageNotFoundError:  # not installed here: a library that only Macs need
+        except PackageNotFoundError:  # requirements.lock also lists libraries for Macs only
             continue
         for file in files:
             path = Path(str(file.locate()))

@@ -34,7 +34,7 @@ def executable(bundle: Bundle) -> Iterator[str]:
 
 
 def mach_o_files(bundle: Bundle) -> Iterator[str]:
-    """Check that every library is a complete Mach-O file, and not truncated or built for Linux."""
+    """Check that every library is a Mach-O file and that no Mach-O file is truncated."""
     for path, error in bundle.unreadable.items():
         yield f"{bundle.name(path)} {error}"
     readable = {code.path for code in bundle.codes}
@@ -104,7 +104,7 @@ def system_version(bundle: Bundle) -> Iterator[str]:
 
 
 def _main(bundle: Bundle, code: Code, image: Image) -> Path:
-    """Return the program in the folder that @executable_path stands for.
+    """Return the program that dyld uses to resolve @executable_path in the paths of `code`.
 
     If `code` is a program, return `code` itself. Otherwise return the bundle's executable.
     """

@@ -69,10 +69,9 @@ def modules(bundle: Bundle) -> Iterator[str]:
 def bytecode(bundle: Bundle) -> Iterator[str]:
     """Check that every module has bytecode with an unchecked hash.
 
-    Python uses such bytecode without a look at the source. If it had to check the source's hash,
-    each start would also read all sources. If it had to check the source's time stamp, the bytecode
-    would be invalid after the bundle is copied. Python must not write new bytecode into the sealed
-    bundle.
+    Python loads such bytecode without reading the source. Bytecode with a checked hash would make
+    each start slower, because Python would read all sources. Bytecode with a time stamp would be
+    invalid after the bundle is copied. Python would then write new bytecode and break the seal.
     """
     tag = f"cpython-{bundle.spec.python.replace('.', '')}"
     for path in bundle.below(bundle.layout.python_home).values():

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from appbundle.bundle import Bundle
 
-# Patterns of further files that the folder PySide6 may contain, apart from modules, frameworks and
-# plugins.
+# Patterns of all files that may be in the folder PySide6, except modules, frameworks and plugins.
 _OTHER = (
     "*.py",
     "py.typed",

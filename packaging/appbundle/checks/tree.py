@@ -66,10 +66,10 @@ def file_names(bundle: Bundle) -> Iterator[str]:
 
 
 def file_modes(bundle: Bundle) -> Iterator[str]:
-    """Check that all users may read every file, and that no mode grants too much.
+    """Check that all users may read every file, because a Mac's users share installed apps.
 
-    One user may install the app for all users of a Mac. Too much is write permission for all users,
-    or a setuid, setgid or sticky bit.
+    Also check that no file is writable for all users, and that none has a setuid, setgid or sticky
+    bit.
     """
     for path in (*bundle.folders, *bundle.files):
         mode = path.stat().st_mode
