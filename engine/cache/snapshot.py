@@ -55,8 +55,8 @@ def _detached(leaf: AuxLeaf) -> object:
     return map_arrays(_copy if leaf.writes_in_place else owned, leaf.state)
 
 
-# _same copies nothing, but map_arrays builds new lists and dicts: a snapshot must not share a list
-# of arrays with a live cache, which assigns to its items.
+# _same does not copy arrays. Around them, map_arrays builds new lists and dicts. This is needed,
+# because a live cache assigns to the items of its list, and the snapshot must not change with it.
 
 
 def _same(x: mx.array) -> mx.array:
