@@ -16,9 +16,10 @@ from engine.cache.trees import evaluate
 
 
 class Computation:
-    """A lazy forward pass, divided into parts: the caches of its layers, and blocks of attention.
+    """A lazy forward pass, divided into parts that can be evaluated at different times.
 
-    Each part depends only on earlier parts. All parts belong to one graph, so the result is the
+    A part is, for example, the arrays of one layer's cache, or a block of attention outputs. Each
+    part depends only on earlier parts. All parts belong to one graph, so the result is the
     same to the last bit, no matter when each part is evaluated.
     """
 
