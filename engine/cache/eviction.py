@@ -34,7 +34,7 @@ _SLACK_SHARE = 64
 
 
 class Eviction:
-    """Eviction that keeps a prefix cache to its byte budget and its number of parked caches."""
+    """Eviction that enforces two limits of a prefix cache: total bytes and parked caches."""
 
     def __init__(
         self,
@@ -74,8 +74,8 @@ class Eviction:
         held = self._holdings.ledger().total_bytes - self._held_twice()
         room = self.budget_bytes - held - to_come
         if room < 0:
-            # Free more than is needed, so that the next call happens later. Each call of _free
-            # ranks the whole tree. Ranking a large tree takes longer than evicting part of it.
+            # Free more than is needed, so that _free is called less often. Each call ranks the
+            # whole tree, and ranking a large tree takes longer than evicting part of it.
             room += self._free(self.budget_bytes // _SLACK_SHARE - room)
         self._room = room
 

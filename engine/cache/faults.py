@@ -15,8 +15,8 @@ from engine.cache.radix import path_run
 from engine.sequences import common_prefix_len
 from engine.types import ConversationId
 
-# Called for each fault. Arguments: the token ids of the faulty path, and the number of its leading
-# tokens that are still in the tree.
+# Called for each fault. First argument: the token ids of the faulty path. Second argument: the
+# number of leading tokens of this path that are still in the tree.
 OnFault = Callable[[Sequence[int], int], None]
 
 

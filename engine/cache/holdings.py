@@ -149,7 +149,7 @@ class Holdings:
         """Return a leaf and the ancestors to remove with it, from the leaf upwards.
 
         An ancestor is included if it becomes a dead end and its K/V lies in the same hot cache as
-        that of the leaf. If the leaf owns its arrays, the ancestor must own its arrays too. The
+        the K/V of the leaf. If the leaf owns its arrays, the ancestor must own its arrays too. The
         list ends before the first ancestor that does not fulfil these conditions.
         """
         hot, removed, above = lender(leaf), [leaf], leaf.parent

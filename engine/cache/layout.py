@@ -84,7 +84,7 @@ _WINDOW_NAMES = ("max_size", "chunk_size", "start_position", "left_padding")
 
 def is_kv(leaf: object) -> TypeGuard[KvLeaf]:
     """Return True if a cache can be cut at any token. Its methods and attributes decide this."""
-    # `step` shows that the buffer grows in steps, so that new tokens are written in place.
+    # `step` shows that a cache grows its buffer in steps and writes new tokens in place.
     names = ("keys", "values", "offset", "trim", "update_and_fetch", "step")
     return all(hasattr(leaf, name) for name in names) and not any(
         hasattr(leaf, name) for name in _WINDOW_NAMES

@@ -45,8 +45,8 @@ class Lending:
                 node.last_used = self._holdings.clock
         for node in (*ancestry(above), *below):
             node.users.add(hot.conversation_id)
-            # The hot cache also holds the tokens of this node. Reference them, and free the node's
-            # own arrays.
+            # The hot cache also holds the K/V of this node. Reference the hot cache, and free the
+            # node's own arrays.
             if isinstance(node.span, KvArrays):
                 node.span = LentSpan(hot, node.start, node.end)
 

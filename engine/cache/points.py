@@ -15,7 +15,8 @@ class PointKind(StrEnum):
     """Reason why a snapshot is kept. The kind affects how soon the snapshot is evicted."""
 
     SYSTEM = "system"  # end of the system prompt: before the text of the first user message
-    # Before the text of a later user or tool message, or where the next prompt may differ.
+    # Before the text of a later user or tool message, or where the next turn's prompt may differ
+    # from this prompt.
     TURN = "turn"
     PROMPT = "prompt"  # end of the prompt; the logits are kept too
     TAIL = "tail"  # after a reply, where the text of the next user message will begin

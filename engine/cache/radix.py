@@ -143,7 +143,7 @@ class RadixTree(Generic[S, P]):
                 yield path
 
     def match(self, run: TokenRun, above: RadixNode[S, P] | None = None) -> list[PathStep[S, P]]:
-        """Return the path with the most leading tokens that agree with a run in id and pass.
+        """Return the path that agrees with a run for the most tokens, in token ids and passes.
 
         above: a node whose whole path is known to agree with the run. Only the steps below this
         node are returned.
@@ -224,7 +224,7 @@ class RadixTree(Generic[S, P]):
             lost.children.clear()
 
     def lock(self, node: RadixNode[S, P] | None) -> None:
-        """Protect a node and its ancestors from eviction until unlock."""
+        """Protect a node and its ancestors from eviction until unlock is called."""
         for ancestor in ancestry(node):
             ancestor.lock_count += 1
 

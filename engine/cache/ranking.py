@@ -9,8 +9,8 @@ scored again.
 State of pinned conversations is evicted after all other state. System prompts that several
 conversations share are evicted last.
 
-When the byte budget is exceeded, eviction.py creates a CoverageRanking. It evicts the victims one
-by one until enough bytes are free, and reports each eviction to the ranking.
+When the byte budget is exceeded, eviction.py creates a CoverageRanking, and evicts its victims one
+by one until enough bytes are free. After each eviction, the ranking is updated.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ _PINNED, _SYSTEM = 1, 2
 
 
 class _Offer(NamedTuple):
-    """A victim and its rank: the lowest tier is evicted first, then the fewest tokens per byte."""
+    """A victim and its rank.
+
+    The lowest tier is evicted first. Within a tier, the fewest tokens per byte are evicted first.
+    """
 
     tier: int
     tokens_per_byte: float  # expected number of tokens to feed again, per byte freed
