@@ -365,7 +365,7 @@ class PrefixCache:
         return needed <= self._eviction.budget_bytes - kept
 
     def _usable_end(self, hot: HotCache) -> int:
-        """Count the leading tokens of a parked cache that stay in the tree if the cache is cut."""
+        """Count the tokens of a parked cache that stay in the tree when the cache is emptied."""
         nodes = [step.node for step in self._holdings.tree.match(hot.run)]
         # Nodes are removed from the leaf upwards. When a node is checked, its child on this path is
         # already removed.
