@@ -33,7 +33,8 @@ class Theme(QObject):
         self.fonts: Fonts = installed_fonts()
         self.icons = Icons()
         app.setStyle("Fusion")  # the only style that paints with our palette on every platform
-        # Keep this reference: the object from accessibility() is destroyed with the style hints.
+        # Keep this reference. Without it, the style hints and their accessibility() object are
+        # destroyed.
         self._hints = app.styleHints()
         self._hints.colorSchemeChanged.connect(self._apply)
         self._hints.accessibility().contrastPreferenceChanged.connect(self._apply)
@@ -53,7 +54,7 @@ class Theme(QObject):
         return self._colors in (DARK, DARK_SHARP)
 
     def set_appearance(self, appearance: Appearance) -> None:
-        """Switch the appearance at once, also that of native window frames."""
+        """Switch the appearance of the app and of native window frames at once."""
         self._appearance = appearance
         hints = self._hints
         match appearance:

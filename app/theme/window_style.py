@@ -9,7 +9,7 @@ from __future__ import annotations
 from app.theme.fonts import Fonts
 from app.theme.tokens import Colors, Radius, Size, Space, TextStyle, Type
 
-# Styles of the type scale, by value of the property `type`.
+# Key: value of the dynamic property `type` of a label. Value: style of the type scale.
 LABEL_TYPES = {
     "ui": Type.UI,
     "title": Type.TITLE,

@@ -12,7 +12,8 @@ QUIT_QUESTION: Final = "Quit Rejoinder?"
 QUIT_KEEPS: Final = "What is written so far is kept."
 QUIT: Final = "Quit"
 
-# Heading and effects of the keys that belong to no menu command.
+# Section of the shortcut sheet for keys without a menu command: its heading, then the effect of
+# each key.
 KEYS_ELSEWHERE: Final = "While Writing and Reading"
 KEY_NEW_LINE: Final = "New Line"
 KEY_ESCAPE: Final = "Stop, or end finding and editing"

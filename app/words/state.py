@@ -20,8 +20,9 @@ def waiting(answers_ahead: int) -> str:
     return f"Waiting · {answers_ahead} answers ahead"
 
 
-# On screen, "read" means that tokens of the prompt were fed for the first time. "Restored" means
-# that their cached state was used instead. "Replayed" means that they were fed again.
+# Meaning of the words on screen. "Read": prompt tokens were fed for the first time. "Restored": the
+# cached state of prompt tokens was used, so they were not fed. "Replayed": prompt tokens were fed
+# again.
 
 
 def reading(*, share: str, time_left: str) -> str:

@@ -4,8 +4,8 @@ PrefixCache calls this module when a request has added state or is about to add 
 (ranking.py by default) chooses the victims. This module removes each victim from the tree or from
 the parked caches, and reports the changed nodes to the policy.
 
-Counting all held bytes visits every node. Therefore each count records how many bytes may still be
-added, and the next count happens only when requests have added more than that.
+Counting all held bytes visits every node. Therefore each count records the free room in the budget.
+All bytes are counted again only when requests have added more bytes than this room.
 """
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ _SLACK_SHARE = 64
 
 
 class Eviction:
-    """The evictor of a prefix cache.
-
-    It keeps the cache within two limits: its byte budget and the maximum number of parked caches.
-    """
+    """Eviction that enforces two limits of a prefix cache: total bytes and parked caches."""
 
     def __init__(
         self,
@@ -77,7 +74,8 @@ class Eviction:
         held = self._holdings.ledger().total_bytes - self._held_twice()
         room = self.budget_bytes - held - to_come
         if room < 0:
-            # Free more than is needed: ranking a large tree takes longer than evicting part of it.
+            # Free more than is needed, so that _free is called less often. Each call ranks the
+            # whole tree, and ranking a large tree takes longer than evicting part of it.
             room += self._free(self.budget_bytes // _SLACK_SHARE - room)
         self._room = room
 
@@ -96,8 +94,8 @@ class Eviction:
         return freed
 
     def _evict_next(self, order: EvictionOrder, victim: Victim) -> int:
-        # Do not inline this into the caller's loop: there, `evicted` would keep the evicted arrays
-        # in memory while the next victim is copied.
+        # Do not inline this into the caller's loop. In the loop, `evicted` would keep the evicted
+        # arrays in memory while the next victim is copied.
         evicted = self.evict(victim)
         order.update(evicted)
         self._holdings.counters.evictions += 1
@@ -180,8 +178,8 @@ class Eviction:
     def _held_twice(self) -> int:
         """Return the number of K/V bytes that are in memory twice.
 
-        Each running request has copied this K/V from tree nodes into its own caches. When the
-        request ends, the nodes reference these caches and their own arrays are freed.
+        Each running request has copied K/V from tree nodes into its caches. When the request ends,
+        the nodes will reference these caches, and the arrays of the nodes will be freed.
         """
         return sum(
             node.span.nbytes

@@ -15,13 +15,13 @@ from engine.cache.radix import path_run
 from engine.sequences import common_prefix_len
 from engine.types import ConversationId
 
-# Called for each fault. Arguments: the token ids of the faulty path, and the number of its leading
-# tokens that are still in the tree.
+# Called for each fault. First argument: the token ids of the faulty path. Second argument: the
+# number of leading tokens of this path that are still in the tree.
 OnFault = Callable[[Sequence[int], int], None]
 
 
 class Quarantine:
-    """The remover of faulty caches and nodes. It also counts and reports the faults."""
+    """Removal of faulty caches and nodes. Each fault is counted and reported."""
 
     def __init__(self, holdings: Holdings, lending: Lending, on_fault: OnFault | None) -> None:
         self._holdings = holdings
@@ -29,7 +29,7 @@ class Quarantine:
         self._on_fault = on_fault
 
     def check_parked(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> int:
-        """Remove a conversation's parked cache if its layers do not hold exactly its tokens.
+        """Remove a conversation's parked cache if its K/V does not match its list of tokens.
 
         Returns:
             Number of leading prompt tokens that the removed cache should have held. 0 if nothing
@@ -48,7 +48,7 @@ class Quarantine:
         self._report(hot.token_ids, self._lending.withdraw(hot))
 
     def remove_restored(self, lease: Lease) -> None:
-        """End a lease whose restored state is faulty. Remove its caches and its resume point."""
+        """End a lease with faulty restored state. Remove the lease's caches and resume point."""
         self._holdings.counters.restore_faults += 1
         self._holdings.remove_lease(lease)
         self._lending.withdraw(lease.hot)

@@ -48,7 +48,7 @@ def add_feeds(feeds: list[Feed], more: Iterable[Feed]) -> None:
 
 
 def kept(feeds: Sequence[Feed], start: int, end: int) -> Iterator[tuple[Feed, int]]:
-    """Yield (feed, stored_end) for each feed that computed tokens of [start, end).
+    """Yield (feed, stored_end) for each feed that computed tokens in [start, end).
 
     stored_end is the position after the feed's last stored token, at most `end`.
     """
@@ -74,7 +74,7 @@ def clip(feeds: Sequence[Feed], start: int, end: int) -> Iterator[Feed]:
 
 
 def common_feeding_end(a: Sequence[Feed], b: Sequence[Feed], start: int, end: int) -> int:
-    """Return the position in [start, end] up to which feeds a and b list the same passes."""
+    """Return the position in [start, end] up to which `a` and `b` contain the same passes."""
     position = start
     for ours, theirs in _side_by_side(a, b, start, end):
         stop = min(ours[1], theirs[1])
@@ -89,7 +89,7 @@ def common_feeding_end(a: Sequence[Feed], b: Sequence[Feed], start: int, end: in
 def _side_by_side(
     a: Sequence[Feed], b: Sequence[Feed], start: int, end: int
 ) -> Iterator[tuple[tuple[Feed, int], tuple[Feed, int]]]:
-    """Yield the pairs of overlapping feeds of a and b, in the order of their tokens."""
+    """Yield each pair of a feed in `a` and a feed in `b` that overlap, in the order of tokens."""
     ours, theirs = kept(a, start, end), kept(b, start, end)
     left, right = next(ours, None), next(theirs, None)
     while left is not None and right is not None:

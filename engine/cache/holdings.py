@@ -1,4 +1,4 @@
-"""Data of a prefix cache that its modules share, and the rules for which nodes are useful.
+"""The shared data of a prefix cache, and the rules that decide which nodes are useful.
 
 Engine thread only.
 """
@@ -20,7 +20,7 @@ from engine.types import CacheStatistics, ConversationId
 class Ledger:
     """Memory held by the prefix cache, in bytes.
 
-    K/V that a node references in a live cache counts only in hot_bytes.
+    If a node references K/V in a live cache, this K/V is counted in hot_bytes, not in kv_bytes.
     """
 
     kv_bytes: int  # bytes of the K/V arrays that nodes own
@@ -42,10 +42,12 @@ class Lease:
     hot: HotCache
     restored: int
     matched: int  # number of leading prompt tokens whose K/V was stored
-    logits: mx.array | None  # (V,) after the prompt; None unless the whole prompt was restored
+    # Logits (V,) after the last prompt token; None unless the whole prompt was restored.
+    logits: mx.array | None
     side: bool  # True for a side request or an audit: nothing is published or evicted for it
     locked: KvNode | None  # node that holds the last restored token; locked until the lease ends
-    faulted: int  # number of leading prompt tokens for which faulty stored state was found, else 0
+    # Number of leading prompt tokens for which faulty stored state was found; 0 without a fault.
+    faulted: int
     # Snapshots captured for this lease and not yet added to the tree.
     snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
     reserved: int = 0  # number of tokens that the K/V buffers can hold without growing
@@ -57,15 +59,15 @@ class Counters:
 
     matches: int = 0  # number of requests that restored at least one token
     evictions: int = 0
-    restore_faults: int = 0  # number of stored caches and nodes that did not hold their tokens
-    copied_bytes: int = 0  # bytes of K/V copied into, out of or between buffers
+    restore_faults: int = 0  # number of times that a live cache or a restored state was faulty
+    copied_bytes: int = 0  # bytes of K/V copied between caches and nodes, or when a buffer grew
     audits: int = 0
     audit_faults: int = 0  # number of audits that found wrong stored state
 
 
 @dataclass(slots=True, eq=False)
 class Holdings:
-    """The stored data of a prefix cache, and the rules for which nodes are useful."""
+    """The stored data of a prefix cache, and the rules that decide which nodes are useful."""
 
     needs_snapshot: bool  # True if K/V alone cannot restore the model's state
     kv_bytes_per_token: int
@@ -124,7 +126,7 @@ class Holdings:
             audit_faults=self.counters.audit_faults,
         )
 
-    # Rules for useful nodes
+    # Rules that decide which nodes are useful
 
     def is_resume_point(self, node: KvNode) -> bool:
         """Return True if a request can resume at the end of a node."""
@@ -144,10 +146,11 @@ class Holdings:
         return lender(node) is None and self.is_dead_end(node)
 
     def removed_with(self, leaf: KvNode) -> list[KvNode]:
-        """Return a leaf and the ancestors that are dead ends without it, nearest first.
+        """Return a leaf and the ancestors to remove with it, from the leaf upwards.
 
-        The K/V of all returned nodes lies in the same hot cache, or all of them own their arrays.
-        The search stops at the first ancestor for which this is not true.
+        An ancestor is included if it becomes a dead end and its K/V lies in the same hot cache as
+        the K/V of the leaf. If the leaf owns its arrays, the ancestor must own its arrays too. The
+        list ends before the first ancestor that does not fulfil these conditions.
         """
         hot, removed, above = lender(leaf), [leaf], leaf.parent
         while above and self.is_dead_end(above, num_removed=1) and lender(above) is hot:

@@ -1,9 +1,9 @@
 """Hot caches: the model's live cache objects for one conversation, and the tokens they hold.
 
-A hot cache stays in memory between two requests of its conversation. It is then called parked. The
-next request takes over the whole object without a copy. A node of the radix tree may reference a
-range of the K/V buffers (LentSpan). Before the range is overwritten, lending.py copies it for the
-node.
+A hot cache stays in memory between two requests of its conversation. While no request uses it, it
+is called parked. The next request takes over the whole object without a copy. A node of the radix
+tree may reference a range of the K/V buffers (LentSpan). Before this range is overwritten,
+lending.py copies the K/V for the node.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.types import ConversationId
 
 @dataclass(slots=True, eq=False)
 class HotCache:
-    """The model's cache objects for one conversation, which hold exactly token_ids.
+    """The model's cache objects for one conversation. They hold exactly the tokens token_ids.
 
     While a hot cache is parked, only its K/V is valid: the auxiliary state is reset.
     """
@@ -52,7 +52,7 @@ class HotCache:
 
     @property
     def run(self) -> TokenRun:
-        """The tokens held, with the forward passes that computed them."""
+        """The tokens in the caches, and the forward passes that computed these tokens."""
         return TokenRun(tuple(self.token_ids), tuple(self.feeds))
 
     def commit(self, token_ids: Sequence[int]) -> None:
@@ -61,7 +61,7 @@ class HotCache:
         self.token_ids.extend(token_ids)
 
     def adopt(self, run: TokenRun) -> None:
-        """Record that the K/V of a run of tokens was copied to the end of the caches."""
+        """Record that the K/V of a run of tokens was appended to the caches."""
         assert run.start == self.num_tokens
         add_feeds(self.feeds, run.feeds)
         self.token_ids.extend(run.token_ids)
@@ -86,7 +86,7 @@ class HotCache:
     def is_restored(self, num_tokens: int, snapshot: Snapshot | None) -> bool:
         """Return True if the caches and a snapshot hold the state after exactly num_tokens tokens.
 
-        Only token counts are compared: those of the token ids, the K/V, the snapshot, and the
+        Only numbers of tokens are compared: of token_ids, of the K/V, of the snapshot, and of the
         auxiliary layers that count their tokens.
         """
         counts = {leaf.num_tokens for leaf in self.leaves.aux if num_tokens > 0}
@@ -102,7 +102,7 @@ class HotCache:
 class LentSpan:
     """K/V of a node, stored as a reference to the tokens [start, end) of a hot cache.
 
-    nbytes is 0, because the hot cache already counts its buffers.
+    nbytes is 0, because HotCache.nbytes already counts this K/V.
     """
 
     hot: HotCache

@@ -87,7 +87,7 @@ def capacity(leaf: KvLeaf) -> int:
 def roomy(num_tokens: int) -> int:
     """Return the capacity of a new buffer for num_tokens.
 
-    It is an eighth more than num_tokens, rounded up to a multiple of STEP.
+    The capacity is an eighth more than num_tokens, rounded up to a multiple of STEP.
     """
     return _round_up(num_tokens + num_tokens // 8)
 
@@ -123,8 +123,8 @@ def append_slices(
 ) -> int:
     """Append slices of K/V to the leaves. Each leaf then holds num_tokens tokens.
 
-    A buffer with enough capacity is written in place. Any other buffer is replaced by a new one
-    with capacity for `room` tokens, in a single concatenation.
+    A buffer with enough capacity is written in place. Any other buffer is concatenated with the
+    slices into a new buffer, which has capacity for `room` tokens.
 
     Args:
         leaves: the K/V leaves of one conversation.

@@ -1,10 +1,11 @@
 """Classification of a model's cache objects: attention K/V, or auxiliary state.
 
-A leaf is the cache object of one layer. A layer with a CacheList has several leaves. The methods
-and attributes of a leaf decide its kind, not the name of the model. A K/V leaf can be cut at any
-token. An auxiliary leaf, such as a recurrent state or a rotating window, cannot be cut: its state
-is valid only after exactly n tokens. This module imports no mlx: it reads only the shapes and sizes
-of arrays.
+A leaf is a cache object that contains no other caches. Most layers have one leaf. A layer with a
+CacheList has several leaves. The methods and attributes of a leaf decide its kind, not the name of
+the model. A K/V leaf can be cut at any token. An auxiliary leaf, such as a recurrent state or a
+rotating window, cannot be cut: its state is valid only after exactly n tokens.
+
+This module imports no mlx: it reads only the shapes and sizes of arrays.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class AuxLeaf:
 
     @property
     def growth(self) -> float:
-        """Factor by which a rotating window can still grow. 1 for caches without a window."""
+        """Ratio of a rotating window's full size to its present size. 1 without a window."""
         window = self._number("max_size") or self._number("chunk_size")
         keys = self._attributes.get("keys")
         return max(1.0, window / _capacity(keys)) if window and keys is not None else 1.0
@@ -83,7 +84,7 @@ _WINDOW_NAMES = ("max_size", "chunk_size", "start_position", "left_padding")
 
 def is_kv(leaf: object) -> TypeGuard[KvLeaf]:
     """Return True if a cache can be cut at any token. Its methods and attributes decide this."""
-    # `step` shows that the buffer grows in steps, so that new tokens are written in place.
+    # `step` shows that a cache grows its buffer in steps and writes new tokens in place.
     names = ("keys", "values", "offset", "trim", "update_and_fetch", "step")
     return all(hasattr(leaf, name) for name in names) and not any(
         hasattr(leaf, name) for name in _WINDOW_NAMES

@@ -16,9 +16,9 @@ from engine.cache.snapshot import Snapshot
 
 
 class Lending:
-    """The operations that create lent spans and replace them by copies.
+    """Creation of lent spans, and their replacement by copies.
 
-    A lent span always holds the tokens of its node.
+    A lent span always holds the K/V of exactly the tokens of its node.
     """
 
     def __init__(self, holdings: Holdings) -> None:
@@ -45,8 +45,8 @@ class Lending:
                 node.last_used = self._holdings.clock
         for node in (*ancestry(above), *below):
             node.users.add(hot.conversation_id)
-            # The hot cache also holds the tokens of this node. Reference them, and free the node's
-            # own arrays.
+            # The hot cache also holds the K/V of this node. Reference the hot cache, and free the
+            # node's own arrays.
             if isinstance(node.span, KvArrays):
                 node.span = LentSpan(hot, node.start, node.end)
 
@@ -61,10 +61,10 @@ class Lending:
         return next((node for node in ancestry(lease.locked) if node.end <= held), None)
 
     def copy_out(self, hot: HotCache, num_tokens: int) -> tuple[list[KvNode], list[KvNode]]:
-        """Make the tree independent of a hot cache's tokens after num_tokens.
+        """Remove all references from the tree to a hot cache's tokens after num_tokens.
 
-        Useful nodes get a copy of their K/V, or reference another parked cache that holds the same
-        tokens. Dead ends, at which no request can resume, are removed.
+        A useful node gets a copy of its K/V, or references another parked cache with the same
+        tokens. A node that no request can resume from (a dead end) is removed.
 
         Returns:
             The removed nodes, leaves first, and the kept nodes, parents first.
@@ -89,10 +89,10 @@ class Lending:
             self._holdings.tree.remove_subtree(node)
 
     def withdraw(self, hot: HotCache) -> int:
-        """Remove the nodes that reference a hot cache about to be dropped, with their subtrees.
+        """Remove the nodes that reference a hot cache, and all nodes below them.
 
-        If another parked cache holds the tokens of a node, the node is kept and references that
-        cache.
+        The caller will discard the hot cache. If another parked cache holds the tokens of a node,
+        the node is kept and references the other cache.
 
         Returns:
             Number of leading tokens of the hot cache that are still in the tree.

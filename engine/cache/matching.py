@@ -57,7 +57,8 @@ def _match_path(path: _Path, prompt_ids: Sequence[int], *, needs_snapshot: bool)
         snapshot = last.snapshot
         if snapshot is not None and snapshot.logits is not None:
             return Match(matched, matched, last, snapshot)
-    # Leave the last prompt token to feed: the first token of the reply is drawn from its logits.
+    # Leave the last prompt token to feed: the logits after it are needed to draw the first reply
+    # token.
     limit = min(matched, len(prompt_ids) - 1)
     if not needs_snapshot:
         return Match(matched, limit, last, None)

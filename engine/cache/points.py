@@ -12,19 +12,23 @@ from typing import Protocol, TypeVar
 
 
 class PointKind(StrEnum):
-    """Reason why a snapshot is kept. It is one of the factors that decide the order of eviction."""
+    """Reason why a snapshot is kept. The kind affects how soon the snapshot is evicted."""
 
-    SYSTEM = "system"  # before the text of the first user message: the end of the system prompt
-    TURN = "turn"  # before a later user or tool text, or where the next prompt may diverge
-    PROMPT = "prompt"  # the end of the prompt, with its logits
+    SYSTEM = "system"  # end of the system prompt: before the text of the first user message
+    # Before the text of a later user or tool message, or where the next turn's prompt may differ
+    # from this prompt.
+    TURN = "turn"
+    PROMPT = "prompt"  # end of the prompt; the logits are kept too
     TAIL = "tail"  # after a reply, where the text of the next user message will begin
-    BRANCH = "branch"  # where matched K/V ends without a snapshot, or where a prefill was stopped
-    STRIDE = "stride"  # at fixed distances in a long prefill, or where a draft or idle work ends
+    # End of the stored K/V that matches a prompt, or the position at which a prefill was stopped.
+    BRANCH = "branch"
+    # Every stride_len tokens in a long prefill, or the end of a draft or of idle work.
+    STRIDE = "stride"
 
 
-# Likelihood that a request resumes at a point of each kind, relative to a point at the end of a
-# reply. The values were chosen with tests/benchmarks/eviction.py. They matter little: to halve or
-# double one of them changes the number of fed tokens by a few percent.
+# Likelihood that a request resumes at a point of each kind. A point at the end of a reply has 1.
+# The values were chosen with tests/benchmarks/eviction.py. Halving or doubling one value changes
+# the number of fed tokens by only a few percent.
 LIKELIHOOD = {
     PointKind.STRIDE: 0.2,
     PointKind.PROMPT: 0.2,
@@ -57,7 +61,7 @@ _P = TypeVar("_P", bound=_AtPoint)
 def least_valuable(points: Sequence[_P]) -> _P | None:
     """Return the point whose loss costs the fewest tokens. The newest point is never returned.
 
-    Losing a point costs the tokens between the previous point and itself, times LIKELIHOOD.
+    The cost of losing a point is the number of tokens since the previous point, times LIKELIHOOD.
 
     Args:
         points: the resume points or snapshots of one request, in the order of their positions.

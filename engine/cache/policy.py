@@ -33,9 +33,9 @@ class EvictNode:
 
 @dataclass(frozen=True, slots=True)
 class EvictHot:
-    """A victim of eviction: the live caches of a conversation that no request uses.
+    """A victim of eviction: a conversation's live caches, which no request uses.
 
-    Useful nodes whose K/V lies in these caches get a copy of their K/V.
+    If a node references K/V in these caches and is still useful, it gets a copy of the K/V.
     """
 
     hot: HotCache
@@ -57,7 +57,7 @@ class Evicted(NamedTuple):
 class EvictionOrder(Protocol):
     """The order in which to evict the present contents of a prefix cache.
 
-    The caller evicts each victim and calls update before it calls next_victim again.
+    After each call of next_victim, the caller evicts the victim and calls update.
     """
 
     def next_victim(self) -> Victim | None:

@@ -159,7 +159,7 @@ class PrefixCache:
     def publish(self, lease: Lease, *, is_turn: bool = True) -> None:
         """Add a lease's tokens and snapshots to the tree, park its caches, and evict if needed.
 
-        is_turn: True for the turn of a request, which advances the clock of last use. False for
+        is_turn: True for the tokens of a request: Holdings.clock advances by one turn. False for
         tokens that were read ahead.
         """
         hot = lease.hot
@@ -297,12 +297,12 @@ class PrefixCache:
     def start_audit(
         self, new_caches: Callable[[], list[object]], max_tokens: int
     ) -> tuple[KvNode, Lease] | None:
-        """Select the resume point at max_tokens or earlier that was audited longest ago.
+        """Select the least recently audited resume point among those of at most max_tokens tokens.
 
         Returns:
             The node that ends at the resume point, and a lease of empty caches. The audit feeds the
-            tokens of the node's path to these caches again. None if no unlocked resume point is
-            short enough.
+            tokens of the node's path to these caches. None if no unlocked resume point has at most
+            max_tokens tokens.
         """
         points = [
             node for node in self._holdings.tree.nodes() if self._holdings.is_resume_point(node)
@@ -331,10 +331,10 @@ class PrefixCache:
     # Reading ahead
 
     def match_ahead(self, conversation_id: ConversationId, token_ids: Sequence[int]) -> Match:
-        """Return the deepest resume point of token_ids as the beginning of a longer prompt.
+        """Return the deepest resume point of a longer prompt that begins with token_ids.
 
-        A match always leaves at least one token of a prompt to feed. Therefore an unknown token is
-        appended to token_ids, so that all of token_ids can match.
+        A match always leaves at least one token of a prompt to feed. Therefore a placeholder token
+        is appended, so that all of token_ids can match.
         """
         return self._restorer.match(conversation_id, (*token_ids, _ANOTHER_TOKEN))
 
@@ -346,10 +346,10 @@ class PrefixCache:
         *,
         displaces: bool,
     ) -> bool:
-        """Return True if the budget has room for token_ids and num_points snapshots on the way.
+        """Return True if the budget has room for token_ids and num_points snapshots.
 
-        If displaces is True, all other state may be evicted, so only the conversation's own live
-        caches count as held. Otherwise everything that the cache holds counts.
+        displaces: True if other stored state may be evicted. Only the conversation's own live
+        caches then reduce the room. If False, all stored state reduces the room.
         """
         hot = self._holdings.parked.get(conversation_id)
         capacity = abandoned = 0
@@ -365,9 +365,9 @@ class PrefixCache:
         return needed <= self._eviction.budget_bytes - kept
 
     def _usable_end(self, hot: HotCache) -> int:
-        """Return the end of the tokens that stay in the tree if a parked cache is emptied."""
+        """Count the tokens of a parked cache that stay in the tree when the cache is emptied."""
         nodes = [step.node for step in self._holdings.tree.match(hot.run)]
-        # Nodes are removed bottom-up: when a node is checked, its child on this path is already
-        # removed.
+        # Nodes are removed from the leaf upwards. When a node is checked, its child on this path is
+        # already removed.
         used = [node for node in nodes if not self._holdings.is_dead_end(node, num_removed=1)]
         return max((node.end for node in used), default=0)

@@ -3,12 +3,10 @@
 A node stands for the tokens [start, end) that follow its parent's tokens, and for the forward
 passes that computed them (feeding.py). If other passes computed the same tokens, the tree has a
 second branch for them. Every path is therefore the result of one series of passes. The span of a
-node is the K/V of its tokens; the snapshot of a node, if present, is valid exactly at `end`.
-Splitting a node inserts a new node above it: a node object keeps its end and its snapshot as long
-as it exists.
+node is the K/V of its tokens. The snapshot of a node, if present, is valid exactly at `end`.
+Splitting a node inserts a new node above it, so a node object never changes its `end`.
 
-The tree contains no caching policy and imports no mlx: spans and snapshots are type parameters. The
-modules of the prefix cache search and change it.
+The module contains no caching policy and imports no mlx: spans and snapshots are type parameters.
 """
 
 from __future__ import annotations
@@ -84,13 +82,13 @@ class RadixNode(Generic[S, P]):
     def __init__(self, run: TokenRun, span: S, parent: RadixNode[S, P] | None) -> None:
         self.run = run
         self.span = span
-        self.parent = parent  # None for a node at the root
+        self.parent = parent  # None for a first node of the tree
         self.children: dict[_Symbol, RadixNode[S, P]] = {}
         self.snapshot: P | None = None  # auxiliary state after the last token
         self.lock_count = 0  # number of running requests restored from this node or a node below it
         self.is_removed = False  # True once this node or a node above it is removed from the tree
         self.last_used = 0  # value of the cache's clock (number of turns published) at the last use
-        self.checked = 0  # number of the newest audit of this node; 0 if it was never audited
+        self.checked = 0  # serial number of this node's newest audit; 0 if it was never audited
         self.users: set[ConversationId] = set()  # ids of the conversations that contain the node
 
     @property
@@ -130,9 +128,9 @@ class RadixTree(Generic[S, P]):
         self._roots: dict[_Symbol, RadixNode[S, P]] = {}
 
     def paths(self, token_ids: Sequence[int]) -> Iterator[list[PathStep[S, P]]]:
-        """Yield the longest paths that agree with token_ids. The passes are not compared.
+        """Yield the longest paths that agree with token_ids. Forward passes are not compared.
 
-        No path is the beginning of another path.
+        No yielded path is the beginning of another yielded path.
         """
         pending: list[list[PathStep[S, P]]] = [[]]
         while pending:
@@ -145,7 +143,7 @@ class RadixTree(Generic[S, P]):
                 yield path
 
     def match(self, run: TokenRun, above: RadixNode[S, P] | None = None) -> list[PathStep[S, P]]:
-        """Return the path that agrees longest with a run in both token ids and passes.
+        """Return the path that agrees with a run for the most tokens, in token ids and passes.
 
         above: a node whose whole path is known to agree with the run. Only the steps below this
         node are returned.
@@ -226,7 +224,7 @@ class RadixTree(Generic[S, P]):
             lost.children.clear()
 
     def lock(self, node: RadixNode[S, P] | None) -> None:
-        """Protect a node and its ancestors from eviction until unlock."""
+        """Protect a node and its ancestors from eviction until unlock is called."""
         for ancestor in ancestry(node):
             ancestor.lock_count += 1
 
@@ -248,8 +246,8 @@ class RadixTree(Generic[S, P]):
     ) -> list[PathStep[S, P]]:
         """Return one step for each child that continues a path with the next token of token_ids.
 
-        An empty path is continued by the nodes at the root. A path whose last node matches only in
-        part cannot be continued.
+        An empty path continues with the first nodes of the tree. A path cannot continue if its last
+        node matches only in part.
         """
         end = path[-1].end if path else 0
         if end == len(token_ids) or (path and not path[-1].is_whole):
@@ -299,7 +297,7 @@ def path_run(node: RadixNode[S, P] | None) -> TokenRun:
 
 
 def common_end(a: TokenRun, b: TokenRun) -> int:
-    """Return the position up to which two runs agree in both token ids and passes.
+    """Return the position up to which runs `a` and `b` agree in both token ids and passes.
 
     The comparison begins at a.start, which must not be before b.start.
     """

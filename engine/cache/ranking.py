@@ -3,12 +3,14 @@
 The value of a resume point is its gap times its chance. The gap is the number of tokens between the
 nearest resume point above and the point itself. The chance is the likelihood that a request resumes
 at the point. When a resume point is evicted, its requests resume at the next point above. The
-chance of that point then grows, and so do the gaps of the points below, so these points are scored
-again. State of pinned conversations is evicted after all other state, and system prompts that
-several conversations share are evicted last.
+chance of the point above grows, and the gaps of the points below grow. Therefore these points are
+scored again.
 
-eviction.py creates a CoverageRanking each time the byte budget is exceeded, evicts its victims one
-by one, and reports the changes of each eviction, until enough bytes are free.
+State of pinned conversations is evicted after all other state. System prompts that several
+conversations share are evicted last.
+
+When the byte budget is exceeded, eviction.py creates a CoverageRanking, and evicts its victims one
+by one until enough bytes are free. After each eviction, the ranking is updated.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ _NO_POINT = 0.05
 _REDRAW = 0.1
 # Number of turns after which a node is half as likely to be used again.
 _HALF_LIFE = 8
-# Cost of copying the K/V of one token out of a hot cache and back. Unit: the cost of feeding a
-# token.
+# Cost of copying the K/V of one token out of a hot cache and back, as a fraction of the cost of
+# feeding the token.
 _MOVE_COST = 1e-3
 # Minimum length in tokens of a system prompt that is evicted last. Feeding a shorter one again
 # costs less than keeping its snapshot.
@@ -56,7 +58,10 @@ _PINNED, _SYSTEM = 1, 2
 
 
 class _Offer(NamedTuple):
-    """A victim and its rank: the lowest tier is evicted first, then the fewest tokens per byte."""
+    """A victim and its rank.
+
+    The lowest tier is evicted first. Within a tier, the fewest tokens per byte are evicted first.
+    """
 
     tier: int
     tokens_per_byte: float  # expected number of tokens to feed again, per byte freed
@@ -76,12 +81,13 @@ class _Offers:
     """A priority queue of victims, with at most one offer for each node and parked cache."""
 
     def __init__(self) -> None:
-        # Entries (tier, tokens per byte, offer number). An outdated offer leaves only its number in
-        # the heap, so that the heap references no evicted arrays.
+        # Entries (tier, tokens per byte, offer number). The heap contains no victims, because an
+        # outdated entry would keep evicted arrays in memory.
         self._heap: list[tuple[int, float, int]] = []
-        # Victim by offer number; outdated offers have no entry.
+        # Key: offer number. Value: victim. Outdated offers have no entry.
         self._victims: dict[int, Victim] = {}
-        self._numbers: dict[KvNode | HotCache, int] = {}  # current offer number, by item
+        # Key: node or parked cache. Value: number of its current offer.
+        self._numbers: dict[KvNode | HotCache, int] = {}
         self._num_offers = 0
 
     def replace(self, item: KvNode | HotCache, offer: _Offer | None) -> None:
@@ -107,7 +113,7 @@ class _Offers:
 class CoverageRanking:
     """Eviction order by saved tokens per byte.
 
-    The offers are kept in a heap. Those that an eviction affects are scored again after it.
+    The offers are kept in a heap. After an eviction, the affected offers are scored again.
     """
 
     def __init__(self, holdings: Holdings) -> None:
@@ -258,8 +264,9 @@ class CoverageRanking:
         tokens_per_byte = num_moved * _MOVE_COST / num_bytes
         leaf = kept[-1] if kept and not holdings.needs_snapshot else None
         if leaf is not None and not leaf.children and self._tier(leaf) == tier:
-            # Models without snapshots: a leaf whose K/V lies in a parked cache can only be evicted
-            # after the cache. Offer the cache at the score of the leaf if that score is lower.
+            # This branch is for models without snapshots. A leaf whose K/V lies in a parked cache
+            # cannot be evicted before the cache. If the leaf has a lower score than the cache,
+            # offer the cache at the score of the leaf.
             point, num_bytes = self._points[leaf], len(leaf.token_ids) * holdings.kv_bytes_per_token
             tokens_per_byte = min(tokens_per_byte, point.chance * point.gap / num_bytes)
         return _Offer(tier, tokens_per_byte, EvictHot(hot))
@@ -272,7 +279,7 @@ class CoverageRanking:
         return _PINNED if pinned and not pinned.isdisjoint(node.users) else 0
 
     def _retire_hot(self, hot: HotCache) -> None:
-        """Remove an evicted cache, and assign its nodes to the caches that they now reference."""
+        """Remove an evicted cache. List its nodes under the caches that they now reference."""
         self._offers.replace(hot, None)
         for node in self._lent.pop(hot):
             other = None if node.is_removed else lender(node)

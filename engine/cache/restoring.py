@@ -92,8 +92,7 @@ class Restorer:
         if match.snapshot is not None and match.restored == len(prompt_ids):
             lease.logits = match.snapshot.logits
         if match.node is not None and not lease.side:
-            # Do not refresh the nodes above: a path through a node does not show that requests
-            # resume there.
+            # Do not refresh the nodes above this node: this request did not resume at their ends.
             match.node.last_used = self._holdings.clock
 
     def first_buffers(self, hot: HotCache, room: int) -> int:

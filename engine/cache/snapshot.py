@@ -55,8 +55,8 @@ def _detached(leaf: AuxLeaf) -> object:
     return map_arrays(_copy if leaf.writes_in_place else owned, leaf.state)
 
 
-# _same copies nothing, but map_arrays builds new lists and dicts: a snapshot must not share a list
-# of arrays with a live cache, which assigns to its items.
+# _same does not copy the arrays, but map_arrays builds new lists and dicts around them. A live
+# cache assigns to the items of its list, so it must not share a list with a snapshot.
 
 
 def _same(x: mx.array) -> mx.array:

@@ -11,8 +11,9 @@ from typing import cast
 
 import mlx.core as mx
 
-# mx.contiguous does not copy a slice whose buffer is larger than the slice by at most 16 KiB. For
-# arrays of this size or larger that excess is negligible. Smaller arrays are copied.
+# mx.contiguous does not copy a slice if the buffer is at most 16 KiB larger than the slice. For
+# slices of at least _LARGE_BYTES, the 16 KiB kept in memory are negligible. Smaller slices are
+# always copied.
 _LARGE_BYTES = 1 << 20
 
 
@@ -29,7 +30,7 @@ def arrays_in(tree: object) -> Iterator[mx.array]:
 
 
 def map_arrays(function: Callable[[mx.array], mx.array], tree: object) -> object:
-    """Return a copy of a tree with new containers, in which function(array) replaces each array."""
+    """Return a copy of a tree in which each array is replaced by function(array)."""
     if isinstance(tree, mx.array):
         return function(tree)
     if isinstance(tree, list):

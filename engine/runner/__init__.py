@@ -1,1 +1,1 @@
-"""The steps of one request: restore, prefill, decode, publish. Also reading ahead in idle time."""
+"""The steps of one request (restore, prefill, decode, publish), and reading ahead when idle."""

@@ -31,8 +31,9 @@ def plan_chunks(
 ) -> list[Chunk]:
     """Divide prompt[start:num_tokens] into chunks, cut at every point and every cell_len tokens.
 
-    Apart from BRANCH points, the cuts depend neither on the load of the engine nor on the number of
-    restored tokens. A restored prompt is thus cut like a cold one, so both have the same rounding.
+    Except at BRANCH points, the cuts depend neither on the load of the engine nor on the number of
+    restored tokens. A prompt is therefore cut at the same positions whether or not a part of it is
+    restored, and rounds in the same way.
 
     Args:
         start: number of tokens that the caches hold already.

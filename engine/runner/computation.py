@@ -16,16 +16,17 @@ from engine.cache.trees import evaluate
 
 
 class Computation:
-    """A lazy forward pass, divided into parts: the caches of its layers, and blocks of attention.
+    """A lazy forward pass, divided into parts that can be evaluated at different times.
 
-    Each part depends only on earlier parts. All parts belong to one graph, so the result is the
-    same to the last bit, no matter when each part is evaluated.
+    A part is, for example, the arrays of one layer's cache, or a block of attention outputs. Each
+    part depends only on earlier parts. All parts belong to one graph, so the result is the same to
+    the last bit, no matter when each part is evaluated.
     """
 
     def __init__(self, parts: Iterable[list[mx.array]]) -> None:
         self._parts = deque(parts)
-        # Seconds that each of the newest parts took. The largest value is the estimate for the next
-        # part.
+        # Seconds that each of the last four parts took. The largest value is the estimate for the
+        # next part.
         self._recent = deque[float](maxlen=4)
 
     def compute_parts(self, seconds: float = math.inf) -> bool:

@@ -8,8 +8,8 @@ works while the tokens of this step are delivered to the app:
     step n+1   launch pass n+1 ...
 
 When the last token of a sequence is read, a pass that feeds this token is already launched. This
-pass is undone for the row of the sequence. Its caches then hold the same tokens as without
-look-ahead: the whole reply except the newest token.
+pass is undone for the row of the sequence. The caches of the sequence then hold the same tokens as
+without look-ahead: the whole reply except the newest token.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Decoder:
         self._failed: list[StepResult] = []  # failures of the present step
 
     def attach(self, sequence: Sequence) -> None:
-        """Decode a sequence from the next step on. Its prompt must be fed and its logits set."""
+        """Decode a sequence from the next step on. The prompt must be fed and `logits` set."""
         self._sequences.append(sequence)
 
     def detach(self, sequence: Sequence) -> None:
@@ -103,7 +103,7 @@ class Decoder:
         return self._take_failed()
 
     def _launch(self) -> dict[Sequence, mx.array]:
-        """Feed every sequence its next token, and start to compute the token that follows."""
+        """Feed one token per sequence. Return each sequence's next token as a lazy array."""
         self._each(self._sequences, self._reserve)
         inputs = {s: i for s in self._sequences if (i := self._next_input(s)) is not None}
         logits = self._forward(inputs) if inputs else {}
@@ -140,7 +140,7 @@ class Decoder:
     # The forward pass
 
     def _forward(self, inputs: Mapping[Sequence, mx.array]) -> dict[Sequence, mx.array]:
-        """Feed each sequence one token. Return the logits (V,) of those that did not fail."""
+        """Feed each sequence one token. Return the logits (V,) of sequences that did not fail."""
         try:
             self._regroup(list(inputs))
             group, _ = self._places[self._grouped[0]]
@@ -235,7 +235,10 @@ def _token_id(drawn: mx.array) -> int:
 
 
 def _recent(sequence: Sequence) -> mx.array:
-    """Return the last PENALTY_WINDOW token ids of a sequence, including a drawn, unread token."""
+    """Return the last PENALTY_WINDOW token ids of a sequence.
+
+    A token that is drawn but not yet read is included.
+    """
     # Do not use sequence.output_ids: it copies the whole output, which grows with every token.
     num_new, reply_ids = min(sequence.num_output, PENALTY_WINDOW), sequence.reply.token_ids
     token_ids = [

@@ -11,8 +11,8 @@ restored, by comparing the prompt with the path that its conversation fed before
                            earlier path, for example an edited message or another option
 
 explain() lists the positions at which the reason can change, finds the reason at each position, and
-merges neighbours that have the same reason. plan_prompt calls it once for each request. This module
-imports no mlx.
+merges neighbours that have the same reason. plan_prompt calls explain() once for each request. This
+module imports no mlx.
 """
 
 from __future__ import annotations
@@ -147,7 +147,8 @@ class _Case:
         index = self._message_at(start)
         if index == len(self.request.messages):
             # The generation tail (the template's text after the last message) gets the same reason
-            # as the token before it. If only the tail is fed, the last message gives the reason.
+            # as the token before it. If only the tail is fed, it gets the reason of the last
+            # message.
             if before is not None:
                 return before
             index -= 1
@@ -206,7 +207,7 @@ class _Case:
         return self.change
 
     def _why_rendered(self, path: FedPath, index: int, place: int) -> Why:
-        """Return the reason why the tokens of an unchanged message differ from those fed before."""
+        """Return the reason why an unchanged message has other tokens than when it was last fed."""
         messages, thoughtless = self.request.messages, self.prompt.thoughtless
         switched_off = path.keep_thinking and not self.request.keep_thinking
         if index in thoughtless and not switched_off:
@@ -249,7 +250,7 @@ class _Case:
     def _message_at(self, place: int) -> int:
         """Return the index of the message that a token belongs to.
 
-        Return the number of messages for the generation tail, which follows the last message.
+        The generation tail follows the last message. For its tokens, return the number of messages.
         """
         return max(0, bisect_right(self.prompt.message_starts, place) - 1)
 

@@ -48,8 +48,8 @@ class FedPath:
     token_ids: array[int]  # from token 0; empty after the model is unloaded
     marks: tuple[MessageMark, ...]  # the messages that the tokens represent, in their order
     points: frozenset[int]  # positions at which a snapshot was kept
-    thinking: bool | None  # template option of the request
-    keep_thinking: bool  # template option of the request
+    thinking: bool | None  # template option with which the tokens were rendered
+    keep_thinking: bool  # template option with which the tokens were rendered
     is_unloaded: bool = False
     # Position after which the stored state was wrong and was removed; None if no fault was found.
     faulted_at: int | None = None
@@ -94,8 +94,7 @@ class History:
         """Add a fed path to a conversation, and remove the paths that it extends.
 
         Args:
-            shown: the request or the read-ahead task with the messages and template options of the
-                tokens.
+            shown: the request or read-ahead task whose messages were fed.
             prompt: the prompt that was fed. The tokens of a reply may follow it in token_ids.
             token_ids: all tokens fed, from the first token of the sequence.
             points: the positions of the snapshots captured while these tokens were fed.

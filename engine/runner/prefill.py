@@ -74,7 +74,8 @@ class Prefill:
         if not self._computation.compute_parts(seconds):
             return None
         self._computation = None
-        # Reserve here too: a new conversation has no K/V buffers before its first chunk is fed.
+        # _launch could reserve nothing for the first chunk of a new conversation, because the K/V
+        # buffers are created when this chunk is fed. Therefore reserve again.
         self._cache.reserve_tokens(self.lease, room)
         logits, self._logits = self._logits, None
         return None if self.chunks else logits
@@ -89,7 +90,7 @@ class Prefill:
             self._computation.compute_parts()
 
     def _capture(self, kind: PointKind, logits: mx.array | None) -> None:
-        # A side request publishes nothing, so no later request can resume from it.
+        # A side request needs no snapshots, because it is not published.
         is_of_use = self._model.layout.needs_snapshot or logits is not None
         if is_of_use and not self.lease.side:
             self._cache.capture_snapshot(self.lease, kind, logits)
@@ -104,8 +105,8 @@ class Prefill:
         self._logits = logits if chunk.kind is PointKind.PROMPT else None
         if chunk.kind is not None:
             self._capture(chunk.kind, self._logits)
-        # Attention is divided into blocks only for steps with a time limit: keeping the outputs of
-        # attention takes a tenth more time on a small model.
+        # Divide attention into blocks only for steps with a time limit. On a small model, keeping
+        # the attention outputs makes a pass take a tenth longer.
         return self._compute(attended if in_blocks else {})
 
     def _compute(self, attended: Mapping[int, list[mx.array]]) -> Computation:
@@ -115,7 +116,7 @@ class Prefill:
             parts.append(list(arrays_in(vars(leaf))))
             parts.extend([block] for block in attended.get(id(leaf), ()))
         points = self.lease.snapshots
-        # Compute the newest snapshot with the pass: a lazy snapshot keeps all arrays in memory that
-        # it is computed from.
+        # Compute the newest snapshot with the pass. A lazy snapshot would keep all its input arrays
+        # in memory.
         kept = (points[-1].states, points[-1].logits) if points else ()
         return Computation([*parts, list(arrays_in((kept, self._logits)))])

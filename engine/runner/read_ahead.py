@@ -47,9 +47,9 @@ class ReadAheadJob:
     def stop(self) -> None:
         """End the job early: publish the fed tokens, with a resume point at their end.
 
-        The kind of this resume point, STRIDE, is among the first to be evicted. Its snapshot fits
-        into the budget: the job was admitted with room for a snapshot at the end of the prompt, and
-        that snapshot was not captured.
+        The kind of this resume point is STRIDE, which is evicted early. The snapshot fits into the
+        budget, because the budget had room for a snapshot at the end of the prompt when the job
+        began. The job ends before that snapshot is captured.
         """
         with self._abandoned_on_error():
             self._prefill.cut(PointKind.STRIDE)

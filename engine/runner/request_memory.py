@@ -11,8 +11,8 @@ from engine.config import EngineConfig
 from engine.errors import MemoryFullError
 from engine.memory import MACHINE
 
-# Number of recurrent states in memory at once: the live one, the newest snapshot, and the result of
-# a pass.
+# Number of recurrent states in memory at the same time: the live state, the newest snapshot, and
+# the result of a pass.
 _NUM_STATES = 3
 
 
@@ -22,7 +22,7 @@ class RequestMemory:
 
     layout: Layout
     config: EngineConfig
-    spare_bytes: int  # bytes of device memory that remain beside the weights
+    spare_bytes: int  # bytes of device memory that the weights leave free
 
     def check_fits(self, prompt_len: int, room: int) -> None:
         """Raise an error if a prompt could not be read even with an empty prefix cache.

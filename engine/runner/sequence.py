@@ -43,10 +43,10 @@ class Clock:
 class Sequence:
     """A request that is being answered.
 
-    During prefill, its caches hold the part of the prompt that is fed. During decoding, they hold
-    the prompt and all output tokens except the newest; the pass that computes the next token feeds
-    the newest. With look-ahead, the caches can hold one token more during decoding. If the request
-    continues a reply, the earlier part of the reply belongs to the prompt.
+    During prefill, the caches hold the part of the prompt that is already fed. During decoding,
+    they hold the prompt and all output tokens except the newest. The newest token is fed by the
+    pass that computes the next token. With look-ahead, the caches can hold one token more. If the
+    request continues a reply, the earlier part of the reply belongs to the prompt.
     """
 
     request: Request
@@ -56,8 +56,8 @@ class Sequence:
     reply: ReplyStream  # the reply so far, including the earlier part of a continued reply
     source: TokenSource
     clock: Clock
-    logits: mx.array | None = None  # (V,) after the prompt; None during prefill
-    drawn: mx.array | None = None  # lazy id of a drawn token; None once it is read
+    logits: mx.array | None = None  # logits (V,) after the prompt; None during prefill
+    drawn: mx.array | None = None  # lazy id of a drawn token; None once the id is read
     ended: FinishReason | None = None  # reason why the reply ended; None while it is being written
 
     @property
@@ -89,7 +89,7 @@ class Sequence:
 
     @property
     def message(self) -> Message:
-        """The reply so far, as a message of later requests."""
+        """The reply so far, as the message that later requests will contain."""
         return Message(
             role=Role.ASSISTANT,
             content=self.reply.content,
