@@ -64,7 +64,7 @@ def test_title_being_edited_stays_when_the_list_changes(stage: Stage) -> None:
     stage.list.edit_current()
     editor = stage.list.findChild(QLineEdit)
     assert isinstance(editor, QLineEdit)
-    stage.run(CommandId.KEEP_READY)  # changes the row that is being renamed
+    stage.run(CommandId.KEEP_READY)  # changes the row while its title is being edited
     QTest.keyClicks(editor, "Un")
     stage.answer("2")
     stage.rig.origin.time_s += 1

@@ -1,4 +1,4 @@
-"""Line heights of wrapped labels and of the composer follow the type scale."""
+"""Line heights of wrapped labels and of the composer are those of the app's text styles (Type)."""
 
 from __future__ import annotations
 

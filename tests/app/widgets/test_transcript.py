@@ -146,7 +146,7 @@ def test_deleted_view_closes_its_lexer_shelf(
 
     monkeypatch.setattr(LexerShelf, "close", noted)
     view = TranscriptView(theme)
-    view.show_conversation([answer(0, GUIDE)])  # starts to load lexers on the shelf's thread
+    view.show_conversation([answer(0, GUIDE)])  # the view's LexerShelf loads lexers on its thread
     view.deleteLater()
     qtbot.waitUntil(lambda: len(closed) > 0)
     assert len(closed) == 1

@@ -93,10 +93,8 @@ def test_find_searches_the_text_without_its_markdown(
         transcript.settle()
     found = transcript.view.finding.look_for(looked_for)
 
-    assert found in (
-        FindPosition(count, count),
-        FindPosition(0, 0),
-    )  # markup within a word hides the word until the message is parsed
+    # Before the message is parsed, a word that contains markup is not found.
+    assert found in (FindPosition(count, count), FindPosition(0, 0))
     transcript.settle()
     assert transcript.view.finding.look_for(looked_for) == FindPosition(count, count)
 
