@@ -28,7 +28,7 @@ STOPPED = replace(
 
 
 class Clockwork:
-    """A fake engine that returns given cold times and records its calls."""
+    """A fake engine. Its cold requests return the times in `cold_ms`; `done` records its calls."""
 
     def __init__(self, cold_ms: list[float]) -> None:
         self.cold_ms = cold_ms

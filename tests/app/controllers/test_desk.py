@@ -15,7 +15,7 @@ from engine.types import ConversationId, Problem
 
 
 class FullDisk:
-    """A store whose writes fail while `is_full` is true, and that counts its loads."""
+    """A store that counts its loads. While `is_full` is true, its writes fail."""
 
     def __init__(self, store: ConversationStore) -> None:
         self.store = store

@@ -67,7 +67,7 @@ def chat(rig: Rig, qtbot: QtBot, text: str, reply: str) -> None:
 
 
 def restarted(make_rig: MakeRig, rig: Rig, *, hold_load: bool = False) -> Rig:
-    """Return a new rig on the data folder and the shown conversation of `rig`."""
+    """Close `rig`. Start another rig on its data folder, with the chat that `rig` showed."""
     last = Settings(selected_conversation=rig.library.current)
     return make_rig(settings=last, hold_load=hold_load)
 

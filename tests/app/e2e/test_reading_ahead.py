@@ -1,4 +1,4 @@
-"""Reading ahead, chats kept ready and kept thinking, as a user operates and sees them."""
+"""Tests in the window: reading ahead, Keep Ready for chats, and the option to keep thoughts."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ LINES = [
 
 
 def streamed(text: str, sizes: list[int]) -> MarkdownStream:
-    """Append text in pieces of the given lengths. Check that frozen blocks never change."""
+    """Append the text in pieces with lengths `sizes`. Assert that frozen blocks never change."""
     stream = MarkdownStream(PARSER)
     start = turn = 0
     final: list[Block] = []
@@ -63,7 +63,7 @@ def test_stream_by_characters_equals_parse_markdown(name: str) -> None:
     stream = MarkdownStream(PARSER)
     for character in ANSWERS[name]:
         stream.append_text(character)
-        assert stream.blocks is not None  # parses after every character, as the view does
+        assert stream.blocks is not None  # like the view, parses the text after every character
     stream.finish()
     assert stream.blocks == parse_markdown(ANSWERS[name])
     assert stream.text == normalized(ANSWERS[name])
