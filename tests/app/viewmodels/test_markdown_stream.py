@@ -156,7 +156,7 @@ def test_fence_is_closed_by_a_line_that_ends_with_cr() -> None:
     assert stream.blocks == parse_markdown("```\na\n```\n")
 
 
-def test_second_list_does_not_continue_the_first_numbers() -> None:
+def test_second_list_does_not_continue_the_numbers_of_the_first() -> None:
     text = "1. a\n2. b\n\ntext\n\n1. c\n\nmore\n"
     stream = streamed(text, [10, 100])
     stream.finish()

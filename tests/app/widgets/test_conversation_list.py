@@ -145,7 +145,7 @@ def colours(stage: Stage, row: int) -> list[str]:
     return [picture.pixelColor(x, top).name().upper() for top in tops]
 
 
-def test_row_height_is_that_of_the_design_tokens(stage: Stage) -> None:
+def test_row_height_equals_the_design_token(stage: Stage) -> None:
     stage.chat("One", "1")
     assert colours(stage, 1).count(stage.theme.colors.selected) == Size.ROW
 

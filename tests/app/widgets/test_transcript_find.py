@@ -159,7 +159,7 @@ def test_find_unfolds_a_question_with_a_match(transcript: TranscriptStage) -> No
     assert transcript.copied() == "needle"
 
 
-def test_find_next_reaches_messages_added_since(transcript: TranscriptStage) -> None:
+def test_find_next_reaches_messages_added_after_finding_began(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "fox")])
     transcript.view.finding.look_for("fox")
     transcript.view.set_items([answer(0, "fox"), answer(1, "fox fox")])

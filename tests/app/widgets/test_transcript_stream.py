@@ -228,7 +228,9 @@ def test_buffer_joins_consecutive_deltas_of_one_channel(
     assert buffer.take_deltas() == []
 
 
-def test_buffer_emits_due_once_for_many_deltas(qtbot: QtBot, transcript: TranscriptStage) -> None:
+def test_buffer_emits_the_due_signal_once_for_many_deltas(
+    qtbot: QtBot, transcript: TranscriptStage
+) -> None:
     buffer = DeltaBuffer(transcript.view)
     due: list[int] = []
     buffer.due.connect(lambda: due.append(len(buffer.take_deltas())))
