@@ -29,7 +29,8 @@ except DiskError as error:
 def run(folder: Path, what: str) -> tuple[int, str]:
     """Run code under a CrashLog in a new process.
 
-    Return its exit status and its output: the path of the crash report left by the previous run.
+    Return the exit status and the output of the process. The output contains the path of the crash
+    report that the previous run left, or None.
     """
     ended = subprocess.run(
         [sys.executable, "-c", RUN, str(folder), what], capture_output=True, text=True, check=False

@@ -11,7 +11,7 @@ from app.hand_over import END, SOCKET_NAME, WILL_DO, hand_over, listening, read_
 
 
 def answer(listener: socket.socket, heard: list[bytes]) -> threading.Thread:
-    """Accept one connection on a new thread and answer it as the app does on its main thread."""
+    """Accept and answer one connection on a new thread. In the app the main thread does this."""
 
     def run() -> None:
         listener.setblocking(True)

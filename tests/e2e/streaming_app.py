@@ -2,8 +2,8 @@
 
     python tests/e2e/streaming_app.py DATA_DIR MODEL_DIR
 
-It prints "READY" when the conversations of the last run are read, then one line for each piece of
-text: time.monotonic() in seconds, conversation id, reply id, number of characters so far.
+It prints "READY" when it has read the stored conversations, then one line for each piece of text:
+time.monotonic() in seconds, conversation id, reply id, number of characters so far.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ SAVED_WITHIN_S = 1.0
 
 @dataclass(frozen=True)
 class Streamed:
-    """The length of a reply at one time (time.monotonic) while it was streamed."""
+    """The length of a reply when the app printed it; `at` is a time.monotonic() in seconds."""
 
     at: float
     conversation: str
@@ -62,7 +62,9 @@ def stream_and_kill(data_dir: Path, model: Path, seconds: float) -> tuple[list[S
 
 
 def check_survivors(data_dir: Path, shown: list[Streamed], killed_at: float) -> None:
-    """Assert that all text printed a second before the kill is stored and no reply is streaming."""
+    """Assert that all text printed at least a second before the kill is stored.
+
+    No stored reply may have the status STREAMING."""
     opened = open_store(make_paths(data_dir).database, now=time.time())
     try:
         assert opened.problem is None

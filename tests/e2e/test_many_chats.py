@@ -25,7 +25,8 @@ def test_several_conversations_answer_at_once(
         real.launch(tiny_model("qwen3_5", Template.KEEPING))
         turns, library = real.core.turns, real.core.library
         (until_hidden,) = real.window.toast.findChildren(QTimer)
-        until_hidden.setInterval(PATIENCE_MS)  # the toast outlasts the last answer
+        # Keep the toast visible until all answers have ended.
+        until_hidden.setInterval(PATIENCE_MS)
         at_once: list[int] = []
         turns.rate_changed.connect(lambda: at_once.append(real.num_at_once))
         asked: list[ConversationId] = []

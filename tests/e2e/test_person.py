@@ -20,4 +20,4 @@ def test_seeded_user_does_nearly_all_actions_and_loses_no_text(
     cards = build_cards(tmp_path / "models")
     done = run_person(tmp_path, cards, num_actions=NUM_ACTIONS, seed=1, relaunch_every=125)
     assert done.total() == NUM_ACTIONS
-    assert len(done) > len(KINDS) - 7  # some actions are possible only at certain moments
+    assert len(done) > len(KINDS) - 7  # up to six actions may be missing: some are rarely possible

@@ -1,8 +1,8 @@
 """Fragments of Markdown from which long_answers.py builds the answers of its tests.
 
-BROKEN_INLINES, ODDITIES and ENDINGS hold Markdown as models get it wrong or as a stream cuts it
-off: open markers, half links, raw HTML, invisible characters. `{}` in a template stands for one of
-WORDS.
+BROKEN_INLINES, ODDITIES and ENDINGS hold Markdown with the mistakes that models make, and Markdown
+that a stream cuts off: open markers, half links, raw HTML, invisible characters. `{}` in a template
+stands for one of WORDS.
 """
 
 from __future__ import annotations

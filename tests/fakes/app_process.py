@@ -9,17 +9,17 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-WAITS = 1200  # polls before wait_for returns: one minute in all
+WAITS = 1200  # maximum number of polls in wait_for: one minute in all
 WAIT_S = 0.05
 
 
 def run_app(
     home: Path, *arguments: str | Path, platform: str = "offscreen", data_dir: str | None = "data"
 ) -> subprocess.Popen[str]:
-    """Start `python -m app` without waiting for its window.
+    """Start `python -m app` and return at once, before its window is open.
 
-    data_dir is the name of its data folder in `home`; with None the app uses the platform's default
-    folders.
+    `data_dir` is the name of the app's data folder in `home`. If it is None, the app uses the
+    platform's default folders.
     """
     command = [sys.executable, "-m", "app", "--model", str(home / "none")]
     if data_dir is not None:
@@ -34,7 +34,7 @@ def run_app(
 
 
 def environment(home: Path, platform: str = "offscreen") -> Mapping[str, str]:
-    """Return environment variables with a new home folder and without XDG folders."""
+    """Return this process's environment variables, without XDG folders and with `home` as HOME."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("XDG_")}
     return {**kept, "QT_QPA_PLATFORM": platform, "HOME": str(home), "HF_HOME": str(home / "hf")}
 

@@ -1,7 +1,7 @@
 """A prefix cache filled with prompts of made-up token ids, without model, template or runner.
 
-SizedAdapter stands in for the model: its caches grow as a real model's do, and a pass costs no
-time.
+SizedAdapter stands in for the model. Its caches grow like those of a real model, and a forward pass
+takes almost no time.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from engine.models.probe import probe
 from engine.types import ConversationId
 from tests.fakes.sized_model import SizedAdapter
 
-# Logits as large as the K/V of thirty tokens, as in Qwen3.5-4B.
+# With this size the logits of one position take as much memory as the K/V of 30 tokens, as in
+# Qwen3.5-4B.
 VOCAB_SIZE = 480
-# Resume points to keep: number of tokens -> kind.
+# The resume points to keep: kind by number of tokens.
 Points = dict[int, PointKind]
 
 
 class CacheFeeder:
     """A prefix cache, and methods that feed requests into it.
 
-    A snapshot is as large as the K/V of `state_tokens` tokens. With 0 the model has K/V only.
+    A snapshot of the recurrent state is as large as the K/V of `state_tokens` tokens. If
+    `state_tokens` is 0, the model has no recurrent state.
     """
 
     def __init__(
@@ -62,13 +64,13 @@ class CacheFeeder:
         )
 
     def feed(self, lease: Lease, token_ids: Sequence[int], points: Points) -> None:
-        """Feed the token ids that the lease does not hold yet, in passes that end at `points`."""
+        """Feed the token ids that the lease does not hold yet. A pass ends at each resume point."""
         for end in sorted({*points, len(token_ids)}):
             start = lease.hot.num_tokens
             if end <= start:
                 continue
-            # Reserve before and after the pass: a new conversation has no buffers before its first
-            # pass, so the first call has no effect.
+            # Reserve room twice. Before its first pass a new conversation has no buffers, so this
+            # call has no effect, and the call after the pass reserves the room.
             self.cache.reserve_tokens(lease, len(token_ids))
             logits = self.adapter.forward(token_ids[start:end], lease.hot.caches)
             lease.hot.commit(token_ids[start:end])

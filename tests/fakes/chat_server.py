@@ -1,4 +1,6 @@
-"""An HTTP server in this process with OpenAI's chat protocol. Each character is one token."""
+"""An HTTP server in the test's process that speaks OpenAI's chat protocol.
+
+The server counts each character as one token."""
 
 from __future__ import annotations
 
@@ -16,15 +18,15 @@ from typing_extensions import override
 
 
 class Memory(Enum):
-    """The part of a prompt that the server restores instead of processing it again."""
+    """The earlier prompts whose tokens the server keeps and need not process again."""
 
-    EVERYTHING = auto()  # the longest prefix in common with any earlier prompt and its reply
-    LAST_PROMPT = auto()  # the prefix in common with the previous prompt
+    EVERYTHING = auto()  # restores the longest prefix shared with any earlier prompt and its reply
+    LAST_PROMPT = auto()  # restores the prefix shared with the previous prompt
     NOTHING = auto()
 
 
 class Fault(Enum):
-    """A fault in the server's response."""
+    """A fault that a test puts into the server's responses."""
 
     STATUS_500 = auto()
     NO_USAGE = auto()
@@ -34,12 +36,12 @@ class Fault(Enum):
 
 @dataclass
 class ChatServerRequest:
-    """A request, and the share of its prompt that the server restored."""
+    """A request, and the number of characters of its prompt that the server restored."""
 
     body: dict[str, Any]
     prompt: str
-    known: int  # characters of the prompt that earlier requests have processed
-    cached: int  # characters of the prompt that the server restores
+    known: int  # length of the prompt's longest prefix that an earlier request processed
+    cached: int  # length of the prompt's prefix that the server restores
 
 
 @dataclass
@@ -99,13 +101,13 @@ def serve(server: ChatServer) -> Generator[ChatServer]:
                 self.wfile.write(b'{"error":\n "the model fell over"}')
                 return
             self.wfile.write(b": keepalive 1/2\n\n")
-            with suppress(ConnectionError):  # the client may close the connection
+            with suppress(ConnectionError):  # raised if the client closes the connection
                 for event in server.events(asked):
                     self.wfile.write(f"data: {event}\n\n".encode())
 
         @override
         def log_message(self, format: str, *args: object) -> None:
-            """Write no line to stderr."""
+            """Suppress the request log that the base class writes to stderr."""
 
     http = HTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})

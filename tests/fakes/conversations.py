@@ -1,4 +1,4 @@
-"""A conversation that tests change by user actions, with counted ids and made-up replies."""
+"""A conversation that tests change by user actions. Ids are counted, replies are made up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pytest fixtures: tiny models, each built once per session, and engines without their thread."""
+"""Pytest fixtures: tiny models, and engines that run in the test's thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ OpenTiny = Callable[..., InlineClient]
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> TinyModel:
-    """Return a function that returns the folder of a tiny random model, built once per session."""
+    """Return a function that builds a tiny random model and returns its folder.
+
+    Each model is built once per test session."""
     built: dict[tuple[str, Template], Path] = {}
     root = tmp_path_factory.mktemp("models")
 
@@ -34,7 +36,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> TinyModel:
 
 @pytest.fixture
 def open_tiny(tiny_model: TinyModel) -> OpenTiny:
-    """Return a function that opens an engine in this thread with a tiny model loaded."""
+    """Return a function that opens an engine in the test's thread and loads a tiny model."""
 
     def get(
         name: str = "qwen3_5",

@@ -1,4 +1,4 @@
-"""An engine without model and thread, whose events a test emits by hand.
+"""An engine without model and thread. A test emits its events by hand.
 
 Tests of controllers and of the window use FakeEngine instead of engine.engine.Engine. It records
 each command of the app in `commands`. The test then plays the model: `write("text")`, `finish()` or
@@ -87,20 +87,20 @@ class FakeEngine(EngineCommands):
 
     config: EngineConfig
     on_event: Callable[[Event], None]
-    hold_load: bool = False  # True: loading lasts until finish_load() or fail_load()
-    hold_start: bool = False  # True: a request stays queued until begin()
+    hold_load: bool = False  # if True, loading lasts until finish_load() or fail_load()
+    hold_start: bool = False  # if True, a request stays queued until begin()
     facts: ModelFacts = FACTS  # facts of the model that finish_load() reports
-    plan: PromptPlan | None = None  # plan of the next requests; None: an estimate
+    plan: PromptPlan | None = None  # plan of the next requests; if None, _plan_of() estimates it
     restore_ms: float = 6.0
     started: bool = False
     closed: bool = False
     loaded: bool = False
     commands: list[Command] = field(default_factory=list[Command])  # every command received
-    _loading: str | None = None  # path of the model that is being loaded
+    _loading: str | None = None  # path of the model that is being loaded, or None
     _queue: list[Request] = field(default_factory=list[Request])
     _running: _FakeAnswer | None = None
 
-    # The interface of engine.engine.Engine, called by the app.
+    # Methods of engine.engine.Engine. The app calls them.
 
     def start(self) -> None:
         self.started = True
@@ -127,7 +127,7 @@ class FakeEngine(EngineCommands):
             self.finish(FinishReason.CANCELLED)
         self.closed = True
 
-    # Called by the test.
+    # Methods and properties for the test.
 
     @property
     def submitted(self) -> list[Request]:
@@ -165,7 +165,7 @@ class FakeEngine(EngineCommands):
         plan = self.plan or _plan_of(request)
         self._running = _FakeAnswer(request, plan)
         last = request.messages[-1]
-        if last.role is Role.ASSISTANT:  # a continued reply starts with its old text
+        if last.role is Role.ASSISTANT:  # the request continues a reply, which keeps its old text
             self._running.content, self._running.reasoning = last.content, last.reasoning
         self.on_event(RequestStarted(request.request_id, plan, self.restore_ms))
 
@@ -209,7 +209,7 @@ class FakeEngine(EngineCommands):
         self._begin_next()
 
     def fail(self, problem: Problem) -> None:
-        """Fail the running request; if none is running, refuse the first queued one."""
+        """Fail the running request. If no request is running, refuse the first queued request."""
         if self._running is None:
             request = self._queue.pop(0)
         else:
@@ -261,7 +261,7 @@ class FakeEngine(EngineCommands):
 
 
 def _plan_of(request: Request) -> PromptPlan:
-    """Estimate a plan at four characters per token. All but new messages count as restored."""
+    """Estimate a plan: one token for four characters, and all messages restored except new ones."""
     costs = [len(message.content) // 4 + 4 for message in request.messages]
     read = sum(cost for index, cost in enumerate(costs) if index in request.new_messages)
     restored = sum(costs) - read

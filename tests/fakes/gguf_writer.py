@@ -48,7 +48,7 @@ def block_of(kind: TensorKind) -> BlockFormat:
 def random_tensor(
     name: str, kind: TensorKind, shape: tuple[int, ...], rng: np.random.Generator
 ) -> WrittenTensor:
-    """Return a random tensor. Blocks get random codes and scales between 0.001 and 0.01."""
+    """Return a random tensor. Quantised blocks have random codes and scales from 0.001 to 0.01."""
     block = block_of(kind)
     num_blocks = math.prod(shape) // block.num_values
     if kind in _HALVES:
@@ -101,7 +101,7 @@ def byte_level_alphabet() -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TinyLlama:
-    """Metadata and tensors of a two-layer llama. A test may spoil them before to_bytes()."""
+    """Metadata and tensors of a two-layer llama. A test may damage them before to_bytes()."""
 
     metadata: dict[str, Value]
     tensors: list[WrittenTensor]
@@ -172,7 +172,9 @@ def tiny_shapes(num_tokens: int) -> dict[str, tuple[int, ...]]:
 
 
 def tiny_llama(matrix_kinds: Sequence[TensorKind] = (TensorKind.Q4_1,), seed: int = 0) -> TinyLlama:
-    """Return a llama with random weights: `matrix_kinds` in turn for matrices, F32 for vectors."""
+    """Return a llama with random weights. Vectors have the kind F32.
+
+    Matrices cycle through `matrix_kinds`."""
     rng = np.random.default_rng(seed)
     metadata = tiny_metadata()
     tokens = metadata["tokenizer.ggml.tokens"]

@@ -1,4 +1,4 @@
-"""The real engine without its thread: it works only inside calls of InlineClient's methods."""
+"""The real engine without its thread. It does work only while a method of InlineClient runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from engine.events import Command, Event
 
 
 class InlineClient(EngineCommands):
-    """An app.cli.client.EngineClient that runs its engine core (`core`) in the calling thread."""
+    """A client whose methods run the engine core in the calling thread.
+
+    It satisfies the protocol app.cli.client.EngineClient."""
 
     def __init__(self, config: EngineConfig) -> None:
         self._commands: SimpleQueue[Command] = SimpleQueue()
@@ -30,26 +32,26 @@ class InlineClient(EngineCommands):
         return self.next_timed()[1]
 
     def next_timed(self) -> tuple[float, Event]:
-        """Return the next event and the time.perf_counter() at which the engine emitted it."""
+        """Return the time.perf_counter() of the next event's emission, and the event."""
         while not self._events:
             assert self.core.step(wait=False), "the engine has no work left and emitted no event"
         return self._events.popleft()
 
     def step(self) -> bool:
-        """Do a piece of work and check the cache's invariants. Return False if no work is left."""
+        """Run one step of the engine and check the cache's invariants. Return False if idle."""
         worked = self.core.step(wait=False)
         if self.core.cache is not None:
             self.core.cache.check_invariants()
         return worked
 
     def new_events(self) -> list[Event]:
-        """Return the events emitted since the last call."""
+        """Return the events that were not returned before."""
         events = [event for _, event in self._events]
         self._events.clear()
         return events
 
     def run_until_idle(self) -> list[Event]:
-        """Work until no work is left. Return the events that were not returned before."""
+        """Run the engine until no work is left. Return the events that were not returned before."""
         while self.step():
             pass
         return self.new_events()

@@ -18,7 +18,7 @@ Block = Callable[[Random], str]
 
 
 def long_answer(number: int) -> str:
-    """Build an answer. Every fifth is mostly broken Markdown, every seventh has CRLF line ends."""
+    """Build an answer. Every fifth is mostly broken Markdown. Every seventh has CRLF line ends."""
     random = Random(number)
     is_broken = number % 5 == 4
     kinds = [*_BLOCKS, *([_oddity, _broken_text] * 3 if is_broken else [])]

@@ -48,7 +48,7 @@ def make_model(
 def make_repository(hub: Path, name: str, revision: str = "abc123", *, main: bool = True) -> Path:
     """Write a model in the layout of the Hugging Face cache. Return the folder of its snapshot.
 
-    The snapshot's files are links to blobs. Without `main` the repository has no refs/main.
+    The snapshot's files are links to blobs. If `main` is False, the repository has no refs/main.
     """
     repository = hub / f"models--{name.replace('/', '--')}"
     snapshot = make_model(repository / "snapshots" / revision)

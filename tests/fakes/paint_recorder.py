@@ -1,9 +1,9 @@
 """A Qt paint device that records which ink colour is painted on which background colour.
 
 telling_colors() gives each colour token of the theme a different value, so a painted colour
-identifies its token. A widget that is painted on the device in these colours yields pairs of
-tokens. tests/app/theme/test_painted_pairs.py compares them with the pairs whose contrast is
-guaranteed (app/theme/contrast.py).
+identifies its token. The device finds pairs of tokens in the widgets that it paints.
+tests/app/theme/test_painted_pairs.py compares them with the pairs whose contrast is guaranteed
+(app/theme/contrast.py).
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ Dirty = QPaintEngine.DirtyFlag
 Place = QPointF | QPoint | QPainterPath.Element
 W = TypeVar("W", QRect, QLine, QPoint)
 R = TypeVar("R", QRectF, QLineF, QPointF)
-# A background token, and the token below it if the background is translucent, else "".
+# A background token and the token painted below it. The second is "" if the first is opaque.
 Names = tuple[str, str]
 
 
 def telling_colors() -> tuple[Colors, dict[str, QColor]]:
-    """Return Colors with a different value for each token, and these values by token name."""
+    """Return Colors with a different value for each token, and a dict of the values by token."""
     names = list(_names(LIGHT))
     steps = range(20, 256, 40)
     levels = list(product(steps, steps, steps))
@@ -88,7 +88,7 @@ def _filled(by_name: Mapping[str, QColor]) -> Colors:
 class PaintRecorder:
     """The pairs of ink and background found in the widgets painted so far.
 
-    A text in a colour that belongs to no token is recorded under the colour's value.
+    If the colour of a text belongs to no token, its pair contains the value of the colour.
     """
 
     def __init__(self, by_name: Mapping[str, QColor]) -> None:
@@ -97,7 +97,7 @@ class PaintRecorder:
         self._backgrounds: dict[Names, QColor] = {(name, ""): opaque[name] for name in opaque}
         for veil, name in product(TRANSLUCENT, opaque):
             self._backgrounds[veil, name] = _mixed(by_name[veil], opaque[name])
-        self.pairs: dict[Pair, str] = {}  # pair -> place where it was found first
+        self.pairs: dict[Pair, str] = {}  # place where a pair was found first, by pair
         self._place = ""
 
     def record(self, widget: QWidget, place: str, part: QRect | None = None) -> None:
@@ -111,7 +111,7 @@ class PaintRecorder:
             ink = _mixed(ink, background)
         name, below = _named(self._inks, ink), _named(self._backgrounds, background)
         if name is None and kind is PaintKind.MARK:
-            return  # a shade that Qt's own style computed
+            return  # Qt's own style computed this colour
         on, over = below or (background.name(), "")
         inked = name or ink.name()
         if background != NOTHING and inked not in (on, *EXEMPT) and on not in EXEMPT:
@@ -217,7 +217,7 @@ class _RecordingPaintEngine(QPaintEngine):
         painter.setTransform(state.transform())
 
     def _set_clip(self, state: QPaintEngineState, path: QPainterPath) -> None:
-        """Apply the painter's clip, in pixels of the image. Qt clips to the widget separately."""
+        """Apply the painter's clip path, in pixels of the image. Qt itself clips to the widget."""
         clip = state.transform().map(path)
         if state.clipOperation() is Qt.ClipOperation.NoClip:
             self._clip = None
@@ -230,8 +230,8 @@ class _RecordingPaintEngine(QPaintEngine):
     def drawTextItem(self, p: Place, textItem: QTextItem) -> None:
         """Record a text on the backgrounds of its visible pixels.
 
-        The text may be clipped. It is painted, the pixels that it changed are looked up in the
-        image from before, and it is removed again.
+        The text may be clipped, so its visible pixels are those that painting it changes. Their
+        colours before painting are the backgrounds. Afterwards the text is removed again.
         """
         painter, ink = self._painter, self._painter.pen().color()
         start = _point(p)
@@ -318,7 +318,7 @@ def _point(place: Place) -> QPointF:
 
 
 def _each(parts: Iterable[object], whole: type[W], real: type[R]) -> Iterator[W | R]:
-    """Yield the shapes of an array. PySide passes arrays as a list inside a list."""
+    """Yield the shapes of an array. PySide passes the array as a list inside a list."""
     for part in parts:
         if isinstance(part, list):
             yield from _each(cast("list[object]", part), whole, real)

@@ -119,7 +119,7 @@ def _tokenizer(vocabulary: str) -> Tokenizer:
 
 
 def _last_merge(ranks: dict[bytes, int], token: bytes, rank: int) -> int:
-    """Return the byte offset at which the last BPE merge joins the two parts of a token.
+    """Return the byte offset between the two parts that a token's last BPE merge joins.
 
     The parts are the result of merging the token's bytes with the tokens of lower rank. Return 0
     for the few tokens that no merges produce.

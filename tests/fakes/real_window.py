@@ -54,7 +54,7 @@ def real_core(
 
 
 class RealWindow(WindowDriver):
-    """A main window with the settings and conversations that earlier windows left in data_dir."""
+    """A main window with the settings and conversations that are stored in `data_dir`."""
 
     patience_s: ClassVar[float] = PATIENCE_S
 
@@ -66,7 +66,9 @@ class RealWindow(WindowDriver):
         self._debug = debug
 
     def launch(self, model: Path | None = None) -> None:
-        """Open the window and load `model`, else the model in the settings, else the best one."""
+        """Open the window and load `model`.
+
+        If `model` is None, load the model named in the settings, or else the best model found."""
         self._garbage = GarbageSearch(QApplication.instance())
         settings = load_settings(make_paths(self._data_dir).settings).settings
         core = real_core(self._data_dir, model, settings, self._catalog, debug=self._debug)
@@ -87,7 +89,7 @@ class RealWindow(WindowDriver):
 
     @property
     def num_at_once(self) -> int:
-        """Number of answers whose rate the conversation list shows."""
+        """Number of answers in progress: rows of the chat list that show tokens per second."""
         library = self.core.library
         rates = [library.activity(one.conversation_id) for one in library.summaries]
         return sum("tok/s" in rate for rate in rates)

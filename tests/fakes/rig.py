@@ -77,9 +77,9 @@ class FakeCatalog:
     """A model catalog whose cards the test sets. Its methods run on background threads."""
 
     cards: tuple[ModelCard, ...] = field(default_factory=lambda: (card(),))
-    starter: ModelCard | None = None  # added to the cards by make_starter()
+    starter: ModelCard | None = None  # card that make_starter() adds to `cards`
     folders: tuple[str, ...] = ()  # argument of the last scan
-    opens: Open = refuse  # called by open()
+    opens: Open = refuse  # function that open() calls
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]:
         self.folders = folders
@@ -108,10 +108,10 @@ class FakeCatalog:
 
 @dataclass(slots=True, eq=False)
 class FakeOrigin:
-    """A source of time, ids and seeds in place of the system's.
+    """A fake source of time, ids and seeds.
 
     `now` returns time_s, which only the test changes. Ids contain a random `run`, so that two rigs
-    on one data folder never draw the same id.
+    on one data folder never make equal ids.
     """
 
     time_s: float = NOON

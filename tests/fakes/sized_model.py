@@ -1,7 +1,7 @@
 """A model that computes nothing and only fills mlx-lm's cache objects, in realistic proportions.
 
-The model serves tests that depend on the number of bytes held and not on their contents. The
-smallest real hybrid model takes a hundred times as long.
+Use it in tests that check how many bytes a cache holds, but not their contents. The smallest real
+hybrid model takes a hundred times as long.
 """
 
 # mlx-lm's caches are untyped.
@@ -32,13 +32,14 @@ _WIDTH = 8
 class SizedAdapter(ModelAdapter):
     """An adapter with K/V for each token and a recurrent state, both filled with zeros.
 
-    The state is as large as the K/V of `state_tokens` tokens; with 0 there is none.
+    The state is as large as the K/V of `state_tokens` tokens. If `state_tokens` is 0, the adapter
+    has no state.
     """
 
     def __init__(self, vocab_size: int, state_tokens: int) -> None:
         super().__init__(nn.Module())
         self._state_tokens = state_tokens
-        # One evaluated array serves all tokens, so reading the logits never waits for the device.
+        # All passes return this evaluated array, so reading the logits never waits for the device.
         self._logits = mx.zeros((1, 1, vocab_size))
         mx.eval(self._logits)
 
@@ -51,7 +52,7 @@ class SizedAdapter(ModelAdapter):
         filler = mx.zeros((1, 1, input_ids.shape[1], _WIDTH))
         cast("KVCache", caches[0]).update_and_fetch(filler, filler)
         for cache in cast("list[ArraysCache]", caches[1:]):
-            # A recurrent layer, too, replaces its state by a new array in each pass.
+            # Make a new array in each pass, as a real recurrent layer does.
             cache[0] = mx.zeros((1, 2 * _WIDTH * self._state_tokens))
         return self._logits
 

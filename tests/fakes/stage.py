@@ -55,7 +55,7 @@ class Stage(WindowDriver):
 
     @property
     def rows(self) -> list[str]:
-        """Titles and headings in the conversation list, from the top."""
+        """Section headings and chat titles in the conversation list, from the top."""
         model = self.list.model()
         return [model.data(model.index(at, 0)) for at in range(model.rowCount())]
 
@@ -66,7 +66,7 @@ class Stage(WindowDriver):
         self.settle()
 
     def answer(self, text: str) -> None:
-        """Write the reply of the running request, finish it, and wait for the effects."""
+        """Write `text` as the reply of the running request and finish it. Wait for the effects."""
         self.engine.write(text)
         self.engine.finish()
         self.settle()

@@ -59,13 +59,13 @@ class FakeRenderer:
 def written_reply(
     builder: PromptBuilder, prompt: Prompt, text: str, reasoning: str = ""
 ) -> Message:
-    """Return the message that the engine would make of a reply with this text and reasoning."""
+    """Return the message that the engine makes of a reply with this text and reasoning."""
     token_ids = builder.forced_ids(text, reasoning, in_reasoning=prompt.in_reasoning)
     return reply_of(builder, prompt, token_ids)
 
 
 def reply_of(builder: PromptBuilder, prompt: Prompt, token_ids: Iterable[int]) -> Message:
-    """Return the message that the engine makes of the token ids drawn after a prompt."""
+    """Return the message that the engine makes when the model generates these token ids."""
     stream = ReplyStream(builder.tokenizer, in_reasoning=prompt.in_reasoning)
     for token_id in token_ids:
         stream.add(token_id)

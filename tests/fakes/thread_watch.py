@@ -2,9 +2,11 @@
 
     python -m tests.fakes.thread_watch MODEL
 
-It prints one line of JSON. "threads": the threads that called mlx during a chat script; "seen": the
-same after one more call on the main thread, which shows that the recorder works; "types": the types
-found in events.
+It prints one line of JSON with three lists:
+
+    threads   names of the threads that called mlx while the engine ran a chat script
+    seen      `threads` and the main thread, which calls mlx once to prove that calls are recorded
+    types     names of the types found in events
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ STEPS: list[dict[str, object]] = [
 
 
 class Watch:
-    """A record of the threads that have called functions of the covered modules."""
+    """A record of the threads that call functions of certain modules. cover() adds a module."""
 
     def __init__(self) -> None:
         self.threads: set[str] = set()
@@ -80,7 +82,7 @@ class KeepingClient(ThreadedClient):
 
 
 def _values(value: object) -> Iterator[object]:
-    """Yield the plain values inside a value, and each dataclass inside it that is not frozen."""
+    """Yield the plain values and the mutable dataclasses that a value contains."""
     if dataclasses.is_dataclass(value):
         if not cast("Any", value).__dataclass_params__.frozen:
             yield value

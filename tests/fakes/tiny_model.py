@@ -214,12 +214,12 @@ def build_tiny(
     template: Template = Template.KEEPING,
     configs: Mapping[str, Config] = CONFIGS,
 ) -> Path:
-    """Write the model folder `out` and return it. The same configuration gives the same weights."""
+    """Write the model folder `out` and return it. The weights depend on the configuration only."""
     return write_model(out, configs[name], train_tokenizer(), TEMPLATES[template])
 
 
 def write_model(out: Path, config: Config, tokenizer: Tokenizer, template: str) -> Path:
-    """Write the model folder `out` and return it. Missing keys are added to the configuration."""
+    """Write the model folder `out` and return it. _complete() adds missing keys to `config`."""
     out.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(out / "tokenizer.json"))
     config = _complete(config, tokenizer)
@@ -250,7 +250,7 @@ def make_model(config: Config) -> Any:
     classes = tuple(config.get("architectures", ()))
     module = installed_architectures().module(config["model_type"], classes)
     architecture = importlib.import_module(f"mlx_lm.models.{module}")
-    # Copied, because mlx-lm's classes modify the dictionaries they are given.
+    # A copy, because mlx-lm's classes modify the dictionary.
     return architecture.Model(architecture.ModelArgs.from_dict(copy.deepcopy(config)))
 
 

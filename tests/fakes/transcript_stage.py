@@ -1,4 +1,4 @@
-"""A transcript view on screen without a window, and mouse and clipboard actions on it."""
+"""A transcript view without the main window, and mouse and clipboard actions on it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.widgets.transcript.view import TranscriptView
 
 WIDTH, HEIGHT = 800, 600
 LEFT = Qt.MouseButton.LeftButton
-GRID = 8  # distance in pixels of the points tried by targets(); every target is larger
+GRID = 8  # distance in pixels of the points that targets() tries; every click target is larger
 SETTLE_MS = 20_000
 
 
@@ -59,7 +59,7 @@ class TranscriptStage:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until the view has no work left."""
+        """Wait until the view has finished its idle work."""
         self.qtbot.waitUntil(lambda: self.view.statistics().is_idle, timeout=SETTLE_MS)
 
     def picture(self) -> QImage:
@@ -121,7 +121,9 @@ class TranscriptStage:
 
 
 def targets(view: TranscriptView, action: RowAction) -> Iterator[QPoint]:
-    """Yield a point in each visible target of an action, from the top. Skip covered targets."""
+    """Yield a point in each visible click target of an action, from the top.
+
+    Targets below another widget are skipped."""
     found: list[QPoint] = []
     for y in range(GRID // 2, view.viewport().height(), GRID):
         for x in range(GRID // 2, view.viewport().width(), GRID):

@@ -1,12 +1,11 @@
 """The main window in this process, and the actions of a user on it.
 
-A test opens a WindowDriver on controllers, types and runs menu commands, waits with `settle` or
-`wait_until` until the effects have passed the store's and the engine's threads, and reads the shown
-messages (`items`, `texts`). No other code in tests/ makes a MainWindow. The two subclasses differ
-in the engine:
+A test opens a WindowDriver, types and runs menu commands, waits with `settle` or `wait_until` until
+the store's and the engine's threads have done their part, and reads the shown messages (`items`,
+`texts`). No other code in tests/ makes a MainWindow. The two subclasses differ in the engine:
 
-    Stage       stage.py        a fake engine that the test plays   widget tests, screenshots, bench_switch
-    RealWindow  real_window.py  the real engine on its thread       tests.person, many_chats, tests/e2e
+    Stage       stage.py        a fake engine, played by a test  widgets, screenshots, bench_switch
+    RealWindow  real_window.py  the real engine on its thread    tests.person, many_chats, e2e
 
 Helpers without a MainWindow: TranscriptStage shows a transcript alone; Rig holds the controllers;
 streaming_app.py runs the controllers in a process of its own, which a test kills; app_process.py
@@ -38,7 +37,7 @@ from tests.fakes.ask_store import ask_store
 
 T = TypeVar("T")
 
-LOOK_MS = 2  # pause between two checks of a condition in wait_until
+LOOK_MS = 2  # pause between two checks in wait_until
 
 
 class WindowDriver:
@@ -58,7 +57,7 @@ class WindowDriver:
         appearance: Appearance,
         size: tuple[int, int] | None = None,
     ) -> None:
-        """Show a main window on these controllers and start them."""
+        """Show a main window for these controllers and start them."""
         app = QApplication.instance()
         assert isinstance(app, QApplication)
         self.core = core

@@ -51,20 +51,22 @@ def kept(person: Person) -> Kept:
 
 
 def _unsent(person: Person) -> str:
-    """Return the queued message and the composer's text, joined as a restart joins them."""
+    """Join the queued message and the composer's text, as the app does when it restarts."""
     return join_texts(person.core.chat.queued(person.current), person.edit.toPlainText())
 
 
 def _lasting(item: TranscriptItem) -> TranscriptItem:
-    """Return the item without state line, figures and open editor: a restart keeps none of them."""
+    """Return the item without the parts that a restart drops: state line, figures, open editor."""
     return replace(item, phase=None, figures=None, reasoning_s=None, editing=False)
 
 
 def relaunch(person: Person) -> None:
-    """Close the app, while it answers or at rest. Launch it again and compare before and after."""
+    """Close and launch the app, and compare the window before and after.
+
+    In half of the cases the app is closed only after all answers have ended."""
     if at_rest := person.random.random() < 0.5:
         person.wait_for_answers()
-    person.pane.flush()  # a chat without messages is listed only after its draft is stored
+    person.pane.flush()  # the app lists a chat without messages only after its draft is stored
     person.settle()
     before = kept(person)
     desk = {one: person.core.desk.get(one) for one in person.listed if one in person.core.desk}
@@ -94,8 +96,8 @@ def assert_same(before: Kept | Conversation, after: Kept | Conversation) -> None
 def assert_continued(before: Kept, after: Kept) -> None:
     """Assert that a restart during an answer lost no text.
 
-    The cut-off answer starts with the text shown before, and a queued message may have been sent. A
-    turn that the engine had not started is not stored: its text must be in the composer again.
+    The cut-off answer starts with the text shown before the restart. A queued message may have been
+    sent. A turn that the engine had not started is not stored; its text must be in the composer.
     """
     both = [
         (old, new)
@@ -111,7 +113,7 @@ def assert_continued(before: Kept, after: Kept) -> None:
     assert before.composer in after.composer or any(before.composer in text for text in sent)
     rest = {"items": (), "listed": (), "composer": ""}
     assert_same(replace(before, **rest), replace(after, **rest))
-    # Titles may differ: a chat is named after its first message, which may be back in the composer.
+    # Titles may differ: a chat is named after its first message, which may be a draft again.
     assert {key for key, _title in after.listed} == {key for key, _title in before.listed}
 
 

@@ -10,7 +10,7 @@ from tests.fakes.tiny_model import Template, build_tiny
 
 
 def build_cards(folder: Path) -> tuple[ModelCard, ...]:
-    """Build the folders of both models. Return their cards for the model picker."""
+    """Write the folders of both models. Return the cards that the model picker shows."""
     folder.mkdir(parents=True, exist_ok=True)
     kinds = (("Thinker", "qwen3_5", Template.THINKING), ("Talker", "llama", Template.KEEPING))
     return tuple(

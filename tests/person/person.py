@@ -30,7 +30,7 @@ from tests.fakes.rig import FakeCatalog
 from tests.fakes.transcript_stage import targets
 from tests.person.words import some_text
 
-MARKER = re.compile(r"m\d+;")  # part of each message, and different in each
+MARKER = re.compile(r"m\d+;")  # marker in a message; each message has a different number
 
 LEFT = Qt.MouseButton.LeftButton
 CTRL = Qt.KeyboardModifier.ControlModifier
@@ -44,10 +44,11 @@ class Person(RealWindow):
         super().__init__(data_dir, FakeCatalog(cards))
         self.random = random
         self.cards = cards
-        self.entrusted: dict[str, ConversationId] = {}  # marker -> chat it was sent in
+        # chat in which a message was sent, by marker
+        self.entrusted: dict[str, ConversationId] = {}
         self._numbers = count(1)
 
-    # Starting and ending the app.
+    # Methods that start and close the app.
 
     @override
     def launch(self, model: Path | None = None) -> None:
@@ -60,7 +61,7 @@ class Person(RealWindow):
         super().close()
         self.wait(1)
 
-    # State of the window.
+    # Properties of the window.
 
     @property
     def conversation(self) -> Conversation:
@@ -87,18 +88,18 @@ class Person(RealWindow):
     def clipboard(self) -> str:
         return QGuiApplication.clipboard().text()
 
-    # Keys, mouse and clipboard.
+    # Methods that use keys, mouse and clipboard.
 
     def some_text(self) -> str:
         return some_text(self.random, f"m{next(self._numbers)};")
 
     def entrust(self, text: str) -> None:
-        """Note the marker of a message sent in the shown chat, which must keep it from now on."""
+        """Note the marker of a message sent in the shown chat. From now on the app must keep it."""
         (marker,) = MARKER.findall(text)
         self.entrusted[marker] = self.current
 
     def discard_draft(self, text: str) -> None:
-        """Forget the markers in a text that leaves the composer, unless the chat contains them."""
+        """Forget the markers in a text removed from the composer, unless the chat contains them."""
         for marker in MARKER.findall(text):
             if not any(marker in node.content for node in self.conversation.nodes.values()):
                 self.entrusted.pop(marker, None)
@@ -114,8 +115,8 @@ class Person(RealWindow):
     def write(self, text: str) -> None:
         """Add a text to the composer, typed with Shift-Return for new lines, or pasted.
 
-        Texts of more than 100 characters are pasted, and texts with characters for which QTest has
-        no keys.
+        A text is pasted if it has more than 100 characters or is not ASCII, because QTest has no
+        keys for other characters.
         """
         self.edit.setFocus()
         if len(text) > 100 or not text.isascii():
@@ -146,13 +147,13 @@ class Person(RealWindow):
             self.run(command)
         return can
 
-    # Waiting.
+    # Methods that wait.
 
     @override
     def settle(self) -> None:
         super().settle()
         if QApplication.activeWindow() is None:
-            self.window.activateWindow()  # as a window manager does when a dialog closes
+            self.window.activateWindow()  # a window manager does this when a dialog closes
 
     def wait_for_answers(self) -> None:
         self.wait_until(lambda: not self.core.turns.live)

@@ -18,7 +18,7 @@ from tests.person.person import Person
 from tests.person.watch import watch
 
 RELAUNCH_EVERY = 500
-# Limits the answers, because a model with random weights rarely ends a reply.
+# Limits answers to 200 tokens, because a model with random weights rarely ends a reply.
 SHORT = Preset(name="short answers", setup=Setup(max_tokens=200))
 MAX_PAUSE_MS = 25
 
@@ -36,7 +36,7 @@ def run_person(
     relaunch_every: int = RELAUNCH_EVERY,
     report: Callable[[int], object] = lambda _done: None,
 ) -> Counter[str]:
-    """Do random actions until num_actions had an effect. Return the count of each kind.
+    """Do random actions until `num_actions` of them had an effect. Return the count of each action.
 
     Raises:
         PersonError: an exception, a warning of Qt, a missing effect or a lost text occurred.
@@ -79,7 +79,7 @@ def _choose(random: Random, done: Counter[str]) -> str:
 def _prepare(person: Person) -> None:
     """Shrink the window and limit the length of answers for both models.
 
-    A window of minimum size fits the screen, so a restart gives it the same size again.
+    A window of minimum size fits on the screen, so it has this size again after a restart.
     """
     person.window.resize(person.window.minimumSize())
     presets = person.core.presets

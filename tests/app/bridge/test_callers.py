@@ -17,7 +17,7 @@ Asked = list[tuple[Path, ...]]
 
 @pytest.fixture
 def asked(tmp_path: Path, qtbot: QtBot) -> Iterator[Asked]:
-    """Return the list of requests received at tmp_path; each request is a tuple of files."""
+    """Listen in tmp_path. Return the list of received requests, each a tuple of file paths."""
     heard: Asked = []
     with listening(tmp_path) as listener:
         assert listener is not None
@@ -69,7 +69,8 @@ def test_invalid_request_is_dropped_without_answer(
         caller.send(request_)
         caller.shutdown(socket.SHUT_WR)
         assert wait_for_end(caller, qtbot) == b""
-    with calling(tmp_path) as caller:  # a later caller is answered
+        # The listener still answers the next caller.
+    with calling(tmp_path) as caller:
         caller.send(b"[]" + END)
         assert wait_for_end(caller, qtbot) == WILL_DO
     assert asked == [()]

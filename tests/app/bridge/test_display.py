@@ -10,7 +10,9 @@ from app.words.problems import no_window
     "environment",
     [{"DISPLAY": ":0"}, {"WAYLAND_DISPLAY": "wayland-0"}, {"QT_QPA_PLATFORM": "offscreen"}],
 )
-def test_missing_display_returns_none_if_a_variable_is_set(environment: dict[str, str]) -> None:
+def test_missing_display_returns_none_if_a_display_variable_is_set(
+    environment: dict[str, str],
+) -> None:
     assert missing_display("linux", environment) is None
 
 

@@ -13,7 +13,7 @@ from tests.fakes.fake_engine import FakeEngine
 
 
 class Heard:
-    """The events delivered by each signal of a bridge, and the threads of their delivery."""
+    """The events that each signal of a bridge delivered, and the ids of the delivering threads."""
 
     def __init__(self, bridge: EngineBridge) -> None:
         self.model: list[Event] = []

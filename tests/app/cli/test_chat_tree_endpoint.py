@@ -59,7 +59,8 @@ def test_replayed_counts_fed_tokens_before_the_new_message() -> None:
     header, tail = len("\nuser\n"), len("\nassistant\n")
     assert costs["turn 1"].replayed == costs["second chat"].replayed == 0
     assert new["edit 3"] == len(steps["edit 3"].user) + tail
-    # A scripted reply is new to the server in the first prompt that contains it.
+    # The server did not write the scripted reply of turn 1. The prompt of turn 2 is the first to
+    # contain that reply, so its tokens count as new.
     assert (
         new["turn 2"] == len(steps["turn 1"].reply.text) + header + len(steps["turn 2"].user) + tail
     )

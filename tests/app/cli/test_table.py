@@ -1,4 +1,4 @@
-"""The verdict of a check in the table of step reports."""
+"""Rows of the table of step reports: the last column shows the result of each step's check."""
 
 from __future__ import annotations
 

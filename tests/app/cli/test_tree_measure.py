@@ -28,7 +28,7 @@ STOPPED = replace(
 
 
 class Clockwork:
-    """A fake engine that returns given cold times and records its calls."""
+    """A fake engine. Its cold requests return the times in `cold_ms`; `done` records its calls."""
 
     def __init__(self, cold_ms: list[float]) -> None:
         self.cold_ms = cold_ms
@@ -63,7 +63,7 @@ def test_shares_divide_by_the_prompt_and_by_the_cold_time() -> None:
     assert replace(COST, cold_ttft_ms=None).ttft_share is None
 
 
-def test_hidden_share_is_time_that_fed_tokens_do_not_explain() -> None:
+def test_hidden_share_is_the_time_not_explained_by_fed_tokens() -> None:
     secretive = replace(COST, cached_tokens=95, ttft_ms=9.0)
 
     assert COST.hidden_share == pytest.approx(0.1)
@@ -71,7 +71,7 @@ def test_hidden_share_is_time_that_fed_tokens_do_not_explain() -> None:
     assert total([COST, secretive, STOPPED]).worst_hidden_share == pytest.approx(0.85)
 
 
-def test_cold_requests_follow_all_steps_and_their_median_counts() -> None:
+def test_cold_requests_run_after_all_steps_and_report_their_median() -> None:
     engine = Clockwork([1.0, 50.0, 2.0])
     scenario = chat_tree("x", size=0.01)
 

@@ -32,7 +32,7 @@ def test_steps_follow_earlier_steps_and_sends_extend_a_branch_end() -> None:
         followed.add(step.after)
 
 
-def test_system_prompt_begins_with_the_run_and_scales_with_size() -> None:
+def test_system_prompt_begins_with_the_run_name_and_scales_with_size() -> None:
     long, short = chat_tree("x"), chat_tree("x", size=0.5)
 
     assert 700 <= len(long.system.split()) < 740

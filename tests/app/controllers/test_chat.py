@@ -79,7 +79,7 @@ def test_answer_records_model_sampling_and_usage(rig: Rig, qtbot: QtBot) -> None
     assert generation.finish_reason is FinishReason.STOP
 
 
-def test_every_answer_draws_with_its_own_seed_unless_one_is_set(rig: Rig, qtbot: QtBot) -> None:
+def test_each_answer_has_its_own_seed_unless_one_is_set(rig: Rig, qtbot: QtBot) -> None:
     answer(rig, qtbot, "One", "1")
     answer(rig, qtbot, "Two", "2")
     rig.chat.set_setup(rig.library.current, Setup(seed=7))
@@ -89,7 +89,7 @@ def test_every_answer_draws_with_its_own_seed_unless_one_is_set(rig: Rig, qtbot:
     assert third == 7
 
 
-def test_only_the_new_message_counts_as_new(rig: Rig, qtbot: QtBot) -> None:
+def test_only_the_last_message_of_a_second_request_counts_as_new(rig: Rig, qtbot: QtBot) -> None:
     answer(rig, qtbot, "One", "1")
     answer(rig, qtbot, "Two", "2")
     second = rig.engine.submitted[1]
@@ -197,7 +197,7 @@ def test_a_deleted_conversation_is_no_longer_unseen(rig: Rig, qtbot: QtBot) -> N
     assert rig.library.unseen == frozenset()
 
 
-def test_requests_of_several_conversations_queue(rig: Rig, qtbot: QtBot) -> None:
+def test_requests_of_several_conversations_are_queued(rig: Rig, qtbot: QtBot) -> None:
     send(rig, qtbot, "First")
     first = rig.library.current
     rig.library.new_chat()
@@ -232,7 +232,9 @@ def _phase(rig: Rig) -> object:
     return live and live.phase
 
 
-def test_full_context_stores_no_message_and_returns_the_text(rig: Rig, qtbot: QtBot) -> None:
+def test_message_refused_by_a_full_context_is_returned_and_not_stored(
+    rig: Rig, qtbot: QtBot
+) -> None:
     answer(rig, qtbot, "Hello", "Hi")
     rig.engine.hold_start = True
     send(rig, qtbot, "A very long question")
@@ -319,7 +321,9 @@ def test_message_sent_during_loading_waits_for_the_model(loading: Rig, qtbot: Qt
     assert [node.content for node in rig.path] == ["Early bird", "Worm"]
 
 
-def test_waiting_message_is_returned_if_loading_fails(loading: Rig, qtbot: QtBot) -> None:
+def test_waiting_message_returns_to_the_composer_if_loading_fails(
+    loading: Rig, qtbot: QtBot
+) -> None:
     rig = loading
     send(rig, qtbot, "Early bird")
     problem = ModelFolderError("model.safetensors is missing.").problem
@@ -332,7 +336,9 @@ def test_waiting_message_is_returned_if_loading_fails(loading: Rig, qtbot: QtBot
     assert rig.refusals[-1].problem == problem
 
 
-def test_stop_during_loading_returns_the_waiting_message(loading: Rig, qtbot: QtBot) -> None:
+def test_stop_during_loading_returns_the_message_to_the_composer(
+    loading: Rig, qtbot: QtBot
+) -> None:
     send(loading, qtbot, "Early bird")
     loading.chat.stop(loading.library.current)
     assert loading.refusals[0].text == "Early bird"

@@ -15,7 +15,7 @@ from engine.types import ConversationId, Problem
 
 
 class FullDisk:
-    """A store whose writes fail while `is_full` is true, and that counts its loads."""
+    """A store that counts its loads. While `is_full` is true, its writes fail."""
 
     def __init__(self, store: ConversationStore) -> None:
         self.store = store
@@ -79,7 +79,7 @@ def on_lane(lane: StoreLane, qtbot: QtBot, call: Callable[[ConversationStore], o
     return results[0]
 
 
-def test_failed_save_is_made_up_for_by_the_next_save(
+def test_save_after_a_failed_save_stores_the_latest_state(
     desk: Desk, lane: StoreLane, disk: FullDisk, qtbot: QtBot
 ) -> None:
     problems: list[Problem] = []
@@ -146,7 +146,7 @@ def test_open_returns_an_expected_conversation_at_once(
     assert ready == [conversation("a")]
 
 
-def test_conversation_opened_twice_during_reading_is_read_once(
+def test_conversation_opened_twice_while_it_loads_is_loaded_once(
     desk: Desk, lane: StoreLane, disk: FullDisk, qtbot: QtBot
 ) -> None:
     stored(lane, "a")
@@ -159,7 +159,7 @@ def test_conversation_opened_twice_during_reading_is_read_once(
     assert disk.num_loads == 1
 
 
-def test_expected_conversation_replaces_only_the_one_expected_before(
+def test_expecting_a_conversation_drops_only_the_one_expected_before(
     desk: Desk, lane: StoreLane, qtbot: QtBot
 ) -> None:
     names = [ConversationId(f"e{number}") for number in range(3)]

@@ -57,7 +57,7 @@ def test_short_idle_work_is_never_shown(rig: Rig, qtbot: QtBot) -> None:
     assert notes == []
 
 
-def test_short_pause_between_idle_works_is_not_shown(rig: Rig, qtbot: QtBot) -> None:
+def test_short_pause_between_two_idle_tasks_does_not_hide_the_note(rig: Rig, qtbot: QtBot) -> None:
     idle = rig.core.idle
     idle.hold.setInterval(0)
     notes = heard(idle)

@@ -55,7 +55,7 @@ def deliver(rig: Rig, qtbot: QtBot) -> None:
     qtbot.wait(1)
 
 
-def test_a_closed_chat_is_renamed(rig: Rig, qtbot: QtBot) -> None:
+def test_a_closed_chat_can_be_renamed(rig: Rig, qtbot: QtBot) -> None:
     closed = closed_chat(rig)
     rig.library.rename(closed, "By hand")
     deliver(rig, qtbot)
@@ -63,7 +63,7 @@ def test_a_closed_chat_is_renamed(rig: Rig, qtbot: QtBot) -> None:
     assert rig.stored(lambda store: store.load(closed)).title == "By hand"
 
 
-def test_rename_during_reading_is_kept(rig: Rig, qtbot: QtBot) -> None:
+def test_rename_while_the_chat_is_loaded_from_the_store_is_kept(rig: Rig, qtbot: QtBot) -> None:
     closed = closed_chat(rig)
     rig.library.expect(closed)
     rig.library.select(closed)
@@ -82,7 +82,7 @@ def test_chat_deleted_during_its_renaming_stays_deleted(rig: Rig, qtbot: QtBot) 
 
 
 @pytest.mark.parametrize("is_deleted", [False, True])
-def test_a_closed_chat_is_kept_ready(rig: Rig, qtbot: QtBot, is_deleted: bool) -> None:
+def test_keep_ready_can_be_set_for_a_closed_chat(rig: Rig, qtbot: QtBot, is_deleted: bool) -> None:
     closed = closed_chat(rig)
     rig.library.keep_ready(closed, True)
     if is_deleted:

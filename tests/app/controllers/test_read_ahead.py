@@ -67,7 +67,7 @@ def chat(rig: Rig, qtbot: QtBot, text: str, reply: str) -> None:
 
 
 def restarted(make_rig: MakeRig, rig: Rig, *, hold_load: bool = False) -> Rig:
-    """Return a new rig on the data folder and the shown conversation of `rig`."""
+    """Close `rig`. Start another rig on its data folder, with the chat that `rig` showed."""
     last = Settings(selected_conversation=rig.library.current)
     return make_rig(settings=last, hold_load=hold_load)
 
@@ -109,7 +109,7 @@ def test_selected_chat_is_read_ahead_after_a_restart(make_rig: MakeRig, qtbot: Q
     assert (ahead.thinking, ahead.keep_thinking) == (request.thinking, request.keep_thinking)
 
 
-def test_read_ahead_waits_for_the_model_and_is_repeated_for_another(
+def test_read_ahead_waits_for_the_model_and_is_repeated_for_another_model(
     make_rig: MakeRig, qtbot: QtBot
 ) -> None:
     before = make_rig()
@@ -153,7 +153,9 @@ def test_only_a_long_draft_is_read_ahead(rig: Rig, qtbot: QtBot) -> None:
     assert read_aheads(rig, qtbot, 2).messages[-1].content == LONG + "more"
 
 
-def test_cleared_draft_is_followed_by_read_ahead_of_the_reply(rig: Rig, qtbot: QtBot) -> None:
+def test_read_ahead_of_a_cleared_draft_is_replaced_by_one_without_draft(
+    rig: Rig, qtbot: QtBot
+) -> None:
     chat(rig, qtbot, "One", "1")
     rig.chat.save_draft(rig.library.current, LONG)
     assert read_aheads(rig, qtbot, 1).is_draft
@@ -195,7 +197,7 @@ def test_delete_revokes_the_read_ahead_and_undo_repeats_it(rig: Rig, qtbot: QtBo
     assert read_aheads(rig, qtbot, 3) == asked
 
 
-def test_draft_kept_during_a_turn_is_read_ahead_again(rig: Rig, qtbot: QtBot) -> None:
+def test_draft_is_read_ahead_again_after_each_regenerated_reply(rig: Rig, qtbot: QtBot) -> None:
     current = rig.library.current
     chat(rig, qtbot, "One", "1")
     rig.chat.save_draft(current, LONG)
@@ -217,7 +219,7 @@ def test_draft_of_a_hidden_chat_is_read_ahead_once_it_is_shown(rig: Rig, qtbot: 
     assert read_aheads(rig, qtbot, 1).is_draft
 
 
-def test_read_ahead_follows_only_changes_of_the_next_prompt(rig: Rig, qtbot: QtBot) -> None:
+def test_read_ahead_is_repeated_only_if_the_next_prompt_changes(rig: Rig, qtbot: QtBot) -> None:
     current = rig.library.current
     chat(rig, qtbot, "One", "1")
     assert rig.chat.regenerate(current, rig.path[-1].node_id)
@@ -284,7 +286,9 @@ def test_delete_unpins_a_chat_kept_ready_and_undo_pins_it_again(rig: Rig, qtbot:
     ]
 
 
-def test_keep_ready_set_during_a_turn_survives_its_stop(rig: Rig, qtbot: QtBot) -> None:
+def test_keep_ready_set_during_a_turn_is_kept_if_the_turn_is_stopped(
+    rig: Rig, qtbot: QtBot
+) -> None:
     chat(rig, qtbot, "One", "1")
     rig.engine.hold_start = True
     rig.chat.send(rig.library.current, "Two")

@@ -298,7 +298,7 @@ def test_continue_keeps_id_and_text_of_stopped_reply() -> None:
         ("Half", FinishReason.CANCELLED, 64, True),
         ("", FinishReason.CANCELLED, 64, False),
         ("Half", FinishReason.LENGTH, 3, True),
-        ("Half", FinishReason.LENGTH, 4, False),  # the context is full
+        ("Half", FinishReason.LENGTH, 4, False),  # stopped because the context was full
         ("All", FinishReason.STOP, 3, False),
     ],
 )

@@ -16,7 +16,9 @@ def _id(conv: Conversation, text: str) -> NodeId:
 
 
 def _person() -> ConversationWriter:
-    """Return a conversation whose second message has three versions; a turn follows the first."""
+    """Return a conversation. Its second user message has three versions: two, two b and two c.
+
+    Only the branch of the version "two" has a third turn."""
     person = ConversationWriter()
     person.send("one", "1")
     person.send("two", "2")

@@ -93,7 +93,7 @@ def test_path_to_a_hidden_message_ignores_what_is_shown() -> None:
     assert [node.content for node in path] == ["one", "1", "two", "2"]
 
 
-def test_actions_do_not_change_the_earlier_value() -> None:
+def test_actions_do_not_change_the_original_conversation() -> None:
     person = ConversationWriter()
     person.send("one", "1")
     before = person.conv
@@ -181,7 +181,7 @@ def test_text_fields_replace_unpaired_surrogates() -> None:
     assert set_title(conv, "half \ud83d").title == "half \ufffd"
 
 
-def test_setup_overrides_only_values_that_are_set() -> None:
+def test_setup_overrides_sampling_only_by_values_that_are_set() -> None:
     defaults = SamplingParams(temperature=0.6, top_k=20)
 
     assert Setup().sampling(defaults) == defaults

@@ -52,7 +52,7 @@ def test_close_while_reading_the_prompt_closes_the_engine(make_stage: MakeStage)
 
 
 def _answer_question(stage: Stage, word: str) -> str:
-    """Press the button with this label in the visible message box. Return the text of the box."""
+    """Press the button labelled `word` in the visible message box. Return the text of the box."""
     (box,) = [one for one in stage.window.findChildren(QMessageBox) if one.isVisible()]
     (button,) = [one for one in box.buttons() if one.text().replace("&", "") == word]
     asked = box.text()

@@ -313,7 +313,7 @@ def test_sent_queued_message_does_not_come_back_as_a_draft(stage: Stage) -> None
     stage.send("One")
     stage.engine.write("1")
     stage.type("Two")
-    stage.pane.flush()  # stores the draft, as a pause in typing does
+    stage.pane.flush()  # stores the draft at once, not after a pause in typing
     stage.settle()
     QTest.keyClick(stage.edit, Key.Key_Return)
     stage.settle()
@@ -326,7 +326,7 @@ def test_sent_queued_message_does_not_come_back_as_a_draft(stage: Stage) -> None
     assert stage.edit.toPlainText() == ""
 
 
-def test_queued_message_returns_if_the_turn_before_it_is_refused(stage: Stage) -> None:
+def test_queued_message_returns_to_composer_if_the_turn_before_is_refused(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.engine.hold_start = True
     stage.send("Two")
@@ -338,7 +338,7 @@ def test_queued_message_returns_if_the_turn_before_it_is_refused(stage: Stage) -
     assert len(stage.engine.submitted) == 2
 
 
-def test_queued_message_returns_if_another_version_is_shown(stage: Stage) -> None:
+def test_queued_message_returns_to_composer_if_another_version_is_shown(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.run(CommandId.REGENERATE)
     stage.send("About the second")
@@ -390,7 +390,7 @@ def test_regenerate_adds_a_version_and_commands_switch_versions(stage: Stage) ->
     assert stage.texts == ["Hello", "Second"]
 
 
-def test_up_edits_the_last_message_as_a_new_version(stage: Stage) -> None:
+def test_up_key_edits_the_last_message_as_a_new_version(stage: Stage) -> None:
     stage.chat("Capital of France?", "Paris")
     QTest.keyClick(stage.edit, Key.Key_Up)
     assert stage.items[0].editing
@@ -450,7 +450,7 @@ def test_message_in_a_second_chat_waits_for_the_running_answer(stage: Stage) -> 
     assert stage.texts == ["Second", "2"]
 
 
-def test_a_failure_shows_its_card_and_can_be_retried(stage: Stage) -> None:
+def test_failed_answer_has_its_problem_and_can_be_retried(stage: Stage) -> None:
     stage.send("Hello")
     problem = OutOfMemoryError("8.1 GB were needed.").problem
     stage.engine.fail(problem)
@@ -462,7 +462,7 @@ def test_a_failure_shows_its_card_and_can_be_retried(stage: Stage) -> None:
     assert stage.texts == ["Hello", "Hi"]
 
 
-def test_full_context_returns_the_text_and_offers_a_new_chat(stage: Stage) -> None:
+def test_message_refused_by_a_full_context_returns_and_new_chat_is_offered(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     stage.engine.hold_start = True
     stage.send("Too much")
@@ -478,7 +478,7 @@ def test_full_context_returns_the_text_and_offers_a_new_chat(stage: Stage) -> No
     assert stage.edit.toPlainText() == "Too much"
 
 
-def test_returned_text_is_put_before_text_typed_since(stage: Stage) -> None:
+def test_returned_text_is_put_before_text_typed_after_sending(stage: Stage) -> None:
     stage.engine.hold_start = True
     stage.send("Too much")
     stage.type("more")

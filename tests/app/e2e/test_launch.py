@@ -1,4 +1,4 @@
-"""Second starts on a data folder in use, and starts after a crash, as real processes."""
+"""Processes of the app that start while a first app runs, or after the first app has crashed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
 
 @pytest.fixture
 def first(stage: Stage, qapp: Application, tmp_path: Path) -> Iterator[Stage]:
-    """Return an open window that listens for second starts on the data folder of run_app."""
+    """Return an open window of a first app. It listens for apps that run_app() starts later."""
     (tmp_path / "data").mkdir()
     with ExitStack() as stack:
         stack.enter_context(InstanceLock(tmp_path / "data"))
@@ -50,7 +50,7 @@ def first(stage: Stage, qapp: Application, tmp_path: Path) -> Iterator[Stage]:
 
 
 def end_of(process: subprocess.Popen[str], first: Stage) -> tuple[int, str]:
-    """Let the first window run until a process ends. Return its status and output."""
+    """Run the first window until `process` ends. Return the exit status and output of `process`."""
     first.wait_until(lambda: process.poll() is not None, timeout_s=30)
     out, errors = process.communicate()
     return process.returncode, out + errors
@@ -62,7 +62,7 @@ def test_second_start_brings_the_window_to_the_front_and_ends_quietly(
     first: Stage, tmp_path: Path, state: str
 ) -> None:
     match state:
-        case "closed":  # on a Mac the app stays alive without a window
+        case "closed":  # on a Mac the app keeps running after its window is closed
             first.window.hide()
         case "minimised":
             first.window.showMinimized()
@@ -119,9 +119,8 @@ def test_killed_app_does_not_block_the_next_start(tmp_path: Path) -> None:
         following.kill()
         following.communicate()
     assert not (data_dir / SOCKET_NAME).exists()
-    assert [one.name for one in (data_dir / "logs").iterdir()] == [
-        "rejoinder.log"
-    ]  # no crash report
+    # The folder contains no crash report.
+    assert [one.name for one in (data_dir / "logs").iterdir()] == ["rejoinder.log"]
 
 
 REFUSED = """

@@ -1,4 +1,4 @@
-"""Model folders and GGUF files that the system or a second start asks the app to open."""
+"""Model folders and GGUF files that macOS or a second process asks the app to open."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
 def stage(
     make_stage: MakeStage, qapp: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Stage]:
-    """Return a window that receives file-open events, with a catalog that opens real models."""
+    """Return a window that receives file-open events. Its catalog opens real models."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     models = LocalModels(make_paths(tmp_path / "data"))
@@ -46,7 +46,7 @@ def stage(
 
 
 def double_click(path: Path) -> None:
-    """Send the event of a double-click in the Finder, or of a drop on the icon in the Dock."""
+    """Send the file-open event that macOS sends for a double-click in the Finder."""
     app = QCoreApplication.instance()
     assert app is not None
     QCoreApplication.sendEvent(app, QFileOpenEvent(str(path)))
@@ -121,7 +121,7 @@ def test_opened_web_address_is_ignored(stage: Stage) -> None:
 
 
 class SlowImport:
-    """An import that stops at 42 percent until `goes_on` is set, and fails if it has no model."""
+    """A fake import. It waits at 42 percent until `goes_on` is set. It fails if `model` is None."""
 
     def __init__(self, model: Path | None) -> None:
         self.goes_on = threading.Event()
@@ -175,7 +175,7 @@ def test_quitting_cancels_an_import(make_stage: MakeStage) -> None:
 def test_code_is_saved_in_the_downloads_folder_by_default(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The working folder of a started app is the root of the disk, so it cannot be the default."""
+    """macOS starts an app with / as its working folder, so that folder cannot be the default."""
     downloads = tmp_path / "Downloads"
     downloads.mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))

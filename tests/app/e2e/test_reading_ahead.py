@@ -1,4 +1,4 @@
-"""Reading ahead, chats kept ready and kept thinking, as a user operates and sees them."""
+"""Tests in the window: reading ahead, Keep Ready for chats, and the option to keep thoughts."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_long_note_is_shortened_to_the_sidebar(stage: Stage) -> None:
     assert "1,234,567 tokens" in stage.window.sidebar.footer.accessibleName()
 
 
-def test_a_chat_is_kept_ready_by_command(stage: Stage) -> None:
+def test_keep_ready_command_keeps_the_chat_ready(stage: Stage) -> None:
     action = stage.window.commands[CommandId.KEEP_READY]
     assert not action.isEnabled(), "an empty chat cannot be kept ready"
     stage.chat("One", "1")

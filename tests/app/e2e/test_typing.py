@@ -28,7 +28,7 @@ def test_composer_has_focus_after_send_and_stop_by_mouse(stage: Stage) -> None:
     assert stage.edit.hasFocus()
 
 
-def test_composer_has_focus_after_stop_by_key_on_the_button(stage: Stage) -> None:
+def test_composer_has_focus_after_space_key_on_the_stop_button(stage: Stage) -> None:
     stage.send("Hello")
     stage.composer.button.setFocus()
     QTest.keyClick(stage.composer.button, Key.Key_Space)
@@ -75,7 +75,7 @@ def test_long_title_does_not_change_the_width_of_the_sidebar(stage: Stage) -> No
     assert right <= model.mapTo(stage.window, QPoint(0, 0)).x()
 
 
-def test_download_command_uses_hf_beside_our_python_if_not_in_path(
+def test_download_command_uses_hf_next_to_python_if_not_in_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = tmp_path / "our programs"

@@ -1,7 +1,7 @@
 """A program that streams replies into a database until test_crash.py kills it.
 
-After each save it prints the number of the turn and of the characters saved. Arguments: path of the
-database, seed.
+Arguments: path of the database, random seed. After each save the program prints the number of the
+turn, and the number of characters of its reply that are saved.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REPLY_LEN = 20_000
 
 
 def text_of(turn: int, length: int) -> str:
-    """Return the first `length` characters of the reply that a turn always gets."""
+    """Return the first `length` characters of the reply in turn number `turn`."""
     return (f"reply {turn}, word " * (length // 10 + 1))[:length]
 
 

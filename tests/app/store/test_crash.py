@@ -1,6 +1,6 @@
 """kill -9 of a process that saves streamed text, at random moments.
 
-Run as a program, this module makes the 30 rounds of the acceptance list.
+Run as a program, this module kills 30 processes, one after another.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _write_until_killed(path: Path, seed: int) -> tuple[int, int]:
     ) as writer:
         assert writer.stdout is not None
         reports = [writer.stdout.readline() for _ in range(num_saves)]
-        writer.kill()  # the writer still saves: it does not wait for its reader
+        writer.kill()  # the writer is busy with a later save: it never waits
         reports += writer.stdout.readlines()
     whole = [line for line in reports if line.endswith("\n")]
     turn, length = whole[-1].split()

@@ -54,15 +54,15 @@ PROBLEM = Problem(title="No memory.", cause="", advice="")
 
 @dataclass
 class _ModelMessage:
-    """A message in the tree of _Model. Messages with the same parent (`above`) are versions."""
+    """A message in the tree of _Model. All children of a message are versions of each other."""
 
     node_id: NodeId
     role: str
     text: str
     above: _ModelMessage | None
-    is_sent: bool = True  # False: an empty reply, which later turns leave out
+    is_sent: bool = True  # False for an empty reply: later prompts omit it
     below: list[_ModelMessage] = field(default_factory=list["_ModelMessage"])
-    shown: int = 0  # index in `below` of the message that is shown
+    shown: int = 0  # index in `below` of the shown message
 
 
 @dataclass
@@ -192,7 +192,7 @@ class Histories(RuleBasedStateMachine):
         self._deleted.remove(message)
         siblings = message.above.below
         siblings.append(message)
-        siblings.sort(key=lambda one: int(one.node_id[1:]))  # in order of creation
+        siblings.sort(key=lambda one: int(one.node_id[1:]))  # ids are numbered in order of creation
         message.above.shown = siblings.index(message)
         self._save(restore_message(self._conv, message.node_id))
 

@@ -20,7 +20,7 @@ def test_contrast_of_known_pairs_matches_the_wcag_ratio() -> None:
 
 
 @pytest.mark.parametrize(("plain", "sharp"), [(LIGHT, LIGHT_SHARP), (DARK, DARK_SHARP)])
-def test_sharp_appearance_raises_the_contrast_of_every_pair(plain: Colors, sharp: Colors) -> None:
+def test_more_contrast_palette_lowers_the_contrast_of_no_pair(plain: Colors, sharp: Colors) -> None:
     for pair in PAINTED_PAIRS:
         assert contrast(pair, sharp) >= contrast(pair, plain)
     lines = Pair("hairline", "canvas"), Pair("strong_line", "canvas")

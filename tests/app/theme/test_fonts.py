@@ -8,7 +8,7 @@ from app.theme.fonts import FontError, choose_code_family, first_installed, inst
 from app.theme.tokens import Type
 
 
-def test_first_installed_returns_the_first_wanted_family() -> None:
+def test_first_installed_returns_the_first_family_that_is_installed() -> None:
     assert first_installed(("A", "B", "C"), {"C", "B"}) == "B"
     assert first_installed(("A",), {"B"}) is None
 

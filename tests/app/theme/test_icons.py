@@ -30,7 +30,7 @@ def test_icon_files_use_the_18_px_grid_and_1_5_px_stroke() -> None:
         assert 'stroke-width="1.5"' in source
 
 
-def test_q_icon_has_two_scales_and_its_disabled_colour(qapp: QApplication) -> None:
+def test_qicon_has_two_pixel_sizes_and_the_disabled_colour(qapp: QApplication) -> None:
     icon = Icons().icon(Icon.COPY, "#000000", disabled="#999999")
     assert {size.width() for size in icon.availableSizes()} >= {18, 36}
     disabled = icon.pixmap(18, QIcon.Mode.Disabled).toImage()
@@ -38,7 +38,7 @@ def test_q_icon_has_two_scales_and_its_disabled_colour(qapp: QApplication) -> No
     assert QColor("#999999").name() in colors
 
 
-def test_app_icon_has_every_size_that_windows_show(qapp: QApplication) -> None:
+def test_app_icon_has_all_five_sizes(qapp: QApplication) -> None:
     icon = app_icon()
     assert [size.width() for size in icon.availableSizes()] == [16, 32, 64, 128, 256]
     middle = icon.pixmap(256).toImage().pixelColor(128, 128)

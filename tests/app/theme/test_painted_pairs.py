@@ -1,6 +1,7 @@
-"""The window paints only listed pairs of ink and background.
+"""The window paints only those pairs of ink and background that app/theme/contrast.py lists.
 
-The window is painted in every scene, and its controls also with the focus and below the pointer.
+The test paints the window in every scene of tests/screenshots, and paints each control with the
+keyboard focus and with the mouse pointer over it.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ pytestmark = [
     pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True),
 ]
 TOUCHED = ("two-turns", "failed", "stopped", "queued", "finding", "editing", "inspector", "empty")
-GRID = 12  # pixels between two tested points; every click target is larger
+GRID = 12  # distance in pixels of the points tried; every click target is larger
 
 
 @pytest.fixture(scope="module")
 def recorder(qapp: QApplication) -> Iterator[PaintRecorder]:
-    """A recorder that has recorded every scene."""
+    """Return a recorder that has recorded the window in every scene."""
     colors, by_name = telling_colors()
     recorder = PaintRecorder(by_name)
     with pytest.MonkeyPatch.context() as patched:
@@ -68,7 +69,7 @@ def look(recorder: PaintRecorder, stage: Stage, name: str) -> None:
 
 
 def touch(recorder: PaintRecorder, window: QWidget, name: str) -> None:
-    """Record each control with the focus, then with the pointer over it."""
+    """Record each control with the keyboard focus, then with the mouse pointer over it."""
     for widget in window.findChildren(QWidget):
         if not widget.isVisible() or not widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
             continue
@@ -94,7 +95,7 @@ def hover_rows(
 
 
 def hover_messages(recorder: PaintRecorder, window: MainWindow, name: str) -> None:
-    """Record the transcript with the pointer over each click target."""
+    """Record the transcript with the mouse pointer over each click target."""
     view, found = window.pane.view, set[Target]()
     viewport = view.viewport()
     for y in range(0, viewport.height(), GRID):

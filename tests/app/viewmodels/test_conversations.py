@@ -88,7 +88,7 @@ def test_set_rows_with_the_same_conversations_does_not_reset(qtbot: QtBot) -> No
     assert row.activity == "…"
 
 
-def test_set_rows_moves_rows_that_stay() -> None:
+def test_set_rows_moves_remaining_rows_without_replacing_them() -> None:
     model = ConversationsModel()
     model.set_rows(make_rows([summary(one) for one in "abcd"], lambda _one: "", frozenset(), NOON))
     followed = QPersistentModelIndex(model.index(3))

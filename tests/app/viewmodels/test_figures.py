@@ -17,7 +17,7 @@ def test_milliseconds_chooses_the_unit_by_size(value_ms: float, text: str) -> No
 @pytest.mark.parametrize(
     ("number", "rounded"), [(0, 0), (9, 9), (95, 95), (242, 240), (12_601, 13_000), (999, 1_000)]
 )
-def test_about_rounds_to_two_significant_digits(number: int, rounded: int) -> None:
+def test_about_returns_two_significant_digits(number: int, rounded: int) -> None:
     assert figures.about(number) == rounded
 
 

@@ -32,14 +32,14 @@ def test_unknown_language_name_returns_unknown(shelf: LexerShelf) -> None:
 @pytest.mark.parametrize(
     ("name", "needs"), [("go", True), ("c", True), ("rust", False), ("bash", False)]
 )
-def test_needs_comment_end_if_a_comment_is_one_token(name: str, needs: bool) -> None:
+def test_needs_comment_end_is_true_if_a_comment_is_one_token(name: str, needs: bool) -> None:
     language = load_language(name)
     assert language is not None
     assert language.needs_comment_end is needs
 
 
 @pytest.mark.parametrize("name", ["cs", "c#", "nemerle", "inform7"])
-def test_lexers_with_variants_have_tables(name: str) -> None:
+def test_lexers_with_variants_have_state_tables(name: str) -> None:
     language = load_language(name)
     assert language is not None
     assert language.tables

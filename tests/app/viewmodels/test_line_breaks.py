@@ -47,5 +47,5 @@ def test_pieces_fit_into_the_columns(line: str, columns: int) -> None:
     ("line", "wanted"),
     [("", 2), ("x = 1", 2), ("    x", 6), ("\t  x", 8), ("\t" * 9 + "x", 20)],
 )
-def test_hanging_indents_more_than_the_start_of_the_line(line: str, wanted: int) -> None:
+def test_continued_pieces_are_indented_more_than_the_line(line: str, wanted: int) -> None:
     assert hanging(line, 40) == wanted

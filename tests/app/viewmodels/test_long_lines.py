@@ -24,7 +24,7 @@ def test_rejoin_lines_restores_the_original_text(parts: list[str]) -> None:
     assert rejoin_lines(break_long_lines(text)) == text
 
 
-def test_rejoin_after_a_deleted_break_leaves_no_joint() -> None:
+def test_rejoin_lines_removes_a_joint_without_a_line_break() -> None:
     broken = break_long_lines("x" * (LONG_LINE + 1))
     edited = broken.replace(f"{JOINT}\n", JOINT, 1)
     assert rejoin_lines(edited) == "x" * (LONG_LINE + 1)

@@ -92,7 +92,7 @@ def test_headings_have_their_level(text: str, level: int) -> None:
     assert (block.level, block.text) == (level, "a")
 
 
-def test_code_blocks_have_language_text_and_closed() -> None:
+def test_code_blocks_have_language_text_and_closed_flag() -> None:
     block = only("``` Python title\na\n\n  b\n```")
     assert isinstance(block, CodeBlock)
     assert (block.language, block.text, block.closed) == ("Python", "a\n\n  b", True)

@@ -33,7 +33,7 @@ LINES = [
 
 
 def streamed(text: str, sizes: list[int]) -> MarkdownStream:
-    """Append text in pieces of the given lengths. Check that frozen blocks never change."""
+    """Append the text in pieces with lengths `sizes`. Assert that frozen blocks never change."""
     stream = MarkdownStream(PARSER)
     start = turn = 0
     final: list[Block] = []
@@ -63,7 +63,7 @@ def test_stream_by_characters_equals_parse_markdown(name: str) -> None:
     stream = MarkdownStream(PARSER)
     for character in ANSWERS[name]:
         stream.append_text(character)
-        assert stream.blocks is not None  # parses after every character, as the view does
+        assert stream.blocks is not None  # like the view, parses the text after every character
     stream.finish()
     assert stream.blocks == parse_markdown(ANSWERS[name])
     assert stream.text == normalized(ANSWERS[name])
@@ -156,7 +156,7 @@ def test_fence_is_closed_by_a_line_that_ends_with_cr() -> None:
     assert stream.blocks == parse_markdown("```\na\n```\n")
 
 
-def test_second_list_does_not_continue_the_first_numbers() -> None:
+def test_second_list_does_not_continue_the_numbers_of_the_first() -> None:
     text = "1. a\n2. b\n\ntext\n\n1. c\n\nmore\n"
     stream = streamed(text, [10, 100])
     stream.finish()

@@ -71,7 +71,7 @@ def test_only_demo_is_false_once_another_model_is_usable() -> None:
     assert not only_demo((DEMO, card()))
 
 
-def test_state_word_of_each_phase() -> None:
+def test_state_word_is_correct_for_each_phase() -> None:
     def word(phase: ModelPhase) -> str:
         return state_word(ModelStatus(phase=phase, fraction=0.629))
 

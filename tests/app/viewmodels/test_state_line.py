@@ -84,14 +84,14 @@ def planned(
         (Preparing("Looking for models"), StateLine(StateKind.WAITING, "Looking for models")),
     ],
 )
-def test_state_line_of_each_phase(phase: Phase, line: StateLine) -> None:
+def test_state_line_has_the_expected_text_in_each_phase(phase: Phase, line: StateLine) -> None:
     assert replace(state_line(phase), short="") == line
 
 
 @pytest.mark.parametrize("restored", [0, 1, 500])
 @pytest.mark.parametrize("replayed", [0, 1, 500])
 @pytest.mark.parametrize("read", [0, 1, 500])
-def test_nothing_re_read_appears_only_without_replayed_tokens(
+def test_state_line_says_nothing_re_read_only_without_replayed_tokens(
     restored: int, replayed: int, read: int
 ) -> None:
     line = state_line(planned(restored=restored, replayed=replayed, read=read))

@@ -53,7 +53,7 @@ def installed() -> None:
 
 
 def empty(_stage: Stage) -> None:
-    """Leave the window as it opens."""
+    """Change nothing: test the window as it opens."""
 
 
 def long_answer(stage: Stage) -> None:
@@ -182,7 +182,7 @@ def nodes(stage: Stage) -> list[QAccessibleInterface]:
 
 
 def is_there(node: QAccessibleInterface) -> bool:
-    """Return True if a node is visible, or is an entry of a menu, open or closed."""
+    """Return True if a node is visible, or is an entry of an open or closed menu."""
     return node.role() is Role.MenuItem or not node.state().invisible
 
 
@@ -196,7 +196,7 @@ def test_every_control_of_the_window_has_an_accessible_name(stage: Stage, state:
     controls = [node for node in nodes(stage) if node.role() in CONTROLS and is_there(node)]
     nameless = [said(node) for node in controls if not node.text(NAME).strip()]
     num_controls = len(controls)
-    del controls  # pytest would keep them in a failure's report, longer than the window lives
+    del controls  # if an assertion fails, pytest keeps all locals until after the window is deleted
 
     assert num_controls > 40
     assert nameless == []
@@ -305,16 +305,17 @@ def test_accessible_continue_and_retry_restart_the_answer(stage: Stage) -> None:
 def tabbed(
     start: QWidget, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
 ) -> Iterator[QWidget]:
-    """Yield the widgets that Tab focuses, from start until it returns to a widget.
+    """Yield the widgets in Tab order, from `start` until Tab reaches a widget again.
 
-    Each widget has the focus when it is yielded.
+    Each widget has the keyboard focus when it is yielded.
     """
     start.setFocus(Qt.FocusReason.TabFocusReason)
     found: list[QWidget] = []
     while (widget := QApplication.focusWidget()) is not None and widget not in found:
         found.append(widget)
         yield widget
-        while QApplication.focusWidget() is widget:  # skips painted links inside it
+        # The transcript keeps the focus for several Tab stops.
+        while QApplication.focusWidget() is widget:
             QTest.keyClick(widget, Key.Key_Tab, modifier)
 
 
@@ -369,7 +370,7 @@ def picture(window: QWidget) -> QImage:
 )
 def test_focus_of_every_control_is_visible(stage: Stage, state: State) -> None:
     state(stage)
-    QApplication.setCursorFlashTime(0)  # a text cursor that does not blink
+    QApplication.setCursorFlashTime(0)  # stops the blinking of the text cursor
     for widget in tabbed(stage.list):
         with_focus = picture(stage.window)
         widget.clearFocus()

@@ -15,7 +15,9 @@ def said(speaker: AnswerSpeaker) -> list[str]:
 
 
 def heard(stage: Stage) -> list[str]:
-    """Return the list of announcements, which grows, of a speaker for an active screen reader."""
+    """Return a list to which the announcements of an AnswerSpeaker are added.
+
+    The speaker behaves as if a screen reader were active."""
     core = stage.rig.core
     speaker = AnswerSpeaker(
         stage.pane,

@@ -20,7 +20,7 @@ from app.widgets.send_button import SendState
 from tests.fakes.fake_engine import FACTS
 from tests.fakes.stage import CTRL, SHIFT, Key
 
-PASTE_S = 2.0  # limit of processor time in seconds; about 0.5 on an idle machine
+PASTE_S = 2.0  # limit of processor time in seconds; pasting takes about 0.5 on an idle machine
 KEY_S = 0.2
 
 

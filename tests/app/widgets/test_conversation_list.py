@@ -64,7 +64,7 @@ def test_title_being_edited_stays_when_the_list_changes(stage: Stage) -> None:
     stage.list.edit_current()
     editor = stage.list.findChild(QLineEdit)
     assert isinstance(editor, QLineEdit)
-    stage.run(CommandId.KEEP_READY)  # changes the row that is being renamed
+    stage.run(CommandId.KEEP_READY)  # changes the row while its title is being edited
     QTest.keyClicks(editor, "Un")
     stage.answer("2")
     stage.rig.origin.time_s += 1
@@ -145,7 +145,7 @@ def colours(stage: Stage, row: int) -> list[str]:
     return [picture.pixelColor(x, top).name().upper() for top in tops]
 
 
-def test_row_height_is_that_of_the_design_tokens(stage: Stage) -> None:
+def test_row_height_equals_the_design_token(stage: Stage) -> None:
     stage.chat("One", "1")
     assert colours(stage, 1).count(stage.theme.colors.selected) == Size.ROW
 

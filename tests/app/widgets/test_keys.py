@@ -18,7 +18,8 @@ from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.editor.editor import MessageEditor
 from tests.fakes.stage import CTRL, Key, Stage
 
-# The offscreen platform logs the first two for every popup, QTest the last for keys without text.
+# Ignore two kinds of messages: the offscreen platform logs "does not support" for every popup, and
+# QTest logs "keyToAscii" for keys without text.
 pytestmark = pytest.mark.qt_log_ignore(
     "does not support (raise|grabbing)", "keyToAscii", extend=True
 )
@@ -29,7 +30,7 @@ Field = QLineEdit | QPlainTextEdit
 
 @dataclass(frozen=True, slots=True)
 class KeyCase:
-    """The state in which a shortcut is pressed, and a check that it had its effect."""
+    """A test of a shortcut. `set_up` prepares the window; `effect` checks it afterwards."""
 
     set_up: Callable[[Stage], object]
     effect: Callable[[Stage], bool]
@@ -46,7 +47,7 @@ def clipboard() -> str:
 
 
 def nothing(_stage: Stage) -> None:
-    """Leave the window as it opens."""
+    """Change nothing: press the shortcut in the window as it opens."""
 
 
 def typed(stage: Stage) -> None:
@@ -123,7 +124,7 @@ def found(stage: Stage) -> str:
 
 
 def asks(stage: Stage) -> bool:
-    """Return True if a question is shown before quitting, and cancel the quitting."""
+    """Return True if a message box asks whether to quit. Close the message box."""
     boxes = stage.window.findChildren(QMessageBox)
     for box in boxes:
         box.reject()
@@ -252,7 +253,7 @@ def typed_into(parent: QWidget) -> Field:
     return field
 
 
-# All text fields but the composer, whose keys are tested in tests/app/e2e/test_conversations.py.
+# All text fields except the composer, which tests/app/e2e/test_conversations.py tests.
 FIELDS = (title, row, find_field, message, prompt, seed, temperature, top_k)
 every_field = pytest.mark.parametrize("open_field", FIELDS, ids=lambda field: field.__name__)
 OpenField = Callable[[Stage], Field]
@@ -269,7 +270,7 @@ def can_undo(field: Field) -> bool:
 
 
 def opened(stage: Stage, open_field: OpenField) -> Field:
-    """Focus a field in a window with one chat, after another chat was deleted."""
+    """Delete one chat, begin another one, and focus a text field. Return the field."""
     stage.chat("Drop me", "No")
     stage.run(CommandId.DELETE)
     stage.run(CommandId.NEW_CHAT)

@@ -1,4 +1,4 @@
-"""Line heights of wrapped labels and of the composer follow the type scale."""
+"""Line heights of wrapped labels and of the composer are those of the app's text styles (Type)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONG = "A sentence that says something, and goes on to say it once more. " * 6
 
 
 @pytest.mark.parametrize("kind", ["ui", "small", "caption"])
-def test_wrapped_label_has_the_line_height_of_its_kind(stage: Stage, kind: str) -> None:
+def test_wrapped_label_height_is_a_multiple_of_its_line_height(stage: Stage, kind: str) -> None:
     line = {"ui": Type.UI, "small": Type.SMALL, "caption": Type.CAPTION}[kind].line
     label = Sentences(stage.window, kind, LONG)
     label.ensurePolished()
@@ -35,7 +35,7 @@ def test_label_shows_html_as_plain_text(stage: Stage) -> None:
     assert label.text() == ""
 
 
-def test_composer_lines_have_equal_height_and_are_hit_by_the_mouse(stage: Stage) -> None:
+def test_composer_lines_have_equal_height_and_map_to_the_mouse_position(stage: Stage) -> None:
     edit, line = stage.edit, Type.COMPOSER.line
     edit.setPlainText(f"{LONG}\n\nlast")
     edit.moveCursor(QTextCursor.MoveOperation.Start)

@@ -1,4 +1,4 @@
-"""Streaming checks of tests/conformance, for some of its long answers. They take seconds."""
+"""Checks of streamed Markdown on some long answers. tests/conformance checks all long answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Presets in the inspector's menu: saving, choosing, replacing, deleting; new chats; undo."""
+"""Presets: saving, applying, replacing, deleting and undo in the inspector's preset menu."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def open_inspector(make_stage: MakeStage) -> Stage:
 
 
 def entry(stage: Stage, *words: str) -> QAction:
-    """Return the entry of the preset menu at a path of labels."""
+    """Return the entry of the preset menu that is reached by these labels, submenus first."""
     menu = stage.window.inspector.preset.menu()
     menu.aboutToShow.emit()
     for word in words[:-1]:
@@ -150,7 +150,7 @@ def test_preset_saved_while_presets_load_is_kept(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     presets = stage.rig.core.presets
     presets.save_preset(Preset(name="b"))
-    presets.start()  # may read an older state from the disk
+    presets.start()  # starts to read the presets from the disk
     presets.save_preset(Preset(name="a", system_prompt="A"))
     stage.settle()
     assert list(presets.value.by_name) == ["a", "b"]

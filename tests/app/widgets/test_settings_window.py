@@ -131,13 +131,13 @@ def test_removed_model_folder_is_no_longer_searched(make_stage: MakeStage) -> No
 
 
 def place(widget: QWidget) -> tuple[int, int]:
-    """Return y and x of a widget's centre in its window, the sort key for reading order."""
+    """Return y and x of a widget's centre in its window. They sort widgets in reading order."""
     corner = widget.mapTo(widget.window(), widget.rect().center())
     return corner.y(), corner.x()
 
 
 def tabbed(stop: QWidget) -> list[QWidget]:
-    """Return the widgets that Tab focuses, from stop until it returns to a widget."""
+    """Return the widgets in Tab order, from `stop` until Tab reaches a widget again."""
     stop.setFocus()
     stops: list[QWidget] = []
     while stop not in stops:

@@ -53,7 +53,7 @@ def test_message_far_from_the_view_keeps_only_its_height(transcript: TranscriptS
     assert view.statistics().num_parsed <= 2 * KEPT + 10
 
 
-def test_selection_over_released_messages_is_copied(transcript: TranscriptStage) -> None:
+def test_selection_is_copied_in_full_when_layouts_were_dropped(transcript: TranscriptStage) -> None:
     transcript.show(conversation(60, "First **block**\n\nSecond"))
     view = transcript.view
     view.verticalScrollBar().setValue(0)
@@ -126,7 +126,9 @@ def test_update_of_an_unknown_message_is_ignored(transcript: TranscriptStage) ->
 
 
 @pytest.mark.parametrize("width", [200, 320, 640, 2000])
-def test_any_view_width_is_laid_out_to_the_end(transcript: TranscriptStage, width: int) -> None:
+def test_view_of_any_width_stays_at_the_end_after_layout(
+    transcript: TranscriptStage, width: int
+) -> None:
     transcript.show(conversation(2))
     transcript.view.resize(width, HEIGHT)
     transcript.view.viewport().repaint()
@@ -146,7 +148,7 @@ def test_deleted_view_closes_its_lexer_shelf(
 
     monkeypatch.setattr(LexerShelf, "close", noted)
     view = TranscriptView(theme)
-    view.show_conversation([answer(0, GUIDE)])  # starts to load lexers on the shelf's thread
+    view.show_conversation([answer(0, GUIDE)])  # the view's LexerShelf loads lexers on its thread
     view.deleteLater()
     qtbot.waitUntil(lambda: len(closed) > 0)
     assert len(closed) == 1

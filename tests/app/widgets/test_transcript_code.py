@@ -26,8 +26,9 @@ AWAY = QPoint(5, 590)
 
 
 def see(stage: TranscriptStage) -> QImage:
-    """Return the picture with the mouse away from the text."""
-    for point in (AWAY + QPoint(1, 1), AWAY):  # without a change of position no event is sent
+    """Move the mouse pointer away from the text and return a picture of the view."""
+    # Two positions, because Qt sends no event if the pointer does not move.
+    for point in (AWAY + QPoint(1, 1), AWAY):
         QTest.mouseMove(stage.view.viewport(), point)
     stage.settle()
     return stage.picture()
@@ -49,7 +50,7 @@ def push_sideways(stage: TranscriptStage, point: QPoint) -> None:
 
 
 def ys_of(picture: QImage, color: str) -> list[int]:
-    """Return the y of each pixel row that has a pixel of a colour."""
+    """Return the y of each pixel row that contains a pixel of this colour."""
     ink = QColor(color).rgb()
     return [
         y
@@ -105,7 +106,7 @@ def test_wrapped_block_has_the_same_height_after_resizing_back(
 
     assert wrapped == transcript.end > end
     ys = ys_of(transcript.picture(), LIGHT.code_header)
-    assert ys  # the block's header is in view
+    assert ys  # rows of the block's header are visible
 
 
 def test_wrap_button_wraps_only_its_own_block(transcript: TranscriptStage) -> None:
@@ -152,7 +153,7 @@ def test_continued_line_is_indented_and_hit_tested_two_columns_in(
     left = 40 + 14  # left margin of the reading column and padding of the code block
 
     def starts_at(number: int) -> float:
-        """Return the distance of a line's first ink from the left edge of the code, in columns."""
+        """Return the indentation of a displayed line, measured in the picture, in columns."""
         ys = range(top + number * 20, top + 20 + number * 20)
         inked = (x for x in range(50, 700) if any(picture.pixelColor(x, y) != ground for y in ys))
         return (next(inked) - left) / column
@@ -205,7 +206,7 @@ def test_block_stays_wrapped_after_theme_zoom_and_scrolling(
     transcript.view.set_zoom(1.5)
     transcript.view.set_zoom(1.0)
     assert see(transcript) == wrapped
-    bar.setValue(bar.maximum())  # so far away that the message keeps only its height
+    bar.setValue(bar.maximum())  # far away, the view drops the message's layout
     transcript.settle()
     bar.setValue(0)
     assert see(transcript) == wrapped
@@ -267,7 +268,7 @@ def test_header_buttons_are_spaced_evenly_and_end_at_the_padding(
     gaps = [after - before for before, after in pairwise(inked) if after - before > 12]
 
     assert len(gaps) == 2
-    assert abs(gaps[0] - gaps[1]) <= 2  # tolerance, because a glyph does not fill its advance width
+    assert abs(gaps[0] - gaps[1]) <= 2  # a glyph does not fill its advance width
     column_right = (800 + 720) // 2
     assert 14 <= column_right - inked[-1] <= 16
 
@@ -286,7 +287,7 @@ def test_wide_content_fades_at_the_edge_where_it_continues(
     end = transcript.find(RowAction.COPY_MESSAGE).y() - GRID
 
     def strength(x: int) -> float:
-        """Return the strongest ink in 8 columns of pixels from x on, relative to the middle."""
+        """Return the contrast of 8 pixel columns at x as a fraction of that in the middle."""
         picture = see(transcript)
         ground = picture.pixelColor(5, 300).lightness()
 
@@ -296,7 +297,7 @@ def test_wide_content_fades_at_the_edge_where_it_continues(
 
         return ink(x) / ink(390)
 
-    left, right = 56, 736  # where the text of a code block begins and ends
+    left, right = 56, 736  # x at which the text of a code block begins and ends
     assert strength(left) > 0.8
     assert strength(right + 16) < 0.4
     for _ in range(10):

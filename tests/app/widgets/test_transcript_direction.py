@@ -21,7 +21,7 @@ FIRST_LINE = range(25, 47)
 
 
 def extent(picture: QImage, color: str = LIGHT.text, ys: range = FIRST_LINE) -> tuple[int, int]:
-    """Return the first and last x with a pixel of a colour."""
+    """Return the smallest and the largest x with a pixel of this colour."""
     ink = QColor(color)
     xs = [x for x in range(780) if any(picture.pixelColor(x, y) == ink for y in ys)]
     return xs[0], xs[-1]
@@ -85,7 +85,8 @@ def test_bidirectional_selection_is_marked_in_two_pieces(
     ]
     starts = sum(now and not before for before, now in zip([False, *marked], marked, strict=False))
 
-    assert starts == 2  # the second Hebrew word is displayed between the two selected pieces
+    # Two marked ranges: the second Hebrew word, not selected, is displayed between them.
+    assert starts == 2
     assert transcript.copied() == "c שלום"
 
 

@@ -59,11 +59,11 @@ def test_text_does_not_move_when_its_editor_opens(
     transcript.show([item, answer(0, "It is")])
     before = transcript.picture()
     view.update_item(replace(item, editing=True))
-    field(transcript).clearFocus()  # removes the text cursor from the picture
+    field(transcript).clearFocus()  # hides the text cursor
     place = QRect(field(transcript).mapTo(view.viewport(), QPoint()), field(transcript).size())
     stood, stands = inked(before, place), inked(transcript.picture(), place)
     assert stood
-    # Edges of glyphs blend with different backgrounds, so some pixels may differ.
+    # Some pixels may differ: the edges of glyphs blend with the background, which changes.
     assert len(stood ^ stands) < len(stood) / 5, "the text moved"
 
 

@@ -93,10 +93,8 @@ def test_find_searches_the_text_without_its_markdown(
         transcript.settle()
     found = transcript.view.finding.look_for(looked_for)
 
-    assert found in (
-        FindPosition(count, count),
-        FindPosition(0, 0),
-    )  # markup within a word hides the word until the message is parsed
+    # Before the message is parsed, a word that contains markup is not found.
+    assert found in (FindPosition(count, count), FindPosition(0, 0))
     transcript.settle()
     assert transcript.view.finding.look_for(looked_for) == FindPosition(count, count)
 
@@ -161,7 +159,7 @@ def test_find_unfolds_a_question_with_a_match(transcript: TranscriptStage) -> No
     assert transcript.copied() == "needle"
 
 
-def test_find_next_reaches_messages_added_since(transcript: TranscriptStage) -> None:
+def test_find_next_reaches_messages_added_after_finding_began(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "fox")])
     transcript.view.finding.look_for("fox")
     transcript.view.set_items([answer(0, "fox"), answer(1, "fox fox")])

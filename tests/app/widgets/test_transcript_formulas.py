@@ -67,7 +67,7 @@ def test_rows_of_an_array_are_as_far_apart_as_text_lines(kind: str) -> None:
         assert picture is not None
         return picture.ascent + picture.descent
 
-    assert 1.2 <= height(5) - height(4) <= 1.6  # em; a line of text is 1.2
+    assert 1.2 <= height(5) - height(4) <= 1.6  # in em; lines of text are 1.2 em apart
 
 
 def test_formula_that_defines_commands_is_not_typeset() -> None:

@@ -17,12 +17,12 @@ from app.widgets.transcript.rows.row import RowAction
 from tests.fakes.transcript_samples import READING, answer, question, restored
 from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage
 
-COLUMN = 40  # x where the reading column begins
-MANY = 10**100  # tokens: a number too long for any window
+COLUMN = 40  # x of the reading column's left edge
+MANY = 10**100  # number of tokens with too many digits for any window
 
 
 def turns(phase: Phase | None) -> list[TranscriptItem]:
-    """Return two turns with messages of one line. Their letter H is as high as a capital."""
+    """Return two turns. Each message is the letter H, so its ink is as high as a capital letter."""
     return [
         question(0, "H"),
         answer(0, "H"),
@@ -32,7 +32,7 @@ def turns(phase: Phase | None) -> list[TranscriptItem]:
 
 
 def painted(stage: TranscriptStage, left: int, right: int) -> list[tuple[int, int]]:
-    """Return the vertical ranges [top, bottom) with any ink between two x."""
+    """Return the vertical ranges [top, bottom) that contain ink between x = left and x = right."""
     image = stage.view.viewport().grab().toImage()
     blank = image.pixelColor(2, 2)
     rows = [any(image.pixelColor(x, y) != blank for x in range(left, right)) for y in range(HEIGHT)]
@@ -47,12 +47,15 @@ def test_gap_is_32_below_a_question_and_40_below_an_answer(
     transcript.show(turns(phase))
     metrics = QFontMetricsF(theme.fonts.font(Type.BODY))
     slack = (Type.BODY.line - metrics.ascent() - metrics.descent()) / 2
-    above_letter = round(slack + metrics.ascent() - metrics.capHeight())  # from the line's top
-    bubbles = painted(transcript, WIDTH - COLUMN - 20, WIDTH - COLUMN - 16)  # its straight part
+    # distance from the top of the line to the top of the letter
+    above_letter = round(slack + metrics.ascent() - metrics.capHeight())
+    # x between the rounded corners of the question's bubble
+    bubbles = painted(transcript, WIDTH - COLUMN - 20, WIDTH - COLUMN - 16)
     letters = painted(transcript, COLUMN, COLUMN + 4)
     first, second = bubbles[0], bubbles[-1]
     assert letters[0][0] - above_letter - first[1] == 32
-    text_bottom = first[1] + 32 + Type.BODY.line + 8 + Type.SMALL.line  # with the footer's line
+    # The text of an answer is followed by 8 px and by the line of its footer.
+    text_bottom = first[1] + 32 + Type.BODY.line + 8 + Type.SMALL.line
     assert second[0] - text_bottom == 40
 
 
@@ -96,7 +99,7 @@ def test_stop_link_works_if_the_state_line_changes_during_the_click(
 
 
 def places(stage: TranscriptStage) -> list[int]:
-    """Return the y of each message on the screen."""
+    """Return the y of the top of each message, in screen coordinates."""
     canvas = stage.view.viewport()
     assert isinstance(canvas, TranscriptCanvas)
     assert canvas.reader is not None
@@ -104,7 +107,7 @@ def places(stage: TranscriptStage) -> list[int]:
 
 
 def test_state_line_without_room_shows_its_short_text(transcript: TranscriptStage) -> None:
-    """Long numbers are left out, because the question's buttons take the room beside the line."""
+    """The question's buttons leave no room for long numbers, so the state line omits them."""
     asked = replace(question(1, "H"), version=Version(2, 2))
 
     def picture(num_tokens: int) -> QImage:

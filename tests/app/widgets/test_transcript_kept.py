@@ -78,7 +78,7 @@ def dark(_stage: TranscriptStage, theme: Theme) -> None:
 
 
 @pytest.mark.parametrize("change", [narrower, larger_text, dark])
-def test_kept_conversation_takes_over_width_zoom_and_theme(
+def test_kept_conversation_adapts_to_a_new_width_zoom_or_theme(
     transcript: TranscriptStage, theme: Theme, change: Callable[[TranscriptStage, Theme], None]
 ) -> None:
     leave(transcript)

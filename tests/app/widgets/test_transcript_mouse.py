@@ -190,7 +190,7 @@ def test_tooltip_of_state_line_and_figures_explains_the_restore(
     transcript.show([question(0), old, question(1), new])
     viewport = transcript.view.viewport()
     said = "Restored 9 tokens in 6 ms, nothing re-read\nMessage 3 is new.\n<b> & 'so'"
-    for which in range(3):  # figures of the older answer, state line, figures of the newest answer
+    for which in range(3):  # 0: figures of `old`, 1: state line, 2: figures of `new`
         point = transcript.find(RowAction.EXPLAIN, which)
         QTest.mouseMove(viewport, point)
         help_event = QHelpEvent(QEvent.Type.ToolTip, point, viewport.mapToGlobal(point))

@@ -23,7 +23,7 @@ PARAGRAPH = "A paragraph of some words that takes about one line of the column.\
 
 
 def wheel(stage: TranscriptStage, notches: int) -> None:
-    """Turn the wheel by a number of notches; upwards if positive."""
+    """Turn the mouse wheel by a number of notches; upwards if the number is positive."""
     point = QPointF(WIDTH / 2, HEIGHT / 2)
     view = stage.view
     event = QWheelEvent(
@@ -180,7 +180,8 @@ def test_jump_button_strip_blocks_clicks_on_the_text_below_it(
 
 def test_idle_measuring_does_not_move_visible_text(transcript: TranscriptStage) -> None:
     view = transcript.view
-    view.show_conversation(conversation(60, PARAGRAPH * 9))  # idle work would colour code
+    # The text has no code blocks, because idle work would colour them and change the picture.
+    view.show_conversation(conversation(60, PARAGRAPH * 9))
     view.verticalScrollBar().setValue(view.verticalScrollBar().maximum() // 2)
     settled = view.statistics().num_settled
     before = transcript.picture()
@@ -213,7 +214,8 @@ def test_scrolled_pixels_equal_a_full_repaint(
         moved = on_screen(view)
         view.viewport().repaint()
         assert on_screen(view) == moved
-    for pixels in (-40, -400, 25, 333, -7):  # the jump button covers some text
+    # Away from the end the jump button covers some text.
+    for pixels in (-40, -400, 25, 333, -7):
         scroll_by(view, pixels)
         transcript.qtbot.wait(5)
         moved = on_screen(view)
@@ -313,9 +315,10 @@ def test_home_goes_to_the_first_line_of_an_unmeasured_answer(transcript: Transcr
 
 
 def on_screen(view: TranscriptView) -> QImage:
-    """Return the view as it is on the screen, without the first pixel row.
+    """Return the pixels of the view from the screen, without the first pixel row.
 
-    In that row a curve cut by the edge is drawn differently after scrolling than after a repaint.
+    The edge of the view may cut a curve in that row. The cut curve looks different after scrolling
+    than after a full repaint.
     """
     image = view.screen().grabWindow(view.winId()).toImage()
     return image.copy(0, 1, image.width(), image.height() - 1)

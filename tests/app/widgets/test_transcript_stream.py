@@ -30,7 +30,7 @@ from tests.fakes.transcript_samples import (
 from tests.fakes.transcript_stage import TranscriptStage
 
 STREAMING = TranscriptItem(key="a0", role=Role.ASSISTANT, text="", status=ItemStatus.STREAMING)
-BUSY_S = 1.0  # seconds: far more than one event takes, far less than parsing the whole text
+BUSY_S = 1.0  # limit in seconds: one event takes far less, parsing the whole text far more
 TWO_MB = 2_000_000
 
 
@@ -228,7 +228,9 @@ def test_buffer_joins_consecutive_deltas_of_one_channel(
     assert buffer.take_deltas() == []
 
 
-def test_buffer_emits_due_once_for_many_deltas(qtbot: QtBot, transcript: TranscriptStage) -> None:
+def test_buffer_emits_the_due_signal_once_for_many_deltas(
+    qtbot: QtBot, transcript: TranscriptStage
+) -> None:
     buffer = DeltaBuffer(transcript.view)
     due: list[int] = []
     buffer.due.connect(lambda: due.append(len(buffer.take_deltas())))
@@ -259,7 +261,7 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def longest_gap(qtbot: QtBot) -> float:
-    """Return the longest time that the event loop was blocked during idle work, in seconds."""
+    """Return the longest time in seconds for which idle work blocked the event loop."""
     times = [perf_counter()]
     timer = QTimer()
     timer.timeout.connect(lambda: times.append(perf_counter()))
@@ -275,8 +277,8 @@ def row_of_text(stage: TranscriptStage) -> object:
 
 
 def placeholder(stage: TranscriptStage) -> object:
-    """Return the picture of the place where the answer's first word will be.
+    """Return a picture of the place where the first word of the answer will appear.
 
-    The question must have one line.
+    The place is right only if the question has one line.
     """
     return stage.picture().copy(0, 104, 300, 24)

@@ -44,7 +44,7 @@ class Window:
             QTest.keyClick(focused, key)
 
     def where(self) -> str:
-        """Return the name of the focused widget, or of the transcript's focused link or button."""
+        """Return the name of the focused widget, link or button."""
         if self.before.hasFocus() or self.after.hasFocus():
             return "before" if self.before.hasFocus() else "after"
         canvas = QAccessible.queryAccessibleInterface(self.stage.view.viewport())

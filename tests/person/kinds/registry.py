@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from tests.person.person import Person
 
-# An action. Returns False if it was not possible or changed nothing; raises AssertionError if its
-# effect is wrong.
+# A function that does one action of the user. It returns False if the action was not possible or
+# changed nothing. It raises AssertionError if the effect is wrong.
 Kind: TypeAlias = Callable[[Person], bool]
 
 KINDS: dict[str, Kind] = {}

@@ -13,7 +13,7 @@ from app.widgets.settings_window import SettingsWindow
 from tests.person.kinds.registry import kind
 from tests.person.person import CTRL, Person
 
-FRAME = 40  # pixels; larger than any title bar
+FRAME = 40  # pixels left free for the window's frame and title bar
 
 
 @kind("show or hide the sidebar")

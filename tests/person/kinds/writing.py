@@ -12,7 +12,7 @@ from tests.person.person import CTRL, LEFT, Person
 
 
 def _sent(person: Person, text: str) -> bool:
-    """Assert that a sent message is in the chat and the composer is empty. Note its marker."""
+    """Note a sent message. Assert that it is in the chat and that the composer is empty."""
     person.entrust(text)
     assert person.edit.toPlainText() == ""
     assert text in person.texts, text
@@ -20,7 +20,9 @@ def _sent(person: Person, text: str) -> bool:
 
 
 def _written(person: Person) -> str | None:
-    """Write a message into an empty composer. Return the message, or None if none can be sent."""
+    """Write a message into the composer and return it.
+
+    Return None if an answer is in progress or the composer already has text."""
     if person.answers or person.edit.toPlainText():
         return None
     text = person.some_text()
