@@ -28,7 +28,7 @@ class OpeningEndedError(EngineError):
 
 
 class Opening(QObject):
-    """The queue of model paths to open. It has its own lane: an import may take minutes.
+    """The queue of model paths to open. It has its own worker thread: an import may take minutes.
 
     `note` describes the progress of the import, and is empty while no import runs.
     """

@@ -134,7 +134,7 @@ class Turns(QObject):
 
     @property
     def num_writing(self) -> int:
-        """Number of turns that the engine has started. Quitting now would cut their replies off."""
+        """Number of turns that are being answered. Quitting now would cut their replies off."""
         return sum(running.accepted for running in self._running.values())
 
     def live_in(self, conversation_id: ConversationId) -> LiveReply | None:
@@ -277,9 +277,10 @@ class Turns(QObject):
         self.answered.emit(running.conversation_id)
 
     def _on_will_replace(self) -> None:
-        """Cancel all submitted turns, because another model is about to be loaded.
+        """Cancel all submitted requests, because another model is about to be loaded.
 
-        Turns that the engine has not started wait for the new model.
+        A turn that the engine has started ends with its partial reply. A turn that waits is
+        submitted again, to the new model.
         """
         for running in list(self._running.values()):
             if running.facts is None:
