@@ -47,7 +47,6 @@ from app.widgets.transcript.layout.selection import (
     selected_text,
 )
 from app.widgets.transcript.layout.stack import MessageStack, TranscriptStatistics
-from app.widgets.transcript.messages.answer import AnswerLayout
 from app.widgets.transcript.messages.body import Kit
 from app.widgets.transcript.painting import TranscriptPainter
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
@@ -61,7 +60,7 @@ from app.words import transcript as words
 from engine.types import Channel
 
 # Who comes back from there goes on where he was.
-KEEPING = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
+WALK_SURVIVES = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
 
 
 class TranscriptView(QAbstractScrollArea):
@@ -181,12 +180,8 @@ class TranscriptView(QAbstractScrollArea):
         started = perf_counter()
         changed = False
         for delta in self._buffer.take_deltas():
-            layout = self._stack.find(delta.key)
-            if isinstance(layout, AnswerLayout):
-                layout.append_delta(delta.channel, delta.text)
-                changed = True
+            changed |= self._stack.append_delta(delta.key, delta.channel, delta.text)
         if changed:
-            self._stack.touch()
             self._shift()
             self._paint_end()
             self._buffer.spent(perf_counter() - started)
@@ -209,7 +204,7 @@ class TranscriptView(QAbstractScrollArea):
         """Scale everything in the transcript, 0.8 to 2.0."""
         if zoom != self._zoom:
             self._zoom = zoom
-            self._relook()
+            self._apply_look()
 
     def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
         """Whether Return ends the editing of a message, or Ctrl with it."""
@@ -327,7 +322,7 @@ class TranscriptView(QAbstractScrollArea):
         self._jump.hide()
 
     def _connect(self) -> None:
-        self._theme.changed.connect(self._relook)
+        self._theme.changed.connect(self._apply_look)
         self._buffer.due.connect(self.flush)
         self.finding.chosen.connect(self._reflow)
         self._clicks.requested.connect(self.requested)
@@ -349,11 +344,11 @@ class TranscriptView(QAbstractScrollArea):
         self.destroyed.connect(self._kit.shelf.close)
         self.destroyed.connect(self._formulas.close)
 
-    def _relook(self) -> None:
+    def _apply_look(self) -> None:
         self._kit.look = Look(self._theme, self._formulas, self._zoom)
         self._kit.cache.clear()
         self._idle.unfinished.clear()
-        self._stack.relook()
+        self._stack.rebuild()
         self._editing.set_look(self._kit.look)
         self._reflow()
 
@@ -394,6 +389,6 @@ class TranscriptView(QAbstractScrollArea):
 
     @override
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        if event.reason() not in KEEPING:
+        if event.reason() not in WALK_SURVIVES:
             self._walk.drop()
         super().focusOutEvent(event)

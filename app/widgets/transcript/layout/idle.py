@@ -10,7 +10,7 @@ from time import perf_counter
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.widgets.transcript.layout.stack import MessageStack
-from app.widgets.transcript.messages.answer import AnswerLayout
+from app.widgets.transcript.messages.answer import AnswerContent
 from app.widgets.transcript.rows.row import IdleResult, TranscriptRow
 
 PAUSE_MS = 10
@@ -91,9 +91,9 @@ class ThinkingTick(QObject):
         elif not self._timer.isActive():
             self._timer.start()
 
-    def _thinking(self) -> AnswerLayout | None:
-        last = self._stack.layouts[-1] if len(self._stack) else None
-        return last if isinstance(last, AnswerLayout) and last.is_thinking else None
+    def _thinking(self) -> AnswerContent | None:
+        last = self._stack.layouts[-1].content if len(self._stack) else None
+        return last if isinstance(last, AnswerContent) and last.is_thinking else None
 
     def _tick(self) -> None:
         thinking = self._thinking()

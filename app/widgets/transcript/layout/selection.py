@@ -84,7 +84,7 @@ def _text_within(message: MessageLayout, within: PlaceRange) -> str:
             pieces.append(_separator(message, before, fragment))
         source = fragment.row.source
         if fragment.whole and source is not None:
-            pieces.append(message.source_text(fragment.ordinal)[source.start : source.end])
+            pieces.append(message.content.source_text(fragment.ordinal)[source.start : source.end])
         else:
             pieces.append(fragment.row.copied(fragment.part))
         before = fragment
@@ -94,7 +94,7 @@ def _text_within(message: MessageLayout, within: PlaceRange) -> str:
 def _fragments(message: MessageLayout, within: PlaceRange) -> list[_Fragment]:
     message.prepare()
     fragments: list[_Fragment] = []
-    for ordinal, row in message.rows_between(within.start, within.end):
+    for ordinal, row in message.places.rows_between(within.start, within.end):
         start = within.start.offset if ordinal == within.start.row else 0
         end = within.end.offset if ordinal == within.end.row else len(row.text)
         whole = start == 0 and end == len(row.text)
@@ -108,5 +108,5 @@ def _separator(message: MessageLayout, before: _Fragment, after: _Fragment) -> s
     first, second = before.row.source, after.row.source
     if first is None or second is None:
         return "\n"
-    between = message.source_text(after.ordinal)[first.end : second.start]
+    between = message.content.source_text(after.ordinal)[first.end : second.start]
     return "\n" * max(1, between.count("\n"))

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from app.theme.tokens import Size, Space
 from app.viewmodels.heights import HeightTree
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
+from app.widgets.transcript.messages.answer import AnswerContent
 from app.widgets.transcript.messages.body import Kit
 from app.widgets.transcript.messages.layouts import MessageLayouts
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import Place
-from app.widgets.transcript.messages.user import UserLayout
-from engine.types import Role
+from app.widgets.transcript.messages.user import UserContent
+from engine.types import Channel, Role
 
 TOP_MARGIN = Space.XL
 BOTTOM_MARGIN = Space.XL
@@ -41,7 +42,7 @@ class Anchor:
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
+class KeptConversation:
     """A conversation as it was left."""
 
     layouts: MessageLayouts
@@ -70,7 +71,7 @@ class MessageStack:
         self._tree = HeightTree()
         self._index: dict[str, int] = {}
         self._live: set[MessageLayout] = set()  # that have rows
-        self._left: dict[str, _Left] = {}  # by name, the last left at the end
+        self._kept: dict[str, KeptConversation] = {}  # by name, the last left at the end
         self._name = ""
         self._near = 0  # where advance() works from
         self._near_settled = 0  # messages nearer than this are settled
@@ -90,11 +91,11 @@ class MessageStack:
 
     def open(self, items: Sequence[TranscriptItem], name: str) -> None:
         """Show another conversation. One that has a name comes back as it was left."""
-        self._leave()
+        self._keep_shown()
         self._name = name
         width = self.layouts.width
-        new = _Left(MessageLayouts(self._kit, width), HeightTree(), {}, set())
-        left = self._left.pop(name, new)
+        new = KeptConversation(MessageLayouts(self._kit, width), HeightTree(), {}, set())
+        left = self._kept.pop(name, new)
         self.layouts, self._tree, self._index = left.layouts, left.tree, left.index
         self._live = left.live
         self.resize(width)
@@ -114,7 +115,16 @@ class MessageStack:
         """Show other values of one message."""
         self.layouts.update(index, item)
         self._mark_newest()
-        self.touch()
+        self.mark_unsettled()
+
+    def append_delta(self, key: str, channel: Channel, text: str) -> bool:
+        """Append text to the answer with a key; return False if no such answer is shown."""
+        layout = self.find(key)
+        if layout is None or not isinstance(layout.content, AnswerContent):
+            return False
+        layout.content.append_delta(channel, text)
+        self.mark_unsettled()
+        return True
 
     def resize(self, width: int) -> None:
         """Take another width; what is out of sight keeps its height until it is measured anew."""
@@ -123,28 +133,27 @@ class MessageStack:
             self.layouts.resize(width)
             if is_first:
                 self._rebuild()
-            self.touch()
+            self.mark_unsettled()
 
-    def relook(self) -> None:
-        self._left.clear()
+    def rebuild(self) -> None:
+        self._kept.clear()
         for layout in self.layouts.made():
-            layout.relook()
+            layout.rebuild()
         self._rebuild()
 
     def remeasure(self) -> bool:
         """Pictures have come. False if nothing waited for them."""
         changed = [layout for layout in self._live if layout.remeasure()]
-        self.touch()
+        self.mark_unsettled()
         return bool(changed)
 
     def open_whole(self, index: int) -> MessageLayout:
         """A message with rows of all its text, nothing folded."""
         layout = self.layouts[index]
         self._live.add(layout)
-        layout.show_all()
-        layout.prepare()
+        layout.unfold()
         self.sync(index)
-        self.touch()
+        self.mark_unsettled()
         return layout
 
     def index_of(self, key: str) -> int | None:
@@ -200,7 +209,7 @@ class MessageStack:
                     return index
         return None
 
-    def touch(self) -> None:
+    def mark_unsettled(self) -> None:
         """Say that a layout has changed: it may have to be settled again."""
         self._near_settled = 0
 
@@ -210,7 +219,7 @@ class MessageStack:
             return None
         index = self.at(y)
         layout, top = self.layouts[index], self.top(index)
-        line = layout.line_at(y - top)
+        line = layout.places.line_at(y - top)
         if line is None:
             return Anchor(layout.item.key, y - top)
         return Anchor(layout.item.key, y - top - line.y, line.place)
@@ -225,7 +234,7 @@ class MessageStack:
             return top + layout.actions_top + anchor.offset
         if anchor.place is None:
             return top + anchor.offset
-        line = layout.line_top(anchor.place)
+        line = layout.places.line_top(anchor.place)
         self.sync(index)
         return top + anchor.offset if line is None else top + line + anchor.offset
 
@@ -238,14 +247,16 @@ class MessageStack:
             is_idle=is_idle,
         )
 
-    def _leave(self) -> None:
+    def _keep_shown(self) -> None:
         """Keep what is shown for when it comes back."""
         if self.items and self.items[-1].status is ItemStatus.STREAMING:
             self.set_items(self.items[:-1])  # it is written elsewhere
         if self._name:
-            self._left[self._name] = _Left(self.layouts, self._tree, self._index, self._live)
-        if len(self._left) > KEPT_CONVERSATIONS:
-            del self._left[next(iter(self._left))]
+            self._kept[self._name] = KeptConversation(
+                self.layouts, self._tree, self._index, self._live
+            )
+        if len(self._kept) > KEPT_CONVERSATIONS:
+            del self._kept[next(iter(self._kept))]
 
     def _settle_between(self, top: int, height: int) -> bool:
         changed = False
@@ -266,7 +277,7 @@ class MessageStack:
                     self._live.discard(layout)
 
     def _rebuild(self) -> None:
-        self.touch()
+        self.mark_unsettled()
         self._index = {item.key: at for at, item in enumerate(self.items)}
         self._mark_newest()
         self._tree = HeightTree(
@@ -287,6 +298,6 @@ class MessageStack:
 
 def _set_newest(layout: MessageLayout, newest: MessageLayout | None) -> None:
     """Say which message is the last: its state line stands in the gap above it, which is its question's."""
-    layout.set_newest(newest=layout is newest)
-    if isinstance(layout, UserLayout):
-        layout.set_line(None if newest is None else newest.item.state_line)
+    layout.is_newest = layout is newest
+    if isinstance(layout.content, UserContent):
+        layout.content.set_line(None if newest is None else newest.item.state_line)

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from typing_extensions import override
-
 from app.theme.icons import Icon
-from app.theme.tokens import Size, Space, Type
+from app.theme.tokens import Space, Type
 from app.viewmodels.markdown import normalized
 from app.viewmodels.state_line import StateKind
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
-from app.widgets.transcript.messages.body import Kit, MarkdownRows, RowsFrom, Tone, estimate_text
-from app.widgets.transcript.messages.message import MessageLayout
-from app.widgets.transcript.messages.places import BODY, MessagePaint
+from app.widgets.transcript.messages.body import Kit, MarkdownRows, RowsFrom, Tone
+from app.widgets.transcript.messages.content import MessageRows, MessageShape
+from app.widgets.transcript.messages.places import BODY, TextSections
 from app.widgets.transcript.rows.actions import answer_actions, no_actions
 from app.widgets.transcript.rows.error import ErrorRow
-from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.notes import CutRow, PillContent, PillRow
-from app.widgets.transcript.rows.row import RowAction, Target, TextRow, TranscriptRow, paint_caret
+from app.widgets.transcript.rows.row import RowAction, Target, TextRow, TranscriptRow
 from app.words import transcript as words, units
 from engine.types import Channel
 
@@ -79,14 +76,8 @@ class Thinking:
             self._rows.rebuild()
 
     @property
-    def num_unparsed(self) -> int:
-        if not self.is_open or self._rows is None or self._rows.is_fed:
-            return 0
-        return max(1, self._rows.num_unfed)
-
-    def feed(self) -> None:
-        if self._rows is not None:
-            self._rows.feed()
+    def markdown(self) -> Sequence[MarkdownRows]:
+        return (self._rows,) if self.is_open and self._rows is not None else ()
 
     def rows(self) -> list[TranscriptRow]:
         """Return all rows; unchanged ones are the same objects."""
@@ -129,13 +120,14 @@ class Thinking:
         return end[end.rfind("\n") + 1 :].strip()
 
 
-class AnswerLayout(MessageLayout):
+class AnswerContent:
     """The rows of an answer, kept in step while it is written."""
 
-    space_below = (Size.CONTROL - Type.SMALL.line) // 2  # under the footer's text
-
     def __init__(self, kit: Kit, item: TranscriptItem) -> None:
-        super().__init__(kit, item)
+        self.item = item
+        self.is_changed = True
+        self._kit = kit
+        self._look = kit.look  # that the rows are made with
         self._thinking = Thinking(kit, item)
         if item.status is not ItemStatus.STREAMING:
             self._thinking.end()
@@ -143,31 +135,19 @@ class AnswerLayout(MessageLayout):
         self._body = self._load(item)
         self._empty: TextRow | None = None
         self._details_open = False  # of what went wrong
-        self._num_head = 0  # rows above the reasoning: its pill
         self._num_before = 0  # rows above the body
-        self._num_body = 0
+
+    @property
+    def text(self) -> str:
+        return self._body.text
+
+    @property
+    def markdown(self) -> Sequence[MarkdownRows]:
+        return (*self._thinking.markdown, self._body)
 
     @property
     def is_streaming(self) -> bool:
         return self.item.status is ItemStatus.STREAMING
-
-    @property
-    @override
-    def text(self) -> str:
-        return self._body.text
-
-    @override
-    def show_all(self) -> None:
-        """All of an answer's text is shown always."""
-
-    @property
-    @override
-    def can_release(self) -> bool:
-        return not self.is_streaming and not self._thinking.is_open
-
-    @override
-    def _forget_text(self) -> None:
-        self._body = self._load(self.item)
 
     @property
     def is_thinking(self) -> bool:
@@ -190,42 +170,73 @@ class AnswerLayout(MessageLayout):
         else:
             self._thinking.end()
             self._body.append_text(text)
-        self._dirty = True
+        self.is_changed = True
 
     def tick(self) -> None:
         """Time has passed while the model thinks."""
-        self._dirty = True
+        self.is_changed = True
 
-    @override
-    def toggle(self, action: RowAction) -> None:
-        if action is RowAction.TOGGLE_DETAILS:
-            self._details_open = not self._details_open
-        else:
-            self._thinking.toggle()
-        self._dirty = True
+    def plain_text(self) -> None:
+        """Return None: only the rows give what is read of Markdown."""
 
-    @override
+    def source_text(self, ordinal: int) -> str:
+        return self._body.text if ordinal >= BODY else normalized(self._thinking.text)
+
     def update(self, item: TranscriptItem) -> None:
         """Show other values. The text of an answer that goes on comes by append alone."""
         if item.status is ItemStatus.STREAMING and self.is_streaming:
             item = replace(item, text=self.item.text, reasoning=self.item.reasoning)
         else:
             self._take_text(item)
-        super().update(item)
+        self.is_changed |= item != self.item
+        self.item = item
 
-    @override
-    def relook(self) -> None:
-        self._body.rebuild()
-        self._thinking.rebuild()
-        self._empty = None
-        super().relook()
+    def toggle(self, action: RowAction) -> None:
+        if action is RowAction.TOGGLE_DETAILS:
+            self._details_open = not self._details_open
+        else:
+            self._thinking.toggle()
+        self.is_changed = True
 
-    @classmethod
-    @override
-    def estimate(cls, look: Look, item: TranscriptItem, width: int) -> int:
-        pill = look.px(Size.THINKING_PILL + Space.L) if item.reasoning else 0
-        footer = look.px(Size.CONTROL + Space.HAIR)
-        return pill + estimate_text(look, item.text, width) + footer
+    def release(self) -> bool:
+        if self.is_streaming or self._thinking.is_open:
+            return False
+        self._body = self._load(self.item)
+        return True
+
+    def make_rows(self, shown: Sequence[TranscriptRow], width: int) -> MessageRows:  # noqa: ARG002 - part of the protocol
+        self.is_changed = False
+        look = self._kit.look
+        if look is not self._look:
+            self._look, self._empty = look, None
+            self._body.rebuild()
+            self._thinking.rebuild()
+        head, num_before = self._head_rows(), self._num_before
+        reasoning = self._thinking.rows()
+        _set_gap(reasoning, look.px(Space.M))
+        before = [*head, *reasoning]
+        changed = self._body.take_rows()
+        kept = shown[num_before : num_before + changed.first]
+        num_body = len(kept) + len(changed.rows)
+        if not num_body:
+            changed = RowsFrom(0, self._placeholder())
+            num_body = len(changed.rows)
+        self._num_before = len(before)
+        shape = self._shape(len(head), num_body)
+        rows = [*changed.rows, *self._tail_rows()]
+        if kept and before == shown[:num_before]:
+            return MessageRows(num_before + changed.first, rows, shape)
+        body = [*kept, *rows]
+        body[0].gap = look.px(Space.L) if head else 0
+        return MessageRows(0, [*before, *body], shape)
+
+    def _shape(self, num_head: int, num_body: int) -> MessageShape:
+        reasoning = range(num_head, self._num_before)
+        body = range(self._num_before, self._num_before + num_body)
+        has_caret = num_body and self.is_writing
+        return MessageShape(
+            text=TextSections(reasoning, body), caret_row=body[-1] if has_caret else None
+        )
 
     def _load(self, item: TranscriptItem) -> MarkdownRows:
         body = MarkdownRows(self._kit, self._wrapped)
@@ -246,28 +257,6 @@ class AnswerLayout(MessageLayout):
             self._body = self._load(item)
         else:
             self._body.close()
-
-    @override
-    def _make_rows(self) -> RowsFrom:
-        look = self._kit.look
-        head, num_before = self._head_rows(), self._num_before
-        self._num_head = len(head)
-        reasoning = self._thinking.rows()
-        _set_gap(reasoning, look.px(Space.M))
-        before = [*head, *reasoning]
-        changed = self._body.take_rows()
-        kept = self.rows[num_before : num_before + changed.first]
-        self._num_body = len(kept) + len(changed.rows)
-        if not self._num_body:
-            changed = RowsFrom(0, self._placeholder())
-            self._num_body = len(changed.rows)
-        self._num_before = len(before)
-        rows = [*changed.rows, *self._tail_rows()]
-        if kept and before == self.rows[:num_before]:
-            return RowsFrom(num_before + changed.first, rows)
-        body = [*kept, *rows]
-        body[0].gap = look.px(Space.L) if head else 0
-        return RowsFrom(0, [*before, *body])
 
     def _head_rows(self) -> list[TranscriptRow]:
         if not self._thinking.text:
@@ -295,66 +284,6 @@ class AnswerLayout(MessageLayout):
         footer = no_actions(look) if self.is_streaming else answer_actions(look, item)
         footer.gap = look.px(Space.HAIR)  # what is seen of it begins lower
         return [*rows, footer]
-
-    @override
-    def _row_left(self, number: int) -> int:
-        return 0
-
-    @override
-    def _row_width(self, number: int) -> int:
-        return self.width
-
-    @override
-    def _ordinal(self, number: int) -> int:
-        if number < self._num_before:
-            return number - self._num_head
-        return BODY + number - self._num_before
-
-    @override
-    def _has_text(self, number: int) -> bool:
-        return self._num_head <= number < self._num_before + self._num_body
-
-    @override
-    def _number(self, ordinal: int) -> int:
-        if ordinal < BODY:
-            return self._num_head + ordinal
-        return self._num_before + ordinal - BODY
-
-    @override
-    def _num_unparsed(self) -> int:
-        body = 0 if self._body.is_fed else max(1, self._body.num_unfed)
-        return body + self._thinking.num_unparsed
-
-    @override
-    def _parse_more(self) -> None:
-        if self._thinking.num_unparsed:
-            self._thinking.feed()
-        else:
-            self._body.feed()
-        self._dirty = True
-
-    @override
-    def _estimate_rest(self) -> int:
-        return self._body.estimate_rest(max(1, self.width))
-
-    @override
-    def source_text(self, ordinal: int) -> str:
-        return self._body.text if ordinal >= BODY else normalized(self._thinking.text)
-
-    @property
-    @override
-    def _ground(self) -> str:
-        return self._kit.look.colors.canvas
-
-    @override
-    def _paint_background(self, paint: MessagePaint) -> None:
-        """Answers lie on the canvas."""
-
-    @override
-    def _paint_over(self, paint: MessagePaint, number: int) -> None:
-        last_of_body = self._num_body and number == self._num_before + self._num_body - 1
-        if last_of_body and self.is_writing:
-            paint_caret(paint.painter, self._kit.look, self.rows[number])
 
 
 def _set_gap(rows: Sequence[TranscriptRow], gap: int) -> None:

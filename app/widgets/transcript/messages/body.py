@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 from markdown_it import MarkdownIt
 
-from app.theme.tokens import Space, TextStyle, Type
+from app.theme.tokens import TextStyle, Type
 from app.viewmodels.blocks import (
     Block,
     CodeBlock,
@@ -28,10 +28,11 @@ from app.viewmodels.blocks import (
 from app.viewmodels.lexers import LexerShelf
 from app.viewmodels.markdown import normalized
 from app.viewmodels.markdown_stream import MarkdownStream
+from app.widgets.transcript.messages.estimates import estimate_text
 from app.widgets.transcript.rows.code import CodeRow
 from app.widgets.transcript.rows.formula_row import FormulaRow
-from app.widgets.transcript.rows.frames import FramedRow, gap_between
 from app.widgets.transcript.rows.hits import Hits
+from app.widgets.transcript.rows.inset import Inset, gap_between
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import LayoutCache, RuleRow, TextRow, TranscriptRow
 from app.widgets.transcript.rows.table import table_rows
@@ -39,7 +40,6 @@ from app.widgets.transcript.rows.table import table_rows
 FEED = 2_000  # characters parsed at once: about 4 ms
 ESTIMATED_FROM = 20_000  # characters
 MAX_ROW_TEXT = 4_000  # characters of a paragraph laid out at once
-_CHARS_PER_LINE_GAP = 6  # a block's gaps, counted as characters per line in estimates
 _BAR = Frame(FrameKind.QUOTE, opens=False)
 
 
@@ -188,7 +188,7 @@ class MarkdownRows:
         rows = self._block_rows(block)
         outer = self._with_bar(block)
         if outer.frames:
-            rows = _framed(self._kit.look, rows, outer)
+            _set_insets(self._kit.look, rows, outer)
         if len(rows) == 1:
             rows[0].source = block.source
         return rows
@@ -220,10 +220,12 @@ class MarkdownRows:
         return replace(block, frames=(_BAR, *block.frames), joined=joined)
 
 
-def _framed(look: Look, rows: Sequence[TranscriptRow], block: Block) -> list[TranscriptRow]:
+def _set_insets(look: Look, rows: Sequence[TranscriptRow], block: Block) -> None:
+    """Give the rows of a block their insets: only the first one has the markers."""
+    rows[0].inset = Inset(look, block.frames, block.joined)
     continued = tuple(replace(frame, opens=False) for frame in block.frames)
-    first = FramedRow(look, rows[0], block.frames, block.joined)
-    return [first, *(FramedRow(look, row, continued, len(continued)) for row in rows[1:])]
+    for row in rows[1:]:
+        row.inset = Inset(look, continued, len(continued))
 
 
 def text_rows(look: Look, style: TextStyle, spans: Sequence[TextSpan], ink: str) -> list[TextRow]:
@@ -259,13 +261,3 @@ def plain_rows(look: Look, text: str, start: int) -> list[TranscriptRow]:
         rows += made
         start += len(line) + 1
     return rows
-
-
-def estimate_text(look: Look, text: str, width: int) -> int:
-    """Return about how high a text is, without parsing it."""
-    if not text:
-        return 0
-    face = look.body
-    per_line = max(1, int(width / face.average) - _CHARS_PER_LINE_GAP)
-    num_lines = text.count("\n") * 2 // 3 + len(text) // per_line + 1
-    return num_lines * face.line + text.count("\n\n") * look.px(Space.M)

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from app.viewmodels.transcript import TranscriptItem
-from app.widgets.transcript.messages.answer import AnswerLayout
+from app.widgets.transcript.messages.answer import AnswerContent
 from app.widgets.transcript.messages.body import Kit
+from app.widgets.transcript.messages.content import MessageContent
+from app.widgets.transcript.messages.estimates import estimate_height, space_below
 from app.widgets.transcript.messages.message import MessageLayout
-from app.widgets.transcript.messages.user import UserLayout
+from app.widgets.transcript.messages.user import UserContent
 from engine.types import Role
 
 
@@ -30,8 +32,8 @@ class MessageLayouts:
     def __getitem__(self, index: int) -> MessageLayout:
         layout = self._made[index]
         if layout is None:
-            item = self.items[index]
-            layout = self._made[index] = _kind(item)(self._kit, item)
+            content = _make_content(self._kit, self.items[index])
+            layout = self._made[index] = MessageLayout(self._kit, content)
             layout.resize(self.width)
         return layout
 
@@ -72,12 +74,11 @@ class MessageLayouts:
         layout = self._made[index]
         if layout is not None:
             return layout.height
-        item = self.items[index]
-        return _kind(item).estimate(self._kit.look, item, max(1, self.width))
+        return estimate_height(self._kit.look, self.items[index], max(1, self.width))
 
     def space_below(self, index: int) -> int:
-        return _kind(self.items[index]).space_below
+        return space_below(self.items[index])
 
 
-def _kind(item: TranscriptItem) -> type[UserLayout | AnswerLayout]:
-    return UserLayout if item.role is Role.USER else AnswerLayout
+def _make_content(kit: Kit, item: TranscriptItem) -> MessageContent:
+    return UserContent(kit, item) if item.role is Role.USER else AnswerContent(kit, item)

@@ -1,21 +1,24 @@
-"""Rows on top of each other: how high each is, which are measured, what of the picture has changed."""
+"""The rows of one message on top of each other: sizes and positions. Main thread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from PySide6.QtCore import QPointF
 
 from app.viewmodels.heights import HeightTree
+from app.widgets.transcript.messages.content import MessageRows, MessageShape
 from app.widgets.transcript.rows.row import LayoutCache, TranscriptRow
-
-# The width that a row may fill, by its number.
-Widths = Callable[[int], int]
 
 
 class RowPile:
-    """The rows of one message. Heights of rows that were never measured are estimates."""
+    """Rows in a column of some width, each with its x, y, width and height.
+
+    Heights of rows that were never measured are estimates.
+    """
 
     def __init__(self, cache: LayoutCache) -> None:
         self.rows: list[TranscriptRow] = []
+        self.shape = MessageShape()
+        self.width = 0  # of the column
         self.num_settled = 0  # rows before this are measured
         self._cache = cache
         self._tree = HeightTree()
@@ -29,16 +32,39 @@ class RowPile:
     def is_settled(self) -> bool:
         return self.num_settled == len(self.rows)
 
-    def start(self, number: int) -> int:
-        """The y of the gap above a row; that of the end after the last one."""
+    def gap_top(self, number: int) -> int:
+        """Return the y of the gap above a row, or of the end of the last row."""
         return self._tree.top(number)
 
     def top(self, number: int) -> int:
-        """The y of a row."""
+        """Return the y of a row."""
         return self._tree.top(number) + self.rows[number].gap
 
+    def left(self, number: int) -> int:
+        """Return the x of a row and its inset."""
+        bubble = self.shape.bubble
+        if bubble is None or number >= bubble.num_rows:
+            return 0
+        return bubble.row_left(self.rows, self.width, is_rtl=self.rows[number].is_rtl)
+
+    def corner(self, number: int) -> QPointF:
+        """Return the top left of a row, beside its inset."""
+        row = self.rows[number]
+        return QPointF(self.left(number) + (0 if row.is_rtl else row.indent), self.top(number))
+
+    def outer_width(self, number: int) -> int:
+        """Return the width that a row and its inset fill."""
+        bubble = self.shape.bubble
+        if bubble is None or number >= bubble.num_rows:
+            return self.width
+        return bubble.text_width(self.width)
+
+    def row_width(self, number: int) -> int:
+        """Return the width that a row fills beside its inset."""
+        return self.rows[number].width_within(self.outer_width(number))
+
     def at(self, y: float) -> int | None:
-        """The row nearest to a height, None if there are none."""
+        """Return the row nearest to a height, None if there are no rows."""
         return self._tree.find(int(max(0.0, y))) if self.rows else None
 
     def take_changed_top(self) -> int | None:
@@ -46,13 +72,20 @@ class RowPile:
         top, self._changed_top = self._changed_top, None
         return top
 
+    def resize(self, width: int) -> None:
+        """Set the width of the column. Heights stay as estimates."""
+        self.width = width
+        self.num_settled = 0
+
     def clear(self) -> None:
         self.rows = []
         self.num_settled = 0
         self._tree = HeightTree()
 
-    def replace(self, first: int, rows: list[TranscriptRow], widths: Widths) -> bool:
-        """Have these rows from the first on; True if there is any that was not."""
+    def replace(self, made: MessageRows) -> bool:
+        """Replace the rows from made.first on; return True if a row differs."""
+        first, rows = made.first, made.rows
+        self.shape = made.shape
         same = first
         for old, new in zip(self.rows[first:], rows, strict=False):
             if old is not new or new.width < 0 or self._tree[same] != new.gap + new.height:
@@ -66,14 +99,14 @@ class RowPile:
         for number in range(same, len(self.rows)):
             row = self.rows[number]
             if row.width < 0 and row.height == 0:
-                row.height = row.estimate(widths(number))
+                row.height = row.estimate(self.row_width(number))
             self._tree.append_height(row.gap + row.height)
         self.num_settled = min(self.num_settled, same)
         return changed
 
-    def measure(self, number: int, width: int) -> bool:
-        """Make one row exact; True if its height was another."""
-        row = self.rows[number]
+    def measure(self, number: int) -> bool:
+        """Make the height of a row exact; return True if it was another."""
+        row, width = self.rows[number], self.row_width(number)
         if row.width != width or row.is_stale:
             row.height = row.measure(width)
             row.width = width
@@ -85,16 +118,16 @@ class RowPile:
             return True
         return False
 
-    def count_settled(self, widths: Widths) -> None:
-        """Some rows have been measured."""
+    def count_settled(self) -> None:
+        """Advance num_settled over rows that are measured."""
         while not self.is_settled:
             row = self.rows[self.num_settled]
-            if row.width != widths(self.num_settled) or row.is_stale:
+            if row.width != self.row_width(self.num_settled) or row.is_stale:
                 return
             self.num_settled += 1
 
     def unsettle_stale(self) -> bool:
-        """Some rows may have become others; False if none has."""
+        """Move num_settled back to the first stale row; return False if no row is stale."""
         stale = [number for number, row in enumerate(self.rows) if row.is_stale]
         self.num_settled = min([self.num_settled, *stale])
         return bool(stale)

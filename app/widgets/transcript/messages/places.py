@@ -23,6 +23,33 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class TextSections:
+    """The rows of a message that have text, as ranges of their indices.
+
+    An ordinal names a row for as long as the text lasts: it is the index in the reasoning, or BODY
+    plus the index in the body. Indices move when a row appears above the text.
+    """
+
+    reasoning: range = range(0)
+    body: range = range(0)
+
+    def has_text(self, index: int) -> bool:
+        return index in self.reasoning or index in self.body
+
+    def ordinal(self, index: int) -> int:
+        """Return the ordinal of a row with text."""
+        if index < self.body.start:
+            return index - self.reasoning.start
+        return BODY + index - self.body.start
+
+    def index(self, ordinal: int) -> int:
+        """Return the index that the row with an ordinal has, or would have."""
+        if ordinal < BODY:
+            return self.reasoning.start + ordinal
+        return self.body.start + ordinal - BODY
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
     """A line of text: where it starts, and its y."""
 

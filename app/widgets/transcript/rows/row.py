@@ -18,6 +18,7 @@ from typing_extensions import override
 from app.theme.tokens import Space, TextStyle
 from app.viewmodels.blocks import LINE_BREAK, Block, SourceRange, TextSpan
 from app.widgets.transcript.rows.flow import Link, Range, TextFlow, all_within, within
+from app.widgets.transcript.rows.inset import Inset
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.spans import SpanText
 from app.words import transcript as words
@@ -108,10 +109,20 @@ class TranscriptRow:
     gap: int = 0  # empty pixels above
     height: int = 0  # as measured, or estimated
     width: int = -1  # that it was measured at
+    inset: Inset | None = None  # bars and markers beside it
     source: SourceRange | None = None  # where its text comes from, if all of it comes from there
     num_lines: int = 1  # of text, once measured
     natural_width: float = 0.0  # the width it needs, once measured
     is_rtl: bool = False  # it stands at the right, once measured
+
+    @property
+    def indent(self) -> int:
+        """Width of the row's inset."""
+        return 0 if self.inset is None else self.inset.width
+
+    def width_within(self, outer: int) -> int:
+        """Return the width that is left to the row beside its inset."""
+        return outer if self.inset is None else max(1, outer - self.inset.width)
 
     def estimate(self, width: int) -> int:
         """Return about how high the row is, without laying it out."""
