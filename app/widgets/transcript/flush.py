@@ -46,22 +46,10 @@ class DeltaBuffer(QObject):
             self._timer.start(self._interval())
 
     def take_deltas(self) -> list[Delta]:
-        """Return what waits, neighbours joined, and wait for the next piece."""
+        """Return the pieces that wait, in order, and stop the timer until the next piece."""
         self._timer.stop()
         pending, self._pending = self._pending, []
-        joined: list[Delta] = []
-        texts: list[str] = []
-        for delta in pending:
-            if joined and (joined[-1].key, joined[-1].channel) != (delta.key, delta.channel):
-                joined[-1] = Delta(joined[-1].key, joined[-1].channel, "".join(texts))
-                joined.append(delta)
-                texts = []
-            elif not joined:
-                joined.append(delta)
-            texts.append(delta.text)
-        if joined:
-            joined[-1] = Delta(joined[-1].key, joined[-1].channel, "".join(texts))
-        return joined
+        return pending
 
     @property
     def is_empty(self) -> bool:
