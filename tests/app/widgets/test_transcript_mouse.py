@@ -175,6 +175,14 @@ def test_one_long_paragraph_folds_too(transcript: TranscriptStage) -> None:
     assert transcript.has(RowAction.TOGGLE_FOLD)
 
 
+def test_a_folded_list_longer_than_one_parsed_slice_is_laid_out(
+    transcript: TranscriptStage,
+) -> None:
+    transcript.show([question(0, "- many words\n" + "- " + "many words " * 400)])
+    transcript.settle()
+    assert transcript.has(RowAction.TOGGLE_FOLD)
+
+
 @pytest.mark.qt_log_ignore("^This plugin does not support raise")
 def test_the_state_line_says_why_when_pointed_at(transcript: TranscriptStage) -> None:
     phase = restored(9, "Message 3 is new.", "<b> & 'so'")

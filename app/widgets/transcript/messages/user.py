@@ -182,6 +182,10 @@ class UserContent:
         room = FOLD_LINES
         self._drop_text()
         self._load_text(head)
+        # Folded rows are made anew at each call: a rest to parse would remain for ever.
+        for text in self.markdown:
+            while not text.is_fed:
+                text.feed()
         for row in self._text_rows().rows:
             if room <= 0:
                 self._is_long = True
