@@ -1,4 +1,4 @@
-"""Many small events to few: the pieces of a reply become one piece. Pure."""
+"""Joining of text deltas: the pieces of a reply that wait together become one piece. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from engine.types import RequestId
 
 
 def merge_deltas(events: Iterable[Event]) -> list[Event]:
-    """Join deltas of the same request and channel, others' in between or not.
+    """Join text deltas of the same request and channel.
 
-    Everything else keeps its place among all of them.
+    Deltas of other requests may be in between. A delta is never moved across an event of another
+    type, and the channels of a reply keep their order.
     """
     merged: list[Event] = []
-    runs: dict[RequestId, list[TextDelta]] = {}  # in the order in which they began
+    runs: dict[RequestId, list[TextDelta]] = {}  # unjoined deltas, oldest request first
 
     def end_run(run: list[TextDelta]) -> None:
         last = run[-1]

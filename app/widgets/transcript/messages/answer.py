@@ -1,4 +1,8 @@
-"""An answer: state line, thinking, Markdown, how it ended, its footer. Main thread."""
+"""The content of an answer: reasoning, Markdown, notes on its end, buttons. Main thread.
+
+Rows from top to bottom: the "Thinking" pill and the reasoning if it is open, the Markdown of the
+answer, the note of an answer that was cut off or failed, and the footer with the buttons.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +25,11 @@ from app.words import transcript as words, units
 from engine.types import Channel
 
 _THINKING = Target(RowAction.TOGGLE_THINKING)
-_PREVIEW_LEN = 300  # characters of the last line of thought
+_PREVIEW_LEN = 300  # characters at the end of the reasoning that the pill's preview is taken from
 
 
 class Thinking:
-    """The reasoning of an answer: how long it took, whether it is open, its rows."""
+    """The reasoning of an answer: its text, its duration, and its rows while it is open."""
 
     def __init__(self, kit: Kit, item: TranscriptItem) -> None:
         self.text = item.reasoning
@@ -34,11 +38,12 @@ class Thinking:
         self._wrapped: set[int] = set()
         self._clock = kit.clock
         is_running = item.reasoning and item.status is ItemStatus.STREAMING
+        # Seconds of the clock at the start and the end of streamed reasoning.
         self._started: float | None = self._clock() if is_running else None
         self._ended: float | None = None
-        self._rows: MarkdownRows | None = None
-        self._shown: list[TranscriptRow] = []
-        self._pill: PillRow | None = None
+        self._rows: MarkdownRows | None = None  # made when the reasoning is first opened
+        self._shown: list[TranscriptRow] = []  # rows that rows() returned last
+        self._pill: PillRow | None = None  # kept while its words stay the same
 
     def append_text(self, text: str) -> None:
         if self._started is None:
@@ -48,19 +53,19 @@ class Thinking:
             self._rows.append_text(text)
 
     def end(self) -> None:
-        """The answer proper has begun, or everything is over."""
+        """Stop the clock: the text of the answer has begun, or the answer has ended."""
         if self._ended is None:
             self._ended = self._clock()
         if self._rows is not None:
             self._rows.close()
 
     def resume(self) -> None:
-        """The answer goes on, in its thoughts perhaps."""
+        """Reset the clock: the answer is continued, and more reasoning may arrive."""
         self._started = self._ended = None
         self._rows = self._load() if self.is_open else None
 
     def replace_text(self, text: str) -> None:
-        """Show what the reasoning finally was."""
+        """Replace the text by the stored reasoning of the finished answer."""
         if text != self.text:
             self.text = text
             self._rows = self._load() if self.is_open else None
@@ -80,7 +85,7 @@ class Thinking:
         return (self._rows,) if self.is_open and self._rows is not None else ()
 
     def rows(self) -> list[TranscriptRow]:
-        """Return all rows; unchanged ones are the same objects."""
+        """Return all rows of open reasoning; unchanged rows are the same objects as before."""
         if not self.is_open or self._rows is None:
             return []
         changed = self._rows.take_rows()
@@ -121,21 +126,25 @@ class Thinking:
 
 
 class AnswerContent:
-    """The rows of an answer, kept in step while it is written."""
+    """The rows of an answer, updated while the answer is streamed. Implements MessageContent.
+
+    While an answer is streamed, its text arrives through append_delta() only: update() ignores the
+    text of a streaming item.
+    """
 
     def __init__(self, kit: Kit, item: TranscriptItem) -> None:
         self.item = item
         self.is_changed = True
         self._kit = kit
-        self._look = kit.look  # that the rows are made with
+        self._look = kit.look  # look that the rows were made with
         self._thinking = Thinking(kit, item)
         if item.status is not ItemStatus.STREAMING:
             self._thinking.end()
-        self._wrapped: set[int] = set()
+        self._wrapped: set[int] = set()  # source offsets of code blocks whose lines wrap
         self._body = self._load(item)
-        self._empty: TextRow | None = None
-        self._details_open = False  # of what went wrong
-        self._num_before = 0  # rows above the body
+        self._empty: TextRow | None = None  # row for the caret before the first word
+        self._details_open = False  # True while the details of the error are shown
+        self._num_before = 0  # number of rows above the body
 
     @property
     def text(self) -> str:
@@ -151,12 +160,12 @@ class AnswerContent:
 
     @property
     def is_thinking(self) -> bool:
-        """Whether reasoning arrives and the answer has not begun."""
+        """True while reasoning arrives and the text of the answer has not begun."""
         return self.is_streaming and bool(self._thinking.text) and self._body.is_empty
 
     @property
     def is_writing(self) -> bool:
-        """Whether the answer proper is being written, or about to be."""
+        """True while text arrives, or may arrive at any moment: then the caret is shown."""
         if not self.is_streaming or self.is_thinking:
             return False
         line = self.item.state_line
@@ -164,7 +173,7 @@ class AnswerContent:
         return not (waits and self._body.is_empty)
 
     def append_delta(self, channel: Channel, text: str) -> None:
-        """Take a piece of the answer that is being written."""
+        """Append streamed text to the reasoning or to the answer."""
         if channel is Channel.REASONING:
             self._thinking.append_text(text)
         else:
@@ -173,17 +182,17 @@ class AnswerContent:
         self.is_changed = True
 
     def tick(self) -> None:
-        """Time has passed while the model thinks."""
+        """Update the seconds on the "Thinking" pill at the next layout."""
         self.is_changed = True
 
     def plain_text(self) -> None:
-        """Return None: only the rows give what is read of Markdown."""
+        """Return None: the text of an answer is Markdown."""
 
     def source_text(self, ordinal: int) -> str:
         return self._body.text if ordinal >= BODY else normalized(self._thinking.text)
 
     def update(self, item: TranscriptItem) -> None:
-        """Show other values. The text of an answer that goes on comes by append alone."""
+        """Replace the item by a newer state of the same answer."""
         if item.status is ItemStatus.STREAMING and self.is_streaming:
             item = replace(item, text=self.item.text, reasoning=self.item.reasoning)
         else:
@@ -204,7 +213,7 @@ class AnswerContent:
         self._body = self._load(self.item)
         return True
 
-    def make_rows(self, shown: Sequence[TranscriptRow], width: int) -> MessageRows:  # noqa: ARG002 - part of the protocol
+    def make_rows(self, shown: Sequence[TranscriptRow], width: int) -> MessageRows:  # noqa: ARG002
         self.is_changed = False
         look = self._kit.look
         if look is not self._look:
@@ -246,7 +255,7 @@ class AnswerContent:
         return body
 
     def _take_text(self, item: TranscriptItem) -> None:
-        """Show the text of an item whose answer ends, starts again or was never streamed."""
+        """Take over the text of an item when its answer ends, is continued or was not streamed."""
         self._thinking.replace_text(item.reasoning)
         is_open = item.status is ItemStatus.STREAMING
         if is_open:
@@ -264,7 +273,7 @@ class AnswerContent:
         return [self._thinking.pill(self.item, running=self.is_thinking)]
 
     def _placeholder(self) -> list[TranscriptRow]:
-        """Return the row that the caret stands in before the first word."""
+        """Return an empty row for the caret, while an answer has no text."""
         if not self.is_streaming or self.is_thinking:
             return []
         if self._empty is None:
@@ -282,7 +291,7 @@ class AnswerContent:
         for row in rows:
             row.gap = look.px(Space.M)
         footer = no_actions(look) if self.is_streaming else answer_actions(look, item)
-        footer.gap = look.px(Space.HAIR)  # what is seen of it begins lower
+        footer.gap = look.px(Space.HAIR)  # small, since the buttons have empty space at the top
         return [*rows, footer]
 
 

@@ -1,4 +1,4 @@
-"""The bubble of a user's message: the ground under its text. Main thread."""
+"""The bubble of a user's message: size and painting. Main thread."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from app.theme.tokens import Radius, Space
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import TranscriptRow
 
-SHARE = 0.78  # of the column that a bubble may fill
-SHRINK_ROWS = 40  # bubbles with more rows are as wide as allowed
-FOLD_LINES = 12
-FOLD_TEXT = 4_000  # characters that surely fill the lines of a folded bubble
+SHARE = 0.78  # maximum width of a bubble, as a share of the column
+SHRINK_ROWS = 40  # a bubble with more rows has the maximum width
+FOLD_LINES = 12  # lines of text in a folded bubble
+FOLD_TEXT = 4_000  # characters; always enough to fill FOLD_LINES lines
 
 
 @dataclass(frozen=True, slots=True)
 class Bubble:
-    """A rounded rectangle at the right of the column, around the first rows of a message.
+    """A rounded rectangle at the right of the column, behind the first rows of a message.
 
-    A bubble is as wide as its widest row, and SHARE of the column at most.
+    The bubble is as wide as its widest row needs, but at most SHARE of the column.
     """
 
     look: Look
     num_rows: int  # rows inside the bubble
 
     def text_width(self, column: int) -> int:
-        """Return the width of the text in the widest bubble that a column allows."""
+        """Return the maximum width of text in a bubble, in a column of the given width."""
         return max(1, int(column * SHARE) - 2 * self.look.px(Space.L))
 
     def row_left(self, rows: Sequence[TranscriptRow], column: int, *, is_rtl: bool) -> int:
-        """Return the x of a row of the bubble."""
+        """Return the x of a row in the bubble."""
         pad = self.look.px(Space.L)
         if is_rtl:
             return column - pad - self.text_width(column)
@@ -42,7 +42,7 @@ class Bubble:
     def paint(
         self, painter: QPainter, rows: Sequence[TranscriptRow], column: int, bottom: int
     ) -> None:
-        """Paint the bubble around rows that end at bottom."""
+        """Paint the bubble; bottom is the y at which its last row ends."""
         if not self.num_rows:
             return
         width = self._width(rows, column)

@@ -1,8 +1,10 @@
-"""The protocol between a message's layout and its content, and the rows that pass between them.
+"""The protocol that the content of a message implements, and the rows that it returns. Main thread.
 
-A content turns one TranscriptItem into rows and says what the rows are: which of them have text, which
-lie in a bubble. UserContent and AnswerContent implement the protocol. MessageLayout has one content,
-asks it for rows when they are out of date, and does everything that needs coordinates.
+UserContent (user.py) and AnswerContent (answer.py) implement MessageContent. A content holds one
+TranscriptItem and makes its rows, but has no coordinates. Each content belongs to one MessageLayout
+(message.py), which calls make_rows() when is_changed is set, and parses Markdown slice by slice
+through `markdown`. The MessageShape that comes with the rows tells the layout which rows have text
+and which are painted in a bubble.
 """
 
 from __future__ import annotations
@@ -20,18 +22,18 @@ from app.widgets.transcript.rows.row import RowAction, TranscriptRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageShape:
-    """Facts about the rows of a message, by their index."""
+    """The roles of the rows of a message. Rows are given by their index."""
 
     text: TextSections = TextSections()  # noqa: RUF009 - frozen
-    bubble: Bubble | None = None  # None: the rows lie on the canvas
-    caret_row: int | None = None  # the row with the caret at the end of its text
-    is_folded: bool = False  # a part of the text has no rows until the message is unfolded
-    is_cut_by_width: bool = False  # another width may fold the text at another row
+    bubble: Bubble | None = None  # None if the rows are painted on the canvas
+    caret_row: int | None = None  # row with the caret after its text; None without a caret
+    is_folded: bool = False  # True if a part of the text has no rows until it is unfolded
+    is_cut_by_width: bool = False  # True if the end of the folded text depends on the width
 
 
 @dataclass(frozen=True, slots=True)
 class MessageRows:
-    """The rows of a message from index first on; the rows before it are unchanged."""
+    """The rows of a message from index `first` to the end. Rows before `first` are unchanged."""
 
     first: int
     rows: list[TranscriptRow]
@@ -39,10 +41,10 @@ class MessageRows:
 
 
 class MessageContent(Protocol):
-    """The rows of one message, and the text behind them."""
+    """The text of one message, and the rows made from it."""
 
     item: TranscriptItem
-    is_changed: bool  # the rows made last are out of date
+    is_changed: bool  # True if the rows are out of date; make_rows() sets it to False
 
     @property
     def text(self) -> str:
@@ -51,29 +53,29 @@ class MessageContent(Protocol):
 
     @property
     def markdown(self) -> Sequence[MarkdownRows]:
-        """Texts whose rows are shown, in the order in which they are parsed."""
+        """Markdown texts of the message, in the order in which the layout parses them."""
         ...
 
     def plain_text(self) -> str | None:
-        """Return the text as it is read, or None if it is known only from the rows."""
+        """Return the text of a message without Markdown, else None."""
         ...
 
     def source_text(self, ordinal: int) -> str:
-        """Return the text that the source of the row with an ordinal is a range of."""
+        """Return the text that TranscriptRow.source indexes for the row with this ordinal."""
         ...
 
     def update(self, item: TranscriptItem) -> None:
-        """Show other values of the same message."""
+        """Replace the item by a newer state of the same message."""
         ...
 
     def toggle(self, action: RowAction) -> None:
-        """Fold or unfold the part of the message that an action names."""
+        """Fold or unfold the part of the message that the action names."""
         ...
 
     def make_rows(self, shown: Sequence[TranscriptRow], width: int) -> MessageRows:
-        """Return the rows for a column of some width; shown are the rows returned before."""
+        """Return the rows that differ from the shown ones, and all rows after them."""
         ...
 
     def release(self) -> bool:
-        """Drop the parsed text; return False if it can't be made again from the item."""
+        """Drop the parsed text; return False if the item is not enough to parse it again."""
         ...

@@ -1,6 +1,6 @@
-"""Sizes of messages and texts that no layout was made for: estimates from their length. Pure.
+"""Estimates of heights from the lengths of texts. Pure.
 
-Most messages of a long conversation are never parsed; the scroll range counts their estimates.
+A long conversation opens without parsing its messages: the scroll range is a sum of estimates.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from app.widgets.transcript.messages.bubble import FOLD_LINES, FOLD_TEXT, SHARE
 from app.widgets.transcript.rows.look import Look
 from engine.types import Role
 
-_CHARS_PER_LINE_GAP = 6  # a block's gaps, counted as characters per line in estimates
-_ANSWER_SPACE_BELOW = (Size.CONTROL - Type.SMALL.line) // 2  # under the text of the footer
+_CHARS_PER_LINE_GAP = 6  # subtracted from each line's characters, to allow for gaps of blocks
+_ANSWER_SPACE_BELOW = (Size.CONTROL - Type.SMALL.line) // 2  # below the text of the footer
 
 
 def estimate_height(look: Look, item: TranscriptItem, width: int) -> int:
-    """Return about how high a message is, without parsing it."""
+    """Return the estimated height of a message, without parsing its text."""
     if item.role is Role.USER:
         lines = FOLD_LINES * look.body.line
         text = estimate_text(look, item.text[:FOLD_TEXT], max(1, int(width * SHARE)))
@@ -27,12 +27,12 @@ def estimate_height(look: Look, item: TranscriptItem, width: int) -> int:
 
 
 def space_below(item: TranscriptItem) -> int:
-    """Return how much of a message's end reads as a part of the gap below it, at zoom 1."""
+    """Return the height of the empty part at the end of a message, at zoom 1."""
     return Size.MESSAGE_GAP if item.role is Role.USER else _ANSWER_SPACE_BELOW
 
 
 def estimate_text(look: Look, text: str, width: int) -> int:
-    """Return about how high a text is, without parsing it."""
+    """Return the estimated height of a Markdown text, without parsing it."""
     if not text:
         return 0
     face = look.body

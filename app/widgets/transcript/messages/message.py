@@ -1,10 +1,10 @@
-"""The geometry of one message: sizes, settling, painting, hits and text places. Main thread.
+"""The geometry of one message: size, layout, painting, hit tests. Main thread.
 
-A message is a pile of rows (pile.py). Its content (content.py) makes the rows, its layout measures,
-paints and hits them. A layout costs little until it is first laid out: its height is an estimate.
-lay_out_between() makes the visible part exact, advance() the rest in idle time; release() drops the
-rows of a message far from the view and keeps its height. Coordinates are the message's own: x from
-the left of the column, y from the top of the message.
+A message is a pile of rows (pile.py): paragraphs, code blocks, buttons. A MessageContent
+(content.py) makes the rows from the message; a MessageLayout measures, paints and hit-tests them. A
+new layout has no rows, and its height is an estimate. lay_out_between() makes the rows and measures
+the visible ones, advance() measures the others in idle time, and release() drops the rows of a
+message far from the view but keeps its height. The origin is the message's top left corner.
 """
 
 from __future__ import annotations
@@ -30,21 +30,24 @@ from app.widgets.transcript.messages.text_places import TextPlaces
 from app.widgets.transcript.rows.inset import InsetArea
 from app.widgets.transcript.rows.row import Paint, RowAction, TranscriptRow, paint_caret
 
-MEASURE_ROWS = 20  # measured in one idle step
-PARSED_AT_ONCE = 40_000  # characters: 80 ms when all of it is new
+MEASURE_ROWS = 20  # rows measured by one call of advance()
+PARSED_AT_ONCE = 40_000  # characters; to parse and lay out so many takes 80 ms
 
 
 class MessageLayout:
-    """The rows of one message, where they are, and how much of that is exact."""
+    """The rows of one message with their positions.
+
+    The height is exact once the layout is settled: all text is parsed, all rows are measured.
+    """
 
     def __init__(self, kit: Kit, content: MessageContent) -> None:
         self.content = content
-        self.is_newest = False  # the last message shows its buttons always
+        self.is_newest = False  # True for the last message, whose buttons are always visible
         self._kit = kit
         self._pile = RowPile(kit.cache)
         self.places = TextPlaces(self._pile)
-        self._released: Released | None = None  # size of the rows that release() dropped
-        self._searched: Searched | None = None  # valid until the rows change
+        self._released: Released | None = None  # size of rows that release() dropped
+        self._searched: Searched | None = None  # text for the find bar, until the rows change
 
     @property
     def item(self) -> TranscriptItem:
@@ -52,17 +55,16 @@ class MessageLayout:
 
     @property
     def text(self) -> str:
-        """The text that the copy button copies."""
         return self.content.text
 
     @property
     def details(self) -> str:
-        """Details of the problem that the answer failed with."""
+        """Technical details of the problem that ended the answer, or an empty string."""
         return "" if self.item.problem is None else self.item.problem.details
 
     @property
     def rows(self) -> list[TranscriptRow]:
-        """Rows made last; empty before the first layout and after a release."""
+        """Rows from top to bottom; empty before the first layout and after a release."""
         return self._pile.rows
 
     @property
@@ -71,7 +73,7 @@ class MessageLayout:
 
     @property
     def height(self) -> int:
-        """Height as far as it is exact, the rest estimated."""
+        """Height of the message, with estimates for rows that are not measured."""
         if self.rows:
             return self._pile.height + self._estimate_rest()
         if self._released is not None:
@@ -80,7 +82,7 @@ class MessageLayout:
 
     @property
     def is_settled(self) -> bool:
-        """True if the height is exact."""
+        """True if the height is exact at the current width."""
         if self._released is not None:
             return self._released.width == self.width
         return self._is_current and self._pile.is_settled and not self._num_unparsed
@@ -88,7 +90,7 @@ class MessageLayout:
     # Changes.
 
     def resize(self, width: int) -> None:
-        """Set the width of the column. Heights stay as estimates."""
+        """Set the width of the column. Known heights become estimates."""
         if width != self.width:
             self._pile.resize(width)
             if self._pile.shape.is_cut_by_width:
@@ -96,7 +98,7 @@ class MessageLayout:
                 self._invalidate()
 
     def update(self, item: TranscriptItem) -> None:
-        """Show other values of the same message."""
+        """Replace the item by a newer state of the same message."""
         before = self.item
         self.content.update(item)
         if self.item != before:
@@ -108,16 +110,16 @@ class MessageLayout:
         self._invalidate()
 
     def rebuild(self) -> None:
-        """Make all rows anew: the kit has another look."""
+        """Drop all rows because the look has changed; the next layout makes new ones."""
         self._pile.clear()
         self._released = None
 
     def remeasure(self) -> bool:
-        """Unsettle the rows whose pictures have come; return False if there are none."""
+        """Mark rows with a new formula or line wrap as not measured; return False without one."""
         return self._pile.unsettle_stale()
 
     def release(self) -> None:
-        """Drop everything but the height: the message is far from what is visible."""
+        """Drop the rows and the parsed text, but keep the height, if the layout is settled."""
         if self._released is not None or not self.is_settled:
             return
         if not any(row.is_waiting for row in self.rows):
@@ -126,37 +128,35 @@ class MessageLayout:
                 self._pile.clear()
                 self._released, self._searched = released, searched
 
-    # Settling.
+    # Layout.
 
     def prepare(self) -> None:
-        """Make rows of all the text, however long it is."""
+        """Parse the whole text and make its rows, however long that takes."""
         self._refresh()
         while self._num_unparsed:
             self._parse_more()
 
     def unfold(self) -> None:
-        """Make rows of all the text, also of a text that was folded."""
+        """Unfold the text, parse all of it and make its rows."""
         self._refresh()
         if self._pile.shape.is_folded:
             self.toggle(RowAction.TOGGLE_FOLD)
         self.prepare()
 
     def lay_out_between(self, top: float, bottom: float) -> bool:
-        """Make exact what lies between top and bottom; return True if any height changed."""
+        """Measure the rows between top and bottom; return True if any height changed."""
         before = self.height
         changed = self._refresh()
-        # What is very long is left to idle time, but for its start.
+        # A very long text is parsed by advance(), except for its first slice.
         while self._num_unparsed and (self._num_unparsed <= PARSED_AT_ONCE or not self.rows):
             changed |= self._parse_more()
-        first, last = self._pile.at(top), self._pile.at(bottom)
-        if first is not None and last is not None:
-            for number in range(first, last + 1):
-                changed |= self._pile.measure(number)
+        for number in self._pile.between(top, bottom):
+            changed |= self._pile.measure(number)
         self._pile.count_settled()
         return changed or self.height != before
 
     def advance(self) -> None:
-        """Do the next bit of what is missing for an exact height."""
+        """Parse the next slice of text, or measure the next rows, towards an exact height."""
         self._refresh()
         if self._num_unparsed:
             self._parse_more()
@@ -172,21 +172,20 @@ class MessageLayout:
 
     @property
     def _num_unparsed(self) -> int:
-        """Number of characters that have no rows yet; at least 1 while a parser is not done."""
+        """Number of characters without rows; at least 1 until every parser has finished."""
         texts = self.content.markdown
         return sum(max(1, text.num_unfed) for text in texts if not text.is_fed)
 
     def _estimate_rest(self) -> int:
-        bubble = self._pile.shape.bubble
-        width = max(1, self.width) if bubble is None else bubble.text_width(self.width)
+        width = self._pile.text_width
         return sum(text.estimate_rest(width) for text in self.content.markdown)
 
     def _refresh(self) -> bool:
-        """Bring the rows up to date with the content; return True if any changed."""
+        """Replace rows that are out of date; return True if any row changed."""
         return not self._is_current and self._make_rows()
 
     def _parse_more(self) -> bool:
-        """Parse the next slice of text; return True if any row changed."""
+        """Parse the next slice of text and make its rows; return True if any row changed."""
         next(text for text in self.content.markdown if not text.is_fed).feed()
         return self._make_rows()
 
@@ -195,13 +194,11 @@ class MessageLayout:
         return self._pile.replace(self.content.make_rows(self.rows, self.width))
 
     def _invalidate(self) -> None:
-        """Forget what was true of the rows before a change."""
         self._released = self._searched = None
 
     # Painting.
 
     def take_changed_top(self) -> int | None:
-        """Return the y from which on the picture has changed since the last call."""
         return self._pile.take_changed_top()
 
     def paint(self, paint: MessagePaint) -> None:
@@ -253,18 +250,16 @@ class MessageLayout:
     # Hits.
 
     def hit(self, x: float, y: float) -> MessageHit | None:
-        """Return what a click at a point acts on."""
+        """Return the link or button at a point."""
         number = self._pile.at(y)
         if number is None:
             return None
         row, corner = self.rows[number], self._pile.corner(number)
         hit = row.hit(x - corner.x(), y - corner.y())
-        if hit is None:
-            return None
-        return MessageHit.of(row, hit, corner)
+        return None if hit is None else MessageHit.of(row, hit, corner)
 
     def clickable(self) -> Iterator[RowHits]:
-        """Yield the rows that something can be clicked in, as far as rows are measured."""
+        """Yield the measured rows that have links or buttons, with those links and buttons."""
         for number, row in enumerate(self.rows):
             found = row.hits() if row.width >= 0 else ()
             hits = [hit for hit in found if hit.target.action is not RowAction.EXPLAIN]
@@ -279,14 +274,12 @@ class MessageLayout:
 
     @property
     def actions_top(self) -> int:
-        """The y of the buttons, which are in the last row."""
+        """The y of the message's buttons, which are in the last row."""
         return self._pile.top(len(self.rows) - 1) if self.rows else 0
-
-    # Reading.
 
     @property
     def searched(self) -> Searched:
-        """What finding looks through: what is read, where that is known."""
+        """Text for the find bar: the text as it is read if that is known, else its Markdown."""
         known = self._searched
         if known is None or not known.is_read:
             read = self._read_text()
@@ -298,7 +291,7 @@ class MessageLayout:
         return known
 
     def _read_text(self) -> str | None:
-        """Return the text as it is read, its rows apart; None while some of it has no rows."""
+        """Return the texts of all rows, joined, or None while a part of the text has no rows."""
         plain = self.content.plain_text()
         if plain is not None:
             return plain

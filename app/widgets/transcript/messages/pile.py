@@ -1,4 +1,7 @@
-"""The rows of one message on top of each other: sizes and positions. Main thread."""
+"""The rows of one message on top of each other: sizes and positions. Main thread.
+
+Tops of rows come from a tree of heights: changing or finding one takes O(log n) steps.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,19 @@ from app.widgets.transcript.rows.row import LayoutCache, TranscriptRow
 
 
 class RowPile:
-    """Rows in a column of some width, each with its x, y, width and height.
+    """Rows in a column, each with its x, y, width and height.
 
-    Heights of rows that were never measured are estimates.
+    The height of a row is an estimate until measure() is called for the row.
     """
 
     def __init__(self, cache: LayoutCache) -> None:
         self.rows: list[TranscriptRow] = []
         self.shape = MessageShape()
-        self.width = 0  # of the column
-        self.num_settled = 0  # rows before this are measured
+        self.width = 0  # width of the column
+        self.num_settled = 0  # the first num_settled rows are measured at the current width
         self._cache = cache
         self._tree = HeightTree()
-        self._changed_top: int | None = None
+        self._changed_top: int | None = None  # see take_changed_top()
 
     @property
     def height(self) -> int:
@@ -32,48 +35,59 @@ class RowPile:
     def is_settled(self) -> bool:
         return self.num_settled == len(self.rows)
 
+    @property
+    def text_width(self) -> int:
+        """Width for text without insets."""
+        bubble = self.shape.bubble
+        return max(1, self.width) if bubble is None else bubble.text_width(self.width)
+
     def gap_top(self, number: int) -> int:
-        """Return the y of the gap above a row, or of the end of the last row."""
+        """Return the y of the gap above a row; the height of the pile if there is no such row."""
         return self._tree.top(number)
 
     def top(self, number: int) -> int:
-        """Return the y of a row."""
+        """Return the y of a row, below the gap above it."""
         return self._tree.top(number) + self.rows[number].gap
 
     def left(self, number: int) -> int:
-        """Return the x of a row and its inset."""
+        """Return the x of a row with its inset."""
         bubble = self.shape.bubble
         if bubble is None or number >= bubble.num_rows:
             return 0
         return bubble.row_left(self.rows, self.width, is_rtl=self.rows[number].is_rtl)
 
     def corner(self, number: int) -> QPointF:
-        """Return the top left of a row, beside its inset."""
+        """Return the top left corner of a row without its inset."""
         row = self.rows[number]
         return QPointF(self.left(number) + (0 if row.is_rtl else row.indent), self.top(number))
 
     def outer_width(self, number: int) -> int:
-        """Return the width that a row and its inset fill."""
+        """Return the width for a row with its inset."""
         bubble = self.shape.bubble
         if bubble is None or number >= bubble.num_rows:
             return self.width
         return bubble.text_width(self.width)
 
     def row_width(self, number: int) -> int:
-        """Return the width that a row fills beside its inset."""
+        """Return the width for a row without its inset."""
         return self.rows[number].width_within(self.outer_width(number))
 
     def at(self, y: float) -> int | None:
-        """Return the row nearest to a height, None if there are no rows."""
+        """Return the index of the row nearest to y, or None if there are no rows."""
         return self._tree.find(int(max(0.0, y))) if self.rows else None
 
+    def between(self, top: float, bottom: float) -> range:
+        """Return the indices of the rows that touch the space between top and bottom."""
+        first, last = self.at(top), self.at(bottom)
+        return range(0) if first is None or last is None else range(first, last + 1)
+
     def take_changed_top(self) -> int | None:
-        """Return the y from which on the picture has changed since the last call."""
+        """Return the y below which the picture has changed since the last call."""
         top, self._changed_top = self._changed_top, None
         return top
 
     def resize(self, width: int) -> None:
-        """Set the width of the column. Heights stay as estimates."""
+        """Set the width of the column. Known heights become estimates."""
         self.width = width
         self.num_settled = 0
 
@@ -83,7 +97,7 @@ class RowPile:
         self._tree = HeightTree()
 
     def replace(self, made: MessageRows) -> bool:
-        """Replace the rows from made.first on; return True if a row differs."""
+        """Replace the rows from made.first to the end; return True if any row changed."""
         first, rows = made.first, made.rows
         self.shape = made.shape
         same = first
@@ -91,7 +105,7 @@ class RowPile:
             if old is not new or new.width < 0 or self._tree[same] != new.gap + new.height:
                 break
             same += 1
-        # The row before the first new one loses the caret.
+        # The row before the first new row may lose the caret: repaint that row too.
         self._changed_from(self._tree.top(max(0, min(same, len(self._tree)) - 1)))
         changed = same < first + len(rows) or first + len(rows) < len(self.rows)
         self.rows[first:] = rows
@@ -105,7 +119,7 @@ class RowPile:
         return changed
 
     def measure(self, number: int) -> bool:
-        """Make the height of a row exact; return True if it was another."""
+        """Measure a row unless its height is exact; return True if its height changed."""
         row, width = self.rows[number], self.row_width(number)
         if row.width != width or row.is_stale:
             row.height = row.measure(width)
@@ -119,7 +133,7 @@ class RowPile:
         return False
 
     def count_settled(self) -> None:
-        """Advance num_settled over rows that are measured."""
+        """Increase num_settled up to the first row that is not measured."""
         while not self.is_settled:
             row = self.rows[self.num_settled]
             if row.width != self.row_width(self.num_settled) or row.is_stale:
@@ -127,7 +141,7 @@ class RowPile:
             self.num_settled += 1
 
     def unsettle_stale(self) -> bool:
-        """Move num_settled back to the first stale row; return False if no row is stale."""
+        """Reduce num_settled to the first stale row; return False if no row is stale."""
         stale = [number for number, row in enumerate(self.rows) if row.is_stale]
         self.num_settled = min([self.num_settled, *stale])
         return bool(stale)

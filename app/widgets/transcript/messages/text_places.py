@@ -1,4 +1,4 @@
-"""Text boundaries and lines of one message: from points to places, and back. Main thread."""
+"""Conversion between points and text boundaries of one message. Main thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.widgets.transcript.rows.row import TranscriptRow
 
 
 class TextPlaces:
-    """The text of a pile of rows. Coordinates are the message's."""
+    """The text boundaries and lines of a pile of rows, in message coordinates."""
 
     def __init__(self, pile: RowPile) -> None:
         self._pile = pile
@@ -36,7 +36,7 @@ class TextPlaces:
         return Place(BODY, 0)
 
     def line_at(self, y: float) -> Line | None:
-        """Return the line of text at a height, None where there is no text."""
+        """Return the line of text at y, or None if there is no measured text row at y."""
         number, text = self._pile.at(y), self._pile.shape.text
         if number is None or not text.has_text(number) or self._pile.rows[number].width < 0:
             return None
@@ -47,7 +47,7 @@ class TextPlaces:
         return Line(Place(text.ordinal(number), offset), top + row.line_top(offset))
 
     def line_top(self, place: Place) -> int | None:
-        """Return the y of the line of text at a place, None if it is not there (any more)."""
+        """Return the y of the line of text at a place, or None if the row does not exist."""
         row, number = self.text_row(place.row), self._pile.shape.text.index(place.row)
         if row is None:
             return None
@@ -55,7 +55,7 @@ class TextPlaces:
         return self._pile.top(number) + row.line_top(place.offset)
 
     def text_row(self, ordinal: int) -> TranscriptRow | None:
-        """Return the row of text with an ordinal."""
+        """Return the row with an ordinal, or None if it does not exist or has no text."""
         number, text = self._pile.shape.text.index(ordinal), self._pile.shape.text
         return (
             self._pile.rows[number]
@@ -64,7 +64,7 @@ class TextPlaces:
         )
 
     def rows_between(self, first: Place, last: Place) -> Iterator[tuple[int, TranscriptRow]]:
-        """Yield the ordinals and rows that have text, from one place to another."""
+        """Yield the text rows from one place to another, each with its ordinal."""
         text = self._pile.shape.text
         for number in range(text.index(first.row), len(self._pile.rows)):
             if text.has_text(number):
@@ -74,7 +74,7 @@ class TextPlaces:
                 yield ordinal, self._pile.rows[number]
 
     def text_rows(self) -> Iterator[tuple[int, TranscriptRow]]:
-        """Yield the rows that have text, and their y."""
+        """Yield the text rows, each with its y."""
         for number, row in enumerate(self._pile.rows):
             if self._pile.shape.text.has_text(number):
                 yield self._pile.top(number), row

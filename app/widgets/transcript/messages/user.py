@@ -1,4 +1,9 @@
-"""A message of the user: a bubble that folds when long, or the editor in its place. Main thread."""
+"""The content of a user's message: a bubble that folds a long text, or the editor. Main thread.
+
+Rows from top to bottom: the text and the link "Show all", both in the bubble, then the gap with the
+buttons of the message and the state line of its answer. While the message is edited, one row
+reserves the space of the editor instead of the text.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +28,13 @@ from app.widgets.transcript.rows.notes import LinkRow
 from app.widgets.transcript.rows.row import Paint, RowAction, Target, TextRow, TranscriptRow
 from app.words import transcript as words
 
+# Only code fences and lists are parsed as Markdown. Other text is shown as typed.
 _MARKDOWN = re.compile(r"^ {0,3}(?:```|~~~|[-*+] |\d{1,9}[.)] )", re.MULTILINE)
 _FOLD = Target(RowAction.TOGGLE_FOLD)
 
 
 class EditorRow(TranscriptRow):
-    """The place of the editor, which is a widget."""
+    """The space that is reserved for the editor."""
 
     def __init__(self, size: QSize) -> None:
         self.size = size
@@ -39,29 +45,30 @@ class EditorRow(TranscriptRow):
 
     @override
     def paint(self, paint: Paint) -> None:
-        """Leave it to the widget."""
+        """Paint nothing: the editor is a widget."""
 
 
 class UserContent:
-    """The rows of a user's message: its text in a bubble, the link that unfolds it, the buttons.
+    """The rows of a user's message. Implements MessageContent.
 
-    While the message is edited, the first row is the place of the editor.
+    A folded text shows its first FOLD_LINES lines. Its rows are made again at every call of
+    make_rows(), because the number of lines depends on the width.
     """
 
     def __init__(self, kit: Kit, item: TranscriptItem) -> None:
         self.item = item
         self.is_changed = True
         self._kit = kit
-        self._look = kit.look  # that the rows are made with
+        self._look = kit.look  # look that the rows were made with
         self._text = normalized(item.text)
         self._is_unfolded = False
-        self._is_long = False
-        self._markdown: MarkdownRows | None = None
-        self._wrapped: set[int] = set()
-        self._plain: list[TranscriptRow] = []
+        self._is_long = False  # True if folding hides a part of the text
+        self._markdown: MarkdownRows | None = None  # parsed text, if it is Markdown
+        self._wrapped: set[int] = set()  # source offsets of code blocks whose lines wrap
+        self._plain: list[TranscriptRow] = []  # rows of the text, if it is not Markdown
         self._editor = EditorRow(QSize(0, 0))
         self._gap_row: GapRow | None = None
-        self._line: StateLine | None = None
+        self._line: StateLine | None = None  # state line of the answer to this message
 
     @property
     def text(self) -> str:
@@ -73,7 +80,7 @@ class UserContent:
 
     @property
     def editor_size(self) -> QSize:
-        """Room for the editor, which is a widget."""
+        """Space that is reserved for the editor while the message is edited."""
         return self._editor.size
 
     @editor_size.setter
@@ -82,17 +89,17 @@ class UserContent:
         self.is_changed = True
 
     def set_line(self, line: StateLine | None) -> None:
-        """Say where the context of the answer came from, in the gap above it."""
+        """Set the state line of the answer, which is shown in the gap above the answer."""
         if line != self._line:
             self._line = line
             self.is_changed = True
 
     def text_width(self, width: int) -> int:
-        """Return the width of text in the widest bubble of a column."""
+        """Return the maximum width of text in the bubble, in a column of the given width."""
         return Bubble(self._kit.look, 0).text_width(width)
 
     def plain_text(self) -> str | None:
-        """Return the text as it was written, unless it is Markdown."""
+        """Return the text as it was typed, or None if it is Markdown."""
         if self.item.editing:
             return ""
         return None if _MARKDOWN.search(self._text) else self._text.replace("\n", ROW_END)
@@ -118,7 +125,7 @@ class UserContent:
         self._drop_text()
         return True
 
-    def make_rows(self, shown: Sequence[TranscriptRow], width: int) -> MessageRows:  # noqa: ARG002 - part of the protocol
+    def make_rows(self, shown: Sequence[TranscriptRow], width: int) -> MessageRows:  # noqa: ARG002
         self.is_changed = False
         look = self._kit.look
         if look is not self._look:
@@ -155,7 +162,7 @@ class UserContent:
         self._plain = []
 
     def _load_text(self, text: str) -> None:
-        """Parse the first slice of Markdown, or make the rows of plain text."""
+        """Parse the first slice of a Markdown text, or make the rows of a plain text."""
         if _MARKDOWN.search(text):
             self._markdown = MarkdownRows(self._kit, self._wrapped)
             self._markdown.append_text(text)
@@ -175,14 +182,15 @@ class UserContent:
         return self._text_rows()
 
     def _folded_rows(self, width: int) -> RowsFrom:
-        """Return the rows of the first lines, and note whether there are more."""
+        """Return the rows of the first FOLD_LINES lines, and update _is_long."""
         head = "\n".join(self._text[:FOLD_TEXT].split("\n", FOLD_LINES)[:FOLD_LINES])
         self._is_long = len(head) < len(self._text)
         rows: list[TranscriptRow] = []
         room = FOLD_LINES
         self._drop_text()
         self._load_text(head)
-        # Folded rows are made anew at each call: a rest to parse would remain for ever.
+        # Parse all of the folded text now, which takes about 8 ms. Every call starts over, so text
+        # that is left to the layout's next slice would never be parsed.
         for text in self.markdown:
             while not text.is_fed:
                 text.feed()

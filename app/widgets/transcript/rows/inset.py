@@ -1,4 +1,8 @@
-"""The inset of a row inside quotes and lists: indentation, bars and markers. Main thread."""
+"""Insets of rows inside quotes and lists, and the gaps between blocks. Main thread.
+
+A row has no knowledge of the quotes and lists around it. Its Inset has the indentation, and paints
+the bars of quotes and the markers of list items beside the row.
+"""
 
 from __future__ import annotations
 
@@ -12,40 +16,42 @@ from app.theme.tokens import Space, Type
 from app.viewmodels.blocks import Block, Frame, FrameKind, TextBlock
 from app.widgets.transcript.rows.look import Look
 
+# Pixels at zoom 1.
 _BAR = 3
 _BULLET = 5
 _BOX = 15
 _QUOTE_INDENT = 19  # the bar and 16 px
 _ITEM_INDENT = 26
-_RTL_MARK = "\u200f"  # around a number with its point: sets it on the other side
+_RTL_MARK = "\u200f"  # placed around "1." so that the point is painted at the left of the number
 _ITEMS = frozenset({FrameKind.BULLET, FrameKind.NUMBER, FrameKind.TASK})
 
 
 @dataclass(frozen=True, slots=True)
 class InsetArea:
-    """The area of a row together with its inset."""
+    """The size of a row together with its inset."""
 
     width: int
     height: int
-    gap: int  # empty pixels above the row, which the bars of continued quotes bridge
-    is_rtl: bool
+    gap: int  # empty pixels above the row; the bars of continued quotes extend into the gap
+    is_rtl: bool  # True for right-to-left text: the inset is at the right
 
 
 class Inset:
-    """The space beside a row, with the bars of its quotes and the markers of its list items.
+    """The indentation of a row, with bars of quotes and markers of list items.
 
-    The inset is at the left of the row, and at the right of a row that is read from the right.
+    Each frame is one quote or list item around the row, outermost first. The inset is at the left
+    of the row, or at the right if the text runs from right to left.
     """
 
     def __init__(self, look: Look, frames: tuple[Frame, ...], joined: int) -> None:
         self._look = look
         self._frames = frames
-        self._joined = joined  # outer frames that the block before shares
+        self._joined = joined  # number of outer frames that the block above is in, too
         self._indents = [look.px(_indent(frame)) for frame in frames]
         self.width = sum(self._indents)
 
     def paint(self, painter: QPainter, area: InsetArea) -> None:
-        """Paint bars and markers; the painter stands at the top left of the inset and its row."""
+        """Paint bars and markers. The painter's origin is the top left of the area."""
         left = 0
         for depth, frame in enumerate(self._frames):
             if frame.kind is FrameKind.QUOTE:
@@ -65,7 +71,9 @@ class Inset:
         self, painter: QPainter, area: InsetArea, frame: Frame, edge: int, depth: int
     ) -> None:
         face = self._look.face(Type.BODY)
-        middle = face.baseline - face.font.pixelSize() * 0.27  # half the height of an x
+        middle = (
+            face.baseline - face.font.pixelSize() * 0.27
+        )  # half the x-height above the baseline
         painter.setPen(QColor(self._look.colors.secondary))
         match frame.kind:
             case FrameKind.NUMBER:
@@ -108,12 +116,12 @@ class Inset:
 
 
 def _beside(area: InsetArea, edge: int, distance: int, width: float) -> float:
-    """Return the x of a marker at a distance from its text, which begins at an edge."""
+    """Return the x of a marker; edge is where its text begins, distance is in between."""
     return area.width - edge + distance if area.is_rtl else edge - distance - width
 
 
 def gap_between(look: Look, before: Block | None, block: Block) -> int:
-    """Return the empty space between two blocks of a message."""
+    """Return the gap above a block, in pixels; before is the block above it, if any."""
     if before is None:
         return 0
     return look.px(_gap(before, block))
