@@ -3,8 +3,7 @@
 Messages are rows painted by hand, not widgets or a QTextDocument: only visible rows are laid out,
 so a conversation of thousands of messages opens in milliseconds, and streamed text costs no more at
 the end of a long answer. When items or text change, the view lays out the visible messages
-(Placement), moves the widgets over them, and repaints the changed area. Actions for a controller
-are signals.
+(Placement), moves the widgets over them, and repaints the changed area.
 """
 
 from __future__ import annotations
@@ -355,7 +354,7 @@ class TranscriptView(QAbstractScrollArea):
         self._kit.look = Look(self._theme, self._formulas, self._zoom)
         self._kit.cache.clear()
         self._idle.unfinished.clear()
-        self._stack.rebuild()
+        self._stack.rebuild_rows()
         self._editing.set_look(self._kit.look)
         self._reflow()
 

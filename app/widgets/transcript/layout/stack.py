@@ -110,7 +110,7 @@ class MessageStack:
         self.layouts.set_items(items)
         for layout in set(before).difference(self.layouts.newest()):
             _set_newest(layout, None)
-        self._rebuild()
+        self._rebuild_index()
 
     def update(self, index: int, item: TranscriptItem) -> None:
         """Replace the item of one message by a newer state."""
@@ -133,14 +133,15 @@ class MessageStack:
             is_first = self.layouts.width == 0
             self.layouts.resize(width)
             if is_first:
-                self._rebuild()
+                self._rebuild_index()
             self.mark_unsettled()
 
-    def rebuild(self) -> None:
+    def rebuild_rows(self) -> None:
+        """Drop all rows because the look has changed; the next layout makes new ones."""
         self._kept.clear()
         for layout in self.layouts.made():
-            layout.rebuild()
-        self._rebuild()
+            layout.rebuild_rows()
+        self._rebuild_index()
 
     def remeasure(self) -> bool:
         """Mark rows with a new formula or line wrap as not measured; return False without one."""
@@ -287,7 +288,7 @@ class MessageStack:
                 if index is None or not layout.rows:
                     self._live.discard(layout)
 
-    def _rebuild(self) -> None:
+    def _rebuild_index(self) -> None:
         self.mark_unsettled()
         self._index = {item.key: at for at, item in enumerate(self.items)}
         self._mark_newest()

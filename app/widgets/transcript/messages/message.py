@@ -109,7 +109,7 @@ class MessageLayout:
         self.content.toggle(action)
         self._invalidate()
 
-    def rebuild(self) -> None:
+    def rebuild_rows(self) -> None:
         """Drop all rows because the look has changed; the next layout makes new ones."""
         self._pile.clear()
         self._released = None
