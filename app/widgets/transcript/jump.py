@@ -47,7 +47,7 @@ class JumpPlace(QWidget):
     are not clicked.
     """
 
-    entered = Signal()  # the mouse moved onto the area; the canvas gets no leave event then
+    entered = Signal()  # the mouse has moved from the canvas onto this area
 
     def __init__(self, theme: Theme, canvas: QWidget) -> None:
         super().__init__(canvas)

@@ -26,7 +26,7 @@ TOP_MARGIN = Space.XL
 BOTTOM_MARGIN = Space.XL
 KEPT = 30  # messages above and below the view that keep their rows
 KEPT_CONVERSATIONS = 5  # conversations whose layouts are kept after a switch
-MAX_ROUNDS = 20  # of layout: each round can change heights and so move other messages into view
+MAX_ROUNDS = 20  # rounds of layout; each can change heights and so move messages into view
 
 
 @dataclass(frozen=True, slots=True)
