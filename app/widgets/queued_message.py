@@ -11,7 +11,7 @@ from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Size, Space, Type
 from app.widgets.icon_button import IconButton
-from app.widgets.transcript.messages.user import SHARE
+from app.widgets.transcript.messages.bubble import SHARE
 from app.words import composer as words
 
 # Number of characters that can be shown. The rest is cut off before the text is elided to the width

@@ -1,4 +1,4 @@
-"""Keeps the transcript view true to one conversation, and hands its wishes to the chat controller."""
+"""The connection between the transcript view, the stored conversations and the chat controller."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from engine.types import Channel, ConversationId, Role
 
 
 class TranscriptBinding(QObject):
-    """Compares what is shown with what is true and tells the view the least that makes them equal."""
+    """Updates the view when the shown conversation changes, and forwards the view's requests.
+
+    An update compares the new items with the shown items, and calls the view only for differences.
+    """
 
     def __init__(
         self,
@@ -49,30 +52,33 @@ class TranscriptBinding(QObject):
 
     @property
     def can_continue(self) -> bool:
-        """Whether the last answer was cut off."""
+        """True if the last answer was cut off and can be continued."""
         return bool(self._items) and self.items[-1].can_continue
 
     def has_neighbour(self, step: int) -> bool:
-        """Whether the last message with several versions has one before (-1) or after (1) this one."""
+        """Return True if there is a previous (-1) or next (1) version to show.
+
+        The versions are those of the last message that has several.
+        """
         fork = self._last_fork
         return fork is not None and 1 <= fork.version.number + step <= fork.version.count
 
     @property
     def is_editing(self) -> bool:
-        """Whether a message stands in its editor."""
+        """True while a message is edited."""
         return self._editing is not None
 
     @property
     def position(self) -> ScrollPosition | None:
-        """Where the conversation on show is being read; None at nothing to read."""
+        """Scroll position of the shown conversation, or None if it is empty."""
         return self._view.scroll_position()
 
     def leave_at(self, conversation_id: ConversationId, position: ScrollPosition) -> None:
-        """It was left there: that is where it is shown next."""
+        """Set the position at which a conversation is shown next."""
         self._positions[conversation_id] = position
 
     def show(self, conversation_id: ConversationId) -> None:
-        """Show another conversation where it was left."""
+        """Show another conversation at its last position."""
         position = self._view.scroll_position()
         if self._shown is not None and position is not None:
             self._positions[self._shown] = position
@@ -85,14 +91,14 @@ class TranscriptBinding(QObject):
         self._begin_streaming(items)
 
     def refresh(self, conversation_id: ConversationId) -> None:
-        """The conversation has changed; another than the one on show is none of our business."""
+        """Update the view if the changed conversation is the one that is shown."""
         if conversation_id != self._shown:
             return
         before = self._items
         items = self._true_items(conversation_id)
         self._items = {item.key: item for item in items}
         if self._editing not in self._items:
-            self._editing = None  # it was deleted
+            self._editing = None  # the edited message was deleted
         if list(before) != list(self._items):
             self._view.set_items(items)
             self._begin_streaming(items)
@@ -102,12 +108,12 @@ class TranscriptBinding(QObject):
                 self._update(before[item.key], item)
 
     def edit_last(self) -> None:
-        """Open the last message of the person in its editor."""
+        """Open the editor for the user's last message."""
         if (last := self._last(Role.USER)) is not None:
             self._edit(last.key)
 
     def end_editing(self) -> None:
-        """Close the editor; the message stays as it was."""
+        """Close the editor without changing the message."""
         self._view.cancel_edit()
 
     def regenerate_last(self) -> None:
@@ -116,17 +122,17 @@ class TranscriptBinding(QObject):
 
     @property
     def can_delete(self) -> bool:
-        """Whether the last message of the person can go."""
+        """True if the user's last message can be deleted."""
         last = self._last(Role.USER)
         return last is not None and last.can_delete
 
     def copy_last(self) -> None:
-        """Copy the last answer."""
+        """Copy the last answer to the clipboard."""
         if (last := self._last(Role.ASSISTANT)) is not None:
             QGuiApplication.clipboard().setText(self._view.text_of(last.key))
 
     def delete_last(self) -> None:
-        """Take out the last message of the person, with its answer."""
+        """Delete the user's last message with its answer."""
         if (last := self._last(Role.USER)) is not None:
             self._delete(last.key)
 
@@ -135,7 +141,7 @@ class TranscriptBinding(QObject):
             self._continue(self.items[-1].key)
 
     def show_last_neighbour(self, step: int) -> None:
-        """Another version of the last message that has several."""
+        """Show the previous (-1) or next (1) version of the last message with several versions."""
         if (fork := self._last_fork) is not None:
             self._show_neighbour(fork.key, step)
 
@@ -144,7 +150,7 @@ class TranscriptBinding(QObject):
         return next((item for item in reversed(self.items) if item.version.count > 1), None)
 
     def _last(self, role: Role) -> TranscriptItem | None:
-        """The last message of one side."""
+        """Return the last message with a role."""
         return next((item for item in reversed(self.items) if item.role is role), None)
 
     def _connect(self) -> None:
@@ -211,7 +217,7 @@ class TranscriptBinding(QObject):
             return
         editing, self._editing = self._editing, None
         if not self._chat.edit(self._shown, NodeId(key), text):
-            self._editing = editing  # refused: the text stays in the editor
+            self._editing = editing  # the controller refused: keep the editor open
 
     def _close_editor(self, key: str | None) -> None:
         if key is not None and key == self._editing and self._shown is not None:

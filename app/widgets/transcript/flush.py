@@ -1,6 +1,8 @@
-"""Pieces of answers on their way to the screen: gathered, and handed on at most once a frame.
+"""The buffer between streamed text and the view, for at most one update a frame. Main thread.
 
-Main thread. One single-shot timer, started by the first piece that waits.
+Text arrives several times a frame. The first delta starts a single-shot timer; when it fires, the
+view takes all deltas and updates once. The interval is longer while the window is inactive or
+frames are slow.
 """
 
 from __future__ import annotations
@@ -13,12 +15,12 @@ from PySide6.QtWidgets import QWidget
 from app.theme.tokens import Millis
 from engine.types import Channel
 
-SLOW_S = 0.008  # a frame that takes longer doubles the next interval
+SLOW_S = 0.008  # an update that takes longer doubles the next interval
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """More text of a message."""
+    """A piece of streamed text."""
 
     key: str
     channel: Channel
@@ -26,15 +28,15 @@ class Delta:
 
 
 class DeltaBuffer(QObject):
-    """Keeps deltas until its timer says `due`."""
+    """Deltas that the view has not shown yet."""
 
-    due = Signal()
+    due = Signal()  # the view must take the deltas now
 
     def __init__(self, view: QWidget) -> None:
         super().__init__(view)
         self._view = view
         self._pending: list[Delta] = []
-        self._slow = False
+        self._slow = False  # True if the last update took longer than SLOW_S
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
@@ -46,34 +48,22 @@ class DeltaBuffer(QObject):
             self._timer.start(self._interval())
 
     def take_deltas(self) -> list[Delta]:
-        """Return what waits, neighbours joined, and wait for the next piece."""
+        """Return the deltas in the order of their arrival, and stop the timer."""
         self._timer.stop()
         pending, self._pending = self._pending, []
-        joined: list[Delta] = []
-        texts: list[str] = []
-        for delta in pending:
-            if joined and (joined[-1].key, joined[-1].channel) != (delta.key, delta.channel):
-                joined[-1] = Delta(joined[-1].key, joined[-1].channel, "".join(texts))
-                joined.append(delta)
-                texts = []
-            elif not joined:
-                joined.append(delta)
-            texts.append(delta.text)
-        if joined:
-            joined[-1] = Delta(joined[-1].key, joined[-1].channel, "".join(texts))
-        return joined
+        return pending
 
     @property
     def is_empty(self) -> bool:
         return not self._pending
 
     def drop(self) -> None:
-        """Forget what waits: another conversation is shown."""
+        """Discard the deltas, because another conversation is shown."""
         self._timer.stop()
         self._pending = []
 
     def spent(self, seconds: float) -> None:
-        """Say how long the last frame took."""
+        """Set the duration of the last update, which the next interval depends on."""
         self._slow = seconds > SLOW_S
 
     def _interval(self) -> int:

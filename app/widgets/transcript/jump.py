@@ -1,4 +1,4 @@
-"""The round button that leads to the end of the transcript, and where it stands. Main thread."""
+"""The round button that jumps to the end of the transcript, and its position. Main thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.words import transcript as words
 
 
 class JumpButton(QAbstractButton):
-    """Jump to latest."""
+    """The round button "Jump to latest"."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -40,12 +40,14 @@ class JumpButton(QAbstractButton):
 
 
 class JumpPlace(QWidget):
-    """Beside the column; where there is no room, a strip below what is read: no word is half covered.
+    """The area of the jump button, at the bottom of the viewport.
 
-    The strip is lower than what is left to read while it is shown. What it hides can't be clicked.
+    The area is beside the column. In a narrow window it is an opaque strip over the column instead:
+    a button alone would cover parts of words. The strip accepts mouse clicks, so that hidden links
+    are not clicked.
     """
 
-    entered = Signal()  # by the mouse, which the canvas is not told
+    entered = Signal()  # the mouse has moved from the canvas onto this area
 
     def __init__(self, theme: Theme, canvas: QWidget) -> None:
         super().__init__(canvas)
@@ -57,11 +59,11 @@ class JumpPlace(QWidget):
 
     @property
     def covered(self) -> int:
-        """How much of the canvas nothing can be read on."""
+        """Height of the canvas that the strip covers, in pixels."""
         return self.height() if self._is_strip and self.isVisible() else 0
 
     def place(self, column_left: int, column_width: int) -> None:
-        """Stand where there is room."""
+        """Move to the right of the column, or over its end if there is no room."""
         right, canvas = column_left + column_width, self._canvas.rect()
         height = Size.CONTROL_LARGE + Space.S
         middle = right + Space.M + Size.CONTROL_LARGE // 2

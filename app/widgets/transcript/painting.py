@@ -1,4 +1,4 @@
-"""Paints the visible messages. Main thread."""
+"""Painting of the visible messages. Main thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.widgets.transcript.rows.row import TranscriptRow
 
 
 class TranscriptPainter:
-    """Paints a part of the viewport."""
+    """Painter of the viewport: canvas, messages, and the focus ring."""
 
     def __init__(
         self, stack: MessageStack, placement: Placement, pointer: Pointer, walk: Walk
@@ -28,7 +28,7 @@ class TranscriptPainter:
     def paint(
         self, painter: QPainter, area: QRect, look: Look, unfinished: dict[TranscriptRow, None]
     ) -> None:
-        """Paint area; rows that want idle time are added to unfinished."""
+        """Paint an area of the viewport; rows that need idle work add themselves to unfinished."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(area, QColor(look.colors.canvas))
         pointer, left, scroll = self._pointer, self._placement.column_left, self._placement.top

@@ -1,7 +1,9 @@
-"""The transcript: all messages of the visible branch, painted. Main thread.
+"""The transcript: a scroll area that paints all messages of the visible branch. Main thread.
 
-Only what is visible is laid out. Follows the end without fighting the reader, selects across
-messages, and asks for what only a controller can do through signals.
+Messages are rows painted by hand, not widgets or a QTextDocument: only visible rows are laid out,
+so a conversation of thousands of messages opens in milliseconds, and streamed text costs no more at
+the end of a long answer. When items or text change, the view lays out the visible messages
+(Placement), moves the widgets over them, and repaints the changed area.
 """
 
 from __future__ import annotations
@@ -47,7 +49,6 @@ from app.widgets.transcript.layout.selection import (
     selected_text,
 )
 from app.widgets.transcript.layout.stack import MessageStack, TranscriptStatistics
-from app.widgets.transcript.messages.answer import AnswerLayout
 from app.widgets.transcript.messages.body import Kit
 from app.widgets.transcript.painting import TranscriptPainter
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
@@ -60,20 +61,20 @@ from app.widgets.transcript.search.marks import MarkedBar
 from app.words import transcript as words
 from engine.types import Channel
 
-# Who comes back from there goes on where he was.
-KEEPING = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
+# Reasons for losing focus after which the mark of the keyboard stays where it is.
+WALK_SURVIVES = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
 
 
 class TranscriptView(QAbstractScrollArea):
-    """Shows TranscriptItems. See scroll.py for when it follows the end."""
+    """The view of a conversation's TranscriptItems. layout/scroll.py has the rules of following."""
 
-    requested = Signal(str, object)  # of a message: an Action that is not the view's own
-    edit_submitted = Signal(str, str)
-    edit_cancelled = Signal(str)
-    save_requested = Signal(str, str)  # a file's name, text
-    selection_changed = Signal(bool)
-    typed = Signal(str)  # letters, for which there is another place
-    walked = Signal(bool)  # by keys: whether they are at something in the transcript
+    requested = Signal(str, object)  # key of a message, RowAction for the controller
+    edit_submitted = Signal(str, str)  # key of a message, new text
+    edit_cancelled = Signal(str)  # key of a message
+    save_requested = Signal(str, str)  # file name, text
+    selection_changed = Signal(bool)  # True if text is selected
+    typed = Signal(str)  # typed text, which belongs in the composer
+    walked = Signal(bool)  # Tab moved the mark: True if it is on a link or button
 
     def __init__(
         self,
@@ -126,7 +127,7 @@ class TranscriptView(QAbstractScrollArea):
         self._build()
         self._connect()
 
-    # What the window calls.
+    # Calls from the window.
 
     def show_conversation(
         self,
@@ -135,7 +136,10 @@ class TranscriptView(QAbstractScrollArea):
         *,
         name: str = "",
     ) -> None:
-        """Show another conversation, at its end or where it was left; one with a name is kept ready."""
+        """Show another conversation, at a position or at the end.
+
+        The layouts of a conversation with a name are kept for the next time that it is shown.
+        """
         self._buffer.drop()
         self._pointer.select(None)
         self._walk.drop()
@@ -146,7 +150,7 @@ class TranscriptView(QAbstractScrollArea):
             self._reflow()
 
     def set_items(self, items: Sequence[TranscriptItem]) -> None:
-        """Show another path or more messages of the same conversation."""
+        """Show other messages of the same conversation: a new turn, or another branch."""
         self.flush()
         if [item.key for item in items] != [item.key for item in self._stack.items]:
             self._pointer.select(None)
@@ -154,54 +158,50 @@ class TranscriptView(QAbstractScrollArea):
         self._show()
 
     def update_item(self, item: TranscriptItem) -> None:
-        """Show other values of one message."""
+        """Replace the item of one message by a newer state."""
         index = self._stack.index_of(item.key)
         if index is not None:
             self._stack.update(index, item)
             self._show()
 
     def begin_answer(self, item: TranscriptItem) -> None:
-        """An answer starts to be written."""
+        """Show a streaming answer, as a new message or in place of its item."""
         if self._stack.index_of(item.key) is not None:
             self.update_item(item)
         else:
             self.set_items([*self._stack.items, item])
 
     def append_delta(self, key: str, channel: Channel, delta: str) -> None:
-        """Add text to an answer that is being written; it shows with the next frame."""
+        """Append streamed text to an answer; the next update of the view shows it."""
         self._buffer.add(Delta(key, channel, delta))
 
     def finish(self, item: TranscriptItem) -> None:
-        """An answer is complete, stopped or failed."""
+        """Show the final state of an answer: complete, stopped or failed."""
         self.flush()
         self.update_item(item)
 
     def flush(self) -> None:
-        """Show the text that has arrived, not waiting for the next frame."""
+        """Show all streamed text that has arrived."""
         started = perf_counter()
         changed = False
         for delta in self._buffer.take_deltas():
-            layout = self._stack.find(delta.key)
-            if isinstance(layout, AnswerLayout):
-                layout.append_delta(delta.channel, delta.text)
-                changed = True
+            changed |= self._stack.append_delta(delta.key, delta.channel, delta.text)
         if changed:
-            self._stack.touch()
             self._shift()
             self._paint_end()
             self._buffer.spent(perf_counter() - started)
 
     def scroll_position(self) -> ScrollPosition | None:
-        """Return where the reader is; None if there is nothing to read."""
+        """Return the position to restore later, or None in an empty conversation."""
         return self._placement.position()
 
     def jump_to_start(self) -> None:
-        """Go to the very beginning and stay there."""
+        """Scroll to the first message."""
         self._placement.to_start()
         self._reflow()
 
     def jump_to_latest(self) -> None:
-        """Go to the end, and follow it until the reader scrolls up."""
+        """Scroll to the end, and follow it until the user scrolls up."""
         self._placement.jump()
         self._reflow()
 
@@ -209,14 +209,14 @@ class TranscriptView(QAbstractScrollArea):
         """Scale everything in the transcript, 0.8 to 2.0."""
         if zoom != self._zoom:
             self._zoom = zoom
-            self._relook()
+            self._apply_look()
 
     def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
-        """Whether Return ends the editing of a message, or Ctrl with it."""
+        """Choose the key that submits an edited message: Return, or Ctrl+Return."""
         self._editing.return_sends = return_sends
 
     def cancel_edit(self) -> None:
-        """End the editing of a message, as Esc in its editor does."""
+        """Close the editor of a message without submitting, as Esc does."""
         self._editing.cancel()
 
     def has_selection(self) -> bool:
@@ -224,7 +224,7 @@ class TranscriptView(QAbstractScrollArea):
         return selection is not None and not selection.is_empty
 
     def copy_selection(self) -> None:
-        """Copy what is selected; do nothing if nothing is."""
+        """Copy the selected text, if any, to the clipboard."""
         selection = self._pointer.selection
         if selection is not None and not selection.is_empty:
             QGuiApplication.clipboard().setText(selected_text(self._stack.layouts, selection))
@@ -235,46 +235,47 @@ class TranscriptView(QAbstractScrollArea):
             self._pointer.select(Selection(Caret(0, FIRST_PLACE), last))
 
     def text_of(self, key: str) -> str:
-        """Return the text of a message as far as it is shown."""
+        """Return the text of a message, without streamed text that is not shown yet."""
         layout = self._stack.find(key)
         return "" if layout is None else layout.text
 
     def target_at(self, point: QPointF) -> Target | None:
-        """Return what a click at a point of the viewport acts on."""
+        """Return the link or button at a point of the viewport."""
         spot = self._placement.spot_at(point)
         hit = None if spot is None else self._stack.layouts[spot.message].hit(spot.x, spot.y)
         return None if hit is None else hit.at.target
 
     def statistics(self) -> TranscriptStatistics:
-        """Return how much is laid out; for tests and benchmarks."""
+        """Return counts of laid out messages, for tests and benchmarks."""
         is_idle = not self._idle.is_active and self._formulas.is_idle
         return self._stack.statistics(is_idle=is_idle)
 
-    # Keeping the picture true.
+    # Layout and repainting.
 
     def _show(self) -> None:
-        """The items have changed."""
+        """Update editor, layout and painting after the items have changed."""
         edited = self._editing.sync(self._kit.look)
-        if edited is not None:  # it stays where it was, unless that can't be seen
+        if edited is not None:  # an editor has opened: scroll to it unless it is visible
             self._placement.reveal(Caret(edited, FIRST_PLACE))
         self._reflow()
 
     def _reflow(self) -> None:
-        """Make what is visible exact, keep it where it is, and paint everything."""
+        """Lay out the visible messages and repaint the whole viewport."""
         self._stack.resize(self._placement.column_width)
         self._settle()
         self.viewport().update()
 
     def _shift(self) -> None:
-        """Settle where what was visible can only have moved: move its pixels."""
+        """Lay out the visible messages, and move the pixels of unchanged ones."""
         moved, viewport = self._settle(), self.viewport()
         if moved is None or not viewport.devicePixelRatio().is_integer():
             viewport.update()
         elif moved:
             viewport.scroll(0, moved)
-            self._place_widgets()  # they have moved too
+            self._place_widgets()  # viewport.scroll() has moved child widgets, too
 
     def _settle(self) -> int | None:
+        """Lay out the visible messages; return the pixels by which the visible text moved."""
         moved = self._placement.lay_out_visible()
         self._place_widgets()
         self._pointer.refresh()
@@ -290,7 +291,7 @@ class TranscriptView(QAbstractScrollArea):
         self._jump.setVisible(self._placement.distance_to_end > 2 * NEAR_END)
 
     def _paint_end(self) -> None:
-        """Paint what of the last message has changed."""
+        """Repaint the changed part of the last message, and all below it."""
         y, viewport = self._placement.changed_from(len(self._stack) - 1), self.viewport()
         viewport.update(0, y, viewport.width(), viewport.height() - y)
 
@@ -327,7 +328,7 @@ class TranscriptView(QAbstractScrollArea):
         self._jump.hide()
 
     def _connect(self) -> None:
-        self._theme.changed.connect(self._relook)
+        self._theme.changed.connect(self._apply_look)
         self._buffer.due.connect(self.flush)
         self.finding.chosen.connect(self._reflow)
         self._clicks.requested.connect(self.requested)
@@ -349,11 +350,11 @@ class TranscriptView(QAbstractScrollArea):
         self.destroyed.connect(self._kit.shelf.close)
         self.destroyed.connect(self._formulas.close)
 
-    def _relook(self) -> None:
+    def _apply_look(self) -> None:
         self._kit.look = Look(self._theme, self._formulas, self._zoom)
         self._kit.cache.clear()
         self._idle.unfinished.clear()
-        self._stack.relook()
+        self._stack.rebuild_rows()
         self._editing.set_look(self._kit.look)
         self._reflow()
 
@@ -394,6 +395,6 @@ class TranscriptView(QAbstractScrollArea):
 
     @override
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        if event.reason() not in KEEPING:
+        if event.reason() not in WALK_SURVIVES:
             self._walk.drop()
         super().focusOutEvent(event)

@@ -181,6 +181,14 @@ def test_question_with_one_long_paragraph_is_folded(transcript: TranscriptStage)
     assert transcript.has(RowAction.TOGGLE_FOLD)
 
 
+def test_a_folded_list_longer_than_one_parsed_slice_is_laid_out(
+    transcript: TranscriptStage,
+) -> None:
+    transcript.show([question(0, "- many words\n" + "- " + "many words " * 400)])
+    transcript.settle()
+    assert transcript.has(RowAction.TOGGLE_FOLD)
+
+
 @pytest.mark.qt_log_ignore("^This plugin does not support raise")
 def test_tooltip_of_state_line_and_figures_explains_the_restore(
     transcript: TranscriptStage,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QPoint, QRect, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.widgets.transcript.editor.editor import MessageEditor
 from app.widgets.transcript.layout.stack import MessageStack
-from app.widgets.transcript.messages.user import UserLayout
+from app.widgets.transcript.messages.message import MessageLayout
+from app.widgets.transcript.messages.user import UserContent
 from app.widgets.transcript.rows.look import Look
 
 
@@ -46,12 +47,11 @@ class EditorPlace(QObject):
         if key == self._key:
             return None
         self._close()
-        index = self._stack.index_of(key)
-        layout = None if index is None else self._stack.layouts[index]
-        if not isinstance(layout, UserLayout):
+        layout = self._stack.find(key)
+        if layout is None or not isinstance(layout.content, UserContent):
             return None
-        self._open(layout, look)
-        return index
+        self._open(layout, layout.content, look)
+        return self._stack.index_of(key)
 
     def cancel(self) -> None:
         """Drop the typed text and emit `cancelled`, which makes the controller end the editing."""
@@ -72,15 +72,15 @@ class EditorPlace(QObject):
         if index is None or self._editor is None:
             return
         layout = self._stack.layouts[index]
-        if not isinstance(layout, UserLayout):
+        if not isinstance(layout.content, UserContent):
             return
-        self._editor.set_room(layout.text_width)
-        rect = layout.editor_rect
-        if rect is not None:
-            y = self._stack.top(index) - scroll
-            self._editor.setGeometry(rect.translated(left, y).toRect())
+        self._editor.set_room(layout.content.text_width(layout.width))
+        if layout.item.editing and layout.rows:
+            size = layout.content.editor_size
+            x, y = left + layout.width - size.width(), self._stack.top(index) - scroll
+            self._editor.setGeometry(QRect(QPoint(x, y), size))
 
-    def _open(self, layout: UserLayout, look: Look) -> None:
+    def _open(self, layout: MessageLayout, content: UserContent, look: Look) -> None:
         self._key = layout.item.key
         text = self._typed.pop(self._key, layout.item.text)
         editor = MessageEditor(look, text, self._viewport)
@@ -89,7 +89,7 @@ class EditorPlace(QObject):
         editor.cancelled.connect(self.cancel)
         editor.size_changed.connect(self._reserve)
         self._editor = editor
-        editor.set_room(layout.text_width)
+        editor.set_room(content.text_width(layout.width))
         self._reserve()
         editor.show()
         editor.setFocus()
@@ -104,13 +104,12 @@ class EditorPlace(QObject):
 
     def _reserve(self) -> None:
         """Give the editor's size to the layout of its message."""
-        index = self._stack.index_of(self._key)
-        if index is None or self._editor is None:
+        layout = self._stack.find(self._key)
+        if layout is None or self._editor is None:
             return
-        layout = self._stack.layouts[index]
-        if isinstance(layout, UserLayout):
-            layout.set_editor_size(self._editor.sizeHint())
-            self._stack.touch()
+        if isinstance(layout.content, UserContent):
+            layout.content.editor_size = self._editor.sizeHint()
+            self._stack.mark_unsettled()
             self.size_changed.emit()
 
     def _on_submitted(self, text: str) -> None:

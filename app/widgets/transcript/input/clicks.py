@@ -100,7 +100,7 @@ class Clicks(QObject):
         self._placement.hold()
         self._pointer.select(None)
         layout.toggle(click.at.target.action)
-        self._stack.touch()
+        self._stack.mark_unsettled()
         self.folded.emit()
 
 

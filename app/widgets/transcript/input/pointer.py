@@ -70,7 +70,7 @@ class Pointer(QObject):
             is_link = self.hit.at.target.action is RowAction.OPEN_LINK
             return Qt.CursorShape.PointingHandCursor if is_link else Qt.CursorShape.ArrowCursor
         spot = self._placement.spot_at(self._point)
-        is_text = spot is not None and self._stack.layouts[spot.message].has_text_at(spot.y)
+        is_text = spot is not None and self._stack.layouts[spot.message].places.has_text_at(spot.y)
         return Qt.CursorShape.IBeamCursor if is_text else Qt.CursorShape.ArrowCursor
 
     def press(self, point: QPointF) -> None:
@@ -136,7 +136,7 @@ class Pointer(QObject):
         if spot is None or self.hit is not None:
             return
         place = self._caret(spot).place
-        row = self._stack.layouts[spot.message].text_row(place.row)
+        row = self._stack.layouts[spot.message].places.text_row(place.row)
         if row is None:
             return
         start = end = place.offset
@@ -212,7 +212,7 @@ class Pointer(QObject):
 
     def _caret(self, spot: Spot) -> Caret:
         layout = self._stack.layouts[spot.message]
-        place = layout.place_at(spot.x, spot.y)
+        place = layout.places.place_at(spot.x, spot.y)
         return Caret(spot.message, place)
 
     def _end_confirmation(self) -> None:

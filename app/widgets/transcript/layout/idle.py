@@ -1,6 +1,6 @@
-"""What the transcript does by itself: exact heights out of sight, colours of code, seconds of thought.
+"""Idle work of the transcript: exact heights, colours of code, the "Thinking" clock. Main thread.
 
-Main thread, in slices of a few milliseconds with the event loop in between.
+Work is done in slices of SLICE_S seconds, so that input and painting wait for one slice at most.
 """
 
 from __future__ import annotations
@@ -10,25 +10,29 @@ from time import perf_counter
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.widgets.transcript.layout.stack import MessageStack
-from app.widgets.transcript.messages.answer import AnswerLayout
+from app.widgets.transcript.messages.answer import AnswerContent
 from app.widgets.transcript.rows.row import IdleResult, TranscriptRow
 
-PAUSE_MS = 10
+PAUSE_MS = 10  # between two slices
 SLICE_S = 0.004
-TICK_MS = 1000  # the seconds of "Thinking…"
+TICK_MS = 1000  # the "Thinking…" pill shows whole seconds
 
 
 class IdleWork(QObject):
-    """Runs while there is something left to do; start() after every change."""
+    """Measures messages out of view and colours visible code, until nothing is left to do.
 
-    measured = Signal(int, int)  # messages from one to another have other heights now
-    colored = Signal()  # visible rows want to be painted again
+    Call start() after every change to the transcript.
+    """
+
+    measured = Signal(int, int)  # first and last index of messages whose heights may have changed
+    colored = Signal()  # visible rows must be repainted
 
     def __init__(self, stack: MessageStack, parent: QObject) -> None:
         super().__init__(parent)
-        self.unfinished: dict[TranscriptRow, None] = {}  # visible rows that want time, oldest first
+        # Painted rows that are not finished, for instance code without colours; oldest first.
+        self.unfinished: dict[TranscriptRow, None] = {}
         self._stack = stack
-        self._near = 0
+        self._near = 0  # index of the message to start from
         self._timer = QTimer(self)
         self._timer.setInterval(PAUSE_MS)
         self._timer.timeout.connect(self._work)
@@ -38,7 +42,7 @@ class IdleWork(QObject):
         return self._timer.isActive()
 
     def start(self, near: int) -> None:
-        """Work from the message near outwards."""
+        """Start or continue work, first on the message at index near, then on its neighbours."""
         self._near = near
         if not self._timer.isActive():
             self._timer.start()
@@ -72,7 +76,7 @@ class IdleWork(QObject):
 
 
 class ThinkingTick(QObject):
-    """Counts the seconds while the last answer thinks."""
+    """A timer that updates the pill of the last answer each second of its reasoning."""
 
     ticked = Signal()
 
@@ -84,16 +88,16 @@ class ThinkingTick(QObject):
         self._timer.timeout.connect(self._tick)
 
     def update(self) -> None:
-        """Run only while there is something to count."""
+        """Start or stop the timer: it runs while the last answer is reasoning."""
         thinking = self._thinking()
         if thinking is None:
             self._timer.stop()
         elif not self._timer.isActive():
             self._timer.start()
 
-    def _thinking(self) -> AnswerLayout | None:
-        last = self._stack.layouts[-1] if len(self._stack) else None
-        return last if isinstance(last, AnswerLayout) and last.is_thinking else None
+    def _thinking(self) -> AnswerContent | None:
+        last = self._stack.layouts[-1].content if len(self._stack) else None
+        return last if isinstance(last, AnswerContent) and last.is_thinking else None
 
     def _tick(self) -> None:
         thinking = self._thinking()

@@ -1,7 +1,10 @@
-"""Where the transcript is scrolled to, and why. Main thread.
+"""The scroll position of the transcript. Main thread.
 
-Joins stack, follower and scroll bar: whatever changes its height, what the reader looks at stays
-where it is, or the end is followed.
+Heights above the view change all the time: estimates become exact, formulas are typeset, answers
+grow. To keep the visible text in place, a Placement remembers the line at the top of the view as an
+Anchor, lays out the visible messages, and scrolls to where the anchor is afterwards. While a
+Follower (scroll.py) follows an answer or the end, it decides the scroll value instead of the
+anchor.
 """
 
 from __future__ import annotations
@@ -21,31 +24,31 @@ from app.widgets.transcript.messages.body import Kit
 from app.widgets.transcript.messages.places import Spot
 from engine.types import Role
 
-LINE_STEP = 40  # pixels of an arrow key or a notch of the wheel
+LINE_STEP = 40  # pixels scrolled by an arrow key or a notch of the wheel
 
 
 class Placement:
-    """Keeps scroll bar, range and reading position in step with the stack."""
+    """The scroll bar of the transcript, updated whenever heights change."""
 
     def __init__(self, area: QAbstractScrollArea, stack: MessageStack, kit: Kit) -> None:
-        self.moving = False  # the scroll bar moves because of us, not of the reader
+        self.moving = False  # True while update_bar() moves the scroll bar, not the user
         self._area = area
         self._bar = area.verticalScrollBar()
         self._stack = stack
         self._kit = kit
         self._follower = Follower()
-        self._anchor: Anchor | None = None  # what the top of the view shows
-        self._shown: Anchor | None = None  # what the top of the view showed when it was settled
+        self._anchor: Anchor | None = None  # text that the top of the view must show
+        self._shown: Anchor | None = None  # text at the top of the view after the last layout
         self._bar.setSingleStep(LINE_STEP)
 
     @property
     def top(self) -> int:
-        """The scroll value."""
+        """Current scroll value: the y of the stack at the top of the view."""
         return self._bar.value()
 
     @property
     def column_left(self) -> int:
-        """The x of the reading column. The scroll bar may come and go: it moves nothing."""
+        """The x of the column; the same whether or not the scroll bar is visible."""
         return max(0, (self._area.width() - self.column_width) // 2)
 
     @property
@@ -57,7 +60,7 @@ class Placement:
         return self._end - self.top
 
     def open(self, position: ScrollPosition | None) -> None:
-        """Another conversation is shown: start where it was left, or at its end."""
+        """Reset for another conversation: start at a position, or at the end without one."""
         self._follower = Follower()
         self._anchor = None
         if position is not None and self._stack.index_of(position.key) is not None:
@@ -65,14 +68,20 @@ class Placement:
             self._anchor = Anchor(position.key, position.offset)
 
     def opened(self) -> bool:
-        """The first settling is done: who was left at the end follows it again. True if it is ahead."""
+        """Follow the end if the first layout ended near it; return True if a scroll is needed.
+
+        Call after the first layout of another conversation.
+        """
         distance = self.distance_to_end
         if distance < NEAR_END:
             self._follower.sent()
         return 0 < distance < NEAR_END
 
     def replace(self, items: Sequence[TranscriptItem]) -> None:
-        """Other items take the place of the ones in the stack."""
+        """Replace the items of the stack, and choose the position that fits the change.
+
+        A new turn is followed. A switch between versions keeps the buttons of the switch in place.
+        """
         before = self._stack.items
         switch = self._version_switch(items)
         self._stack.set_items(items)
@@ -83,23 +92,23 @@ class Placement:
             self._anchor = switch
 
     def hold(self) -> None:
-        """What is visible stays where it is."""
+        """Stop following: keep the visible text in place."""
         self._follower.released()
 
     def jump(self) -> None:
-        """The reader wants to see the end."""
+        """Scroll to the end at the next layout, and follow it."""
         self._follower.jumped()
 
     def to_start(self) -> None:
-        """The reader wants to see the beginning, however high what is above turns out to be."""
+        """Scroll to the first message at the next layout, whatever the heights turn out to be."""
         self.hold()
         if len(self._stack):
             self._anchor = Anchor(self._stack.items[0].key, -self._stack.top(0))
 
     def reveal(self, caret: Caret) -> None:
-        """Bring a line of text into view, unless it is: a third from the top.
+        """Scroll a line of text to a third of the view's height, unless it is in view already.
 
-        Something may lie over the last ones.
+        The last two line steps of the view do not count: the jump button may cover them.
         """
         key = self._stack.items[caret.message].key
         y = self._stack.y_of(Anchor(key, 0, caret.place))
@@ -108,9 +117,9 @@ class Placement:
             self._anchor = Anchor(key, -self._height // 3, caret.place)
 
     def scrolled(self, before: int) -> None:
-        """The reader has scrolled from there to where the bar is.
+        """Update follower and anchor after the user has scrolled; before is the old scroll value.
 
-        What was visible moves by just that, whatever turns out to be above it.
+        The visible text moves by exactly that distance, even if heights above it change.
         """
         self._follower.scrolled(before, self.top, self._end)
         if self._anchor is not None:
@@ -118,7 +127,7 @@ class Placement:
             self._anchor = replace(self._anchor, offset=offset)
 
     def position(self) -> ScrollPosition | None:
-        """Return where the reader is; None if there is nothing to read."""
+        """Return the position to restore later, or None in an empty conversation."""
         if not len(self._stack):
             return None
         index = self._stack.at(self.top)
@@ -126,14 +135,14 @@ class Placement:
         return ScrollPosition(key, self.top - self._stack.top(index))
 
     def scroll_by(self, pixels: int) -> None:
-        """Scroll as a reader would."""
+        """Scroll by a distance, as the wheel does."""
         self._bar.setValue(self._bar.value() + pixels)
 
     def scroll_page(self, pages: int) -> None:
         self.scroll_by(pages * self._bar.pageStep())
 
     def spot_at(self, point: QPointF) -> Spot | None:
-        """Return the message nearest to a point of the viewport."""
+        """Return a point of the viewport in coordinates of the nearest message."""
         if not len(self._stack):
             return None
         y = point.y() + self.top
@@ -141,20 +150,22 @@ class Placement:
         return Spot(index, point.x() - self.column_left, y - self._stack.top(index))
 
     def distance_outside(self, point: QPointF) -> float:
-        """Return how far a point is above (negative) or below the viewport."""
+        """Return the distance of a point above (negative) or below the viewport, 0 inside."""
         return min(0.0, point.y()) + max(0.0, point.y() - self._height)
 
     def changed_from(self, index: int) -> int:
-        """Return the y in the viewport from which on a message has to be painted again."""
+        """Return the y in the viewport below which a message must be repainted."""
         changed = self._stack.layouts[index].take_changed_top()
         if changed is None:
             return self._height
         return max(0, min(self._height, self._stack.top(index) + changed - self.top))
 
     def lay_out_visible(self) -> int | None:
-        """Make what is visible exact and put it where it belongs.
+        """Lay out the visible messages and scroll so that the anchor is in place.
 
-        Returns by how much what was at the top has moved on the screen; None if it is gone.
+        Returns:
+            Pixels by which the text that was at the top moved on the screen, or None if its
+            message no longer exists.
         """
         shown = self._shown
         self._stack.lay_out_visible(self._wanted_top, self._height)
@@ -165,7 +176,7 @@ class Placement:
         return None if moved is None else moved - self.top
 
     def update_bar(self) -> None:
-        """Take over heights that have changed out of sight."""
+        """Update the range and value of the scroll bar after heights have changed."""
         wanted = self._wanted_top()
         self.moving = True
         self._bar.setPageStep(max(1, self._height - 2 * LINE_STEP))
@@ -179,7 +190,7 @@ class Placement:
 
     @property
     def _end(self) -> int:
-        """The greatest scroll value."""
+        """Maximum scroll value."""
         return max(0, self._stack.total - self._height)
 
     def _wanted_top(self) -> int:
@@ -190,14 +201,17 @@ class Placement:
         return max(0, min(current if wanted is None else wanted, end))
 
     def _answer_top(self) -> int | None:
-        """Return the scroll value that shows the answer being written from its first line."""
+        """Return the scroll value with the first line of a streaming last answer at the top."""
         last = len(self._stack) - 1
         if last < 0 or self._stack.items[last].status is not ItemStatus.STREAMING:
             return None
         return self._stack.top(last) - self._kit.look.px(Size.MESSAGE_GAP)
 
     def _version_switch(self, items: Sequence[TranscriptItem]) -> Anchor | None:
-        """Return where the version switch is, if the first message that differs shows one."""
+        """Return an anchor at the version buttons, if a switch of versions made the change.
+
+        The anchor is None if the buttons of the first message that differs are not visible.
+        """
         for index, (shown, item) in enumerate(zip(self._stack.items, items, strict=False)):
             if shown.key != item.key:
                 y = self._stack.top(index) + self._stack.layouts[index].actions_top - self.top
@@ -207,7 +221,7 @@ class Placement:
 
 
 def _was_sent(before: Sequence[TranscriptItem], after: Sequence[TranscriptItem]) -> bool:
-    """Whether a message was sent or an answer begun: the last one is new, not just switched to."""
+    """Return True if a message was sent or an answer started, False for a switch of versions."""
     if not after or after[-1].key in {item.key for item in before}:
         return False
     return after[-1].status is ItemStatus.STREAMING or (

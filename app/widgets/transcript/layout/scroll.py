@@ -1,37 +1,39 @@
-"""When the transcript follows its end. Pure.
+"""Following: when the transcript scrolls by itself while an answer is streamed. Pure.
 
-A reader starts at the first line, and text is written faster than it is read: so the view follows
-an answer until its first line reaches the top, and then stands still. Who jumps to the end, or
-scrolls there, wants to watch: then it follows to the end of that answer. Any scrolling upwards
-lets go.
+Text is streamed faster than users read. So the view follows a new answer only until its first line
+reaches the top, and then stands still. A user who jumps or scrolls to the end wants to watch: then
+the view follows the end until the user scrolls up. Scrolling up always stops following.
 """
 
 from __future__ import annotations
 
 from enum import Enum, auto
 
-NEAR_END = 24  # pixels
+NEAR_END = 24  # pixels; a view this close to the end counts as being at the end
 
 
 class Follow(Enum):
-    """What the view keeps in sight while content grows."""
+    """The part of the transcript that the view follows."""
 
-    NOTHING = auto()
-    ANSWER = auto()  # the end, as long as the answer's first line stays visible
+    NOTHING = auto()  # the visible text stays in place
+    ANSWER = auto()  # the end, until the first line of the answer reaches the top
     END = auto()
 
 
 class Follower:
-    """Decides where to scroll when content changes."""
+    """The decision where to scroll when heights have changed."""
 
     def __init__(self) -> None:
         self.mode = Follow.ANSWER
 
     def wanted(self, *, current: int, end: int, answer_top: int | None) -> int | None:
-        """Return the scroll value to go to, None to stay where the reader is.
+        """Return the scroll value to go to, or None to keep the visible text in place.
 
-        end is the greatest scroll value; answer_top the value that puts the first line of the
-        answer being written at the top, None if none is.
+        Args:
+            current: The scroll value.
+            end: The maximum scroll value.
+            answer_top: The scroll value with the first line of the streaming answer at the top, or
+                None if no answer is streamed.
         """
         if self.mode is Follow.NOTHING:
             return None
@@ -40,28 +42,28 @@ class Follower:
         return min(end, max(current, answer_top))
 
     def scrolled(self, before: int, after: int, end: int) -> None:
-        """The reader has scrolled."""
+        """Stop following after the user has scrolled up; follow the end once it is reached."""
         if after < before:
             self.mode = Follow.NOTHING
         elif after >= end - NEAR_END:
             self.mode = Follow.END
 
     def released(self) -> None:
-        """The reader wants this place to stay."""
+        """Stop following."""
         self.mode = Follow.NOTHING
 
     def jumped(self) -> None:
-        """The reader asked for the end."""
+        """Follow the end after a jump to it."""
         self.mode = Follow.END
 
     def sent(self) -> None:
-        """A message was sent: its answer will be read from its first line."""
+        """Follow the answer to a message that was just sent, up to its first line."""
         self.mode = Follow.ANSWER
 
     def settled(self, *, current: int, end: int, answer_top: int | None) -> None:
-        """All that is visible is in place: an answer that has outgrown the view is let go.
+        """Stop following an answer that is longer than the view; call after each layout.
 
-        It may end later, and nothing may move because of that.
+        Otherwise the view would jump to the end when the answer finishes.
         """
         outgrown = answer_top is not None and current < end - NEAR_END
         if self.mode is Follow.ANSWER and outgrown:

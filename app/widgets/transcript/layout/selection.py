@@ -1,6 +1,7 @@
-"""What is selected across messages, and its text. Main thread.
+"""Selections across messages, and the text to copy. Main thread.
 
-Blocks that are selected whole give their Markdown source, parts of blocks the text that is seen.
+A block that is selected as a whole is copied as Markdown source, a part of a block as displayed
+text.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ class Caret:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """From where the mouse went down to where it is."""
+    """The text between two carets, in either order."""
 
-    anchor: Caret
-    focus: Caret
+    anchor: Caret  # where the mouse button was pressed
+    focus: Caret  # where the mouse is
 
     @property
     def is_empty(self) -> bool:
@@ -45,7 +46,7 @@ class Selection:
         return max(self.anchor, self.focus)
 
     def within(self, message: int) -> PlaceRange | None:
-        """Return what of a message is selected."""
+        """Return the selected part of a message, or None."""
         if not self.start.message <= message <= self.end.message:
             return None
         start = self.start.place if message == self.start.message else FIRST_PLACE
@@ -55,16 +56,16 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class _Fragment:
-    """A selected part of one row."""
+    """The selected part of one row."""
 
     part: Range
-    ordinal: int
+    ordinal: int  # ordinal of the row, see TextSections
     row: TranscriptRow
-    whole: bool
+    whole: bool  # True if all text of the row is selected
 
 
 def selected_text(messages: MessageLayouts, selection: Selection) -> str:
-    """Return the text to copy."""
+    """Return the text that copying a selection puts on the clipboard."""
     texts: list[str] = []
     for number in range(selection.start.message, selection.end.message + 1):
         within = selection.within(number)
@@ -84,7 +85,7 @@ def _text_within(message: MessageLayout, within: PlaceRange) -> str:
             pieces.append(_separator(message, before, fragment))
         source = fragment.row.source
         if fragment.whole and source is not None:
-            pieces.append(message.source_text(fragment.ordinal)[source.start : source.end])
+            pieces.append(message.content.source_text(fragment.ordinal)[source.start : source.end])
         else:
             pieces.append(fragment.row.copied(fragment.part))
         before = fragment
@@ -94,7 +95,7 @@ def _text_within(message: MessageLayout, within: PlaceRange) -> str:
 def _fragments(message: MessageLayout, within: PlaceRange) -> list[_Fragment]:
     message.prepare()
     fragments: list[_Fragment] = []
-    for ordinal, row in message.rows_between(within.start, within.end):
+    for ordinal, row in message.places.rows_between(within.start, within.end):
         start = within.start.offset if ordinal == within.start.row else 0
         end = within.end.offset if ordinal == within.end.row else len(row.text)
         whole = start == 0 and end == len(row.text)
@@ -104,9 +105,9 @@ def _fragments(message: MessageLayout, within: PlaceRange) -> list[_Fragment]:
 
 
 def _separator(message: MessageLayout, before: _Fragment, after: _Fragment) -> str:
-    """Return the line ends between two rows, as many as the source has."""
+    """Return the line ends between two rows: as many as between their sources."""
     first, second = before.row.source, after.row.source
     if first is None or second is None:
         return "\n"
-    between = message.source_text(after.ordinal)[first.end : second.start]
+    between = message.content.source_text(after.ordinal)[first.end : second.start]
     return "\n" * max(1, between.count("\n"))

@@ -1,7 +1,9 @@
 """All messages of the visible branch on top of each other. Main thread.
 
-Knows where each message is, makes exact what is visible, and finds lines again after anything
-above them has changed its height. Heights of messages never seen are estimates.
+A MessageStack has the layout of each message and a tree of their heights, so that finding the
+message at a y takes O(log n) steps. Only the visible messages are laid out: lay_out_visible() makes
+their heights exact, and advance() does so for the others in idle time. An Anchor finds a line of
+text again after heights above it have changed.
 """
 
 from __future__ import annotations
@@ -12,37 +14,37 @@ from dataclasses import dataclass
 from app.theme.tokens import Size, Space
 from app.viewmodels.heights import HeightTree
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
+from app.widgets.transcript.messages.answer import AnswerContent
 from app.widgets.transcript.messages.body import Kit
 from app.widgets.transcript.messages.layouts import MessageLayouts
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import Place
-from app.widgets.transcript.messages.user import UserLayout
-from engine.types import Role
+from app.widgets.transcript.messages.user import UserContent
+from engine.types import Channel, Role
 
 TOP_MARGIN = Space.XL
 BOTTOM_MARGIN = Space.XL
-KEPT = 30  # messages above and below that keep their rows
-KEPT_CONVERSATIONS = 5  # that come back as they were left
-MAX_ROUNDS = 20  # of settling; heights that change move others into view
+KEPT = 30  # messages above and below the view that keep their rows
+KEPT_CONVERSATIONS = 5  # conversations whose layouts are kept after a switch
+MAX_ROUNDS = 20  # rounds of layout; each can change heights and so move messages into view
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Something that shall stay where it is on the screen.
+    """A point of a message that must keep its position on the screen.
 
-    A line of text if place is given, else the buttons or the top of a message; offset is how far
-    the top of the view is below it.
+    The point is the line of text at `place`, else the buttons or the top of the message.
     """
 
-    key: str
-    offset: int
+    key: str  # key of the message
+    offset: int  # pixels from the point down to the top of the view
     place: Place | None = None
-    at_actions: bool = False
+    at_actions: bool = False  # the point is the message's buttons
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
-    """A conversation as it was left."""
+class KeptConversation:
+    """The layouts of a conversation that is not shown, see MessageStack."""
 
     layouts: MessageLayouts
     tree: HeightTree
@@ -52,49 +54,49 @@ class _Left:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranscriptStatistics:
-    """How much is laid out, and whether idle work goes on."""
+    """Counts for tests and benchmarks."""
 
     num_messages: int
-    num_settled: int  # whose heights are exact
-    num_parsed: int  # that have rows
-    num_layouts: int
-    is_idle: bool
+    num_settled: int  # messages with an exact height
+    num_parsed: int  # messages with rows
+    num_layouts: int  # rows with a line layout
+    is_idle: bool  # True if no idle work is left
 
 
 class MessageStack:
-    """The layouts of all messages, and a tree of their heights."""
+    """The layouts of all messages of the visible branch, and where each message is."""
 
     def __init__(self, kit: Kit) -> None:
         self.layouts = MessageLayouts(kit, 0)
         self._kit = kit
         self._tree = HeightTree()
-        self._index: dict[str, int] = {}
-        self._live: set[MessageLayout] = set()  # that have rows
-        self._left: dict[str, _Left] = {}  # by name, the last left at the end
-        self._name = ""
-        self._near = 0  # where advance() works from
-        self._near_settled = 0  # messages nearer than this are settled
+        self._index: dict[str, int] = {}  # index of each message, by its key
+        self._live: set[MessageLayout] = set()  # layouts that may have rows
+        self._kept: dict[str, KeptConversation] = {}  # by name, the most recent last
+        self._name = ""  # name of the conversation that is shown
+        self._near = 0  # index of the message that advance() started from
+        self._near_settled = 0  # messages less than this far from _near are settled
 
     def __len__(self) -> int:
         return len(self.layouts)
 
     @property
     def items(self) -> list[TranscriptItem]:
-        """The messages as they are shown; read only."""
+        """Current items of all messages; read only."""
         return self.layouts.items
 
     @property
     def total(self) -> int:
-        """The height of everything with its margins."""
+        """Height of all messages with the margins."""
         return self._tree.total + BOTTOM_MARGIN if self.layouts else 0
 
     def open(self, items: Sequence[TranscriptItem], name: str) -> None:
-        """Show another conversation. One that has a name comes back as it was left."""
-        self._leave()
+        """Show another conversation; reuse its layouts if they were kept under this name."""
+        self._keep_shown()
         self._name = name
         width = self.layouts.width
-        new = _Left(MessageLayouts(self._kit, width), HeightTree(), {}, set())
-        left = self._left.pop(name, new)
+        new = KeptConversation(MessageLayouts(self._kit, width), HeightTree(), {}, set())
+        left = self._kept.pop(name, new)
         self.layouts, self._tree, self._index = left.layouts, left.tree, left.index
         self._live = left.live
         self.resize(width)
@@ -103,48 +105,57 @@ class MessageStack:
             self.set_items(items)
 
     def set_items(self, items: Sequence[TranscriptItem]) -> None:
-        """Show these messages; layouts of messages that stay are kept."""
+        """Replace the messages; keep the layouts of messages that are still present."""
         before = self.layouts.newest()
         self.layouts.set_items(items)
         for layout in set(before).difference(self.layouts.newest()):
             _set_newest(layout, None)
-        self._rebuild()
+        self._rebuild_index()
 
     def update(self, index: int, item: TranscriptItem) -> None:
-        """Show other values of one message."""
+        """Replace the item of one message by a newer state."""
         self.layouts.update(index, item)
         self._mark_newest()
-        self.touch()
+        self.mark_unsettled()
+
+    def append_delta(self, key: str, channel: Channel, text: str) -> bool:
+        """Append streamed text to an answer; return False if the answer is not in the stack."""
+        layout = self.find(key)
+        if layout is None or not isinstance(layout.content, AnswerContent):
+            return False
+        layout.content.append_delta(channel, text)
+        self.mark_unsettled()
+        return True
 
     def resize(self, width: int) -> None:
-        """Take another width; what is out of sight keeps its height until it is measured anew."""
+        """Set the width of the column. Messages out of view keep their old heights for now."""
         if width != self.layouts.width:
             is_first = self.layouts.width == 0
             self.layouts.resize(width)
             if is_first:
-                self._rebuild()
-            self.touch()
+                self._rebuild_index()
+            self.mark_unsettled()
 
-    def relook(self) -> None:
-        self._left.clear()
+    def rebuild_rows(self) -> None:
+        """Drop all rows because the look has changed; the next layout makes new ones."""
+        self._kept.clear()
         for layout in self.layouts.made():
-            layout.relook()
-        self._rebuild()
+            layout.rebuild_rows()
+        self._rebuild_index()
 
     def remeasure(self) -> bool:
-        """Pictures have come. False if nothing waited for them."""
+        """Mark rows with a new formula or line wrap as not measured; return False without one."""
         changed = [layout for layout in self._live if layout.remeasure()]
-        self.touch()
+        self.mark_unsettled()
         return bool(changed)
 
     def open_whole(self, index: int) -> MessageLayout:
-        """A message with rows of all its text, nothing folded."""
+        """Unfold and parse a message as a whole, and return its layout."""
         layout = self.layouts[index]
         self._live.add(layout)
-        layout.show_all()
-        layout.prepare()
+        layout.unfold()
         self.sync(index)
-        self.touch()
+        self.mark_unsettled()
         return layout
 
     def index_of(self, key: str) -> int | None:
@@ -155,15 +166,15 @@ class MessageStack:
         return None if index is None else self.layouts[index]
 
     def top(self, index: int) -> int:
-        """Return the y of a message, without the gap above it."""
+        """Return the y of a message, below the gap above it."""
         return self._tree.top(index) + self._gap(index)
 
     def tops(self) -> list[int]:
-        """The y of every message, with the gap above it, and of the end; in one go."""
+        """Return the y of the gap above every message, and of the end of the last one."""
         return self._tree.tops()
 
     def at(self, y: float) -> int:
-        """Return the message nearest to a height."""
+        """Return the index of the message nearest to y."""
         return self._tree.find(int(max(0, y)))
 
     def visible(self, top: int, height: int) -> Iterator[int]:
@@ -171,13 +182,19 @@ class MessageStack:
             yield from range(self.at(top), self.at(top + height) + 1)
 
     def sync(self, index: int) -> bool:
-        """Take over the height that a layout has now; True if it is another."""
+        """Copy a layout's current height to the tree; return True if the height differs."""
         before, height = self._tree[index], self._gap(index) + self.layouts.height(index)
         self._tree.set(index, height)
         return height != before
 
     def lay_out_visible(self, wanted_top: Callable[[], int], height: int) -> None:
-        """Make exact what is visible at the scroll value that is wanted, which may move by that."""
+        """Lay out the messages that are visible at a scroll value.
+
+        Args:
+            wanted_top: Returns the scroll value. Called again in each round, since layout changes
+                heights and so the value.
+            height: The height of the view.
+        """
         for _ in range(MAX_ROUNDS):
             if not self._settle_between(wanted_top(), height):
                 break
@@ -185,7 +202,11 @@ class MessageStack:
             self._release_far_from(self.at(wanted_top()))
 
     def advance(self, near: int) -> int | None:
-        """Work on the unsettled message nearest to an index and return its own, if there is one."""
+        """Do a step of layout for the unsettled message nearest to an index.
+
+        Returns:
+            The index of that message, or None if all messages are settled.
+        """
         if near != self._near:
             self._near, self._near_settled = near, 0
         for distance in range(self._near_settled, max(near, len(self.layouts) - near) + 1):
@@ -200,23 +221,23 @@ class MessageStack:
                     return index
         return None
 
-    def touch(self) -> None:
-        """Say that a layout has changed: it may have to be settled again."""
+    def mark_unsettled(self) -> None:
+        """Let advance() examine all messages again, because a layout has changed."""
         self._near_settled = 0
 
     def anchor_at(self, y: int) -> Anchor | None:
-        """Return what is at the top of the view."""
+        """Return an anchor for the line of text or the message at y."""
         if not self.layouts:
             return None
         index = self.at(y)
         layout, top = self.layouts[index], self.top(index)
-        line = layout.line_at(y - top)
+        line = layout.places.line_at(y - top)
         if line is None:
             return Anchor(layout.item.key, y - top)
         return Anchor(layout.item.key, y - top - line.y, line.place)
 
     def y_of(self, anchor: Anchor) -> int | None:
-        """Return where the top of the view must be, None if the message is gone."""
+        """Return the scroll value that puts an anchor in place, None without its message."""
         index = self._index.get(anchor.key)
         if index is None:
             return None
@@ -225,7 +246,7 @@ class MessageStack:
             return top + layout.actions_top + anchor.offset
         if anchor.place is None:
             return top + anchor.offset
-        line = layout.line_top(anchor.place)
+        line = layout.places.line_top(anchor.place)
         self.sync(index)
         return top + anchor.offset if line is None else top + line + anchor.offset
 
@@ -238,14 +259,16 @@ class MessageStack:
             is_idle=is_idle,
         )
 
-    def _leave(self) -> None:
-        """Keep what is shown for when it comes back."""
+    def _keep_shown(self) -> None:
+        """Keep the layouts of the conversation that is shown, and drop the oldest kept ones."""
         if self.items and self.items[-1].status is ItemStatus.STREAMING:
-            self.set_items(self.items[:-1])  # it is written elsewhere
+            self.set_items(self.items[:-1])  # text that arrives meanwhile does not reach the layout
         if self._name:
-            self._left[self._name] = _Left(self.layouts, self._tree, self._index, self._live)
-        if len(self._left) > KEPT_CONVERSATIONS:
-            del self._left[next(iter(self._left))]
+            self._kept[self._name] = KeptConversation(
+                self.layouts, self._tree, self._index, self._live
+            )
+        if len(self._kept) > KEPT_CONVERSATIONS:
+            del self._kept[next(iter(self._kept))]
 
     def _settle_between(self, top: int, height: int) -> bool:
         changed = False
@@ -257,7 +280,7 @@ class MessageStack:
         return changed
 
     def _release_far_from(self, near: int) -> None:
-        """Keep what was made for messages near an index only: memory stays small."""
+        """Release the layouts more than KEPT messages away from an index, to bound memory."""
         for layout in list(self._live):
             index = self._index.get(layout.item.key)
             if index is None or abs(index - near) > KEPT:
@@ -265,8 +288,8 @@ class MessageStack:
                 if index is None or not layout.rows:
                     self._live.discard(layout)
 
-    def _rebuild(self) -> None:
-        self.touch()
+    def _rebuild_index(self) -> None:
+        self.mark_unsettled()
         self._index = {item.key: at for at, item in enumerate(self.items)}
         self._mark_newest()
         self._tree = HeightTree(
@@ -286,7 +309,11 @@ class MessageStack:
 
 
 def _set_newest(layout: MessageLayout, newest: MessageLayout | None) -> None:
-    """Say which message is the last: its state line stands in the gap above it, which is its question's."""
-    layout.set_newest(newest=layout is newest)
-    if isinstance(layout, UserLayout):
-        layout.set_line(None if newest is None else newest.item.state_line)
+    """Mark a layout as the last message or not, and set the state line.
+
+    The state line of an answer is painted in the gap above it, which belongs to the question's
+    layout.
+    """
+    layout.is_newest = layout is newest
+    if isinstance(layout.content, UserContent):
+        layout.content.set_line(None if newest is None else newest.item.state_line)

@@ -1,1 +1,1 @@
-"""One message: what a person wrote, or an answer."""
+"""Messages: content, rows and layout of each message, and the layouts of a conversation."""

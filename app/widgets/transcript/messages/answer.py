@@ -1,34 +1,35 @@
-"""An answer: state line, thinking, Markdown, how it ended, its footer. Main thread."""
+"""The content of an answer: reasoning, Markdown, notes on its end, buttons. Main thread.
+
+Rows from top to bottom: the "Thinking" pill and the reasoning if it is open, the Markdown of the
+answer, the note of an answer that was cut off or failed, and the footer with the buttons.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from typing_extensions import override
-
 from app.theme.icons import Icon
-from app.theme.tokens import Size, Space, Type
+from app.theme.tokens import Space, Type
 from app.viewmodels.markdown import normalized
 from app.viewmodels.state_line import StateKind
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
-from app.widgets.transcript.messages.body import Kit, MarkdownRows, RowsFrom, Tone, estimate_text
-from app.widgets.transcript.messages.message import MessageLayout
-from app.widgets.transcript.messages.places import BODY, MessagePaint
+from app.widgets.transcript.messages.body import Kit, MarkdownRows, RowsFrom, Tone
+from app.widgets.transcript.messages.content import MessageRows, MessageShape
+from app.widgets.transcript.messages.places import BODY, TextSections
 from app.widgets.transcript.rows.actions import answer_actions, no_actions
 from app.widgets.transcript.rows.error import ErrorRow
-from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.notes import CutRow, PillContent, PillRow
-from app.widgets.transcript.rows.row import RowAction, Target, TextRow, TranscriptRow, paint_caret
+from app.widgets.transcript.rows.row import RowAction, Target, TextRow, TranscriptRow
 from app.words import transcript as words, units
 from engine.types import Channel
 
 _THINKING = Target(RowAction.TOGGLE_THINKING)
-_PREVIEW_LEN = 300  # characters of the last line of thought
+_PREVIEW_LEN = 300  # characters at the end of the reasoning that the pill's preview is taken from
 
 
 class Thinking:
-    """The reasoning of an answer: how long it took, whether it is open, its rows."""
+    """The reasoning of an answer: its text, its duration, and its rows while it is open."""
 
     def __init__(self, kit: Kit, item: TranscriptItem) -> None:
         self.text = item.reasoning
@@ -37,11 +38,12 @@ class Thinking:
         self._wrapped: set[int] = set()
         self._clock = kit.clock
         is_running = item.reasoning and item.status is ItemStatus.STREAMING
+        # Seconds of the clock at the start and the end of streamed reasoning.
         self._started: float | None = self._clock() if is_running else None
         self._ended: float | None = None
-        self._rows: MarkdownRows | None = None
-        self._shown: list[TranscriptRow] = []
-        self._pill: PillRow | None = None
+        self._rows: MarkdownRows | None = None  # made when the reasoning is first opened
+        self._shown: list[TranscriptRow] = []  # rows that rows() returned last
+        self._pill: PillRow | None = None  # kept while its words stay the same
 
     def append_text(self, text: str) -> None:
         if self._started is None:
@@ -51,19 +53,19 @@ class Thinking:
             self._rows.append_text(text)
 
     def end(self) -> None:
-        """The answer proper has begun, or everything is over."""
+        """Stop the clock: the text of the answer has begun, or the answer has ended."""
         if self._ended is None:
             self._ended = self._clock()
         if self._rows is not None:
             self._rows.close()
 
     def resume(self) -> None:
-        """The answer goes on, in its thoughts perhaps."""
+        """Reset the clock: the answer is continued, and more reasoning may arrive."""
         self._started = self._ended = None
         self._rows = self._load() if self.is_open else None
 
     def replace_text(self, text: str) -> None:
-        """Show what the reasoning finally was."""
+        """Replace the text by the stored reasoning of the finished answer."""
         if text != self.text:
             self.text = text
             self._rows = self._load() if self.is_open else None
@@ -79,17 +81,11 @@ class Thinking:
             self._rows.rebuild()
 
     @property
-    def num_unparsed(self) -> int:
-        if not self.is_open or self._rows is None or self._rows.is_fed:
-            return 0
-        return max(1, self._rows.num_unfed)
-
-    def feed(self) -> None:
-        if self._rows is not None:
-            self._rows.feed()
+    def markdown(self) -> Sequence[MarkdownRows]:
+        return (self._rows,) if self.is_open and self._rows is not None else ()
 
     def rows(self) -> list[TranscriptRow]:
-        """Return all rows; unchanged ones are the same objects."""
+        """Return all rows of open reasoning; unchanged rows are the same objects as before."""
         if not self.is_open or self._rows is None:
             return []
         changed = self._rows.take_rows()
@@ -129,54 +125,47 @@ class Thinking:
         return end[end.rfind("\n") + 1 :].strip()
 
 
-class AnswerLayout(MessageLayout):
-    """The rows of an answer, kept in step while it is written."""
+class AnswerContent:
+    """The rows of an answer, updated while the answer is streamed. Implements MessageContent.
 
-    space_below = (Size.CONTROL - Type.SMALL.line) // 2  # under the footer's text
+    While an answer is streamed, its text arrives through append_delta() only: update() ignores the
+    text of a streaming item.
+    """
 
     def __init__(self, kit: Kit, item: TranscriptItem) -> None:
-        super().__init__(kit, item)
+        self.item = item
+        self.is_changed = True
+        self._kit = kit
+        self._look = kit.look  # look that the rows were made with
         self._thinking = Thinking(kit, item)
         if item.status is not ItemStatus.STREAMING:
             self._thinking.end()
-        self._wrapped: set[int] = set()
+        self._wrapped: set[int] = set()  # source offsets of code blocks whose lines wrap
         self._body = self._load(item)
-        self._empty: TextRow | None = None
-        self._details_open = False  # of what went wrong
-        self._num_head = 0  # rows above the reasoning: its pill
-        self._num_before = 0  # rows above the body
-        self._num_body = 0
+        self._empty: TextRow | None = None  # row for the caret before the first word
+        self._details_open = False  # True while the details of the error are shown
+        self._num_before = 0  # number of rows above the body
+
+    @property
+    def text(self) -> str:
+        return self._body.text
+
+    @property
+    def markdown(self) -> Sequence[MarkdownRows]:
+        return (*self._thinking.markdown, self._body)
 
     @property
     def is_streaming(self) -> bool:
         return self.item.status is ItemStatus.STREAMING
 
     @property
-    @override
-    def text(self) -> str:
-        return self._body.text
-
-    @override
-    def show_all(self) -> None:
-        """All of an answer's text is shown always."""
-
-    @property
-    @override
-    def can_release(self) -> bool:
-        return not self.is_streaming and not self._thinking.is_open
-
-    @override
-    def _forget_text(self) -> None:
-        self._body = self._load(self.item)
-
-    @property
     def is_thinking(self) -> bool:
-        """Whether reasoning arrives and the answer has not begun."""
+        """True while reasoning arrives and the text of the answer has not begun."""
         return self.is_streaming and bool(self._thinking.text) and self._body.is_empty
 
     @property
     def is_writing(self) -> bool:
-        """Whether the answer proper is being written, or about to be."""
+        """True while text arrives, or may arrive at any moment: then the caret is shown."""
         if not self.is_streaming or self.is_thinking:
             return False
         line = self.item.state_line
@@ -184,48 +173,79 @@ class AnswerLayout(MessageLayout):
         return not (waits and self._body.is_empty)
 
     def append_delta(self, channel: Channel, text: str) -> None:
-        """Take a piece of the answer that is being written."""
+        """Append streamed text to the reasoning or to the answer."""
         if channel is Channel.REASONING:
             self._thinking.append_text(text)
         else:
             self._thinking.end()
             self._body.append_text(text)
-        self._dirty = True
+        self.is_changed = True
 
     def tick(self) -> None:
-        """Time has passed while the model thinks."""
-        self._dirty = True
+        """Update the seconds on the "Thinking" pill at the next layout."""
+        self.is_changed = True
 
-    @override
+    def plain_text(self) -> None:
+        """Return None: the text of an answer is Markdown."""
+
+    def source_text(self, ordinal: int) -> str:
+        return self._body.text if ordinal >= BODY else normalized(self._thinking.text)
+
+    def update(self, item: TranscriptItem) -> None:
+        """Replace the item by a newer state of the same answer."""
+        if item.status is ItemStatus.STREAMING and self.is_streaming:
+            item = replace(item, text=self.item.text, reasoning=self.item.reasoning)
+        else:
+            self._take_text(item)
+        self.is_changed |= item != self.item
+        self.item = item
+
     def toggle(self, action: RowAction) -> None:
         if action is RowAction.TOGGLE_DETAILS:
             self._details_open = not self._details_open
         else:
             self._thinking.toggle()
-        self._dirty = True
+        self.is_changed = True
 
-    @override
-    def update(self, item: TranscriptItem) -> None:
-        """Show other values. The text of an answer that goes on comes by append alone."""
-        if item.status is ItemStatus.STREAMING and self.is_streaming:
-            item = replace(item, text=self.item.text, reasoning=self.item.reasoning)
-        else:
-            self._take_text(item)
-        super().update(item)
+    def release(self) -> bool:
+        if self.is_streaming or self._thinking.is_open:
+            return False
+        self._body = self._load(self.item)
+        return True
 
-    @override
-    def relook(self) -> None:
-        self._body.rebuild()
-        self._thinking.rebuild()
-        self._empty = None
-        super().relook()
+    def make_rows(self, shown: Sequence[TranscriptRow], width: int) -> MessageRows:  # noqa: ARG002
+        self.is_changed = False
+        look = self._kit.look
+        if look is not self._look:
+            self._look, self._empty = look, None
+            self._body.rebuild()
+            self._thinking.rebuild()
+        head, num_before = self._head_rows(), self._num_before
+        reasoning = self._thinking.rows()
+        _set_gap(reasoning, look.px(Space.M))
+        before = [*head, *reasoning]
+        changed = self._body.take_rows()
+        kept = shown[num_before : num_before + changed.first]
+        num_body = len(kept) + len(changed.rows)
+        if not num_body:
+            changed = RowsFrom(0, self._placeholder())
+            num_body = len(changed.rows)
+        self._num_before = len(before)
+        shape = self._shape(len(head), num_body)
+        rows = [*changed.rows, *self._tail_rows()]
+        if kept and before == shown[:num_before]:
+            return MessageRows(num_before + changed.first, rows, shape)
+        body = [*kept, *rows]
+        body[0].gap = look.px(Space.L) if head else 0
+        return MessageRows(0, [*before, *body], shape)
 
-    @classmethod
-    @override
-    def estimate(cls, look: Look, item: TranscriptItem, width: int) -> int:
-        pill = look.px(Size.THINKING_PILL + Space.L) if item.reasoning else 0
-        footer = look.px(Size.CONTROL + Space.HAIR)
-        return pill + estimate_text(look, item.text, width) + footer
+    def _shape(self, num_head: int, num_body: int) -> MessageShape:
+        reasoning = range(num_head, self._num_before)
+        body = range(self._num_before, self._num_before + num_body)
+        has_caret = num_body and self.is_writing
+        return MessageShape(
+            text=TextSections(reasoning, body), caret_row=body[-1] if has_caret else None
+        )
 
     def _load(self, item: TranscriptItem) -> MarkdownRows:
         body = MarkdownRows(self._kit, self._wrapped)
@@ -235,7 +255,7 @@ class AnswerLayout(MessageLayout):
         return body
 
     def _take_text(self, item: TranscriptItem) -> None:
-        """Show the text of an item whose answer ends, starts again or was never streamed."""
+        """Take over the text of an item when its answer ends, is continued or was not streamed."""
         self._thinking.replace_text(item.reasoning)
         is_open = item.status is ItemStatus.STREAMING
         if is_open:
@@ -247,35 +267,13 @@ class AnswerLayout(MessageLayout):
         else:
             self._body.close()
 
-    @override
-    def _make_rows(self) -> RowsFrom:
-        look = self._kit.look
-        head, num_before = self._head_rows(), self._num_before
-        self._num_head = len(head)
-        reasoning = self._thinking.rows()
-        _set_gap(reasoning, look.px(Space.M))
-        before = [*head, *reasoning]
-        changed = self._body.take_rows()
-        kept = self.rows[num_before : num_before + changed.first]
-        self._num_body = len(kept) + len(changed.rows)
-        if not self._num_body:
-            changed = RowsFrom(0, self._placeholder())
-            self._num_body = len(changed.rows)
-        self._num_before = len(before)
-        rows = [*changed.rows, *self._tail_rows()]
-        if kept and before == self.rows[:num_before]:
-            return RowsFrom(num_before + changed.first, rows)
-        body = [*kept, *rows]
-        body[0].gap = look.px(Space.L) if head else 0
-        return RowsFrom(0, [*before, *body])
-
     def _head_rows(self) -> list[TranscriptRow]:
         if not self._thinking.text:
             return []
         return [self._thinking.pill(self.item, running=self.is_thinking)]
 
     def _placeholder(self) -> list[TranscriptRow]:
-        """Return the row that the caret stands in before the first word."""
+        """Return an empty row for the caret, while an answer has no text."""
         if not self.is_streaming or self.is_thinking:
             return []
         if self._empty is None:
@@ -293,68 +291,8 @@ class AnswerLayout(MessageLayout):
         for row in rows:
             row.gap = look.px(Space.M)
         footer = no_actions(look) if self.is_streaming else answer_actions(look, item)
-        footer.gap = look.px(Space.HAIR)  # what is seen of it begins lower
+        footer.gap = look.px(Space.HAIR)  # small, since the buttons have empty space at the top
         return [*rows, footer]
-
-    @override
-    def _row_left(self, number: int) -> int:
-        return 0
-
-    @override
-    def _row_width(self, number: int) -> int:
-        return self.width
-
-    @override
-    def _ordinal(self, number: int) -> int:
-        if number < self._num_before:
-            return number - self._num_head
-        return BODY + number - self._num_before
-
-    @override
-    def _has_text(self, number: int) -> bool:
-        return self._num_head <= number < self._num_before + self._num_body
-
-    @override
-    def _number(self, ordinal: int) -> int:
-        if ordinal < BODY:
-            return self._num_head + ordinal
-        return self._num_before + ordinal - BODY
-
-    @override
-    def _num_unparsed(self) -> int:
-        body = 0 if self._body.is_fed else max(1, self._body.num_unfed)
-        return body + self._thinking.num_unparsed
-
-    @override
-    def _parse_more(self) -> None:
-        if self._thinking.num_unparsed:
-            self._thinking.feed()
-        else:
-            self._body.feed()
-        self._dirty = True
-
-    @override
-    def _estimate_rest(self) -> int:
-        return self._body.estimate_rest(max(1, self.width))
-
-    @override
-    def source_text(self, ordinal: int) -> str:
-        return self._body.text if ordinal >= BODY else normalized(self._thinking.text)
-
-    @property
-    @override
-    def _ground(self) -> str:
-        return self._kit.look.colors.canvas
-
-    @override
-    def _paint_background(self, paint: MessagePaint) -> None:
-        """Answers lie on the canvas."""
-
-    @override
-    def _paint_over(self, paint: MessagePaint, number: int) -> None:
-        last_of_body = self._num_body and number == self._num_before + self._num_body - 1
-        if last_of_body and self.is_writing:
-            paint_caret(paint.painter, self._kit.look, self.rows[number])
 
 
 def _set_gap(rows: Sequence[TranscriptRow], gap: int) -> None:

@@ -1,6 +1,8 @@
-"""Markdown of one message as rows, kept in step while it is written. Main thread.
+"""The rows of a Markdown text that may still grow. Main thread.
 
-Long texts are fed to the parser in slices, so that no event waits for a whole one.
+Text is parsed in slices of a few milliseconds, so that a long text never blocks the event loop.
+While an answer is streamed, rows of finished blocks are kept and only the last blocks are made
+again.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from enum import Enum, auto
 
 from markdown_it import MarkdownIt
 
-from app.theme.tokens import Space, TextStyle, Type
+from app.theme.tokens import TextStyle, Type
 from app.viewmodels.blocks import (
     Block,
     CodeBlock,
@@ -28,23 +30,23 @@ from app.viewmodels.blocks import (
 from app.viewmodels.lexers import LexerShelf
 from app.viewmodels.markdown import normalized
 from app.viewmodels.markdown_stream import MarkdownStream
+from app.widgets.transcript.messages.estimates import estimate_text
 from app.widgets.transcript.rows.code import CodeRow
 from app.widgets.transcript.rows.formula_row import FormulaRow
-from app.widgets.transcript.rows.frames import FramedRow, gap_between
 from app.widgets.transcript.rows.hits import Hits
+from app.widgets.transcript.rows.inset import Inset, gap_between
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import LayoutCache, RuleRow, TextRow, TranscriptRow
 from app.widgets.transcript.rows.table import table_rows
 
-FEED = 2_000  # characters parsed at once: about 4 ms
-ESTIMATED_FROM = 20_000  # characters
-MAX_ROW_TEXT = 4_000  # characters of a paragraph laid out at once
-_CHARS_PER_LINE_GAP = 6  # a block's gaps, counted as characters per line in estimates
-_BAR = Frame(FrameKind.QUOTE, opens=False)
+FEED = 2_000  # characters in a slice, which takes about 4 ms to parse
+ESTIMATED_FROM = 20_000  # characters; a sample of this length gives the height per character
+MAX_ROW_TEXT = 4_000  # characters; a longer paragraph becomes several rows
+_BAR = Frame(FrameKind.QUOTE, opens=False)  # the bar beside all of the reasoning
 
 
 class Tone(Enum):
-    """How a text is set."""
+    """The type style of a text."""
 
     ANSWER = auto()
     REASONING = auto()
@@ -52,19 +54,19 @@ class Tone(Enum):
 
 @dataclass(slots=True, eq=False)
 class Kit:
-    """What rows are made with. look is replaced when theme or zoom change."""
+    """The objects that all rows of a transcript share."""
 
-    look: Look
-    shelf: LexerShelf
-    cache: LayoutCache
-    parser: MarkdownIt  # costs 0.3 ms to make
-    hits: Hits
-    clock: Callable[[], float]
+    look: Look  # replaced when the theme or the zoom changes
+    shelf: LexerShelf  # lexers of code blocks
+    cache: LayoutCache  # rows with a line layout
+    parser: MarkdownIt  # shared because making one takes 0.3 ms
+    hits: Hits  # occurrences of the searched text
+    clock: Callable[[], float]  # monotonic seconds
 
 
 @dataclass(frozen=True, slots=True)
 class RowsFrom:
-    """Rows from the place first on; the ones before have not changed."""
+    """The rows of a text from index `first` to the end. Rows before `first` are unchanged."""
 
     first: int
     rows: list[TranscriptRow]
@@ -72,16 +74,20 @@ class RowsFrom:
 
 @dataclass(slots=True, eq=False)
 class _BlockRows:
-    """A block and its rows: more than one for a table or a very long paragraph."""
+    """A Markdown block with its rows: several for a long table or a very long paragraph."""
 
     block: Block
     rows: list[TranscriptRow]
 
 
 class MarkdownRows:
-    """The rows of a text that may still grow.
+    """The rows of a Markdown text that may still grow.
 
-    wrapped has the places of its code whose lines wrap; it belongs to the message and is kept.
+    Append text with append_text(), parse it slice by slice with feed(), then call take_rows().
+
+    Args:
+        wrapped: Source offsets of the code blocks whose lines wrap. The message owns the set, since
+            it outlives this object.
     """
 
     def __init__(self, kit: Kit, wrapped: set[int], tone: Tone = Tone.ANSWER) -> None:
@@ -89,18 +95,18 @@ class MarkdownRows:
         self._wrapped = wrapped
         self._tone = tone
         self._stream = MarkdownStream(kit.parser)
-        self._source = ""  # what was appended and is not parsed yet, from _fed on
+        self._source = ""  # appended text; the parser has the first _fed characters
         self._fed = 0
-        self._growing = True
-        self._finished = False
-        self._final: list[_BlockRows] = []  # of frozen blocks
+        self._growing = True  # until close()
+        self._finished = False  # True once the parser has been told that the text is complete
+        self._final: list[_BlockRows] = []  # blocks that no later text can change
         self._num_final_rows = 0
-        self._tail: list[_BlockRows] = []
-        self._height_per_char: float | None = None
+        self._tail: list[_BlockRows] = []  # the last blocks, which later text may change
+        self._height_per_char: float | None = None  # for unparsed text; None if not computed yet
 
     @property
     def text(self) -> str:
-        """The whole text, normalised."""
+        """The whole text with normalised line ends, parsed or not."""
         return self._stream.text + normalized(self._source[self._fed :])
 
     @property
@@ -109,26 +115,26 @@ class MarkdownRows:
 
     @property
     def num_unfed(self) -> int:
-        """How many characters are not parsed yet."""
+        """Number of characters that are not parsed."""
         return len(self._source) - self._fed
 
     @property
     def is_fed(self) -> bool:
-        """Whether everything is parsed."""
+        """True if the whole text is parsed, and finished if it is closed."""
         return not self.num_unfed and (self._growing or self._finished)
 
     def append_text(self, text: str) -> None:
-        """Add text that will be parsed by feed()."""
+        """Append text; feed() parses it."""
         self._source = self._source[self._fed :] + text
         self._fed = 0
         self._height_per_char = None
 
     def close(self) -> None:
-        """Say that no text follows."""
+        """Mark the text as complete, so that feed() finishes the last blocks."""
         self._growing = False
 
     def feed(self) -> None:
-        """Parse the next slice."""
+        """Parse the next slice of text."""
         if self.num_unfed:
             self._stream.append_text(self._source[self._fed : self._fed + FEED])
             self._fed = min(len(self._source), self._fed + FEED)
@@ -136,10 +142,10 @@ class MarkdownRows:
             self._finished = True
             self._stream.finish()
             if self._stream.num_frozen < len(self._final):
-                self.rebuild()  # a late link definition reached back
+                self.rebuild()  # a link definition at the end changed blocks that were final
 
     def take_rows(self) -> RowsFrom:
-        """Return the rows since the first that may have changed after the last call."""
+        """Return the rows from the first that may have changed since the last call."""
         first = self._num_final_rows
         frozen = self._stream.frozen
         old, self._tail = self._tail, []
@@ -154,13 +160,13 @@ class MarkdownRows:
         return RowsFrom(first, [row for entry in (*final, *self._tail) for row in entry.rows])
 
     def rebuild(self) -> None:
-        """Make all rows anew, the look has changed: take_rows will return all."""
+        """Drop all rows because the look has changed; take_rows() makes and returns new ones."""
         self._final, self._tail = [], []
         self._num_final_rows = 0
         self._height_per_char = None
 
     def estimate_rest(self, width: int) -> int:
-        """Return about how high the text is that is not parsed yet."""
+        """Return the estimated height of the text that is not parsed."""
         if not self.num_unfed:
             return 0
         if self._height_per_char is None:
@@ -188,13 +194,13 @@ class MarkdownRows:
         rows = self._block_rows(block)
         outer = self._with_bar(block)
         if outer.frames:
-            rows = _framed(self._kit.look, rows, outer)
+            _set_insets(self._kit.look, rows, outer)
         if len(rows) == 1:
             rows[0].source = block.source
         return rows
 
     def _block_rows(self, block: Block) -> list[TranscriptRow]:
-        """Return the rows of a block, without its frames."""
+        """Return the rows of a block, without insets."""
         look = self._kit.look
         is_answer = self._tone is Tone.ANSWER
         ink = look.colors.text if is_answer else look.colors.secondary
@@ -220,19 +226,21 @@ class MarkdownRows:
         return replace(block, frames=(_BAR, *block.frames), joined=joined)
 
 
-def _framed(look: Look, rows: Sequence[TranscriptRow], block: Block) -> list[TranscriptRow]:
+def _set_insets(look: Look, rows: Sequence[TranscriptRow], block: Block) -> None:
+    """Set the insets of the rows of a block. Only the first row has the list markers."""
+    rows[0].inset = Inset(look, block.frames, block.joined)
     continued = tuple(replace(frame, opens=False) for frame in block.frames)
-    first = FramedRow(look, rows[0], block.frames, block.joined)
-    return [first, *(FramedRow(look, row, continued, len(continued)) for row in rows[1:])]
+    for row in rows[1:]:
+        row.inset = Inset(look, continued, len(continued))
 
 
 def text_rows(look: Look, style: TextStyle, spans: Sequence[TextSpan], ink: str) -> list[TextRow]:
-    """Return one row, or several for a text too long to be laid out at once."""
+    """Return one row, or several rows for a text longer than MAX_ROW_TEXT."""
     return [TextRow(look, style, part, ink) for part in split_spans(spans)]
 
 
 def split_spans(spans: Sequence[TextSpan]) -> list[tuple[TextSpan, ...]]:
-    """Cut spans into parts of bounded length, at spaces where there are some."""
+    """Cut spans into parts of at most MAX_ROW_TEXT characters, at spaces where possible."""
     if sum(len(span.text) for span in spans) <= MAX_ROW_TEXT:
         return [tuple(spans)]
     parts: list[tuple[TextSpan, ...]] = []
@@ -250,7 +258,7 @@ def split_spans(spans: Sequence[TextSpan]) -> list[tuple[TextSpan, ...]]:
 
 
 def plain_rows(look: Look, text: str, start: int) -> list[TranscriptRow]:
-    """Return one row for each line of a plain text that starts at start of its source."""
+    """Return one row for each line of a plain text; start is the source offset of the text."""
     rows: list[TranscriptRow] = []
     for line in text.split("\n"):
         made = text_rows(look, Type.BODY, (TextSpan(line),), look.colors.text)
@@ -259,13 +267,3 @@ def plain_rows(look: Look, text: str, start: int) -> list[TranscriptRow]:
         rows += made
         start += len(line) + 1
     return rows
-
-
-def estimate_text(look: Look, text: str, width: int) -> int:
-    """Return about how high a text is, without parsing it."""
-    if not text:
-        return 0
-    face = look.body
-    per_line = max(1, int(width / face.average) - _CHARS_PER_LINE_GAP)
-    num_lines = text.count("\n") * 2 // 3 + len(text) // per_line + 1
-    return num_lines * face.line + text.count("\n\n") * look.px(Space.M)

@@ -1,6 +1,7 @@
-"""The messages of a conversation, each laid out when it is first asked for. Main thread.
+"""The messages of a conversation with their layouts, made on first use. Main thread.
 
-Of a long conversation only the end is looked at: the other messages cost their item and an estimate.
+Users mostly read the end of a long conversation: a message that was never near the view costs its
+item and an estimate of its height, but no layout.
 """
 
 from __future__ import annotations
@@ -8,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from app.viewmodels.transcript import TranscriptItem
-from app.widgets.transcript.messages.answer import AnswerLayout
+from app.widgets.transcript.messages.answer import AnswerContent
 from app.widgets.transcript.messages.body import Kit
+from app.widgets.transcript.messages.content import MessageContent
+from app.widgets.transcript.messages.estimates import estimate_height, space_below
 from app.widgets.transcript.messages.message import MessageLayout
-from app.widgets.transcript.messages.user import UserLayout
+from app.widgets.transcript.messages.user import UserContent
 from engine.types import Role
 
 
 class MessageLayouts:
-    """A sequence of layouts. items are the messages as they are shown; read only."""
+    """The layouts of a conversation, as a sequence that makes each layout on first access."""
 
     def __init__(self, kit: Kit, width: int) -> None:
-        self.items: list[TranscriptItem] = []
-        self.width = width
+        self.items: list[TranscriptItem] = []  # current items of all messages; read only
+        self.width = width  # width of the column
         self._kit = kit
         self._made: list[MessageLayout | None] = []
 
@@ -30,25 +33,25 @@ class MessageLayouts:
     def __getitem__(self, index: int) -> MessageLayout:
         layout = self._made[index]
         if layout is None:
-            item = self.items[index]
-            layout = self._made[index] = _kind(item)(self._kit, item)
+            content = _make_content(self._kit, self.items[index])
+            layout = self._made[index] = MessageLayout(self._kit, content)
             layout.resize(self.width)
         return layout
 
     def __iter__(self) -> Iterator[MessageLayout]:
-        """All of them, made now where they are not."""
+        """Yield all layouts; make those that do not exist yet."""
         return (self[index] for index in range(len(self)))
 
     def made(self) -> Iterator[MessageLayout]:
-        """Only those that have been asked for."""
+        """Yield the layouts that exist already."""
         return (layout for layout in self._made if layout is not None)
 
     def newest(self) -> list[MessageLayout]:
-        """The last two, with what is between a question and its answer."""
+        """Return the layouts of the last two messages: a question and its answer."""
         return [self[index] for index in range(max(0, len(self) - 2), len(self))]
 
     def set_items(self, items: Sequence[TranscriptItem]) -> None:
-        """Have these messages; layouts of messages that stay are kept."""
+        """Replace the messages; keep the layouts of messages that are still present."""
         known = {layout.item.key: layout for layout in self.made()}
         self.items = list(items)
         self._made = [known.get(item.key) for item in items]
@@ -57,10 +60,10 @@ class MessageLayouts:
                 self.update(index, items[index])
 
     def update(self, index: int, item: TranscriptItem) -> None:
-        """Show other values of one message."""
+        """Replace the item of one message by a newer state."""
         layout = self[index]
         layout.update(item)
-        self.items[index] = layout.item  # the text of an answer that goes on is its own
+        self.items[index] = layout.item  # while an answer is streamed, its layout keeps the text
 
     def resize(self, width: int) -> None:
         self.width = width
@@ -68,16 +71,15 @@ class MessageLayouts:
             layout.resize(width)
 
     def height(self, index: int) -> int:
-        """The height of a message as far as it is known."""
+        """Return the height of a message, an estimate if it has no layout."""
         layout = self._made[index]
         if layout is not None:
             return layout.height
-        item = self.items[index]
-        return _kind(item).estimate(self._kit.look, item, max(1, self.width))
+        return estimate_height(self._kit.look, self.items[index], max(1, self.width))
 
     def space_below(self, index: int) -> int:
-        return _kind(self.items[index]).space_below
+        return space_below(self.items[index])
 
 
-def _kind(item: TranscriptItem) -> type[UserLayout | AnswerLayout]:
-    return UserLayout if item.role is Role.USER else AnswerLayout
+def _make_content(kit: Kit, item: TranscriptItem) -> MessageContent:
+    return UserContent(kit, item) if item.role is Role.USER else AnswerContent(kit, item)

@@ -1,25 +1,31 @@
-"""Rows on top of each other: how high each is, which are measured, what of the picture has changed."""
+"""The rows of one message on top of each other: sizes and positions. Main thread.
+
+Tops of rows come from a tree of heights: changing or finding one takes O(log n) steps.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from PySide6.QtCore import QPointF
 
 from app.viewmodels.heights import HeightTree
+from app.widgets.transcript.messages.content import MessageRows, MessageShape
 from app.widgets.transcript.rows.row import LayoutCache, TranscriptRow
-
-# The width that a row may fill, by its number.
-Widths = Callable[[int], int]
 
 
 class RowPile:
-    """The rows of one message. Heights of rows that were never measured are estimates."""
+    """Rows in a column, each with its x, y, width and height.
+
+    The height of a row is an estimate until measure() is called for the row.
+    """
 
     def __init__(self, cache: LayoutCache) -> None:
         self.rows: list[TranscriptRow] = []
-        self.num_settled = 0  # rows before this are measured
+        self.shape = MessageShape()
+        self.width = 0  # width of the column
+        self.num_settled = 0  # the first num_settled rows are measured at the current width
         self._cache = cache
         self._tree = HeightTree()
-        self._changed_top: int | None = None
+        self._changed_top: int | None = None  # see take_changed_top()
 
     @property
     def height(self) -> int:
@@ -29,36 +35,77 @@ class RowPile:
     def is_settled(self) -> bool:
         return self.num_settled == len(self.rows)
 
-    def start(self, number: int) -> int:
-        """The y of the gap above a row; that of the end after the last one."""
+    @property
+    def text_width(self) -> int:
+        """Width for text without insets."""
+        bubble = self.shape.bubble
+        return max(1, self.width) if bubble is None else bubble.text_width(self.width)
+
+    def gap_top(self, number: int) -> int:
+        """Return the y of the gap above a row; the height of the pile if there is no such row."""
         return self._tree.top(number)
 
     def top(self, number: int) -> int:
-        """The y of a row."""
+        """Return the y of a row, below the gap above it."""
         return self._tree.top(number) + self.rows[number].gap
 
+    def left(self, number: int) -> int:
+        """Return the x of a row with its inset."""
+        bubble = self.shape.bubble
+        if bubble is None or number >= bubble.num_rows:
+            return 0
+        return bubble.row_left(self.rows, self.width, is_rtl=self.rows[number].is_rtl)
+
+    def corner(self, number: int) -> QPointF:
+        """Return the top left corner of a row without its inset."""
+        row = self.rows[number]
+        return QPointF(self.left(number) + (0 if row.is_rtl else row.indent), self.top(number))
+
+    def outer_width(self, number: int) -> int:
+        """Return the width for a row with its inset."""
+        bubble = self.shape.bubble
+        if bubble is None or number >= bubble.num_rows:
+            return self.width
+        return bubble.text_width(self.width)
+
+    def row_width(self, number: int) -> int:
+        """Return the width for a row without its inset."""
+        return self.rows[number].width_within(self.outer_width(number))
+
     def at(self, y: float) -> int | None:
-        """The row nearest to a height, None if there are none."""
+        """Return the index of the row nearest to y, or None if there are no rows."""
         return self._tree.find(int(max(0.0, y))) if self.rows else None
 
+    def between(self, top: float, bottom: float) -> range:
+        """Return the indices of the rows that touch the space between top and bottom."""
+        first, last = self.at(top), self.at(bottom)
+        return range(0) if first is None or last is None else range(first, last + 1)
+
     def take_changed_top(self) -> int | None:
-        """Return the y from which on the picture has changed since the last call."""
+        """Return the y below which the picture has changed since the last call."""
         top, self._changed_top = self._changed_top, None
         return top
+
+    def resize(self, width: int) -> None:
+        """Set the width of the column. Known heights become estimates."""
+        self.width = width
+        self.num_settled = 0
 
     def clear(self) -> None:
         self.rows = []
         self.num_settled = 0
         self._tree = HeightTree()
 
-    def replace(self, first: int, rows: list[TranscriptRow], widths: Widths) -> bool:
-        """Have these rows from the first on; True if there is any that was not."""
+    def replace(self, made: MessageRows) -> bool:
+        """Replace the rows from made.first to the end; return True if any row changed."""
+        first, rows = made.first, made.rows
+        self.shape = made.shape
         same = first
         for old, new in zip(self.rows[first:], rows, strict=False):
             if old is not new or new.width < 0 or self._tree[same] != new.gap + new.height:
                 break
             same += 1
-        # The row before the first new one loses the caret.
+        # The row before the first new row may lose the caret: repaint that row too.
         self._changed_from(self._tree.top(max(0, min(same, len(self._tree)) - 1)))
         changed = same < first + len(rows) or first + len(rows) < len(self.rows)
         self.rows[first:] = rows
@@ -66,14 +113,14 @@ class RowPile:
         for number in range(same, len(self.rows)):
             row = self.rows[number]
             if row.width < 0 and row.height == 0:
-                row.height = row.estimate(widths(number))
+                row.height = row.estimate(self.row_width(number))
             self._tree.append_height(row.gap + row.height)
         self.num_settled = min(self.num_settled, same)
         return changed
 
-    def measure(self, number: int, width: int) -> bool:
-        """Make one row exact; True if its height was another."""
-        row = self.rows[number]
+    def measure(self, number: int) -> bool:
+        """Measure a row unless its height is exact; return True if its height changed."""
+        row, width = self.rows[number], self.row_width(number)
         if row.width != width or row.is_stale:
             row.height = row.measure(width)
             row.width = width
@@ -85,16 +132,16 @@ class RowPile:
             return True
         return False
 
-    def count_settled(self, widths: Widths) -> None:
-        """Some rows have been measured."""
+    def count_settled(self) -> None:
+        """Increase num_settled up to the first row that is not measured."""
         while not self.is_settled:
             row = self.rows[self.num_settled]
-            if row.width != widths(self.num_settled) or row.is_stale:
+            if row.width != self.row_width(self.num_settled) or row.is_stale:
                 return
             self.num_settled += 1
 
     def unsettle_stale(self) -> bool:
-        """Some rows may have become others; False if none has."""
+        """Reduce num_settled to the first stale row; return False if no row is stale."""
         stale = [number for number, row in enumerate(self.rows) if row.is_stale]
         self.num_settled = min([self.num_settled, *stale])
         return bool(stale)

@@ -1,4 +1,4 @@
-"""Values about places in a message: text boundaries, selections, hits, what to paint."""
+"""Value types for positions in a message: text boundaries, selections, hits, paint requests."""
 
 from __future__ import annotations
 
@@ -10,21 +10,48 @@ from PySide6.QtGui import QPainter
 from app.widgets.transcript.rows.flow import Range
 from app.widgets.transcript.rows.row import Hit, Target, TranscriptRow
 
-BODY = 1_000_000  # added to the place of a row of the message proper; rows before are reasoning
-END = 2 * BODY
+BODY = 1_000_000  # added to the ordinals of body rows; smaller ordinals are rows of reasoning
+END = 2 * BODY  # greater than the ordinal of any row
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """A character boundary in a message: a row that has text, counted stably, and an offset."""
+    """A character boundary in the text of a message."""
 
-    row: int
-    offset: int
+    row: int  # ordinal of the row, see TextSections
+    offset: int  # characters before the boundary in the text of the row
+
+
+@dataclass(frozen=True, slots=True)
+class TextSections:
+    """The rows of a message that have text, as ranges of row indices.
+
+    The ordinal of a row is its index in the reasoning, or BODY plus its index in the body. Row
+    indices change when a row is inserted above the text; ordinals do not.
+    """
+
+    reasoning: range = range(0)
+    body: range = range(0)
+
+    def has_text(self, index: int) -> bool:
+        return index in self.reasoning or index in self.body
+
+    def ordinal(self, index: int) -> int:
+        """Return the ordinal of the text row with an index."""
+        if index < self.body.start:
+            return index - self.reasoning.start
+        return BODY + index - self.body.start
+
+    def index(self, ordinal: int) -> int:
+        """Return the index of the row with an ordinal; there may be no row at that index."""
+        if ordinal < BODY:
+            return self.reasoning.start + ordinal
+        return self.body.start + ordinal - BODY
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of text: where it starts, and its y."""
+    """The start of a line of text, and the y of its top."""
 
     place: Place
     y: int
@@ -32,7 +59,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class PlaceRange:
-    """What of a message is selected: [start, end)."""
+    """The selected text [start, end) of a message."""
 
     start: Place
     end: Place
@@ -40,7 +67,7 @@ class PlaceRange:
 
 @dataclass(frozen=True, slots=True)
 class RowTarget:
-    """A target and the row that it is in."""
+    """A link or button, with its row."""
 
     row: TranscriptRow
     target: Target
@@ -48,13 +75,13 @@ class RowTarget:
 
 @dataclass(frozen=True, slots=True)
 class MessageHit:
-    """A hit in message coordinates."""
+    """A link or button with its rectangle in message coordinates, its name and its tooltip."""
 
     at: RowTarget
     rect: QRectF
     name: str
     tip: str
-    row_left: float
+    row_left: float  # the x of the row
 
     @classmethod
     def of(cls, row: TranscriptRow, hit: Hit, corner: QPointF) -> MessageHit:
@@ -64,7 +91,7 @@ class MessageHit:
 
 @dataclass(frozen=True, slots=True)
 class RowHits:
-    """What can be clicked in a row that stands there."""
+    """A row with its rectangle in the message and its links and buttons."""
 
     row: TranscriptRow
     rect: QRectF
@@ -73,19 +100,19 @@ class RowHits:
 
 @dataclass(slots=True)
 class MessagePaint:
-    """One painting of one message: the painter stands at its top left."""
+    """A request to paint a message. The painter's origin is the top left of the message."""
 
     painter: QPainter
-    top: float
+    top: float  # only rows between top and bottom need painting
     bottom: float
     selected: PlaceRange | None
     hovered: RowTarget | None
-    confirmed: RowTarget | None
-    pointed_at: bool  # the mouse is over the message
-    unfinished: dict[TranscriptRow, None]
+    confirmed: RowTarget | None  # button that shows "Copied" for a moment
+    pointed_at: bool  # True if the mouse or the keyboard focus is in the message
+    unfinished: dict[TranscriptRow, None]  # rows that need idle work; rows add themselves
 
     def selected_in(self, row: TranscriptRow, ordinal: int) -> Range | None:
-        """What is selected of the text of a row."""
+        """Return the selected range of a row's text, or None."""
         selected, length = self.selected, len(row.text)
         if selected is None or not selected.start.row <= ordinal <= selected.end.row:
             return None
@@ -96,7 +123,7 @@ class MessagePaint:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """The exact height of a message that keeps nothing else."""
+    """The size of a message whose rows were dropped; the height is exact at that width."""
 
     width: int
     height: int
@@ -104,9 +131,9 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A point in a message's coordinates."""
+    """A point in the coordinates of a message."""
 
-    message: int
+    message: int  # index in the transcript
     x: float
     y: float
 

@@ -1,7 +1,8 @@
-"""Rows: what a transcript is made of, and the plain ones (text, rule, notes). Main thread.
+"""The base class of rows, text rows, and the cache of line layouts. Main thread.
 
-A row is measured, painted and hit by itself, in its own coordinates. Rows are cheap until they
-are measured; release() drops what is expensive, heights stay.
+A message is a pile of rows: paragraphs, code blocks, tables, buttons. A row is measured, painted
+and hit-tested in its own coordinates, and has no knowledge of its position. The lines of a row are
+laid out by measure() or paint() and take memory; release() drops them, and keeps the height.
 """
 
 from __future__ import annotations
@@ -18,17 +19,18 @@ from typing_extensions import override
 from app.theme.tokens import Space, TextStyle
 from app.viewmodels.blocks import LINE_BREAK, Block, SourceRange, TextSpan
 from app.widgets.transcript.rows.flow import Link, Range, TextFlow, all_within, within
+from app.widgets.transcript.rows.inset import Inset
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.spans import SpanText
 from app.words import transcript as words
 
-MAX_LAYOUTS = 150
+MAX_LAYOUTS = 150  # rows in the layout cache
 CARET_WIDTH = 9
 CARET_HEIGHT = 18
 
 
 class RowAction(Enum):
-    """What a click can do."""
+    """The actions of links and buttons."""
 
     COPY_MESSAGE = auto()
     COPY_CODE = auto()
@@ -47,28 +49,28 @@ class RowAction(Enum):
     TOGGLE_DETAILS = auto()
     COPY_DETAILS = auto()
     OPEN_LINK = auto()
-    EXPLAIN = auto()  # the tooltip says it all
+    EXPLAIN = auto()  # no action, only a tooltip
 
 
 class IdleResult(Enum):
-    """What a row did with idle time."""
+    """The result of TranscriptRow.advance()."""
 
     DONE = auto()  # nothing is left to do
-    WAITING = auto()  # ask again
-    CHANGED = auto()  # paint again
+    WAITING = auto()  # a result of another thread is missing: call again later
+    CHANGED = auto()  # the row must be repainted, and advance() called again
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Something in a row that a click acts on."""
+    """The identity of a link or button in a row."""
 
     action: RowAction
-    link: str = ""
+    link: str = ""  # address, for OPEN_LINK
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A target, where it is in its row, what it is called, and what its tooltip says."""
+    """A link or button, with its rectangle in the row, its name and its tooltip."""
 
     target: Target
     rect: QRectF
@@ -81,121 +83,132 @@ class Hit:
 
 @dataclass(slots=True)
 class Paint:
-    """One painting of one row: the painter stands at the row's top left."""
+    """A request to paint a row. The painter's origin is the top left of the row."""
 
     painter: QPainter
-    top: float  # the part of the row that is visible
+    top: float  # only the part between top and bottom needs painting
     bottom: float
-    ground: str  # the colour that it lies on
+    ground: str  # colour behind the row
     selected: Range | None = None
-    found: Sequence[Range] = ()  # what the reader looks for
+    found: Sequence[Range] = ()  # occurrences of the searched text
     hovered: Target | None = None
-    confirmed: Target | None = None  # was just clicked and says so
-    actions_shown: bool = True
+    confirmed: Target | None = None  # button that shows "Copied" for a moment
+    actions_shown: bool = True  # False hides the buttons of the message
     unfinished: dict[TranscriptRow, None] = field(
         default_factory=dict["TranscriptRow", None]
-    )  # want idle time
+    )  # rows add themselves to get idle time
 
     def within(self, start: int, length: int) -> tuple[Range | None, list[Range]]:
-        """What is selected and what is found of the characters from start on, counted from there."""
+        """Return the selected and the found ranges of a part of the text, relative to its start."""
         selected = None if self.selected is None else within(self.selected, start, length)
         return selected, all_within(self.found, start, length)
 
 
 class TranscriptRow:
-    """The least row: no text, nothing to click."""
+    """The base class of rows: a row without text, links or buttons."""
 
-    gap: int = 0  # empty pixels above
-    height: int = 0  # as measured, or estimated
-    width: int = -1  # that it was measured at
-    source: SourceRange | None = None  # where its text comes from, if all of it comes from there
-    num_lines: int = 1  # of text, once measured
-    natural_width: float = 0.0  # the width it needs, once measured
-    is_rtl: bool = False  # it stands at the right, once measured
+    gap: int = 0  # empty pixels above the row
+    height: int = 0  # measured, or estimated while width is -1
+    width: int = -1  # width at which the row was measured; -1 if it must be measured
+    inset: Inset | None = None  # bars and markers beside the row
+    source: SourceRange | None = None  # Markdown source of the row, if it is one range
+    # Results of measure():
+    num_lines: int = 1
+    natural_width: float = 0.0  # width that the content needs
+    is_rtl: bool = False  # True if the row is aligned at the right
+
+    @property
+    def indent(self) -> int:
+        """Width of the row's inset."""
+        return 0 if self.inset is None else self.inset.width
+
+    def width_within(self, outer: int) -> int:
+        """Return the width of the row without its inset, if both together are `outer` wide."""
+        return outer if self.inset is None else max(1, outer - self.inset.width)
 
     def estimate(self, width: int) -> int:
-        """Return about how high the row is, without laying it out."""
+        """Return the estimated height, without a line layout."""
         return self.measure(width)
 
     def measure(self, width: int) -> int:
-        """Lay out and return the height."""
+        """Lay out the row at a width and return its height."""
         raise NotImplementedError
 
     def paint(self, paint: Paint) -> None:
         raise NotImplementedError
 
     def release(self) -> None:
-        """Drop layouts."""
+        """Drop the line layout; paint() makes it again."""
 
     def hits(self) -> Sequence[Hit]:
-        """What can be clicked in it, in the order of reading."""
+        """Return the links and buttons in reading order."""
         return ()
 
     def hit(self, x: float, y: float) -> Hit | None:
-        """What a click at a point acts on."""
+        """Return the link or button at a point."""
         return next((hit for hit in self.hits() if hit.rect.contains(x, y)), None)
 
     @property
     def group(self) -> str:
-        """What it is called as a whole, if its hits belong to it rather than to the text."""
+        """Name for screen readers of a row whose buttons form a group, else an empty string."""
         return ""
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a picture in it is still being made."""
+        """True while a formula of the row is being typeset."""
         return False
 
     @property
     def is_stale(self) -> bool:
-        """Whether it has become another since it was measured: such a picture has come, or it wraps."""
+        """True if the row must be measured again: a formula arrived, or wrapping was switched."""
         return False
 
     @property
     def text(self) -> str:
-        """The text that can be selected; none by default."""
+        """Text that can be selected."""
         return ""
 
     @property
     def file_name(self) -> str:
-        """What a file of the text might be called."""
+        """Suggested name for a file with the text."""
         return words.TEXT_FILE
 
     def copied(self, part: Range) -> str:
-        """What a copy of a part of the text holds."""
+        """Return the text to copy for a selected part."""
         return self.text[part.start : part.end].replace(LINE_BREAK, "\n")
 
     def position_at(self, x: float, y: float) -> int:  # noqa: ARG002 - part of the interface
         return 0
 
     def line_top(self, position: int) -> int:  # noqa: ARG002 - part of the interface
-        """Return the y of the line that holds a position."""
+        """Return the y of the line with a text position."""
         return 0
 
     def end_rect(self) -> QRectF:
-        """Return the height of the last line of text, at the end of its last glyph."""
+        """Return a rectangle of no width at the end of the last line, as high as the line."""
         return QRectF(0, 0, 0, self.height)
 
     def update(self, block: Block) -> bool:  # noqa: ARG002 - part of the interface
-        """Take a longer version of the same block; False if a new row must be made."""
+        """Replace the content by a longer version; return False if a new row must be made."""
         return False
 
     def advance(self) -> IdleResult:
-        """Use a few idle milliseconds."""
+        """Do a few milliseconds of idle work, such as colouring code."""
         return IdleResult.DONE
 
     def reveal(self, part: Range) -> None:
-        """Scroll the content sideways to where a part of the text is."""
+        """Scroll the content sideways until a part of the text is visible."""
 
     def toggle_wrap(self) -> None:
-        """Wrap the lines of code, or let them be as long as they are."""
+        """Switch the wrapping of long lines of code."""
 
     def scroll_sideways(self, pixels: int) -> bool:  # noqa: ARG002 - part of the interface
-        """Scroll the content; False if it fits."""
+        """Scroll the content sideways; return False if all of it is visible."""
         return False
 
 
 class LayoutCache:
-    """Keeps the layouts of the rows used last, drops the others'."""
+    """The rows with a line layout, least recently used first. Evicted rows are released."""
 
     def __init__(self, size: int = MAX_LAYOUTS) -> None:
         self._size = size
@@ -215,7 +228,7 @@ class LayoutCache:
 
 
 class TextRow(TranscriptRow):
-    """A paragraph, a heading, or part of a very long paragraph."""
+    """A paragraph, a heading, or a part of a very long paragraph."""
 
     def __init__(self, look: Look, style: TextStyle, spans: Sequence[TextSpan], ink: str) -> None:
         self._look = look
@@ -308,7 +321,7 @@ class TextRow(TranscriptRow):
 
 
 def link_hit(link: Link) -> Hit:
-    """What a click on a link acts on."""
+    """Return the hit for a link."""
     return Hit(Target(RowAction.OPEN_LINK, link.address), link.rect, link.text, link.address)
 
 
@@ -332,7 +345,7 @@ class RuleRow(TranscriptRow):
 
 
 def paint_caret(painter: QPainter, look: Look, row: TranscriptRow) -> None:
-    """Paint the mark that text is still coming: 2 px after the last glyph of a row."""
+    """Paint the caret of a streaming answer, 2 px after the last glyph of a row."""
     width, height, end = look.px(CARET_WIDTH), look.px(CARET_HEIGHT), row.end_rect()
     x = end.x() - Space.HAIR - width if row.is_rtl else end.x() + Space.HAIR
     caret = QRectF(x, end.center().y() - height / 2, width, height)

@@ -151,7 +151,8 @@ class Finder:
         return one
 
     def _selection_of(self, one: Occurrence) -> Selection:
-        rows = self._stack.open_whole(one.message).rows_between(FIRST_PLACE, LAST_PLACE)
+        places = self._stack.open_whole(one.message).places
+        rows = places.rows_between(FIRST_PLACE, LAST_PLACE)
         seen = [(at, row, hit) for at, row in rows for hit in self._hits.within(row)]
         if not seen:
             start = Caret(one.message, FIRST_PLACE)
@@ -189,7 +190,7 @@ def _text_tops(layout: MessageLayout) -> list[_TextTop]:
     tops = [_TextTop(0, 0)]
     if searched.is_read:
         offset = 0
-        for y, row in layout.text_rows():
+        for y, row in layout.places.text_rows():
             tops += [_TextTop(offset, y), _TextTop(offset + len(row.text), y + row.height)]
             offset += len(row.text) + len(ROW_END)
     return [*tops, _TextTop(len(searched.text), layout.height)]
