@@ -53,7 +53,7 @@ class Pointer(QObject):
         self._placement = placement
         self._point = QPointF()  # last position of the mouse in the viewport
         self._pressed: Click | None = None  # click to emit if the mouse is released on its target
-        # Where the mouse was pressed, if a drag from there selects text; None after the release.
+        # Position of the mouse press, if a drag from there selects text; None after the release.
         self._press_point: QPointF | None = None
         self._dragging = False  # the mouse has moved far enough to select text
         self._confirm_timer = _timer(self, Millis.COPIED, self._end_confirmation)
