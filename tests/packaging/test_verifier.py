@@ -1,4 +1,4 @@
-"""Tests of appbundle.verifier: an intact bundle passes, each damage fails only its own check."""
+"""Tests of appbundle.verifier: an intact bundle passes; each damage fails only its own check."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_library_is_found_by_the_search_paths_of_the_program(whole: Tree, tmp_pa
     assert failures(verified(tree)) == {}
 
 
-def test_second_program_has_its_own_executable_path(whole: Tree, tmp_path: Path) -> None:
+def test_executable_path_of_a_second_program_is_its_own_folder(whole: Tree, tmp_path: Path) -> None:
     tree = whole.copied(tmp_path)
     python = MachO(file_type=PROGRAM, needs=("@executable_path/../lib/libpython3.12.dylib",))
     write_macho(tree, tree.layout.python_home / "bin" / "python3.12", python)
