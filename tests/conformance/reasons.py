@@ -1,4 +1,4 @@
-"""The reasons why the app shows some examples differently, by edition and number of the example."""
+"""The reasons why the app shows some examples of the Markdown specifications differently."""
 
 from __future__ import annotations
 
