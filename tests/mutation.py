@@ -37,7 +37,7 @@ Place = Callable[[ast.FunctionDef], Iterator[ast.expr]]
 
 
 def each(kind: type[N], part: Callable[[N], ast.expr | None]) -> Place:
-    """Return a Place that yields part(node) for each node of type `kind`. Skip None."""
+    """Return a Place that yields part(node), unless None, for each node of type `kind`."""
 
     def find(function: ast.FunctionDef) -> Iterator[ast.expr]:
         for node in ast.walk(function):
@@ -70,7 +70,7 @@ def argument(name: str, at: int | str) -> Place:
 
 
 def condition_of(name: str) -> Place:
-    """Return a Place that finds the condition of each `if` whose body calls the function."""
+    """Return a Place that finds the condition of each `if` whose body calls function `name`."""
 
     def part(node: ast.If) -> ast.expr | None:
         inside = (below for statement in node.body for below in ast.walk(statement))

@@ -9,7 +9,7 @@ promise    plays the full script of tests.oracle.scripts on every tiny model (8 
 templates  plays 8 chats of 6 turns with every real Qwen template, without and with idle work
 machine    runs the state machine of tests.oracle on the whole engine, 100 examples per tiny model
 turns      plays 2,000 turns of many conversations with a limited cache: memory must not grow
-starts     starts and ends the engine 50 times, each time in the next one of its states
+starts     starts the engine 50 times, and ends it in each of four states in turn
 kills      kills the app 30 times with kill -9 while it streams an answer
 """
 
@@ -96,7 +96,7 @@ def machine(folder: Path, examples: int) -> bool:
 
 
 def _machine_of(name: str, folder: Path, examples: int) -> bool:
-    """Run the state machine and print a tally. A failure that it finds is raised."""
+    """Run the state machine and print a tally. Raise the first failure."""
     started = time.monotonic()
     tally = run_machine(_subjects(folder, name), examples=examples, steps=50, seeded=False)
     print(f"{name:<12} {tally}  {time.monotonic() - started:.0f} s", flush=True)
@@ -150,7 +150,7 @@ def kills(folder: Path, number: int) -> bool:
 class SoakRun:
     """A long run with its name.
 
-    `play` takes a folder and returns True if the run passed. It contains the number of rounds.
+    `play` makes the run in a folder, with a fixed number of rounds. It returns True if all passed.
     """
 
     name: str
@@ -181,7 +181,7 @@ def run_of(argument: str) -> SoakRun:
 
 
 def attempt(name: str, play: Callable[[], bool]) -> bool:
-    """Make a run. Return True if it passed. Print its exception, so that the next run can start."""
+    """Make a run. Return True if it passed. Print an exception instead of raising it."""
     try:
         held = play()
     except Exception:  # noqa: BLE001 (a test may raise anything)

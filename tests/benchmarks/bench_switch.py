@@ -97,7 +97,7 @@ def staged(folder: Path, *chats: Conversation) -> Generator[Stage]:
         stage.core.library.start(None)
         garbage = GarbageSearch(stage.window)
         stage.wait(500)
-        garbage.spare_all()  # exclude these objects from garbage collection, as app.main does
+        garbage.spare_all()  # exclude all present objects from garbage collection, as app.main does
         switch(stage, HOME)
         yield stage
         garbage.close()

@@ -178,7 +178,7 @@ def bench_open(theme: Theme, num_messages: int) -> None:
 
 
 def bench_settle(theme: Theme, num_messages: int) -> None:
-    """Measure two times: the layout of a long conversation in idle time, and resizing the view."""
+    """Measure the layout of a long conversation in idle time, then the time to resize the view."""
     view = new_view(theme)
     view.show_conversation(conversation(num_messages))
     started = perf_counter()
@@ -278,7 +278,7 @@ class Gaps(QObject):
 
 
 def play(source: AnswerSource, take: Callable[[str], None], finish: Callable[[], None]) -> Gaps:
-    """Stream an answer and wait 200 ms. Return the timer that ran on the main thread until then."""
+    """Stream an answer and wait 200 ms. Return the timer that measured the main thread."""
     loop = QEventLoop()
     source.token.connect(take)
     source.done.connect(loop.quit)
@@ -455,7 +455,7 @@ def main() -> None:
     switch_threads_often()
     app = QApplication([])
     theme = Theme(app, Appearance.LIGHT)
-    GarbageSearch(app).spare_all()  # exclude the objects from garbage collection, as app.main does
+    GarbageSearch(app).spare_all()  # exclude them from garbage collection, as app.main does
     if args.only == "find":
         bench_find(theme, 4000)
         return

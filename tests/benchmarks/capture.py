@@ -5,7 +5,7 @@
 turns    time spent on capturing and publishing, divided by the time of the turn, in conversations
          of 200 and of 8,000 tokens
 decode   time of a 2,000-token answer with captures, divided by its time without captures. To show
-         the noise, two runs with captures are divided as well.
+         the noise, the times of two runs with captures are divided, too.
 restore  time to restore 4,000 tokens with the layout of Qwen3.5-4B (8 attention layers, 32 KiB of
          K/V per token). The first row restores from the live cache. The second row restores from
          the radix tree and divides by the time to concatenate the same K/V with mx.concatenate.

@@ -21,8 +21,8 @@ from app.cli.tree.scenario import (
 from tests.benchmarks.chat_tree_client import Endpoint, EndpointError, ServerAnswer
 from tests.benchmarks.chat_tree_tokens import PromptTokens
 
-# Token limit of a generated reply whose text is ignored, because replies are scripted. With a limit
-# above 1, some servers hold text back, and their first token would seem late.
+# Token limit of a reply whose text is ignored. Some servers hold back the text of a longer reply, so
+# that its first token would seem late.
 _THROWN_AWAY_TOKENS = 1
 # Token limit of a reply that the client stops. The reply must not end before the stop.
 _STOPPED_TOKENS = 256
@@ -52,7 +52,7 @@ class EndpointEngine:
         self._peak_bytes: int | None = None
         self._prompts: dict[str, tuple[ChatMessage, ...]] = {}
         self._replies: dict[str, str] = {}
-        # Names of steps. The server has generated their reply, or has read it in a prompt.
+        # Names of the steps whose reply the server has generated, or has read in a prompt.
         self._sent_replies: set[str] = set()
         self._processed = ProcessedTokens()
 

@@ -111,7 +111,7 @@ def main() -> int:
 
 
 def own_run(args: argparse.Namespace, *, idle: bool) -> list[StepCost]:
-    """Play the scenario on Rejoinder in a new process, so that its memory can be measured.
+    """Play the scenario on Rejoinder in a new process, to measure the memory of this process.
 
     Raises:
         EndpointError: the process ended before the last step.

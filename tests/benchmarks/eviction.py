@@ -159,7 +159,7 @@ class TraceWriter:
         self.steps.append({"op": op, "chat": chat, **values, **reply})
 
     def _message(self) -> int:
-        """Return the length of a message: usually a few lines, in 6 % of cases a pasted text."""
+        """Return the number of words of a message: usually a few lines, in 6 % a long pasted text."""
         return self._words(1500, 0.4) if self._rng.random() < 0.06 else self._words(80, 0.8)
 
     def _words(self, tokens: int, spread: float) -> int:
@@ -175,7 +175,7 @@ VOCABULARY = (
 
 
 def with_texts(name: str, steps: list[Step]) -> Iterator[Step]:
-    """Yield the steps. Replace each number of words with a text of this length.
+    """Yield the steps. Replace each number of words with a text of so many words.
 
     A step has the same text in every run, and a system prompt has the same text in every chat.
     """
@@ -299,7 +299,7 @@ def play(model: LoadedModel, steps: list[Step], policy: Policy, budget_bytes: in
 
 
 def working_set_bytes(finished: list[RequestFinished], layout: Layout) -> int:
-    """Return the bytes of all restored resume points and K/V. Count shared bytes once."""
+    """Return the bytes of all restored resume points and their K/V. Count shared K/V once."""
     plans = [(event.prompt_ids, event.usage.plan.restored) for event in finished]
     restored = {prompt_ids[:end] for prompt_ids, end in plans if end}
     tokens = ProcessedTokens()

@@ -81,7 +81,7 @@ class Server:
         self.entries.insert_cache("model", token_ids, [kv, recurrent])
 
     def newest(self, chats: Sequence[MeasuredChat]) -> LRUPromptCache:
-        """Return a cache with one entry per chat: the one at the end of its last reply."""
+        """Return a cache with one entry per chat: the entry that ends with the last reply."""
         entries = LRUPromptCache(max_size=len(chats))
         for chat in chats:
             caches, _ = self.entries.fetch_nearest_cache("model", chat.token_ids)

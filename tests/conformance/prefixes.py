@@ -9,7 +9,7 @@ from app.viewmodels.blocks import Block
 from app.viewmodels.markdown import make_parser, normalized, parse_markdown
 from app.viewmodels.markdown_stream import MarkdownStream
 
-# Sizes in characters, from the size of a token to the size of a stored answer.
+# Size limits of a piece in characters, from the size of a token to that of a stored answer.
 LONGEST_PIECES = (5, 60, 400, 3000)
 
 
@@ -20,9 +20,9 @@ class PrefixError(Exception):
 def check_prefixes(text: str, *, finish_every: int = 1) -> int:
     """Stream a text character by character and check the blocks after each character.
 
-    Frozen blocks must never change. A stream that ends after a prefix must have the same blocks as
-    the prefix parsed as a whole. To parse every prefix takes long, so the stream is ended only
-    after every `finish_every`-th character and after the last one.
+    Blocks that the stream has frozen must never change. A stream that ends after a prefix must have
+    the same blocks as the prefix parsed as a whole. To parse every prefix takes long, so the stream
+    is ended only after every `finish_every`-th character and after the last one.
 
     Returns:
         The number of prefixes after which the stream was ended.
@@ -36,12 +36,14 @@ def check_prefixes(text: str, *, finish_every: int = 1) -> int:
     num_ended = 0
     for length, character in enumerate(text, start=1):
         stream.append_text(character)
-        _ = stream.blocks  # The property parses the tail. The view reads it after every change.
+        _ = (
+            stream.blocks
+        )  # To read this property parses the tail. The view reads it after every change.
         if stream.frozen[: len(final)] != final:
             raise PrefixError(f"after {length} characters final blocks have changed")
         final += stream.frozen[len(final) :]
         if length % finish_every == 0 or length == len(text):
-            # Copy the stream, but not its parser and its blocks: they never change.
+            # Copy the stream, but not its parser and its blocks, which never change.
             shared = {id(value): value for value in (parser, *stream.blocks)}
             _check_end(deepcopy(stream, shared), text[:length])
             num_ended += 1

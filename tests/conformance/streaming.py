@@ -1,12 +1,12 @@
-"""Streams sixty long answers and checks that they end up like answers shown as a whole.
+"""Streams sixty long answers and checks that they look like answers shown as a whole.
 
     python -m tests.conformance.streaming [--first N] [--answers N] [--every N]
 
 Each answer passes three checks:
 
-- The view model gets the answer character by character. Frozen blocks must never change. If the
-  stream ends after a prefix, the blocks must equal those of the prefix parsed as a whole. With
-  --every N the stream is ended only after every Nth character.
+- The view model gets the answer character by character. Blocks that the stream has frozen must
+  never change. If the stream ends after a prefix, the blocks must equal those of the prefix parsed
+  as a whole. With --every N the stream is ended only after every Nth character.
 - The view model gets the answer in pieces of random sizes. The final blocks must be the same.
 - The real transcript gets the answer character by character and is painted after each character.
   The final picture must equal that of the whole answer. The same is checked for some prefixes of

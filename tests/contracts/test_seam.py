@@ -43,7 +43,7 @@ def test_the_app_imports_few_names_of_the_engine() -> None:
 
 
 def test_the_app_imports_no_module_of_the_engine() -> None:
-    # If the app imported a module, it could use all its names, and MAX_NAMES would not count them.
+    # If the app imported a whole module, MAX_NAMES would not count the names used from it.
     assert [one for one in engine_names() if is_module(*one)] == []
 
 

@@ -43,7 +43,7 @@ READ = {
 # functions and constants that contain the strings. "*" stands for all names of the file.
 EXEMPT = {
     "bridge/display.py": {
-        "MISSING_LIBRARY",  # recognises an error message of the system
+        "MISSING_LIBRARY",  # part of an error message of the system, by which the app recognises it
         "missing_display",  # names of environment variables
     },
     "paths.py": {"FOLDER_NAME", "_HOME_IN_BUNDLE"},

@@ -53,7 +53,7 @@ from tests.packaging.tree import Tree
 
 
 class After(Enum):
-    """The seals to renew after a damage, so that no check of the seals reports the damage."""
+    """The seals to renew after a damage, so that only the check under test can report it."""
 
     SEALED = auto()  # renew the seals of the app and of its frameworks
     SEALED_OUTSIDE = auto()  # renew the seal of the app, but not the seals of its frameworks

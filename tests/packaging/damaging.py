@@ -134,7 +134,7 @@ def flipped_in_the_middle(data: bytes) -> bytes:
 
 
 def flipped_at_the_end_of(slot: int) -> Change:
-    """Return a change that inverts the last byte of a signature blob, but not the blob's hash."""
+    """Return a change that inverts the last byte of a signature blob. Its stored hash is kept."""
 
     def change(data: bytes) -> bytes:
         start = _blob(data, slot)
@@ -226,7 +226,7 @@ def leaving_out(pattern: str) -> Change:
 
 
 def with_longer_tensors(data: bytes) -> bytes:
-    """Lengthen the last tensor in a safetensors header by two bytes. The file keeps its data."""
+    """Lengthen the last tensor in a safetensors header by two bytes, but add no data."""
     (length,) = struct.unpack_from("<Q", data)
     header = json.loads(data[8 : 8 + length])
     last = max((entry for entry in header.values() if "data_offsets" in entry), key=_end)

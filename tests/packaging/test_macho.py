@@ -1,4 +1,4 @@
-"""Tests of appbundle.macho: read as dyld does, thin to arm64, refuse damaged files."""
+"""Tests of appbundle.macho: read files as dyld does, thin them to arm64, refuse damaged ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bundle with methods for changes. Bundles that share its files by hard links do not change."""
+"""A bundle that tests can change. Its hard-linked copies are not affected by a change."""
 
 from __future__ import annotations
 

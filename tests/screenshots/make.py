@@ -437,7 +437,7 @@ class WindowScene:
     play: Callable[[Stage], None]  # function that brings the window into this state
     sizes: tuple[str, ...] = ("normal",)  # window sizes: keys of SIZES
     models: tuple[object, ...] = MODELS
-    loads: bool = True  # False if the model must stay in the state of loading
+    loads: bool = True  # False if the model must not finish loading
     has_starter: bool = True
 
 
@@ -524,7 +524,7 @@ def _paste(picture: QPixmap, popup: QWidget, place: QPoint) -> None:
     painter = QPainter(picture)
     painter.drawPixmap(place, popup.grab())
     if popup.windowType() is Qt.WindowType.Window:
-        painter.setPen(Qt.GlobalColor.gray)  # the frame that the system draws around a window
+        painter.setPen(Qt.GlobalColor.gray)  # like the frame that the system draws around a window
         painter.drawRect(QRect(place, popup.size()).adjusted(0, 0, -1, -1))
     painter.end()
     popup.hide()
