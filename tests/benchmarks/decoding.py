@@ -257,7 +257,7 @@ def time_gap(bench: Bench, num_prompt: int, reps: int) -> Iterator[Row]:
 
 
 def _gaps(bench: Bench, *, num_tokens: int = sys.maxsize, until: str = "") -> list[float]:
-    """Return the times between deltas in seconds, for `num_tokens` or until request `until` ends."""
+    """Return the seconds between deltas: of `num_tokens` deltas, or until request `until` ends."""
     times: list[float] = []
     while len(times) <= num_tokens:
         at, event = bench.client.next_timed()

@@ -62,10 +62,10 @@ from tests.fakes.sized_model import load_sized
 
 TRACES = Path(__file__).parent / "traces"
 SEEDS = (1, 2, 3, 4, 5)
-# Limits of the ratio: tokens fed with our policy, divided by tokens fed with the better LRU.
+# Limits of a ratio: tokens fed with our policy, divided by those with the better LRU policy.
 MEDIAN_LIMIT, WORST_LIMIT = 0.8, 1.0
 
-SCALE = 4  # divisor of the token counts of real conversations
+SCALE = 4  # token counts of real conversations are divided by SCALE
 STATE_TOKENS = 1600 // SCALE
 CONFIG = EngineConfig(cell_len=512 // SCALE, stride_len=2048 // SCALE, idle_work=False)
 # Limit of a reply in tokens. The cache reserves room for as many before the reply starts.
@@ -159,7 +159,7 @@ class TraceWriter:
         self.steps.append({"op": op, "chat": chat, **values, **reply})
 
     def _message(self) -> int:
-        """Return the number of words of a message: usually a few lines, in 6 % a long pasted text."""
+        """Return a message's number of words: a few lines, or in 6 % of cases a pasted text."""
         return self._words(1500, 0.4) if self._rng.random() < 0.06 else self._words(80, 0.8)
 
     def _words(self, tokens: int, spread: float) -> int:

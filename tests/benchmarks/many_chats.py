@@ -27,7 +27,7 @@ from tests.benchmarks.bench_transcript import Gaps, wait_ms
 from tests.fakes.real_window import RealWindow
 from tests.fakes.tiny_model import Template, build_tiny
 
-LOOK_MS = 20  # interval of the checks of the number of running answers
+LOOK_MS = 20  # interval at which the number of running answers is checked
 
 
 def measure(real: RealWindow, *, num_chats: int, seconds: float) -> dict[str, object]:

@@ -36,9 +36,8 @@ def check_prefixes(text: str, *, finish_every: int = 1) -> int:
     num_ended = 0
     for length, character in enumerate(text, start=1):
         stream.append_text(character)
-        _ = (
-            stream.blocks
-        )  # To read this property parses the tail. The view reads it after every change.
+        # To read this property parses the tail. The view reads it after every change.
+        _ = stream.blocks
         if stream.frozen[: len(final)] != final:
             raise PrefixError(f"after {length} characters final blocks have changed")
         final += stream.frozen[len(final) :]

@@ -1,4 +1,4 @@
-"""The reasons why the app shows some examples of the Markdown specifications differently."""
+"""The reasons for intended differences between the app and the Markdown specifications."""
 
 from __future__ import annotations
 

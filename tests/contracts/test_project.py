@@ -34,7 +34,7 @@ def test_command_line_and_launcher_load_no_qt(module: str) -> None:
     assert ran.stdout == "[]\n"
 
 
-def test_package_files_have_only_a_docstring() -> None:
+def test_init_files_have_only_a_docstring() -> None:
     files = [*ROOT.glob("app/**/__init__.py"), *ROOT.glob("engine/**/__init__.py")]
 
     assert len(files) > 10

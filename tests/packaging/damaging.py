@@ -178,9 +178,10 @@ def unsigned(data: bytes) -> bytes:
 
 
 def naming(old: str, new: str) -> Change:
-    """Return a change of the first load command with a path that starts with `old`.
+    """Return a change that replaces the path in a load command with `new`.
 
-    Its path becomes `new`, padded with zeros, so that the load command keeps its size.
+    It changes the first load command whose path starts with `old`. `new` is padded with zeros, so
+    that the load command keeps its size.
     """
 
     def change(data: bytes) -> bytes:

@@ -128,7 +128,7 @@ def test_archive_size_is_not_checked_without_archives(whole: Tree) -> None:
     assert "archive size" not in [result.check for result in results]
 
 
-def test_report_without_interpreter_starts_with_not_launchable() -> None:
+def test_report_of_a_missing_interpreter_starts_with_not_launchable() -> None:
     missing = Result("interpreter", (NO_INTERPRETER,))
     other = Result("seal", ("a is not sealed", "b", "c", "d"))
 
