@@ -1,4 +1,4 @@
-"""Fixtures of all tests: no display, a fixed locale, and checks for leaks.
+"""Fixtures for all tests: no display, a fixed locale, and checks for leaks.
 
 A test fails if it leaves a thread, timer or window behind.
 """
@@ -25,7 +25,7 @@ os.environ["LC_ALL"] = "C.UTF-8"
 locale.setlocale(locale.LC_ALL, "C.UTF-8")
 QLocale.setDefault(QLocale.c())
 
-# No deadline for examples: their time depends on the load of the machine.
+# No time limit for a Hypothesis example: its time depends on the load of the machine.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
@@ -34,7 +34,7 @@ JOIN_S = 2.0
 
 @pytest.fixture(scope="session")
 def qapp_cls() -> type[Application]:
-    """Return the class of which pytest-qt creates the application."""
+    """Return the class that pytest-qt instantiates as the application."""
     return Application
 
 
@@ -84,7 +84,7 @@ def no_leaked_timers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def _is_active(timer: QTimer | None) -> bool:
     try:
         return timer is not None and timer.isActive()
-    except RuntimeError:  # the C++ object of the timer is deleted
+    except RuntimeError:  # Qt has already deleted the C++ object of the timer
         return False
 
 

@@ -4,8 +4,8 @@
 
 Each mutation is made in a temporary copy of the sources, never in the working tree. A mutation is
 caught if a test fails. If all tests pass, the mutation survives: no test covers its expression.
-Expressions are found by function and syntax, so that they are still found after reformatting and
-after a local variable is renamed.
+An expression is found by its function and its syntax. So it is still found after the source is
+reformatted, or a local variable is renamed.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ FAULTS = ("tests/engine/test_faults.py",)
 
 
 N = TypeVar("N", bound=ast.AST)
-Place = Callable[[ast.FunctionDef], Iterator[ast.expr]]  # finds expressions in a function
+# Finds expressions in the syntax tree of a function.
+Place = Callable[[ast.FunctionDef], Iterator[ast.expr]]
 
 
 def each(kind: type[N], part: Callable[[N], ast.expr | None]) -> Place:
-    """Return a Place that finds part(node) of each node of type `kind`, unless it is None."""
+    """Return a Place that yields part(node), unless None, for each node of type `kind`."""
 
     def find(function: ast.FunctionDef) -> Iterator[ast.expr]:
         for node in ast.walk(function):
@@ -51,12 +52,12 @@ def comparison(operator: type[ast.cmpop]) -> Place:
 
 
 def call(name: str) -> Place:
-    """Return a Place that finds calls of a function or method, by the last part of its name."""
+    """Return a Place that finds calls of the function `name`, or of a method with this name."""
     return each(ast.Call, lambda node: node if _is_call(node, name) else None)
 
 
 def argument(name: str, at: int | str) -> Place:
-    """Return a Place that finds an argument, by position or keyword, in calls of a function."""
+    """Return a Place that finds one argument in calls of a function, by position or keyword."""
 
     def part(node: ast.Call) -> ast.expr | None:
         if not _is_call(node, name):
@@ -69,7 +70,7 @@ def argument(name: str, at: int | str) -> Place:
 
 
 def condition_of(name: str) -> Place:
-    """Return a Place that finds conditions of `if` statements whose body calls a function."""
+    """Return a Place that finds the condition of each `if` whose body calls function `name`."""
 
     def part(node: ast.If) -> ast.expr | None:
         inside = (below for statement in node.body for below in ast.walk(statement))
@@ -95,7 +96,7 @@ class Mutation:
     """
 
     name: str
-    function: str  # the function, as module:qualified.name
+    function: str  # the function that contains the expression, as module:qualified.name
     place: Place  # must find exactly one expression in the function
     broken: str
     tests: tuple[str, ...] = MACHINE
@@ -105,7 +106,7 @@ class Mutation:
         return Path(*self.function.split(":")[0].split(".")).with_suffix(".py")
 
     def apply(self, source: str) -> str:
-        """Return the source of the module with the mutation."""
+        """Make the mutation in the source of the module, and return the new source."""
         function = _function_in(ast.parse(source), self.function.split(":")[1])
         found = list(self.place(function))
         assert len(found) == 1, f"{self.name}: there are {len(found)} such places"
@@ -117,7 +118,7 @@ class Mutation:
             parameters=[one.arg for one in function.args.args[1:]],
         )
         assert node.end_lineno is not None
-        # ast counts columns in UTF-8 bytes.
+        # Slice encoded lines, because ast counts columns in UTF-8 bytes.
         lines = [line.encode() for line in source.splitlines(keepends=True)]
         before = lines[node.lineno - 1][: node.col_offset]
         after = lines[node.end_lineno - 1][node.end_col_offset :]

@@ -2,15 +2,15 @@
 
     python -m tests.soak [promise] [templates] [machine] [turns] [starts] [kills]
 
-Without a name all of them run. The last four names accept a number of rounds, as in machine=1000.
+Without a name all runs are made. The last four names accept a number of rounds, as in machine=1000.
 
-promise    the full script of tests.oracle.scripts on every tiny model (8 chats of 4 turns) and on
-           the starter model (3 chats of 2 turns), each step compared with the bare model
-templates  8 chats of 6 turns with every real Qwen template, without and with idle work
-machine    the state machine of tests.oracle on the whole engine: 100 examples for every tiny model
-turns      2,000 turns of many conversations under a budget: memory must not grow
-starts     50 starts and ends of the engine, in all its states in turn
-kills      30 times kill -9 of the app while it streams an answer
+promise    plays the full script of tests.oracle.scripts on every tiny model (8 chats of 4 turns)
+           and on the starter model (3 chats of 2 turns). Each step is compared with the bare model.
+templates  plays 8 chats of 6 turns with every real Qwen template, without and with idle work
+machine    runs the state machine of tests.oracle on the whole engine, 100 examples per tiny model
+turns      plays 2,000 turns of many conversations with a limited cache: memory must not grow
+starts     starts the engine 50 times, and ends it in each of four states in turn
+kills      kills the app 30 times with kill -9 while it streams an answer
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def promise(folder: Path) -> bool:
 def play(
     title: str, steps: list[dict[str, object]], model: Path, *options: str, keeps: bool
 ) -> bool:
-    """Play steps with `rejoinder bench script --check`, print a line, return True if they held."""
+    """Play steps with `rejoinder bench script --check`. Return True if all checks passed."""
     command = [sys.executable, "-m", "app", "bench", "script", "-", "--check", "--json"]
     started = time.monotonic()
     ended = subprocess.run(
@@ -96,7 +96,7 @@ def machine(folder: Path, examples: int) -> bool:
 
 
 def _machine_of(name: str, folder: Path, examples: int) -> bool:
-    """Run the state machine and print a tally. Raise the first failure that it finds."""
+    """Run the state machine and print a tally. Raise the first failure."""
     started = time.monotonic()
     tally = run_machine(_subjects(folder, name), examples=examples, steps=50, seeded=False)
     print(f"{name:<12} {tally}  {time.monotonic() - started:.0f} s", flush=True)
@@ -148,9 +148,9 @@ def kills(folder: Path, number: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SoakRun:
-    """A long run, by its name.
+    """A long run with its name.
 
-    `play` has the number of rounds bound. It returns True if the run held.
+    `play` makes the run in a folder, with a fixed number of rounds. It returns True if all passed.
     """
 
     name: str
@@ -167,7 +167,7 @@ COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
 
 
 def run_of(argument: str) -> SoakRun:
-    """Parse NAME or NAME=NUMBER."""
+    """Parse an argument NAME or NAME=NUMBER of the command line."""
     name, equals, number = argument.partition("=")
     if name in PLAIN and not equals:
         return SoakRun(name, PLAIN[name])
@@ -181,7 +181,7 @@ def run_of(argument: str) -> SoakRun:
 
 
 def attempt(name: str, play: Callable[[], bool]) -> bool:
-    """Return True if a run held. Print an exception of the run, so that the next run can start."""
+    """Make a run. Return True if it passed. Print an exception instead of raising it."""
     try:
         held = play()
     except Exception:  # noqa: BLE001 (a test may raise anything)

@@ -1,11 +1,17 @@
-"""Decode speed of a batch: rows that keep their own K/V, against mlx-lm's merged, padded K/V.
+"""Compares the decode speed of two kinds of batches.
+
+In the engine's batch each row keeps its own K/V. mlx-lm merges and pads the K/V of all rows.
 
     python -m tests.benchmarks.attending [--model DIR] [--lens 100 200 400 800] [--reps 10]
 
-Both kinds of batches hold the same rows and take turns on the same model, one token per row and
-pass. Prints one JSON line of medians. rows_to_padded: passes per second with rows, divided by those
-with padding. join_rows_ms and join_padded_ms: time to make a batch of restored caches (rows copy no
-K/V, padding copies all of it). For a real model on Linux set LD_PRELOAD=libopenblas.so.0.
+Both batches decode the same conversations on the same model, in turn. A pass is one token in each
+row. Prints one JSON line of medians:
+
+rows_to_padded  passes per second of the engine's batch, divided by those of the padded batch
+join_rows_ms    time to make the engine's batch of restored caches (copies no K/V)
+join_padded_ms  time to make the padded batch of restored caches (copies all K/V)
+
+For a real model on Linux set LD_PRELOAD=libopenblas.so.0.
 """
 
 from __future__ import annotations
@@ -60,7 +66,7 @@ def held(caches: Sequence[object]) -> list[mx.array]:
 
 
 def passes_a_second(adapter: ModelAdapter, forward: Forward, num_rows: int) -> float:
-    """Return the number of decode passes per second. Use look-ahead, as the engine does."""
+    """Return the decode passes per second. Start a pass before the last one's tokens are read."""
     token_ids = [mx.array(row) for row in range(num_rows)]
     start = 0.0
     for step in range(NUM_TOKENS + WARM_UPS):

@@ -9,9 +9,9 @@ first       the chat was never shown and is read from the store after the select
 pointed at  the pointer rested on the chat, as before a click, so it was read before the selection
 again       the chat was shown before
 
-Memory is the growth of the process, measured in a process of its own for each chat of 1,000
-messages or more: after the chat is opened at its end, and after it is scrolled from its start to
-its end.
+For each chat of 1,000 messages or more, a process of its own measures memory. The figures are the
+growth of this process after the chat is opened at its end, and after it is scrolled from its start
+to its end.
 """
 
 from __future__ import annotations
@@ -90,14 +90,14 @@ def stored_chat(name: str, num_messages: int) -> Conversation:
 
 @contextmanager
 def staged(folder: Path, *chats: Conversation) -> Generator[Stage]:
-    """Open a window on a store with these chats, and show the chat HOME."""
+    """Open a window whose store contains the given chats, and show the chat HOME."""
     with closing(Stage(folder)) as stage:
         for chat in chats:
             stage.stored(lambda store, chat=chat: store.create(chat))
         stage.core.library.start(None)
         garbage = GarbageSearch(stage.window)
         stage.wait(500)
-        garbage.spare_all()  # no garbage search looks at these objects, as in app.main
+        garbage.spare_all()  # exclude all present objects from garbage collection, as app.main does
         switch(stage, HOME)
         yield stage
         garbage.close()

@@ -62,7 +62,7 @@ def restore(chat, node):
 
 
 def answer_text(num_sections: int, num_paragraphs: int) -> str:
-    """Return an answer of sections with a code block and two formulas that no other section has."""
+    """Return a long answer. Each section has a code block and two formulas of its own."""
     return "\n\n".join(
         "\n\n".join(["## A heading", *[PROSE * 2] * num_paragraphs, formulas(number), LIST, CODE])
         for number in range(num_sections)
@@ -96,7 +96,7 @@ class TimedView(TranscriptView):
         self.paints: list[float] = []  # duration of each paint event in seconds
         self._key = key
         self._appended = 0
-        # Deltas that are not painted yet: length of the text after the delta, and its time.
+        # Deltas that are not painted yet: length of the text with the delta, time of the delta.
         self._waiting: deque[tuple[int, float]] = deque()
 
     @override
@@ -117,7 +117,7 @@ class TimedView(TranscriptView):
 
 
 class AnswerSource(QObject):
-    """A source that emits an answer at a fixed rate, token by token, on a thread of its own."""
+    """Emits an answer token by token at a fixed rate, on a thread of its own."""
 
     token = Signal(str)
     done = Signal()
@@ -178,7 +178,7 @@ def bench_open(theme: Theme, num_messages: int) -> None:
 
 
 def bench_settle(theme: Theme, num_messages: int) -> None:
-    """Measure the layout of a long conversation in idle time, and then resizing."""
+    """Measure the layout of a long conversation in idle time, then the time to resize the view."""
     view = new_view(theme)
     view.show_conversation(conversation(num_messages))
     started = perf_counter()
@@ -190,7 +190,7 @@ def bench_settle(theme: Theme, num_messages: int) -> None:
     steps: list[float] = []
     for step in range(20):
         started = perf_counter()
-        view.resize(NARROW - 10 * step, SIZE[1])  # every line wraps at another word
+        view.resize(NARROW - 10 * step, SIZE[1])  # a narrower view: all text wraps again
         view.viewport().repaint()
         steps.append(perf_counter() - started)
     report(
@@ -227,7 +227,7 @@ def bench_scroll(theme: Theme, num_messages: int) -> None:
 def bench_find(theme: Theme, num_messages: int) -> None:
     """Measure a text search and a step to the next match, before and after layout in idle time."""
     view = new_view(theme)
-    # All texts differ, so that no search can use the result for an equal text.
+    # All texts differ. A search could otherwise reuse its result for an equal text.
     items = [replace(item, text=f"{item.text} {item.key}") for item in conversation(num_messages)]
     view.show_conversation(items)
     for settled in (False, True):
@@ -278,7 +278,7 @@ class Gaps(QObject):
 
 
 def play(source: AnswerSource, take: Callable[[str], None], finish: Callable[[], None]) -> Gaps:
-    """Stream an answer to its end plus 200 ms. Return the timer that ran on the main thread."""
+    """Stream an answer and wait 200 ms. Return the timer that measured the main thread."""
     loop = QEventLoop()
     source.token.connect(take)
     source.done.connect(loop.quit)
@@ -353,7 +353,7 @@ class TimedEdit(ComposerEdit):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.pressed: deque[float] = deque()  # times of the keys that are not painted yet
+        self.pressed: deque[float] = deque()  # time of each key press that is not painted yet
         self.waits: list[float] = []  # seconds from each key press until it was painted
         self._shown = 0
 
@@ -378,7 +378,7 @@ def bench_answer(theme: Theme, text: str, *, in_browser: bool) -> float:
     window.show()
     window.activateWindow()
     edit.setFocus()
-    wait_ms(200)  # until the window is active: inactive windows are painted less often
+    wait_ms(200)  # wait until the window is active: inactive windows are painted less often
     item = TranscriptItem(key=NEW, role=Role.ASSISTANT, text="", status=ItemStatus.STREAMING)
     if isinstance(view, TimedView):
         view.set_items([TranscriptItem(key="ask", role=Role.USER, text="Write a lot."), item])
@@ -455,7 +455,7 @@ def main() -> None:
     switch_threads_often()
     app = QApplication([])
     theme = Theme(app, Appearance.LIGHT)
-    GarbageSearch(app).spare_all()  # no garbage search looks at these objects, as in app.main
+    GarbageSearch(app).spare_all()  # exclude them from garbage collection, as app.main does
     if args.only == "find":
         bench_find(theme, 4000)
         return

@@ -3,8 +3,8 @@
     python -m tests.benchmarks.bench_window [RUNS]
 
 Each run is a new process on a new data folder; the clock starts before Python does. Prints one JSON
-line per run, and one with the median and the heavy modules that were imported before the window was
-shown. Exit status 1 if the median exceeds LIMIT_S, or if a heavy module was imported.
+line per run. A last line has the median, and the heavy modules that were imported before the window
+was shown. Exit status 1 if the median exceeds LIMIT_S, or if a heavy module was imported.
 """
 
 from __future__ import annotations

@@ -2,15 +2,16 @@
 
     python -m tests.benchmarks.capture [--only turns decode restore] [--model DIR] [--reps 10]
 
-turns    time in capture and publish per turn, as a share of the turn, after 200 and 8,000 tokens
-decode   time of a 2,000-token answer with captures, divided by the time without; for comparison,
-         the time with captures divided by that of a second run with captures
+turns    time spent on capturing and publishing, divided by the time of the turn, in conversations
+         of 200 and of 8,000 tokens
+decode   time of a 2,000-token answer with captures, divided by its time without captures. To show
+         the noise, the times of two runs with captures are divided, too.
 restore  time to restore 4,000 tokens with the layout of Qwen3.5-4B (8 attention layers, 32 KiB of
-         K/V per token): from the live cache; and from the radix tree, divided by the time of one
-         mx.concatenate per array over the same spans
+         K/V per token). The first row restores from the live cache. The second row restores from
+         the radix tree and divides by the time to concatenate the same K/V with mx.concatenate.
 
-Prints one JSON line of medians per row. "held" is true if the first figure is within "limit". Exit
-status 0 if all limits are held.
+Prints one JSON line of medians per measurement. "held" is true if the first figure is within
+"limit". Exit status 0 if all limits are held.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ ANSWER = "Of course. In other words, the function returns the sum of both of its
 HISTORIES = (200, 8000)
 ANSWER_LEN = 2000
 RESTORED_LEN = 4000
-# As in Qwen3.5-4B: number of attention layers, shape of a token's keys in one of them; number of
-# recurrent layers, shape of the state of one of them.
+# The layout of Qwen3.5-4B. KV_SHAPE is the shape of a token's keys in one attention layer,
+# STATE_SHAPE the shape of the state in one recurrent layer.
 NUM_KV, KV_SHAPE = 8, (1, 4, 256)
 NUM_RECURRENT, STATE_SHAPE = 24, (1, 32, 128, 128)
 SPAN_LEN = 100  # tokens per node of the radix tree
@@ -59,7 +60,7 @@ SPAN_LEN = 100  # tokens per node of the radix tree
 
 @dataclass(slots=True)
 class Stopwatch:
-    """The total time spent in the functions that are wrapped with `around`."""
+    """Adds up the time spent in the functions that are wrapped with `around`."""
 
     seconds: float = 0.0
 
@@ -75,7 +76,7 @@ class Stopwatch:
 
 @contextmanager
 def replaced(owner: object, **functions: object) -> Generator[None]:
-    """Replace methods of `owner` until the context ends."""
+    """Replace methods of `owner` inside the context."""
     before = {name: getattr(owner, name) for name in functions}
     for name, function in functions.items():
         setattr(owner, name, function)
@@ -85,7 +86,7 @@ def replaced(owner: object, **functions: object) -> Generator[None]:
 
 
 class CapturedChat:
-    """A growing conversation with an engine that runs on the calling thread."""
+    """A conversation that grows with each message. The engine runs on the calling thread."""
 
     def __init__(self, client: InlineClient, name: str) -> None:
         self._client, self._name = client, name
@@ -93,7 +94,7 @@ class CapturedChat:
         self.num_tokens = 0
 
     def send(self, text: str, *, num_tokens: int) -> float:
-        """Send a message and force a reply of `num_tokens` tokens. Return the seconds of both."""
+        """Send a message, force a reply of `num_tokens` tokens, and return the seconds for both."""
         self._messages.append(user(text))
         request = Request(
             request_id=RequestId(self._name),
@@ -119,7 +120,7 @@ Row = dict[str, object]
 
 
 def held_row(name: str, value: float, limit: float, **beside: object) -> Row:
-    """Return a row with a figure, its limit, True if the figure is within it, and other figures."""
+    """Return a row of output. "held" is True if the figure is within its limit."""
     return {name: round(value, 4), "limit": limit, "held": value <= limit, **beside}
 
 
@@ -194,13 +195,13 @@ def feed(caches: Sequence[object], num_tokens: int) -> None:
             fed = mx.random.normal((batch, heads, num_tokens, dim)).astype(mx.bfloat16)
             cache.update_and_fetch(fed, fed + 1)  # pyright: ignore[reportUnknownMemberType]
         elif isinstance(cache, ArraysCache):
-            # A new array, as a recurrent layer makes at each step. Its values do not matter.
+            # A recurrent layer makes a new array at each step. Its values do not matter here.
             cache[1] = mx.zeros(STATE_SHAPE)
     evaluate([vars(cache) for cache in caches])
 
 
 def time_restoring(reps: int) -> Iterator[Row]:
-    """Measure restoring a conversation of many turns from its live cache, and from the tree."""
+    """Measure the restore of a long conversation, first from its live cache, then from the tree."""
     probe = new_caches()
     feed(probe, 1)
     layout = measure_layout(probe, 1, tree_bytes)
@@ -251,7 +252,7 @@ def _time_acquire(cache: PrefixCache, acquire: Callable[[], Lease]) -> float:
 
 
 def _time_concatenating(spans: Sequence[KvArrays], room: int) -> float:
-    """Return the least time of a restore: the seconds to concatenate each array once."""
+    """Return the seconds to concatenate the arrays of all spans: a restore can't be faster."""
     columns = list(zip(*(arrays_in(span.leaves) for span in spans), strict=True))
     missing = -(-room // kv.STEP) * kv.STEP - RESTORED_LEN
     start = time.perf_counter()

@@ -3,9 +3,9 @@
     python -m tests.benchmarks.chat_tree --endpoint http://127.0.0.1:8080/v1 --model NAME
         [--tokenizer DIR] [--pid PID] [--replies own] [--cold 3] [--cold-every 1] [--api-key-env VARIABLE]
 
-Restart the server first, and let it do nothing else. The benchmark needs only Python, and with
---tokenizer DIR transformers. Without the model's own tokenizer and template, redo and replayed are
-counted in characters and scaled to tokens. app.cli.tree.measure explains the figures.
+Restart the server first, and let it do nothing else. The benchmark needs only Python; the option
+--tokenizer needs transformers, too. Without this option "redo" and "replayed" are counted in
+characters and scaled to tokens. app.cli.tree.measure explains these figures.
 
 `rejoinder bench tree` plays the same scenario on Rejoinder's engine.
 tests.benchmarks.chat_tree_peers starts several servers and makes one table of all results.

@@ -17,14 +17,14 @@ Json: TypeAlias = dict[str, Any]
 
 
 class EndpointError(Exception):
-    """A server that can't be measured. The message is one sentence for the user."""
+    """The server can't be measured. The message is one sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointUsage:
     """The token counts that a server reports for one answer.
 
-    `cached_tokens` is 0 if the server leaves it out; many servers leave out a 0.
+    `cached_tokens` is 0 if the server does not report it. Many servers do not report a 0.
     """
 
     prompt_tokens: int
@@ -39,11 +39,11 @@ class ServerAnswer:
     text: str
     reasoning: str
     ttft_ms: float
-    usage: EndpointUsage | None  # None if the stream was stopped: the counts come at its end
+    usage: EndpointUsage | None  # None if the stream was stopped before the counts, which come last
 
 
 class Endpoint:
-    """A client of a chat endpoint, for one streamed reply at a time.
+    """A client of a chat endpoint. It reads one streamed reply at a time.
 
     Raises:
         EndpointError: the URL does not begin with http:// or https://.
@@ -69,7 +69,7 @@ class Endpoint:
         max_tokens: int,
         stop_after: int | None = None,
     ) -> ServerAnswer:
-        """Return a reply of at most `max_tokens` tokens, or of its first `stop_after` pieces.
+        """Return a reply of at most `max_tokens` tokens. Stop after `stop_after` pieces, if given.
 
         Raises:
             EndpointError: the server gave no answer, or no answer that can be measured.

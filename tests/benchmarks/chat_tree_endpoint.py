@@ -21,18 +21,18 @@ from app.cli.tree.scenario import (
 from tests.benchmarks.chat_tree_client import Endpoint, EndpointError, ServerAnswer
 from tests.benchmarks.chat_tree_tokens import PromptTokens
 
-# Length of the generated reply if replies are scripted. Its text is ignored. No more than one:
-# some servers hold text back, and their first token would seem late.
+# Token limit of a reply whose text is ignored. Some servers hold back the text of longer replies:
+# their first token would seem late.
 _THROWN_AWAY_TOKENS = 1
-# Token limit of a reply that is stopped: large enough that the stop comes before the end.
+# Token limit of a reply that the client stops. The reply must not end before the stop.
 _STOPPED_TOKENS = 256
 
 
 class EndpointEngine:
     """An app.cli.tree.measure.TreeEngine that plays the steps on an endpoint.
 
-    Redo and replayed are counted with `tokens`, then scaled to the prompt length that the server
-    reports.
+    "redo" and "replayed" (see StepCost) are counted with `tokens`, then scaled to the prompt length
+    that the server reports.
     """
 
     def __init__(
@@ -52,7 +52,8 @@ class EndpointEngine:
         self._peak_bytes: int | None = None
         self._prompts: dict[str, tuple[ChatMessage, ...]] = {}
         self._replies: dict[str, str] = {}
-        self._sent_replies: set[str] = set()  # steps whose reply the server has read or generated
+        # Names of the steps whose reply the server has generated, or has read in a prompt.
+        self._sent_replies: set[str] = set()
         self._processed = ProcessedTokens()
 
     def warm_up(self) -> None:

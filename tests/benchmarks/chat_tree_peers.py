@@ -11,7 +11,7 @@ rapid-mlx "mlx[cpu]"). Examples:
     --peer "mlx_lm.server={python} -m mlx_lm server --model {model} --port {port}"
     --peer "rapid-mlx=DIR/bin/rapid-mlx serve {model} --port {port}"
 
-Every server starts in an empty home folder, offline, with OpenBLAS where Rejoinder uses it.
+Every server starts offline in an empty home folder. On Linux it uses OpenBLAS, as Rejoinder does.
 On a CPU give all engines a float32 model:
 
     python -m mlx_lm convert -d --dtype float32 --hf-path DIR --mlx-path OUT
@@ -50,7 +50,7 @@ from tests.benchmarks.chat_tree_endpoint import EndpointEngine
 from tests.benchmarks.chat_tree_tokens import ModelTokens
 
 OWN, OWN_IDLE = "rejoinder", "rejoinder, idle"
-# Limits for the start and the end of a server.
+# Time limits for the start and the shutdown of a server, in seconds.
 START_S = 300
 STOP_S = 30
 
@@ -60,7 +60,7 @@ class Peer:
     """A server to compare with, and the command that starts it."""
 
     name: str
-    command: tuple[str, ...]  # words that may contain {python}, {model} and {port}
+    command: tuple[str, ...]  # words of the command, which may contain {python}, {model} and {port}
 
     def filled(self, *, model: str, port: int) -> list[str]:
         values = {"python": sys.executable, "model": model, "port": str(port)}
@@ -76,7 +76,7 @@ MLX_LM = Peer(
 def peer_of(argument: str) -> Peer:
     """Parse NAME=COMMAND.
 
-    A missing program is an error now, because the server may start only hours later.
+    A missing program is reported at once, because the server may start only hours later.
     """
     name, _, command = argument.partition("=")
     if name in ("", OWN, OWN_IDLE):
@@ -111,7 +111,7 @@ def main() -> int:
 
 
 def own_run(args: argparse.Namespace, *, idle: bool) -> list[StepCost]:
-    """Play the scenario on Rejoinder in a process of its own, so that its memory can be measured.
+    """Play the scenario on Rejoinder in a new process, to measure the memory of this process.
 
     Raises:
         EndpointError: the process ended before the last step.

@@ -1,4 +1,4 @@
-"""Conversions of a prompt to tokens, to compare the prompt with earlier ones."""
+"""Convert a prompt to tokens, to compare it with the tokens of earlier prompts."""
 
 # transformers is partly typed.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -14,19 +14,19 @@ from app.cli.tree.scenario import ChatMessage
 
 
 class PromptTokens(Protocol):
-    """A conversion of messages to the tokens that a server feeds."""
+    """Converts messages to the tokens that a server feeds to its model."""
 
     def encode(
         self, messages: Sequence[ChatMessage], *, thinking: bool, output: str = ""
     ) -> Sequence[int]:
-        """Return the tokens of the prompt, followed by those of the generated `output`."""
+        """Return the tokens of the prompt, followed by the tokens of the generated `output`."""
         ...
 
 
 class Characters:
-    """One token per character, for use without a tokenizer.
+    """Counts one token per character, for use without a tokenizer.
 
-    The shares of a prompt are usable, the token counts are not.
+    Only ratios of the counts are usable, because a token has several characters.
     """
 
     def encode(
@@ -37,10 +37,10 @@ class Characters:
 
 
 class ModelTokens:
-    """Tokens by the tokenizer and the chat template of a model folder."""
+    """Uses the tokenizer and the chat template in a model folder."""
 
     def __init__(self, folder: Path) -> None:
-        # transformers is imported late: without a tokenizer the benchmark needs only Python.
+        # Import transformers only here: without --tokenizer the benchmark needs only Python.
         os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
         from transformers import AutoTokenizer  # noqa: PLC0415
 

@@ -1,17 +1,18 @@
-"""Decode speed: of one answer, of several at once, and of one beside a prompt that is read.
+"""Decode speed of one answer, of several at once, and of one while a prompt is read.
 
     python -m tests.benchmarks.decoding [--only single rows ahead gap] [--model DIR] [--reps 10]
         [--prompt 4000] [--gap 0.2]
 
-single  speed of the engine, events included, divided by that of mlx_lm.stream_generate on the same
-        weights, in turns; and of the engine divided by its own repetition; for decoding and for
-        prefill
-rows    speed of four answers together, divided by that of one answer, and by that of four answers
-        in mlx-lm's BatchGenerator
-ahead   speed of an answer with look-ahead, divided by that of the same answer without
-gap     one answer runs while a long prompt is read in another conversation: the 95th percentile of
-        the time between two tokens of the answer; and the time of the prompt, divided by the sum of
-        its time alone and the time of the decode steps in between
+single  speed of the engine including its events, divided by the speed of mlx_lm.stream_generate on
+        the same weights. To show the noise, the speeds of two runs of the engine are divided, too.
+        One row is for decoding, one for prefill.
+rows    speed of four answers together, divided by the speed of one answer, and divided by the speed
+        of four answers in mlx-lm's BatchGenerator
+ahead   speed of an answer with look-ahead (step n+1 starts before step n is read), divided by the
+        speed of the same answer without look-ahead
+gap     an answer is decoded while a long prompt is read in another conversation. Two figures: the
+        95th percentile of the time between two tokens of the answer; and the time to read the
+        prompt, divided by the sum of its time without the answer and the time of the decode steps
 
 Speeds are tokens per second. Prints one JSON line of medians per row. Without --model the model is
 a tiny random Qwen3.5. Replies are greedy. For a real model on Linux set
@@ -57,7 +58,7 @@ Row = dict[str, object]
 
 
 class Bench:
-    """An engine with a loaded model, which mlx-lm can run without the engine, too."""
+    """An engine with a loaded model. mlx-lm can also run the model without the engine."""
 
     def __init__(self, folder: Path, config: EngineConfig) -> None:
         self.client = InlineClient(config)
@@ -86,7 +87,7 @@ class Bench:
         )
 
     def again(self, request: Request, num_tokens: int) -> Request:
-        """Return a request for another answer to a prompt that the engine has read."""
+        """Return a request for one more answer to a prompt that the engine has already read."""
         self._count += 1
         return replace(request, request_id=RequestId(f"{self._count}"), max_tokens=num_tokens)
 
@@ -98,7 +99,7 @@ class Bench:
         self.client.send(Submit(request, time.perf_counter()))
 
     def answer(self, requests: Sequence[Request]) -> list[tuple[float, Event]]:
-        """Send requests, and return all events, each with its time, until all are answered."""
+        """Send requests, wait until all are answered, and return all events with their times."""
         for request in requests:
             self.send(request)
         events: list[tuple[float, Event]] = []
@@ -130,7 +131,7 @@ def time_single(bench: Bench, reps: int) -> Iterator[Row]:
         prefill.append((ours, theirs.prefill, ours_again))
     for what, rows in (("decode", decode), ("prefill", prefill)):
         kept = rows[WARM_UPS:]
-        # The engine runs before and after mlx-lm, so a drift of the machine's speed affects both.
+        # The engine runs before and after mlx-lm, so that a drift of the speed affects both alike.
         ratios = [harmonic_mean((ours, again)) / theirs for ours, theirs, again in kept]
         yield {
             f"{what}_to_mlx_lm": round(median(ratios), 3),
@@ -141,14 +142,14 @@ def time_single(bench: Bench, reps: int) -> Iterator[Row]:
 
 @dataclass(frozen=True, slots=True)
 class _Speed:
-    """Tokens per second of mlx-lm, by the same clock as the engine's figures."""
+    """The speed of mlx-lm in tokens per second, measured with the clock that the engine uses."""
 
     prefill: float
     decode: float
 
 
 def _generate(bench: Bench, token_ids: list[int]) -> _Speed:
-    """Measure mlx-lm's answer. mlx-lm's own figure counts the first token, but not its time."""
+    """Measure mlx-lm's answer. Its own figure counts the first token but not that token's time."""
     start = time.perf_counter()
     generated = stream_generate(bench.model, bench.tokenizer, token_ids, max_tokens=NUM_TOKENS)
     times = [time.perf_counter() for _ in generated]
@@ -156,7 +157,7 @@ def _generate(bench: Bench, token_ids: list[int]) -> _Speed:
 
 
 def time_rows(bench: Bench, reps: int) -> Iterator[Row]:
-    """Measure four answers on the engine, four in mlx-lm's batch, and one on the engine.
+    """Measure four answers on the engine, four in mlx-lm's batch, then one on the engine.
 
     The four prompts have about 100 to 800 tokens.
     """
@@ -177,7 +178,7 @@ def time_rows(bench: Bench, reps: int) -> Iterator[Row]:
 
 
 def _rate(events: Sequence[tuple[float, Event]]) -> float:
-    """Return the tokens per second of all answers together, while all of them run."""
+    """Return the tokens per second of all answers together, during the time when all run."""
     deltas: dict[str, list[tuple[float, int]]] = {}
     for at, event in events:
         if isinstance(event, TextDelta):
@@ -187,7 +188,7 @@ def _rate(events: Sequence[tuple[float, Event]]) -> float:
     end = min(times[-1][0] for times in deltas.values())
     rate = 0.0
     for times in deltas.values():
-        # A token that ends inside a character emits no delta: measure from delta to delta.
+        # Measure from delta to delta: a token that ends inside a character emits no delta.
         first, *_, last = [one for one in times if start <= one[0] <= end]
         rate += (last[1] - first[1]) / (last[0] - first[0])
     return rate
@@ -227,7 +228,7 @@ def time_ahead(folder: Path, config: dict[str, Any], reps: int) -> Iterator[Row]
 
 
 def time_gap(bench: Bench, num_prompt: int, reps: int) -> Iterator[Row]:
-    """Measure the gaps of a running answer while a long prompt is read."""
+    """Measure the time between the tokens of an answer while a long prompt is read."""
     cache = bench.client.core.cache
     assert cache is not None
     text = FILLER * (num_prompt // 16)
@@ -256,7 +257,7 @@ def time_gap(bench: Bench, num_prompt: int, reps: int) -> Iterator[Row]:
 
 
 def _gaps(bench: Bench, *, num_tokens: int = sys.maxsize, until: str = "") -> list[float]:
-    """Return the seconds between deltas, for `num_tokens` deltas or until request `until` ends."""
+    """Return the seconds between deltas: of `num_tokens` deltas, or until request `until` ends."""
     times: list[float] = []
     while len(times) <= num_tokens:
         at, event = bench.client.next_timed()

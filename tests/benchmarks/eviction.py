@@ -1,19 +1,19 @@
-"""Number of tokens fed under a tight cache budget, compared with plain LRU.
+"""Compares eviction policies: the number of tokens fed under a tight cache budget.
 
     python -m tests.benchmarks.eviction [--share 0.5] [--seeds N ...] [--keep]
 
 traces/ has five traces of 24 chats with three shared system prompts. The chats are chosen by Zipf's
 law; their steps add messages, edit messages, regenerate answers and switch branches. Each trace is
-played through the runner and the prefix cache, by the code that plays `rejoinder bench script`:
-once without a budget, then with a budget of `share` times the working set (the K/V and resume
-points that the trace restores at least once), under three policies:
+played through the runner and the prefix cache, by the code that plays `rejoinder bench script`. The
+first run has no budget. Its working set is the K/V and the resume points that were restored at
+least once. The other runs have a budget of `share` times the working set, each with another policy:
 
 ours        the ranking of the engine
-LRU         evicts the snapshot, leaf or parked cache that was used least recently
-LRU, paths  the same, but the use of a resume point counts as a use of all points above it
+LRU         evicts the least recently used snapshot, leaf of the tree or idle live cache
+LRU, paths  like LRU, but a use of a resume point counts as a use of all points above it
 
-All policies capture the same resume points, with the same bytes. --seeds plays traces of other
-seeds, --keep writes the five traces again.
+All policies capture the same resume points, with the same bytes. --seeds plays new traces with
+these seeds, --keep writes the five traces again.
 
 The model has the proportions of a real one (a snapshot is as large as the K/V of 1,600 tokens, as
 in Qwen3.5-4B) and computes nothing. All lengths, including the snapshot's, are a quarter of real
@@ -62,13 +62,13 @@ from tests.fakes.sized_model import load_sized
 
 TRACES = Path(__file__).parent / "traces"
 SEEDS = (1, 2, 3, 4, 5)
-# Limits of the tokens fed by our policy, divided by those of the better LRU policy.
+# Limits of a ratio: tokens fed with our policy, divided by those with the better LRU policy.
 MEDIAN_LIMIT, WORST_LIMIT = 0.8, 1.0
 
-SCALE = 4  # token counts of real conversations are divided by this
+SCALE = 4  # token counts of real conversations are divided by SCALE
 STATE_TOKENS = 1600 // SCALE
 CONFIG = EngineConfig(cell_len=512 // SCALE, stride_len=2048 // SCALE, idle_work=False)
-# Limit of a reply in tokens. The cache makes room for them before the reply starts.
+# Limit of a reply in tokens. The cache reserves room for as many before the reply starts.
 MAX_TOKENS = 512 // SCALE
 
 NUM_STEPS = 240
@@ -83,12 +83,12 @@ Step = dict[str, Any]
 
 @dataclass(eq=False)
 class TraceTurn:
-    """A user message in a chat of a trace. The start of a chat is a turn without parent."""
+    """A user message in a chat of a trace. The start of a chat is a turn without a parent."""
 
     parent: TraceTurn | None
-    # All versions of the next message.
+    # All versions of the user message that follows in the chat.
     versions: list[TraceTurn] = field(default_factory=list["TraceTurn"])
-    shown: TraceTurn | None = None  # the shown version of the next message
+    shown: TraceTurn | None = None  # the shown one of `versions`
 
     def path(self) -> list[TraceTurn]:
         return [] if self.shown is None else [self.shown, *self.shown.path()]
@@ -99,7 +99,7 @@ class TraceTurn:
 
 
 class TraceWriter:
-    """A writer of random traces: steps of `bench script`, with numbers of words as texts."""
+    """Writes random traces as steps of `bench script`, with a number of words for each text."""
 
     def __init__(self, seed: int) -> None:
         self._rng = Random(f"trace {seed}")
@@ -159,7 +159,7 @@ class TraceWriter:
         self.steps.append({"op": op, "chat": chat, **values, **reply})
 
     def _message(self) -> int:
-        """Return the length of a message: usually a few lines, in 6 % of cases a pasted text."""
+        """Return a message's number of words: a few lines, or in 6 % of cases a pasted text."""
         return self._words(1500, 0.4) if self._rng.random() < 0.06 else self._words(80, 0.8)
 
     def _words(self, tokens: int, spread: float) -> int:
@@ -175,7 +175,7 @@ VOCABULARY = (
 
 
 def with_texts(name: str, steps: list[Step]) -> Iterator[Step]:
-    """Yield the steps with texts in place of numbers of words.
+    """Yield the steps. Replace each number of words with a text of so many words.
 
     A step has the same text in every run, and a system prompt has the same text in every chat.
     """
@@ -201,7 +201,7 @@ def with_texts(name: str, steps: list[Step]) -> Iterator[Step]:
 
 
 class PlainLru:
-    """A policy that evicts the snapshot, leaf or parked cache that was used least recently."""
+    """Evicts the least recently used snapshot, leaf or parked (idle) live cache."""
 
     def __init__(self, holdings: Holdings) -> None:
         self._holdings = holdings
@@ -226,7 +226,7 @@ class PlainLru:
 
 
 class LruOfPaths(PlainLru):
-    """Plain LRU, but the use of a resume point counts as a use of all nodes above it."""
+    """Plain LRU, but a use of a resume point counts as a use of all nodes above it."""
 
     def __init__(self, holdings: Holdings) -> None:
         super().__init__(holdings)
@@ -239,7 +239,7 @@ class LruOfPaths(PlainLru):
 
 
 class CacheClient(EngineCommands):
-    """An app.cli.client.EngineClient with only a runner: `send` answers before it returns."""
+    """A client whose engine is only a runner. `send` computes the answer before it returns."""
 
     def __init__(self, model: LoadedModel, cache: PrefixCache) -> None:
         self._runner = Runner(model, cache, History(), CONFIG)
@@ -299,7 +299,7 @@ def play(model: LoadedModel, steps: list[Step], policy: Policy, budget_bytes: in
 
 
 def working_set_bytes(finished: list[RequestFinished], layout: Layout) -> int:
-    """Return the bytes of the restored resume points and the K/V before them, each counted once."""
+    """Return the bytes of all restored resume points and their K/V. Count shared K/V once."""
     plans = [(event.prompt_ids, event.usage.plan.restored) for event in finished]
     restored = {prompt_ids[:end] for prompt_ids, end in plans if end}
     tokens = ProcessedTokens()

@@ -27,11 +27,11 @@ from tests.benchmarks.bench_transcript import Gaps, wait_ms
 from tests.fakes.real_window import RealWindow
 from tests.fakes.tiny_model import Template, build_tiny
 
-LOOK_MS = 20  # time between two looks at the number of running answers
+LOOK_MS = 20  # interval at which the number of running answers is checked
 
 
 def measure(real: RealWindow, *, num_chats: int, seconds: float) -> dict[str, object]:
-    """Return the tick gaps of the main thread while `num_chats` answers run at once."""
+    """Return the times between ticks on the main thread while `num_chats` answers run at once."""
     for attempt in range(20):
         for number in range(num_chats):
             real.ask(f"{attempt} {number}: tell me a long story about a fox.")

@@ -2,12 +2,12 @@
 
     python -m tests.benchmarks.memory
 
-Twenty chats have the same system prompt of 2,000 tokens and three turns of 100 asked and 200
-answered tokens; two of the chats are hot. Then one chat gets ten versions of its last message. The
-model has the proportions of Qwen3.5-4B, with 64 bytes of K/V per token instead of 32 KiB, and
-computes nothing. mlx_lm's LRUPromptCache gets the entries that its server inserts: after the system
-prompt, after each user message and after each reply. The unit of all figures is the K/V of one
-token. "active" is the memory that MLX's allocator reports.
+Twenty chats have the same system prompt of 2,000 tokens and three turns. A turn is a message of 100
+tokens and a reply of 200. Two of the chats are hot: their live caches stay in memory. Then one chat
+gets ten versions of its last message. The model has the proportions of Qwen3.5-4B, with 64 bytes of
+K/V per token instead of 32 KiB, and computes nothing. For comparison, mlx_lm's LRUPromptCache is
+filled as its server does it: after the system prompt, each user message and each reply. The unit of
+all figures is the K/V of one token. "active" is the memory that MLX's allocator reports.
 """
 
 # mlx-lm is untyped.
@@ -37,13 +37,13 @@ TOKEN_BYTES = 64
 
 @dataclass(slots=True)
 class MeasuredChat:
-    """A chat: the token ids of its newest prompt and reply."""
+    """A chat, with the token ids of its newest prompt and reply."""
 
     name: str
     token_ids: list[int] = field(default_factory=lambda: list(range(SYSTEM_LEN)))
 
     def answered(self, number: int) -> Points:
-        """Add a message and a reply. Return the points after which state is kept."""
+        """Add a message and a reply. Return the numbers of tokens after which state is kept."""
         points: Points = {SYSTEM_LEN: PointKind.SYSTEM} if len(self.token_ids) == SYSTEM_LEN else {}
         for length, kind in ((MESSAGE_LEN, PointKind.PROMPT), (REPLY_LEN, PointKind.TAIL)):
             first = 1_000_000 * (number + 1) + len(self.token_ids)
@@ -70,7 +70,7 @@ class Server:
                 self.insert(token_ids[:end], caches)
 
     def insert(self, token_ids: list[int], caches: Sequence[object]) -> None:
-        """Insert exact copies of the caches, as the server does with a row of its batch."""
+        """Insert exact copies of the caches. The server copies a row of its batch in this way."""
         kv, recurrent = KVCache(), ArraysCache(1)
         keys, values = cast(
             "tuple[mx.array, mx.array]", cast("KVCache", caches[0]).keys_and_values()
@@ -81,7 +81,7 @@ class Server:
         self.entries.insert_cache("model", token_ids, [kv, recurrent])
 
     def newest(self, chats: Sequence[MeasuredChat]) -> LRUPromptCache:
-        """Return a cache with only the newest entry of each chat, at the end of its last reply."""
+        """Return a cache with one entry per chat: the entry that ends with the last reply."""
         entries = LRUPromptCache(max_size=len(chats))
         for chat in chats:
             caches, _ = self.entries.fetch_nearest_cache("model", chat.token_ids)
@@ -93,8 +93,8 @@ class Server:
 def main() -> int:
     """Return 0 if Rejoinder is within both limits.
 
-    First, Rejoinder needs at most half of the memory of mlx_lm.server's entries. Second, with the
-    budget of the newest entries of all chats, Rejoinder has no token to read again.
+    First, Rejoinder needs at most half of the memory of mlx_lm.server's entries. Second, if it has
+    only as much memory as the newest entry of each chat needs, it still reads no token again.
     """
     before = active()
     chats = [MeasuredChat(f"c{number}") for number in range(NUM_CHATS)]
@@ -150,7 +150,7 @@ def show(name: str, nbytes: int, active_bytes: int, num_points: int) -> None:
 
 
 def report_sharing(feeder: CacheFeeder, chats: Sequence[MeasuredChat]) -> None:
-    """Check that the system prompt's K/V is held once, and at most once more in each hot chat."""
+    """Check that the system prompt's K/V is held once, plus at most once in each hot chat."""
     ledger = feeder.cache.ledger()
     hot = [
         cache for chat in chats if (cache := feeder.cache.parked_cache(ConversationId(chat.name)))
@@ -167,7 +167,7 @@ def report_sharing(feeder: CacheFeeder, chats: Sequence[MeasuredChat]) -> None:
 
 
 def report_branches(feeder: CacheFeeder, chat: MeasuredChat) -> None:
-    """Print the memory of further versions of the last message: their own tokens and points."""
+    """Add versions of the last message. Print the memory of their K/V and their resume points."""
     feeder.cache.evict_hot()
     before = feeder.cache.ledger()
     kept = len(chat.token_ids) - MESSAGE_LEN - REPLY_LEN
@@ -186,9 +186,9 @@ def report_branches(feeder: CacheFeeder, chat: MeasuredChat) -> None:
 
 
 def report_budgets(newest_bytes: int) -> dict[int, int]:
-    """Return the tokens that all chats would read again for their next turn, by budget in percent.
+    """Return the number of tokens that all chats have to read again, by budget in percent.
 
-    The twenty chats hold 58,000 tokens. The budget is a share of `newest_bytes`.
+    The budget is a share of `newest_bytes`. The twenty chats have 58,000 tokens.
     """
     missing: dict[int, int] = {}
     chats = [MeasuredChat(f"c{number}") for number in range(NUM_CHATS)]

@@ -2,11 +2,11 @@
 
     python -m tests.benchmarks.ttft [--model DIR] [--reps 15] [--history 200 4000 16000]
 
-For each history length, two measurements alternate. The engine answers one more message; the time
-includes queue, template, tokenising and restoring. Then the bare model feeds the same tokens that
-the engine fed, with a cache of its own that already holds the tokens before them. "hot" continues a
-live cache, "tree" restores the cache from the radix tree. Prints one JSON line per row: medians in
-milliseconds, and the median ratio.
+For each history length, two measurements alternate. First the engine answers one more message. The
+time includes queue, template, tokenising and restoring. Then the bare model feeds the tokens that
+the engine has fed. It has a cache of its own, which already holds all tokens before them. Each row
+is one JSON line with medians in milliseconds and the median ratio. In rows "hot" the engine
+continues a live cache; in rows "tree" it restores the cache from the radix tree.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ FILLER = "The quick brown fox jumps over the lazy dog, and the dog sleeps on. "
 class TtftSample:
     """The times of one repetition."""
 
-    bare_ms: float  # forward pass of the bare model
+    bare_ms: float  # milliseconds of a forward pass of the bare model
     usage: Usage  # times inside the engine
-    wall_ms: float  # from the request until the reply of the engine is finished
+    wall_ms: float  # milliseconds from the request until the engine has finished the reply
 
 
 class TimedChat:
-    """A growing conversation in the engine, and the same tokens in a cache of the bare model."""
+    """A conversation in the engine, and a cache of the bare model with the same tokens."""
 
     def __init__(self, client: ThreadedClient, bare: LoadedModel, name: str) -> None:
         self.client, self.bare, self.name = client, bare, name
@@ -102,9 +102,9 @@ class TimedChat:
             assert not isinstance(event, RequestFailed), event
 
     def _feed_bare(self, finished: RequestFinished) -> float:
-        """Return the milliseconds of the bare model for the tokens that the engine fed.
+        """Feed the bare model the tokens that the engine has fed. Return the milliseconds.
 
-        The tokens that the engine restored are fed first, outside the measured time.
+        If the engine restored tokens that the bare model lacks, feed them before the measurement.
         """
         restored = finished.usage.plan.restored
         assert finished.prompt_ids[: len(self.held)] == self.held
@@ -126,7 +126,7 @@ def measure(
     chat: TimedChat | None = None
     for rep in range(reps + 1):
         if chat is None or history < 1000:
-            # Repetitions would make a short history much longer, so each has a new conversation.
+            # A repetition makes a short history much longer, so each one gets a new conversation.
             chat = TimedChat(client, bare, f"{history} {evict} {rep}")
             grow(chat, history)
         sample = chat.send(QUESTION.format(rep), evict=evict)

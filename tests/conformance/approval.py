@@ -1,6 +1,6 @@
-"""The approved pictures of scenes, and the comparison of a new picture with an approved one.
+"""Compares a picture of a scene with the approved picture of the scene.
 
-A picture is approved by a developer who looked at it and found it right.
+Before a picture is approved, a developer looks at it and finds it right.
 """
 
 from __future__ import annotations
@@ -16,25 +16,27 @@ from tests.conformance.painting import argb, channels
 APPROVED = Path(__file__).parent / "approved"
 PAINTED_WITH = APPROVED / "painted_with.txt"
 
-# Side in pixels of the square tiles that are compared. A bullet or a caret fills much of a tile.
+# Pictures are compared in square tiles. Side of a tile in pixels, so small that a bullet or a caret
+# fills much of a tile.
 TILE = 12
-# Largest mean difference of a tile, on the scale 0 to 255: allows other smoothing of text, but no
-# missing shape.
+# Largest allowed mean difference of a tile, on the scale 0 to 255. Differently smoothed text stays
+# below it, a missing shape does not.
 TOLERANCE = 10.0
 
 
 def painted_with(theme: Theme) -> str:
-    """Return fonts, platform and scale. Pictures can be compared only if all of these are equal."""
+    """Return fonts, platform and scale. Pictures are comparable only if all three are equal."""
     scale = QGuiApplication.primaryScreen().devicePixelRatio()
     return f"{theme.fonts.text}, {theme.fonts.code}, {QGuiApplication.platformName()}, {scale:g}x"
 
 
 def difference(picture: QImage, approved: QImage) -> str:
-    """Return the difference of a picture from the approved one in words, or an empty string."""
+    """Describe the difference between the pictures. Return an empty string if they look equal."""
     if picture.size() != approved.size():
         sizes = [f"{image.width()} x {image.height()}" for image in (picture, approved)]
         return f"it is {sizes[0]} pixels, not {sizes[1]}"
-    off = np.abs(channels(argb(picture)) - channels(argb(approved))).max(axis=2)  # shape (H, W)
+    # An array of shape (height, width).
+    off = np.abs(channels(argb(picture)) - channels(argb(approved))).max(axis=2)
     height, width = (-length % TILE for length in off.shape)
     padded = np.pad(off, ((0, height), (0, width)))
     rows, columns = (length // TILE for length in padded.shape)

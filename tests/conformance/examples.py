@@ -19,7 +19,7 @@ _TITLE = re.compile(
     r"^title: (?P<title>.+?)(?: Spec)?$.*?^version: '?(?P<version>[^'\n]+)",
     re.MULTILINE | re.DOTALL,
 )
-_TAB = "\u2192"  # stands for a tab in spec.txt
+_TAB = "\u2192"  # the character that stands for a tab in spec.txt
 _REFERENCE = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
@@ -27,7 +27,7 @@ _REFERENCE = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 class Example:
     """An example of a specification.
 
-    `number` counts from 1 through the whole file, as on the published page.
+    `number` counts from 1 through all sections of the file, as on the published page.
     """
 
     number: int
@@ -45,7 +45,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """The contents of a spec.txt: title and version, and the examples."""
+    """The contents of a spec.txt. `edition` is its title with its version."""
 
     edition: str
     examples: tuple[Example, ...]

@@ -1,10 +1,10 @@
-"""The visible contents of an HTML text as a tree of blocks, to compare with the app's own blocks.
+"""Converts HTML to a tree of its visible blocks, to compare with the app's own blocks.
 
-The specifications give HTML for each example. The reader handles the elements that Markdown
-produces, and is independent of the app's parser. White space is as in a browser: outside code
-blocks a run is one space, and the ends of a line have none. An image becomes its description, or
-its address if it has no description, as in the app, which fetches no images. A column without
-alignment is aligned left.
+The Markdown specifications give HTML for each example. The reader handles all elements that
+Markdown produces, and is independent of the app's parser. White space is treated as in a browser:
+outside code blocks a run of white space becomes one space, and white space at the ends of a line is
+removed. An image becomes its description, or its address if it has no description: the app does the
+same, because it fetches no images. A column without alignment is aligned left.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BLANKS = re.compile(r"[ \t\n\r\f]+")
 
 
 def shape_of_html(html: str) -> ShapeNode:
-    """Return the tree of blocks of an HTML text. Raise ValueError for elements Markdown lacks."""
+    """Return the tree of blocks of an HTML text. Raise ValueError if Markdown lacks an element."""
     reader = _HtmlReader()
     reader.feed(html)
     reader.close()
@@ -41,12 +41,12 @@ class _HtmlReader(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.root = ShapeNode("text")
         self._open = [self.root]
-        self._lists: list[tuple[bool, int]] = []  # open lists: True if ordered, first number
-        self._is_new_list = False  # True until the newest list has an item
+        self._lists: list[tuple[bool, int]] = []  # open lists: (True if ordered, first number)
+        self._is_new_list = False  # True until the list that was opened last has an item
         self._text: list[str] = []
 
     def end_text(self) -> None:
-        """Store the text read so far in the open leaf, or as a paragraph of the open container."""
+        """Store the text read so far in the open leaf, or in a new paragraph of the container."""
         node = self._open[-1]
         raw = "".join(self._text)
         self._text = []

@@ -6,10 +6,10 @@ The files are not part of this repository. They are published under CC-BY-SA 4.0
 repository commonmark/commonmark-spec (also in the npm package commonmark-spec) and as test/spec.txt
 in github/cmark-gfm (also in Debian's source package cmark-gfm).
 
-For each example, the kinds, nesting and visible text of the app's blocks are compared with those of
-the example's HTML. Examples with raw HTML are left out, because the app shows HTML as text. Each
-difference is printed with its reason. Exit status 1 if a difference has no reason, or if less than
-97 % of the examples are equal.
+The specification has the expected HTML of each example. The app's blocks are compared with this
+HTML in kind, nesting and visible text. Examples with raw HTML are left out, because the app shows
+HTML as text. Each difference is printed with its reason. Exit status 1 if a difference has no
+reason, or if less than 97 % of the examples are equal.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Difference:
     example: Example
     ours: ShapeNode
     theirs: ShapeNode
-    reason: str  # empty for a defect
+    reason: str  # why the difference is intended; empty for a defect
 
     @override
     def __str__(self) -> str:

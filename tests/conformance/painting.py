@@ -13,13 +13,14 @@ from app.widgets.transcript.view import TranscriptView
 from tests.conformance.scenes import Scene
 from tests.conformance.streamed_view import settle
 
-HEIGHT = 900  # pixels; more than any scene needs
-NUM_COLORS = 256  # chosen by frequency, because Qt's own choice has no light greys
-MARGIN = 12  # pixels kept below the last painted row
+HEIGHT = 900  # height of the view in pixels, more than any scene needs
+# The most frequent colours are kept. Qt's own reduction would lose the light greys.
+NUM_COLORS = 256
+MARGIN = 12  # number of empty rows kept below the last painted row
 
 
 def paint(theme: Theme, scene: Scene) -> QImage:
-    """Return a picture of the scene in NUM_COLORS colours, without the empty space below."""
+    """Return a picture of the scene in NUM_COLORS colours. Cut off empty space at the bottom."""
     theme.set_appearance(scene.appearance)
     theme.set_sharp(scene.is_sharp)
     view = TranscriptView(theme, clock=lambda: 0.0)
@@ -31,7 +32,7 @@ def paint(theme: Theme, scene: Scene) -> QImage:
     scene.play(view)
     settle(view)
     flash_ms = QApplication.cursorFlashTime()
-    QApplication.setCursorFlashTime(0)  # so that an editor's caret is always painted
+    QApplication.setCursorFlashTime(0)  # no blinking: the caret of an editor is always painted
     picture = view.grab().toImage()
     QApplication.setCursorFlashTime(flash_ms)
     view.hide()
@@ -40,7 +41,7 @@ def paint(theme: Theme, scene: Scene) -> QImage:
 
 
 def _few_colors(picture: QImage) -> QImage:
-    """Reduce a picture to its most frequent colours. The others are shades of smoothed glyphs."""
+    """Reduce a picture to its most frequent colours. Rare colours are shades of smoothed glyphs."""
     colors, inverse, counts = np.unique(argb(picture), return_inverse=True, return_counts=True)
     chosen = colors[np.argsort(-counts, kind="stable")[:NUM_COLORS]]
     nearest = np.abs(channels(colors)[:, None] - channels(chosen)[None]).sum(axis=2).argmin(axis=1)
@@ -52,20 +53,20 @@ def _few_colors(picture: QImage) -> QImage:
 
 
 def argb(picture: QImage) -> npt.NDArray[np.uint32]:
-    """Return the pixels as opaque ARGB numbers, an array of shape (H, W)."""
+    """Return the pixels as opaque ARGB numbers, in an array of shape (height, width)."""
     image = picture.convertToFormat(QImage.Format.Format_RGB32)
     pixels = np.frombuffer(image.constBits(), np.uint32) | np.uint32(0xFF000000)
     return pixels.reshape(image.height(), image.width())
 
 
 def channels(colors: npt.NDArray[np.uint32]) -> npt.NDArray[np.int32]:
-    """Return red, green and blue of each colour, 0 to 255, on a new last axis."""
+    """Split each colour into red, green and blue (0 to 255), along a new last axis."""
     shifts = np.array([16, 8, 0], np.uint32)
     return ((colors[..., None] >> shifts) & 0xFF).astype(np.int32)
 
 
 def _used(picture: QImage) -> QRect:
-    """Return the area from the top to the last row that is not only background."""
+    """Return the area from the top to MARGIN pixels below the last row with any contents."""
     background = picture.pixel(0, picture.height() - 1)
     row = picture.copy(0, 0, picture.width(), 1)
     row.fill(background)

@@ -2,9 +2,8 @@
 
     python -m tests.conformance.pictures FOLDER [SCENE ...] [--approve]
 
---approve also stores the pictures in `approved/`, with a note of the fonts, platform and scale that
-they were painted with (CI has only DejaVu's fonts). test_pictures.py compares new pictures with
-those.
+--approve also stores the pictures in `approved/`, with a note of the fonts, platform and scale in
+use (CI has only the DejaVu fonts). test_pictures.py compares new pictures with the stored ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of an answer that is streamed into the view model and may end after any prefix. Pure."""
+"""Checks that a streamed answer gives the right blocks, even if it ends after any prefix. No Qt."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from app.viewmodels.blocks import Block
 from app.viewmodels.markdown import make_parser, normalized, parse_markdown
 from app.viewmodels.markdown_stream import MarkdownStream
 
-LONGEST_PIECES = (5, 60, 400, 3000)  # in characters, from a token to a stored answer
+# Size limits of a piece in characters, from the size of a token to that of a stored answer.
+LONGEST_PIECES = (5, 60, 400, 3000)
 
 
 class PrefixError(Exception):
-    """A prefix of an answer that gives wrong blocks. The message has the length of the prefix."""
+    """A prefix of an answer gives wrong blocks. The message contains the length of the prefix."""
 
 
 def check_prefixes(text: str, *, finish_every: int = 1) -> int:
     """Stream a text character by character and check the blocks after each character.
 
-    Frozen blocks must never change. A stream that ends after a prefix must have the same blocks as
-    the prefix parsed at once. Parsing every prefix takes long, so only every `finish_every`-th
-    prefix is ended, and the last one.
+    Blocks that the stream has frozen must never change. A stream that ends after a prefix must have
+    the same blocks as the prefix parsed as a whole. To parse every prefix takes long, so the stream
+    is ended only after every `finish_every`-th character and after the last one.
 
     Returns:
-        The number of prefixes that were ended.
+        The number of prefixes after which the stream was ended.
 
     Raises:
         PrefixError: the blocks of a prefix are wrong.
@@ -35,12 +36,13 @@ def check_prefixes(text: str, *, finish_every: int = 1) -> int:
     num_ended = 0
     for length, character in enumerate(text, start=1):
         stream.append_text(character)
-        _ = stream.blocks  # parses the tail, as the view does after every change
+        # To read this property parses the tail. The view reads it after every change.
+        _ = stream.blocks
         if stream.frozen[: len(final)] != final:
             raise PrefixError(f"after {length} characters final blocks have changed")
         final += stream.frozen[len(final) :]
         if length % finish_every == 0 or length == len(text):
-            # The parser and the blocks never change, so the copy of the stream shares them.
+            # Copy the stream, but not its parser and its blocks, which never change.
             shared = {id(value): value for value in (parser, *stream.blocks)}
             _check_end(deepcopy(stream, shared), text[:length])
             num_ended += 1
@@ -48,7 +50,7 @@ def check_prefixes(text: str, *, finish_every: int = 1) -> int:
 
 
 def check_pieces(text: str, random: Random) -> int:
-    """Stream a text in pieces of random sizes and compare the blocks with those parsed at once.
+    """Stream a text in pieces of random sizes. Compare with the blocks of the whole text.
 
     Returns:
         The number of pieces.

@@ -1,4 +1,4 @@
-"""The reasons why the app shows some examples differently, by edition and number of the example."""
+"""The reasons for intended differences between the app and the Markdown specifications."""
 
 from __future__ import annotations
 

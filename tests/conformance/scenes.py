@@ -1,7 +1,7 @@
 """Thirty short transcripts to paint: the features of Markdown and the states of a message.
 
-The texts have only characters of the DejaVu fonts. For other characters the fallback font differs
-between machines.
+The texts have only characters of the DejaVu fonts. Other characters would be painted in a fallback
+font, which differs between machines.
 """
 
 from __future__ import annotations
@@ -102,12 +102,12 @@ Play = Callable[[TranscriptView], object]
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A transcript to paint, with its look."""
+    """A transcript to paint, with its width, colours and zoom."""
 
     items: tuple[TranscriptItem, ...]
-    width: int = 560  # pixels
+    width: int = 560  # in pixels
     is_dark: bool = False
-    is_sharp: bool = False  # high contrast
+    is_sharp: bool = False  # True for high contrast
     zoom: float = 1.0
     play: Play = TranscriptView.jump_to_latest  # action on the view before it is painted
 
@@ -119,7 +119,7 @@ class Scene:
 def click(view: TranscriptView, action: RowAction) -> None:
     """Click the first button or link with the given action."""
     viewport, at = view.viewport(), next(targets(view, action))
-    # QTest.mouseClick does not move the pointer: move it to the target, and away after the click.
+    # QTest.mouseClick does not move the pointer: move it before the click, and away after it.
     QTest.mouseMove(viewport, at)
     QTest.mouseClick(viewport, LEFT, pos=at)
     QTest.mouseMove(viewport, QPoint(1, 1))

@@ -1,7 +1,7 @@
-"""The visible contents of a Markdown text as a tree of blocks, made from the app's blocks.
+"""Converts Markdown to a tree of visible blocks, as the app's parser sees them.
 
-`html_reader` makes the same tree from HTML, so that the two can be compared. Adjacent items form a
-list if they all have bullets, or if their numbers count up by one.
+The module html_reader makes such a tree from HTML, so that both trees can be compared. Adjacent
+items form a list if they all have bullets, or if each number is one more than the number before it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from app.viewmodels.markdown import parse_markdown
 
 @dataclass(slots=True)
 class ShapeNode:
-    """A block in the tree of a text's visible contents.
+    """A block in the tree of the visible blocks of a text.
 
-    `kind` is the type of the block with its other visible properties: "h2", "ol 3", "code python".
+    `kind` is the type of the block with its visible properties: "h2", "ol 3", "code python".
     """
 
     kind: str
@@ -49,7 +49,7 @@ def add_item(parent: ShapeNode, item: ShapeNode, number: int | None, *, begins_l
 
 
 def shape_of_text(markdown: str) -> ShapeNode:
-    """Return the tree of the blocks that the app makes of a Markdown text."""
+    """Parse a Markdown text with the app's parser and return the tree of its blocks."""
     root = ShapeNode("text")
     open_: list[ShapeNode] = [root]
     for block in parse_markdown(markdown):

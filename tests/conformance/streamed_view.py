@@ -1,4 +1,4 @@
-"""Streams an answer into the real transcript and compares the final pictures. Main thread only."""
+"""Compares pictures of a streamed answer with those of the whole answer. Main thread only."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel
 from tests.fakes.transcript_samples import answer, question
 
-SETTLE_S = 30.0  # time limit of settle()
+SETTLE_S = 30.0  # time limit of settle() in seconds
 
 
 class PictureError(Exception):
-    """A difference between the pictures of the streamed answer and of the whole answer."""
+    """The pictures of the streamed answer differ from those of the whole answer."""
 
     def __init__(self, page: int, streamed: QImage, whole: QImage) -> None:
         super().__init__(f"page {page} looks otherwise")
@@ -28,7 +28,7 @@ class PictureError(Exception):
 
 
 def check_picture(view: TranscriptView, text: str, pieces: Iterable[str]) -> int:
-    """Stream a text, then show it at once, and compare all pages of the transcript.
+    """Stream a text, then show it as a whole, and compare the pictures of all pages.
 
     The view is painted after every piece.
 
@@ -36,7 +36,7 @@ def check_picture(view: TranscriptView, text: str, pieces: Iterable[str]) -> int
         The number of pages.
 
     Raises:
-        PictureError: a page differs in a pixel.
+        PictureError: a page differs in at least one pixel.
     """
     whole = answer(0, text)
     view.show_conversation([question(0), replace(whole, text="", status=ItemStatus.STREAMING)])

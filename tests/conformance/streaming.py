@@ -1,16 +1,16 @@
-"""Streams sixty long answers and checks them against the same answers shown at once.
+"""Streams sixty long answers and checks that they look like answers shown as a whole.
 
     python -m tests.conformance.streaming [--first N] [--answers N] [--every N]
 
 Each answer passes three checks:
 
-- The view model gets the answer character by character. Frozen blocks must never change. If the
-  stream ends after a prefix, the blocks must equal those of the prefix parsed at once. With --every
-  N only every Nth prefix is ended.
+- The view model gets the answer character by character. Blocks that the stream has frozen must
+  never change. If the stream ends after a prefix, the blocks must equal those of the prefix parsed
+  as a whole. With --every N the stream is ended only after every Nth character.
 - The view model gets the answer in pieces of random sizes. The final blocks must be the same.
 - The real transcript gets the answer character by character and is painted after each character.
-  The final picture must equal that of the whole answer. Some prefixes, in pieces of random sizes,
-  are checked in the same way.
+  The final picture must equal that of the whole answer. The same is checked for some prefixes of
+  the answer, sent in pieces of random sizes.
 
 Pictures that differ are written to --folder. All answers take about half an hour on two cores. Exit
 status 1 if an answer failed.
@@ -41,33 +41,33 @@ from tests.conformance.streamed_view import PictureError, check_picture
 from tests.fakes.long_answers import NUM_ANSWERS, long_answer
 
 SIZE = (800, 1200)
-LONGEST_PIECE = 60  # characters
-NUM_STREAMS = 20  # streams of each answer into the view model, in pieces
-NUM_PREFIXES = 4  # prefixes of each answer that are streamed into the transcript, in pieces
+LONGEST_PIECE = 60  # in characters
+NUM_STREAMS = 20  # how often each answer is sent in pieces to the view model
+NUM_PREFIXES = 4  # number of prefixes per answer that are sent in pieces to the transcript
 WORKERS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The check of one answer, for a process of its own.
+    """The arguments to check one answer in a process of its own.
 
-    Qt needs the main thread of a process, and can't be set up twice in one process.
+    Each answer needs a process, because Qt can't be set up twice in one process.
     """
 
     number: int
-    finish_every: int  # only every Nth prefix is ended, with this N
-    folder: Path  # for pictures that differ
+    finish_every: int  # N: end the stream only after every Nth character
+    folder: Path  # folder for pictures that differ
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOutcome:
-    """The result for one answer, with the numbers of compared prefixes and pages."""
+    """The result of the checks of one answer."""
 
     number: int
-    num_prefixes: int = 0  # prefixes that were streamed
-    num_ended: int = 0  # prefixes after which the stream was ended
+    num_prefixes: int = 0  # number of prefixes that were streamed
+    num_ended: int = 0  # number of prefixes after which the stream was ended
     num_pages: int = 0
-    problem: str = ""  # empty if the answer passed
+    problem: str = ""  # the first failure, empty if the answer passed
 
 
 def in_pieces(text: str, random: Random) -> Iterator[str]:
@@ -83,7 +83,7 @@ def check_answer(task: Task) -> StreamOutcome:
     """Run all checks of an answer. Save the pictures if they differ.
 
     Raises:
-        PrefixError: the view model has wrong blocks. Exceptions of the app are raised, too.
+        PrefixError: the view model has wrong blocks. Exceptions of the app also pass through.
     """
     text, random = long_answer(task.number), Random(task.number)
     num_ended = check_prefixes(text, finish_every=task.finish_every)

@@ -1,6 +1,6 @@
-"""Tests of the comparison with Markdown specifications, on examples made for the tests.
+"""Tests of the comparison between the app's Markdown and specifications, on invented examples.
 
-The comparison must neither miss nor invent a difference.
+The comparison must find each difference, and must not report equal blocks as different.
 """
 
 from __future__ import annotations

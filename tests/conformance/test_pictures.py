@@ -16,7 +16,7 @@ from tests.conformance.painting import paint
 from tests.conformance.scenes import SCENES
 
 NUM_PICTURES = 30
-LARGEST = 20_000  # bytes
+LARGEST = 20_000  # size limit of a picture file in bytes
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_every_scene_has_a_small_approved_picture() -> None:
     assert max(files.values()) <= LARGEST
 
 
-def test_difference_of_a_missing_bullet_is_reported(qapp: QApplication) -> None:
+def test_missing_bullet_in_a_picture_is_reported(qapp: QApplication) -> None:
     approved = QImage(str(APPROVED / "lists.png")).convertToFormat(QImage.Format.Format_RGB32)
     picture = approved.copy()
     painter = QPainter(picture)

@@ -1,6 +1,6 @@
 """Tests that each mutation of tests.mutation still finds its expression in the sources.
 
-Running the mutations themselves takes too long for `make test`.
+These tests only apply the mutations. To run the tests with each mutation takes too long.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Contracts of the source tree: imports at start, packages, the lock file."""
+"""Contracts of the source tree: what an import loads, packages, and the lock file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_command_line_and_launcher_load_no_qt(module: str) -> None:
     assert ran.stdout == "[]\n"
 
 
-def test_package_files_have_only_a_docstring() -> None:
+def test_init_files_have_only_a_docstring() -> None:
     files = [*ROOT.glob("app/**/__init__.py"), *ROOT.glob("engine/**/__init__.py")]
 
     assert len(files) > 10
@@ -44,12 +44,12 @@ def test_package_files_have_only_a_docstring() -> None:
 
 
 def test_data_folders_are_no_packages() -> None:
-    # With packaging/__init__.py, `import packaging` would find this folder and not the library.
+    # With packaging/__init__.py, `import packaging` would import this folder, not the library.
     assert not (ROOT / "packaging" / "__init__.py").exists()
     assert not (ROOT / "resources" / "__init__.py").exists()
 
 
-def test_lock_has_hashes_and_names_no_registry() -> None:
+def test_lock_file_has_hashes_and_names_no_registry() -> None:
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     names = re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE)
 

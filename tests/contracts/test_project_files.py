@@ -1,6 +1,6 @@
-"""Contracts of the documents, and of the files that only GitHub and pre-commit read.
+"""Contracts of the documents, and of the files for GitHub and pre-commit.
 
-The commands, files and libraries that these files name must exist.
+All commands, files and libraries named in these files must exist.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def test_tests_workflow_runs_make_test_on_linux_and_macos() -> None:
     assert unconditional == ["make test"]
 
 
-def test_tests_workflow_installs_the_libraries_of_ci() -> None:
+def test_tests_workflow_installs_the_packages_of_the_ci_script() -> None:
     (packages,) = re.findall(r'packages="(.*)"', read(".ci/run"))
 
     workflow = read(".github/workflows/tests.yml")

@@ -1,6 +1,6 @@
-"""Contract of the seam between app and engine: the app imports few names of the engine.
+"""Contract between app and engine: the app imports only a few names of the engine.
 
-A change of an imported name affects both sides.
+If an imported name changes, both app and engine have to change.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def test_the_app_imports_few_names_of_the_engine() -> None:
 
 
 def test_the_app_imports_no_module_of_the_engine() -> None:
-    # The app could use all names of an imported module, and MAX_NAMES would not count them.
+    # If the app imported a whole module, MAX_NAMES would not count the names used from it.
     assert [one for one in engine_names() if is_module(*one)] == []
 
 

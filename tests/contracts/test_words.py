@@ -1,7 +1,7 @@
-"""Contract of the words: app.words has all texts that users read in the window, and no other texts.
+"""Contract of app.words: it has all texts that users read in the window, and no unused texts.
 
-A single word in lower case looks like a key. The test finds such a word only as an argument of a
-call that shows it (READ).
+A single word in lower case may also be a key or a name. The test takes it for a text only in the
+arguments of a call that shows text (see READ).
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from pathlib import Path
 import pytest
 
 APP = Path(__file__).parents[2] / "app"
-TERMINAL = ("cli", "selftest.py", "__main__.py")  # print to the terminal, not to the window
+# Files and folders of app/ that print to the terminal, not to the window.
+TERMINAL = ("cli", "selftest.py", "__main__.py")
 
-# A string that users may read: two parts with a space between them, one of them a word; or the
-# start of a sentence, a title or a heading.
+# Matches a string that users may read: two parts with a space between them, at least one of them a
+# word; or a string that begins like a sentence or a title; or a heading in capitals.
 WORDS = re.compile(r"[^\W\d_]{2,}\S* +\S|\S +[^\W\d_]{2,}|^[A-Z][a-z]|^[A-Z]{4,}$")
 SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|PRAGMA|BEGIN|COMMIT|ROLLBACK)\b")
 KEYS = re.compile(r"((Ctrl|Alt|Shift|Meta)\+)+\S+$")
 
-# Calls whose string arguments only programs or developers read.
+# Names of functions whose string arguments are not shown to users.
 UNREAD = {
     *("debug", "info", "warning", "error", "critical", "exception", "log", "Formatter"),
     *("AssertionError", "RuntimeError", "TypeError", "ValueError"),
@@ -31,22 +32,22 @@ UNREAD = {
     *("setObjectName", "setProperty", "setStyle", "setStyleSheet", "setDefaultStyleSheet"),
     "version",
 }
-# Calls whose string arguments users read, even if it is a single word.
+# Names of functions whose string arguments are shown to users, even a single word.
 READ = {
     *("setText", "setToolTip", "setPlaceholderText", "setWindowTitle", "setInformativeText"),
     *("setAccessibleName", "setAccessibleDescription", "setLabelText", "drawText"),
     *("addAction", "addMenu", "addButton", "QAction", "QLabel", "QPushButton", "IconButton"),
     *("say", "offer", "Problem"),
 }
-# Strings that look like user-visible texts, but are none: by file, the names that hold the strings.
-# "*" stands for all names of the file.
+# Strings that look like user-visible texts, but are not. The set of a file has the names of the
+# functions and constants that contain the strings. "*" stands for all names of the file.
 EXEMPT = {
     "bridge/display.py": {
-        "MISSING_LIBRARY",  # part of an error message of the system, to recognise it
+        "MISSING_LIBRARY",  # part of an error message of the system, by which the app recognises it
         "missing_display",  # names of environment variables
     },
     "paths.py": {"FOLDER_NAME", "_HOME_IN_BUNDLE"},
-    "store/statements.py": {"*"},  # parts of SQL
+    "store/statements.py": {"*"},  # SQL
     "theme/fonts.py": {"TEXT_FAMILIES", "CODE_FAMILIES"},
     "theme/stylesheet.py": {"*"},
     "theme/window_style.py": {"*"},
@@ -74,7 +75,7 @@ def called(call: ast.Call) -> str:
 
 
 def texts(node: ast.AST, *, is_read: bool = False) -> Iterator[tuple[int, str]]:
-    """Yield line number and text of each user-visible text in a syntax node."""
+    """Yield (line number, text) for each user-visible text in a syntax node."""
     text = text_of(node)
     if isinstance(node, ast.expr) and is_words(text, is_read=is_read):
         yield node.lineno, text
@@ -115,7 +116,7 @@ def is_words(text: str, *, is_read: bool) -> bool:
 
 
 def holder(statement: ast.stmt) -> str:
-    """Return the name that a statement defines, or an empty string."""
+    """Return the name that a statement defines, or an empty string if it defines none."""
     match statement:
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             return name
@@ -126,7 +127,7 @@ def holder(statement: ast.stmt) -> str:
 
 
 def found_in(file: Path) -> dict[str, list[str]]:
-    """Return the user-visible texts in a file, by the name that holds them."""
+    """Return the user-visible texts in a file, by name of the function or constant around them."""
     found: dict[str, list[str]] = {}
     for statement in parsed(file).body:
         for line, text in texts(statement):
@@ -194,7 +195,7 @@ def modules() -> list[Path]:
 
 
 def taken_from_words(tree: ast.Module) -> Iterator[str]:
-    """Yield each text of app.words that a module uses, as area.NAME."""
+    """Yield each name of app.words that a module uses, as "module.NAME"."""
     areas = {
         alias.asname or alias.name: alias.name
         for node in tree.body
@@ -225,14 +226,14 @@ def test_every_name_in_app_words_is_used() -> None:
     assert defined <= used
 
 
-# Straight quotes and three dots. User-visible texts have typographic quotes and ellipses instead,
-# except in code between backticks.
+# Matches straight quotes and three dots. User-visible texts must have typographic quotes and
+# ellipses instead, except in code between backticks.
 TYPEWRITTEN = re.compile(r"""['"]|\.\.\.""")
 CODE = re.compile(r"`[^`]*`")
 
 
 def printed(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield line number and text of each string in a module, without code between backticks."""
+    """Yield (line number, text) for each string in a module. Remove code between backticks."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant | ast.JoinedStr) and (text := text_of(node)):
             yield node.lineno, CODE.sub("", text)

@@ -29,7 +29,7 @@ from tests.packaging.tree import Tree
 class ControlOutcome(StrEnum):
     CAUGHT = "caught"
     MISSED = "MISSED"
-    NOT_TRIED = "not tried"  # the bundle lacks the file or value to damage
+    NOT_TRIED = "not tried"  # not possible, because the bundle lacks the file or value to damage
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Control:
 
     outcome: ControlOutcome
     said: str  # the reported problem, or the reason why no problem was reported
-    others: tuple[str, ...] = ()  # other checks that reported the damage, too
+    others: tuple[str, ...] = ()  # names of other checks that also reported the damage
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _try(bundle: Tree, before: Mapping[str, tuple[str, ...]], number: int) -> Control:
-    # Hard links work within one file system only, so the copy lies beside the bundle.
+    # Make the copy in the folder of the bundle: hard links work within one file system only.
     where = bundle.layout.app.parent
     with tempfile.TemporaryDirectory(dir=where, prefix=".damaged-") as folder:
         return _damage(DAMAGES[number], bundle.copied(Path(folder)), before)

@@ -48,7 +48,7 @@ SOURCES = (
 
 
 def crafted_spec() -> Spec:
-    """Return the spec of the app, with size limits that a test can exceed."""
+    """Return the spec of the app, with size limits of 1 MB, which a test can easily exceed."""
     return replace(read_spec(), bundle_mb=1, archive_mb=1)
 
 

@@ -53,11 +53,11 @@ from tests.packaging.tree import Tree
 
 
 class After(Enum):
-    """The repairs of seals after a damage, so that only the check for the damage can report it."""
+    """The seals to renew after a damage, so that only the check under test can report it."""
 
     SEALED = auto()  # renew the seals of the app and of its frameworks
-    SEALED_OUTSIDE = auto()  # renew the seal of the app, not those of its frameworks
-    BOUND = auto()  # renew only the hash of the seal in the signature of the executable
+    SEALED_OUTSIDE = auto()  # renew the seal of the app, but not the seals of its frameworks
+    BOUND = auto()  # renew only the executable's signature, which holds a hash of the app's seal
     NOTHING = auto()
 
 

@@ -1,7 +1,8 @@
 """Functions that damage a bundle, for the table in damages.py.
 
-A Place is a function that returns a path in a bundle, an Action changes a bundle, a Change returns
-changed bytes. All of them work on the crafted bundle and on a real one.
+They are of three types. A Place returns a path in a bundle. An Action changes a bundle. A Change
+takes the bytes of a file and returns changed bytes. All of them work on the crafted bundle and on a
+real one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _DIRECTORY_FLAGS = 12
 _DIRECTORY_IDENTIFIER = 20
 
 
-# Functions that return a Place, and two Places.
+# Places, and functions that return a Place.
 
 
 def root(name: str) -> Place:
@@ -45,7 +46,7 @@ def model(name: str) -> Place:
 
 
 def distribution(name: str) -> Place:
-    """Return the place of the dist-info folder of an installed package."""
+    """Return a Place that finds the dist-info folder of an installed package."""
     return lambda tree: _only(tree.layout.site_packages.glob(f"{name}-*.dist-info"))
 
 
@@ -57,7 +58,7 @@ def seal(tree: Tree) -> Path:
     return tree.layout.contents / "_CodeSignature" / "CodeResources"
 
 
-# Functions that return an Action.
+# Functions that return an Action (see the module docstring).
 
 
 def removed(place: Place) -> Action:
@@ -110,7 +111,7 @@ def both(first: Action, second: Action) -> Action:
     return do
 
 
-# Functions that return a Change, and some Changes.
+# Changes, and functions that return a Change.
 
 
 def cut(size: int) -> Change:
@@ -133,7 +134,7 @@ def flipped_in_the_middle(data: bytes) -> bytes:
 
 
 def flipped_at_the_end_of(slot: int) -> Change:
-    """Return a change that inverts the last byte of a signature blob, but keeps the blob's hash."""
+    """Return a change that inverts the last byte of a signature blob. Its stored hash is kept."""
 
     def change(data: bytes) -> bytes:
         start = _blob(data, slot)
@@ -177,9 +178,10 @@ def unsigned(data: bytes) -> bytes:
 
 
 def naming(old: str, new: str) -> Change:
-    """Return a change that sets the first path of a load command that starts with `old` to `new`.
+    """Return a change that replaces the path in a load command with `new`.
 
-    The load command keeps its size: `new` is padded with zeros.
+    It changes the first load command whose path starts with `old`. `new` is padded with zeros, so
+    that the load command keeps its size.
     """
 
     def change(data: bytes) -> bytes:
@@ -196,7 +198,7 @@ def naming(old: str, new: str) -> Change:
 
 
 def signed_as(letter: bytes) -> Change:
-    """Return a change of the first letter of the identifier in a signature."""
+    """Return a change that replaces the first letter of the identifier in a signature."""
 
     def change(data: bytes) -> bytes:
         directory = _blob(data, 0)
@@ -214,7 +216,7 @@ def with_flags(flags: int) -> Change:
 
 
 def leaving_out(pattern: str) -> Change:
-    """Return a change that adds a rule to a seal: the seal omits files that match `pattern`."""
+    """Return a change that adds a rule to a seal: omit the files that match `pattern`."""
 
     def change(data: bytes) -> bytes:
         content = plistlib.loads(data)
@@ -225,7 +227,7 @@ def leaving_out(pattern: str) -> Change:
 
 
 def with_longer_tensors(data: bytes) -> bytes:
-    """Lengthen the last tensor in a safetensors header by two bytes that the file does not have."""
+    """Lengthen the last tensor in a safetensors header by two bytes, but add no data."""
     (length,) = struct.unpack_from("<Q", data)
     header = json.loads(data[8 : 8 + length])
     last = max((entry for entry in header.values() if "data_offsets" in entry), key=_end)
@@ -234,7 +236,7 @@ def with_longer_tensors(data: bytes) -> bytes:
     return struct.pack("<Q", len(changed)) + changed + data[8 + length :]
 
 
-# Load commands with a path: LC_LOAD_DYLIB, LC_LOAD_WEAK_DYLIB, LC_REEXPORT_DYLIB, LC_RPATH.
+# Load commands that contain a path: LC_LOAD_DYLIB, LC_LOAD_WEAK_DYLIB, LC_REEXPORT_DYLIB, LC_RPATH.
 _WITH_PATHS = (0x0C, 0x80000018, 0x8000001F, 0x8000001C)
 
 
@@ -252,7 +254,7 @@ def _command(data: bytes, wanted: int) -> int:
 
 
 def _blob(data: bytes, wanted: int) -> int:
-    """Return the offset of a signature blob in the file."""
+    """Return the offset in the file of the signature blob in slot `wanted`."""
     start = signature_at(data)
     assert start is not None
     (count,) = struct.unpack_from(">I", data, start + 8)

@@ -37,10 +37,10 @@ class MachO:
     needs_weakly: tuple[str, ...] = ()
     reexports: tuple[str, ...] = ()
     rpaths: tuple[str, ...] = ()
-    platform: int = 1  # macOS
+    platform: int = 1  # number of the platform; 1 is macOS
     oldest: tuple[int, int] = (11, 0)  # minimum version of macOS
-    identifier: str = "library"  # of the signature; a file without an identifier is unsigned
-    flags: int = 2  # of the signature: ad hoc
+    identifier: str = "library"  # in the signature; empty for an unsigned file
+    flags: int = 2  # in the signature; 2 marks it as ad hoc
 
     def unsigned(self) -> MachO:
         return replace(self, identifier="")
@@ -68,7 +68,7 @@ class MachO:
 
 
 def fat(*thin: bytes) -> bytes:
-    """Return a universal file that holds these thin files."""
+    """Return a universal file that contains the given thin files."""
     head = struct.pack(">2I", 0xCAFEBABE, len(thin))
     body = b""
     for data in thin:
@@ -98,10 +98,10 @@ def _signature(identifier: str, flags: int, code_bytes: int) -> bytes:
         _SLOTS,
         pages,
         code_bytes,
-        32,  # bytes of a hash
+        32,  # size of a hash in bytes
         2,  # hash type: SHA-256
         0,
-        12,  # log2 of the page size
+        12,  # log2 of the page size in bytes
         0,
     )
     directory = directory + name
@@ -114,7 +114,7 @@ def _signature(identifier: str, flags: int, code_bytes: int) -> bytes:
 
 
 def _segment(name: str, offset: int, size: int) -> bytes:
-    at = offset + PAGE - offset % PAGE  # address in memory
+    at = offset + PAGE - offset % PAGE  # address of the segment in memory
     room = size + PAGE - size % PAGE
     return struct.pack("<2I16s4Q4I", SEGMENT, 72, name.encode(), at, room, offset, size, 5, 5, 0, 0)
 

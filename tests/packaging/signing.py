@@ -36,7 +36,7 @@ _HASHES: dict[int, Callable[[bytes], bytes]] = {
 
 
 def rehashed(data: bytes) -> bytes:
-    """Return a thin file with current hashes of its code and requirements in its signature."""
+    """Renew the hashes of code and requirements in the signature of a thin file."""
     changed = bytearray(data)
     for directory, blobs in _directories(data):
         table, num_slots, num_pages, limit, size, kind, shift = directory
@@ -66,7 +66,7 @@ def reseal_outside(tree: Tree) -> None:
 
 
 def bind(tree: Tree) -> None:
-    """Write the hashes of Info.plist and the seal into the executable's signature."""
+    """Write the hashes of Info.plist and of the seal into the executable's signature."""
     _bind(tree, _outer(tree))
 
 
@@ -142,8 +142,8 @@ def load_commands(data: bytes) -> Iterator[tuple[int, int, int]]:
         at += size
 
 
-# Fields of a code directory: offset of its page hashes in the file, number of special slots, number
-# of pages, end of the hashed code, bytes of a hash, hash type, log2 of the page size.
+# Fields of a code directory: offset of the page hashes in the file, number of special slots, number
+# of pages, end of the hashed code, size of a hash in bytes, hash type, log2 of the page size.
 _Directory = tuple[int, int, int, int, int, int, int]
 
 

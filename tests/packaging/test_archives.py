@@ -28,7 +28,7 @@ from appbundle.udif import UdifError
 NAME = "Öl und Öl.app"
 CLIMBING = f"{NAME}/Contents/Resources/program"
 READ_ONLY = f"{NAME}/Contents/Empty"
-LARGE = 3 * (1 << 20) + 777  # more than one chunk, and no multiple of a sector
+LARGE = 3 * (1 << 20) + 777  # bytes; more than one chunk, and no multiple of the sector size
 
 needs_dmg = pytest.mark.skipif(why_no_dmg() is not None, reason=str(why_no_dmg()))
 Facts = tuple[str, int, str | bytes]
@@ -60,7 +60,7 @@ def app(tmp_path: Path) -> Path:
 
 
 def facts(root: Path) -> list[Facts]:
-    """Return name, mode, and contents or link target of every entry of a tree."""
+    """Return the name, the mode, and the contents or the link target of every entry of a tree."""
     found: list[Facts] = []
     for path in [root, *sorted(root.rglob("*"))]:
         mode = path.lstat().st_mode
@@ -128,12 +128,12 @@ def test_disk_image_does_not_depend_on_file_times(app: Path, tmp_path: Path) -> 
 @pytest.mark.skipif(shutil.which("7z") is None, reason="7z is not installed")
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS opens it itself")
 def test_7z_unpacks_a_disk_image_to_the_packed_tree(app: Path, tmp_path: Path) -> None:
-    """7z reads both layers, UDIF and HFS+, with code of its own."""
+    """Unpack with 7z, which has its own code for both layers of the image: UDIF and HFS+."""
     write_dmg(app, tmp_path / "app.dmg")
     command = ["7z", "x", "-y", f"-o{tmp_path / 'out'}", str(tmp_path / "app.dmg")]
     subprocess.run(command, check=False, capture_output=True)
     (unpacked,) = (tmp_path / "out").glob("*/*.app")
-    # 7z keeps names decomposed, makes no link with .. in its target, and makes folders writable.
+    # 7z leaves names in NFD, skips links with .. in the target, and makes folders writable.
     theirs = {normalize("NFC", name): rest for name, *rest in facts(unpacked)}
     ours = {name: rest for name, *rest in facts(app)}
     for name in (CLIMBING, READ_ONLY):

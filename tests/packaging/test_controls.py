@@ -1,4 +1,4 @@
-"""Test of tests.packaging.controls, which damages a real bundle, on the crafted bundle."""
+"""Test that tests.packaging.controls finds every damage to the crafted bundle."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tests of appbundle.hfsplus with images that have no HFS+ volume.
 
-The tests in test_archives.py read whole volumes.
+test_archives.py tests that whole volumes are read.
 """
 
 from __future__ import annotations

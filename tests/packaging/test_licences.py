@@ -1,6 +1,6 @@
 """Tests of appbundle.licences: a bundle gets the licence of each of its parts.
 
-An error names the parts without a licence.
+If parts have no licence, an error names them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def add_library(layout: BundleLayout, name: str, *facts: str, **files: str) -> N
 
 
 def index(layout: BundleLayout) -> dict[str, str]:
-    """Return the licence by name from the table in INDEX.txt."""
+    """Read the table in INDEX.txt. Return the licence of each part, by name of the part."""
     lines = (layout.licences / "INDEX.txt").read_text().splitlines()[2:]
     return {line.split()[0]: line.split("  ")[-1] for line in lines}
 
@@ -80,7 +80,7 @@ def test_qt_gets_its_licences_and_instructions_to_replace_it(layout: BundleLayou
     assert "codesign --force --sign -" in (folder / "Qt.txt").read_text()
 
 
-def test_parts_without_licence_are_named_after_the_others_are_written(layout: BundleLayout) -> None:
+def test_error_names_parts_without_licence_after_others_are_written(layout: BundleLayout) -> None:
     add_library(layout, "nameless")
     add_library(layout, "other", LICENSE="text")
     (layout.models / "Unknown").mkdir(parents=True)

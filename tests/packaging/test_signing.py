@@ -1,4 +1,4 @@
-"""Tests of signatures and seals of kinds that the crafted bundle does not have."""
+"""Tests of signatures and seals that do not occur in the crafted bundle."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_entitlements_removed_from_a_signature_are_reported() -> None:
 
 @dataclass(frozen=True, slots=True)
 class SealedFolder:
-    """A folder in which a test writes a seal and verifies the seal."""
+    """A folder in which a test writes a seal and verifies it."""
 
     contents: Path
 

@@ -1,6 +1,6 @@
-"""Test of the twin: a bundle for this machine, with the layout and launcher of the Mac's bundle.
+"""Test of the twin: a bundle for Linux with the layout and the launcher of the Mac's bundle.
 
-Its files are trimmed and started as on the Mac; only the interpreter is this machine's.
+The twin is trimmed and started as the Mac's bundle is, but contains the Python of this machine.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def missing() -> str:
 
 
 def run(executable: Path, home: Path, *arguments: str) -> str:
-    """Return the output of the app, started in / with HOME as its only environment variable."""
+    """Run the app in the folder /, with no environment variable but HOME. Return its output."""
     environment = {"HOME": str(home)}
     done = subprocess.run(
         [str(executable), *arguments],
@@ -59,7 +59,7 @@ def run(executable: Path, home: Path, *arguments: str) -> str:
 @pytest.mark.timeout(240)
 @pytest.mark.slow
 @pytest.mark.skipif(bool(missing()), reason=missing())
-def test_twin_answers_and_restores_without_changing_its_files(
+def test_linux_bundle_answers_and_restores_without_changing_its_files(
     tmp_path: Path,
 ) -> None:
     subprocess.run(

@@ -19,7 +19,7 @@ MB = 1 << 20
 
 
 def raw_volume() -> bytes:
-    """Return noise, which does not compress, zeros, text, and an end shorter than a chunk."""
+    """Return noise (which does not compress), zeros and text. The last chunk is a short one."""
     return os.urandom(MB + MB // 2) + bytes(2 * MB) + b"words, words. " * 512 * 9 + bytes(512)
 
 
@@ -60,7 +60,7 @@ def test_same_volume_makes_the_same_image(image: Path, tmp_path: Path) -> None:
 
 
 def test_image_describes_one_volume_without_partition_map(image: Path, tmp_path: Path) -> None:
-    """Check the fields that hdiutil was seen to need in an image without a partition map."""
+    """Check the fields that hdiutil was seen to require if an image has no partition map."""
     end = trailer(image)
     assert end[:4] == b"koly"
     assert struct.unpack(">I", end[488:492]) == (2,)  # image variant 2: no partition map
@@ -85,10 +85,10 @@ def test_damaged_image_is_refused(image: Path, tmp_path: Path, where: str) -> No
         case "data":
             content[MB] ^= 1
         case "list":
-            at = content.index(b"<data>") + 300  # inside the table of runs
+            at = content.index(b"<data>") + 300  # an offset inside the table of runs
             content[at] = ord("A") if content[at] != ord("A") else ord("B")
         case "trailer":
-            content[-512 + 80 + 8] ^= 1  # checksum of the data
+            content[-512 + 80 + 8] ^= 1  # damage the checksum of the data
         case _:
             del content[-1]
     image.write_bytes(content)

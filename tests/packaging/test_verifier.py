@@ -1,4 +1,4 @@
-"""Tests of appbundle.verifier: an intact bundle passes, each damage fails only its own check."""
+"""Tests of appbundle.verifier: an intact bundle passes; each damage fails only its own check."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_library_is_found_by_the_search_paths_of_the_program(whole: Tree, tmp_pa
     assert failures(verified(tree)) == {}
 
 
-def test_second_program_has_its_own_executable_path(whole: Tree, tmp_path: Path) -> None:
+def test_executable_path_of_a_second_program_is_its_own_folder(whole: Tree, tmp_path: Path) -> None:
     tree = whole.copied(tmp_path)
     python = MachO(file_type=PROGRAM, needs=("@executable_path/../lib/libpython3.12.dylib",))
     write_macho(tree, tree.layout.python_home / "bin" / "python3.12", python)
@@ -128,7 +128,7 @@ def test_archive_size_is_not_checked_without_archives(whole: Tree) -> None:
     assert "archive size" not in [result.check for result in results]
 
 
-def test_report_without_interpreter_starts_with_not_launchable() -> None:
+def test_report_of_a_missing_interpreter_starts_with_not_launchable() -> None:
     missing = Result("interpreter", (NO_INTERPRETER,))
     other = Result("seal", ("a is not sealed", "b", "c", "d"))
 

@@ -1,7 +1,7 @@
 """Tests of macos.yml, the workflow that tests the app on Macs.
 
-The workflow itself can't run here. The tests check its permissions, and that the files, targets and
-options that it names exist.
+The workflow itself can't run here. The tests check its permissions. They also check that the files,
+targets and options in the workflow exist.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def commands() -> str:
 
 
 def keys(node: yaml.Node) -> Iterator[list[str]]:
-    """Yield the keys of each mapping in a YAML node."""
+    """Yield a list of the keys for each mapping in a YAML node."""
     if isinstance(node, yaml.MappingNode):
         yield [key.value for key, _value in node.value]
         for _key, value in node.value:

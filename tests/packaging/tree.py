@@ -1,4 +1,4 @@
-"""A bundle that tests can change although its files are hard links to another bundle."""
+"""A bundle that tests can change. Its hard-linked copies are not affected by a change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from appbundle.spec import BundleLayout, Spec
 class Tree:
     """A bundle on disk, with methods for all changes that tests make to it.
 
-    Every change replaces a file instead of writing into it, so that hard-linked copies keep theirs.
+    Every change replaces the file and does not write into it. A copy made of hard links keeps the
+    old contents.
     """
 
     def __init__(self, app: Path, spec: Spec, archives: tuple[Path, ...] = ()) -> None:
@@ -25,7 +26,7 @@ class Tree:
         self.changed: set[Path] = set()
 
     def copied(self, folder: Path) -> Tree:
-        """Return a copy of the bundle in `folder`, made of hard links: quick, uses no space."""
+        """Copy the bundle into `folder`. The copied files are hard links, which take no space."""
         app = folder / self.layout.app.name
         shutil.copytree(self.layout.app, app, symlinks=True, copy_function=os.link)
         return Tree(app, self.spec, self.archives)
@@ -47,7 +48,7 @@ class Tree:
         self.write(path, path.read_bytes(), mode)
 
     def truncate(self, path: Path, size: int) -> None:
-        """Create or replace a file by a sparse file of the given size."""
+        """Create or replace a file with a sparse file of the given size."""
         self.write(path, b"")
         os.truncate(path, size)
 
@@ -77,7 +78,7 @@ class Tree:
 
 
 def contents(app: Path) -> dict[str, str]:
-    """Return mode and digest of every file, and the target of every link, by name."""
+    """Return the mode and digest of each file, or the target of each link, by file name."""
     found: dict[str, str] = {}
     for path in sorted(app.rglob("*")):
         name = str(path.relative_to(app))

@@ -41,8 +41,8 @@ from tests.fakes.stage import Stage
 
 DAY = 24 * 3600.0
 SHORT_MS = 60
-MENU_PLACE = QPoint(64, 400)  # position of an open menu, in the chat pane
-# So large that every popup fits on it.
+MENU_PLACE = QPoint(64, 400)  # position of an open menu in the pictures, relative to the chat pane
+# A virtual screen, so large that every popup fits on it.
 SCREEN = {"name": "large", "width": 3840, "height": 2160, "dpr": 1}
 SIZES = {"normal": (1180, 780), "small": (640, 480), "large": (1600, 1000)}
 QUESTION = (
@@ -164,7 +164,7 @@ def older_chats(stage: Stage) -> None:
 
 
 def two_versions(stage: Stage) -> None:
-    """Create a chat with one turn, whose question has two versions."""
+    """Create a chat with one question and one answer. The question has two versions."""
     older_chats(stage)
     say(stage, "Why can it not be trimmed?")
     answer(stage, "Because it is a sum.")
@@ -209,7 +209,7 @@ def formulas(stage: Stage) -> None:
     say(stage, "How does the delta rule update its state, and what does a step cost?")
     answer(stage, FORMULAS)
     view = stage.pane.view
-    # Another thread typesets the formulas.
+    # Wait for the thread that typesets the formulas.
     stage.wait_until(lambda: view.statistics().is_idle, timeout_s=30)
 
 
@@ -319,7 +319,7 @@ def context_full(stage: Stage) -> None:
 
 
 def crashed(stage: Stage) -> None:
-    """Show the notice of a crash report, as at the first start after a crash, with its details."""
+    """Show the notice and the details of a crash report, as at the first start after a crash."""
     with tempfile.TemporaryDirectory() as folder:
         account = Path(folder) / "crash.kept-1.log"
         account.write_text(ACCOUNT)
@@ -365,7 +365,7 @@ def inspector(stage: Stage) -> None:
 
 
 def reading_ahead(stage: Stage) -> None:
-    """Show an idle engine that reads ahead, and three chats that are kept ready."""
+    """Show an idle engine that reads ahead, and three chats that are marked to be kept ready."""
     two_versions(stage)
     library = stage.core.library
     for summary in library.summaries[::2]:
@@ -432,12 +432,12 @@ def loading(stage: Stage) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WindowScene:
-    """A state of the window to take pictures of."""
+    """A state of the window of which pictures are taken."""
 
-    play: Callable[[Stage], None]  # brings the window into the state
-    sizes: tuple[str, ...] = ("normal",)  # keys of SIZES
+    play: Callable[[Stage], None]  # function that brings the window into this state
+    sizes: tuple[str, ...] = ("normal",)  # window sizes: keys of SIZES
     models: tuple[object, ...] = MODELS
-    loads: bool = True  # False: the model stays at loading
+    loads: bool = True  # False if the model must not finish loading
     has_starter: bool = True
 
 
@@ -479,7 +479,7 @@ SCENES = {
 
 @contextmanager
 def staged(scene: WindowScene, appearance: Appearance, size: str) -> Generator[Stage]:
-    """Play one scene. The window stays open inside the context."""
+    """Bring the window into the state of a scene. The window stays open inside the context."""
     catalog = FakeCatalog(cards=scene.models)  # pyright: ignore[reportArgumentType] (model cards)
     catalog.starter = DEMO if scene.has_starter else None
     with (
@@ -500,7 +500,7 @@ def staged(scene: WindowScene, appearance: Appearance, size: str) -> Generator[S
 
 
 def shoot(scene: WindowScene, appearance: Appearance, size: str) -> QPixmap:
-    """Play one scene and return a picture of the window with its open popups."""
+    """Return a picture of the window in one scene, together with its open popups."""
     with staged(scene, appearance, size) as stage:
         window = stage.window
         picture = window.grab()
@@ -524,7 +524,7 @@ def _paste(picture: QPixmap, popup: QWidget, place: QPoint) -> None:
     painter = QPainter(picture)
     painter.drawPixmap(place, popup.grab())
     if popup.windowType() is Qt.WindowType.Window:
-        painter.setPen(Qt.GlobalColor.gray)  # the frame that the system draws around a window
+        painter.setPen(Qt.GlobalColor.gray)  # like the frame that the system draws around a window
         painter.drawRect(QRect(place, popup.size()).adjusted(0, 0, -1, -1))
     painter.end()
     popup.hide()
