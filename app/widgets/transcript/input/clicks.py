@@ -1,7 +1,7 @@
 """Carry out clicks on buttons and links of the transcript. Used on the main thread only.
 
-Copying, opening links, folding and wrapping are done here. All other actions, such as regenerate,
-edit and save, are emitted as signals for a controller.
+This module copies text, opens links, folds messages and wraps code. For any other action, such as
+regenerate, edit or save, it emits a signal to a controller.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ LINK_SCHEMES = frozenset({"http", "https", "mailto"})
 
 
 class Clicks(QObject):
-    """Carries out the clicks that the pointer reports, and the actions of screen readers."""
+    """Carries out the clicks reported by `Pointer` and the actions requested by screen readers."""
 
-    requested = Signal(str, object)  # key of the message, RowAction for the chat controller
-    save_requested = Signal(str, str)  # suggested file name, text
-    folded = Signal()  # rows have changed their heights: lay out again
+    requested = Signal(str, object)  # arguments: key of the message, RowAction
+    save_requested = Signal(str, str)  # arguments: suggested file name, text to save
+    folded = Signal()  # the heights of rows have changed, so the view must lay them out again
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Clicks(QObject):
         pointer.clicked.connect(self.carry_out)
 
     def act(self, message: int, action: RowAction) -> None:
-        """Carry out an action of a message that a screen reader has requested."""
+        """Carry out an action that a screen reader requested for a message."""
         layout = self._stack.layouts[message]
         if action is RowAction.COPY_MESSAGE:
             _copy(layout.text)
@@ -51,7 +51,7 @@ class Clicks(QObject):
             self.requested.emit(layout.item.key, action)
 
     def carry_out(self, click: Click) -> None:
-        """Carry out the action of a target that was clicked."""
+        """Carry out the action of the clicked link or button."""
         layout = self._stack.layouts[click.message]
         target = click.at.target
         match target.action:
@@ -70,7 +70,7 @@ class Clicks(QObject):
             case RowAction.TOGGLE_WRAP:
                 self._wrap(click)
             case RowAction.EXPLAIN:
-                pass  # a click does nothing: the explanation is a tooltip
+                pass  # EXPLAIN targets only have a tooltip
             case asked:
                 self.requested.emit(layout.item.key, asked)
 
@@ -84,10 +84,10 @@ class Clicks(QObject):
             self._open_url(url)
 
     def _wrap(self, click: Click) -> None:
-        """Switch line wrapping of a code block.
+        """Turn line wrapping of a code block on or off.
 
-        The clicked header does not move: the top of the view stays in place, and only rows below
-        the header change their heights.
+        The clicked header does not move: the text at the top of the view keeps its position, and
+        only the content below the header changes its height.
         """
         self._placement.hold()
         click.at.row.toggle_wrap()
@@ -95,7 +95,7 @@ class Clicks(QObject):
         self.folded.emit()
 
     def _toggle(self, click: Click) -> None:
-        """Fold or unfold a part of a message, and keep the clicked row in place."""
+        """Fold or unfold a part of a message. The clicked row does not move."""
         layout = self._stack.layouts[click.message]
         self._placement.hold()
         self._pointer.select(None)

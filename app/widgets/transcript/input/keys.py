@@ -1,4 +1,4 @@
-"""Keyboard commands of the transcript while it has the focus. Used on the main thread only."""
+"""Keyboard commands of the focused transcript. Used on the main thread only."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ from app.widgets.transcript.layout.placement import Placement
 # Keys that click the focused link or button.
 PRESSING = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
 _SHIFTED = Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier
-# Keys that stop following the end of an answer.
+# Keys that stop the automatic scrolling to the end of a growing answer.
 UPWARDS = frozenset({Qt.Key.Key_Home, Qt.Key.Key_Up, Qt.Key.Key_PageUp})
 
 
 def is_typing(event: QKeyEvent) -> bool:
-    """Return True if a key press enters a character."""
+    """Return True if a key press would enter a printable character into a text field."""
     text = event.text()
     return bool(text) and text.isprintable() and not event.modifiers() & ~_SHIFTED
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The commands of the transcript by key. The scroll area itself handles arrows and pages."""
+    """The keyboard commands of the transcript.
+
+    The scroll area handles the arrow keys, Page Up and Page Down.
+    """
 
     placement: Placement
     copy: Callable[[], None]
@@ -36,7 +39,7 @@ class Keys:
     walk: Walk
 
     def press(self, event: QKeyEvent) -> bool:
-        """Carry out the command of a key; return False if the key has none."""
+        """Carry out the command of a key. Return False if the key has no command."""
         key, placement = event.key(), self.placement
         back = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         if key in UPWARDS or (key == Qt.Key.Key_Space and back):

@@ -1,4 +1,4 @@
-"""Forward mouse events of the viewport to the pointer. Used on the main thread only."""
+"""Forward the mouse events of the viewport to `Pointer`. Used on the main thread only."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from typing_extensions import override
 from app.widgets.transcript.input.pointer import Pointer
 from app.widgets.transcript.rows.sideways import wheel_pixels
 
-# Qt guesses from the text of a tooltip whether it is HTML. In this element, escaped, every text is
-# shown unchanged.
+# Qt guesses if the text of a tooltip is plain text or HTML. The text is escaped and put into this
+# element, so that Qt always detects HTML and shows the text unchanged.
 _TIP = "<p style='white-space:pre-wrap'>{}</p>"
 
 
 class MouseFilter(QObject):
-    """An event filter on the viewport: mouse, wheel and tooltip events, and the cursor's shape."""
+    """An event filter of the viewport for mouse, wheel and tooltip events.
+
+    It also sets the shape of the mouse cursor.
+    """
 
     def __init__(self, pointer: Pointer, area: QAbstractScrollArea) -> None:
         super().__init__(area)
@@ -33,7 +36,7 @@ class MouseFilter(QObject):
         if isinstance(event, QMouseEvent):
             return self._mouse(event)
         if isinstance(event, QWheelEvent):
-            # False passes the event on to the scroll area, which scrolls the view.
+            # If wheel() returns False, the scroll area gets the event and scrolls the view.
             return self._pointer.wheel(event.position(), wheel_pixels(event))
         if isinstance(event, QHelpEvent):
             self._show_tip(event)

@@ -1,10 +1,10 @@
 """The state of the mouse over the transcript: hover, pressed button, selection.
 
-Used on the main thread only. Messages are painted, so no widget receives their mouse events.
-`MouseFilter` calls the methods of `Pointer` for each event of the viewport. `Pointer` finds the
-message and the row at the point and updates the hovered target and the selection, which the view
-paints. It emits `clicked` when a button or link is pressed and released; `Clicks` carries out the
-click.
+Used on the main thread only. Messages are painted and are not widgets, so they receive no mouse
+events. `MouseFilter` receives the events of the viewport and calls the methods of `Pointer`.
+`Pointer` finds the message and the row below the mouse, and updates the hovered target and the
+selection. The view paints them. A target is a link or a button. When the mouse button is pressed
+and released on one target, `Pointer` emits `clicked`, and `Clicks` carries out the click.
 """
 
 from __future__ import annotations
@@ -22,40 +22,41 @@ from app.widgets.transcript.messages.places import MessageHit, Place, RowTarget,
 from app.widgets.transcript.rows.row import RowAction
 
 _AUTO_SCROLL_MS = 30
-_AUTO_SCROLL_SHARE = 0.3  # share of the mouse's distance outside the view that one step scrolls
-_DRAG = 4  # pixels that the mouse must move before a press becomes a selection
+_AUTO_SCROLL_SHARE = 0.3  # pixels scrolled in one step / distance of the mouse from the view
+_DRAG = 4  # the pressed mouse must move at least this number of pixels to select text
 
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """A click on a target of a message."""
+    """A click on a link or button of a message."""
 
-    message: int  # index of the message in the stack
+    message: int  # index of the message in the MessageStack
     at: RowTarget
 
 
 class Pointer(QObject):
     """Turns mouse events into the hovered target, clicks and the selection."""
 
-    clicked = Signal(object)  # Click, emitted when the mouse is released on the pressed target
-    pressed = Signal()  # a mouse button went down anywhere in the transcript
-    changed = Signal()  # hover, selection or confirmation changed: paint again
-    pointed = Signal()  # the mouse or the content has moved: `shape` may have changed
-    selection_changed = Signal(bool)  # True: some text is selected
+    clicked = Signal(object)  # argument: a Click; the mouse was released on the pressed target
+    pressed = Signal()  # the left mouse button was pressed in the transcript
+    changed = Signal()  # the hovered target, the selection or `confirmed` changed: paint again
+    pointed = Signal()  # the mouse or the content moved, so `shape` may have changed
+    selection_changed = Signal(bool)  # argument: True if text is selected
 
     def __init__(self, stack: MessageStack, placement: Placement, parent: QObject) -> None:
         super().__init__(parent)
         self.hit: MessageHit | None = None  # the button or link below the mouse
         self.message: int | None = None  # index of the message below the mouse
-        self.confirmed: RowTarget | None = None  # shows "Copied" until the timer ends
+        self.confirmed: RowTarget | None = None  # button that shows "Copied" until a timer ends
         self.selection: Selection | None = None
         self._stack = stack
         self._placement = placement
         self._point = QPointF()  # last position of the mouse in the viewport
         self._pressed: Click | None = None  # click to emit if the mouse is released on its target
-        # Position of the mouse press, if a drag from there selects text; None after the release.
+        # Position at which the mouse button was pressed. None after the release, or if a drag from
+        # this position does not select text.
         self._press_point: QPointF | None = None
-        self._dragging = False  # the mouse has moved far enough to select text
+        self._dragging = False  # True if the mouse has moved far enough to select text
         self._confirm_timer = _timer(self, Millis.COPIED, self._end_confirmation)
         self._auto_scroll = _timer(self, _AUTO_SCROLL_MS, self._scroll_on)
 
@@ -65,7 +66,7 @@ class Pointer(QObject):
 
     @property
     def shape(self) -> Qt.CursorShape:
-        """The cursor's shape for the content below the mouse."""
+        """The shape of the mouse cursor for the content below it."""
         if self.hit is not None:
             is_link = self.hit.at.target.action is RowAction.OPEN_LINK
             return Qt.CursorShape.PointingHandCursor if is_link else Qt.CursorShape.ArrowCursor
@@ -74,10 +75,10 @@ class Pointer(QObject):
         return Qt.CursorShape.IBeamCursor if is_text else Qt.CursorShape.ArrowCursor
 
     def press(self, point: QPointF) -> None:
-        """Start a click if a button or link is below the point, else start a selection.
+        """Start a click or a selection.
 
-        A selection may also start on a link: a drag from there selects text instead of opening the
-        link.
+        On a button, start a click. On text, start a selection. On a link, start a click and a
+        selection: if the user drags the mouse, the text is selected and the link does not open.
         """
         self.pressed.emit()
         self._move_to(point)
@@ -97,15 +98,15 @@ class Pointer(QObject):
         self.select(Selection(caret, caret))
 
     def extend(self, point: QPointF) -> None:
-        """Move the end of the selection to a point; its start stays."""
+        """Move the end of the selection to a point. The start of the selection does not move."""
         spot = self._placement.spot_at(point)
         if spot is not None and self.selection is not None:
             self.select(Selection(self.selection.anchor, self._caret(spot)))
 
     def drag(self, point: QPointF) -> None:
-        """Extend the selection to the mouse while its button is down.
+        """Extend the selection to the mouse while the left mouse button is pressed.
 
-        Outside the view, scroll towards the mouse.
+        If the mouse is outside the view, scroll towards it.
         """
         self._point = point
         if self._press_point is None or self.selection is None:
@@ -121,7 +122,7 @@ class Pointer(QObject):
             self._auto_scroll.stop()
 
     def release(self, point: QPointF) -> None:
-        """End a selection, or emit `clicked` if the mouse is still on the pressed target."""
+        """End a drag, or emit `clicked` if the mouse is still on the pressed target."""
         self._auto_scroll.stop()
         self._press_point = None
         self._move_to(point)
@@ -131,7 +132,7 @@ class Pointer(QObject):
         self.clicked.emit(pressed)
 
     def select_word(self, point: QPointF) -> None:
-        """Select the word at a point, for a double click."""
+        """Select the word at the point of a double click."""
         spot = self._placement.spot_at(point)
         if spot is None or self.hit is not None:
             return
@@ -152,14 +153,18 @@ class Pointer(QObject):
         )
 
     def hover(self, point: QPointF) -> None:
-        """Update the hovered target while the mouse moves without a button."""
+        """Update the hovered target.
+
+        Call this method when the mouse moves and its left button is not pressed.
+        """
         self._move_to(point)
 
     def wheel(self, point: QPointF, moved: QPoint) -> bool:
         """Scroll the row at a point sideways.
 
-        Return False if the event shall scroll the view up or down instead: then the vertical
-        movement is the larger one, or the row fits. Scrolling up also stops following the end.
+        Return False if the event must scroll the view vertically: the row fits into its width, or
+        the vertical movement is larger than the horizontal movement. If the user
+        scrolls up, the view also stops its automatic scrolling to the end of a growing answer.
         """
         if abs(moved.x()) > abs(moved.y()) and self._scroll_row(point, -moved.x()):
             self.changed.emit()
@@ -169,7 +174,7 @@ class Pointer(QObject):
         return False
 
     def refresh(self) -> None:
-        """Find the target below the mouse again after the content has moved."""
+        """Update the target below the mouse after the content has moved."""
         if self.message is not None:
             self._move_to(self._point)
 
@@ -179,7 +184,7 @@ class Pointer(QObject):
         self.changed.emit()
 
     def select(self, selection: Selection | None) -> None:
-        """Replace the selection; None removes it."""
+        """Set the selection. None removes the selection."""
         had = self.selection is not None and not self.selection.is_empty
         self.selection = selection
         has = selection is not None and not selection.is_empty
@@ -189,7 +194,7 @@ class Pointer(QObject):
             self.changed.emit()
 
     def confirm(self, at: RowTarget) -> None:
-        """Show for a moment on a target that its action is done ("Copied")."""
+        """Show for a moment on a clicked button that its action succeeded, for example "Copied"."""
         self.confirmed = at
         self._confirm_timer.start()
         self.changed.emit()
@@ -221,7 +226,7 @@ class Pointer(QObject):
         self.changed.emit()
 
     def _scroll_on(self) -> None:
-        """Scroll one step towards a mouse outside the view, and extend the selection."""
+        """Scroll one step towards the mouse outside the view, and extend the selection to it."""
         outside = self._placement.distance_outside(self._point)
         self._placement.scroll_by(round(outside * _AUTO_SCROLL_SHARE))
         self.extend(self._point)

@@ -1,10 +1,11 @@
 """Keyboard focus on the links and buttons of the transcript. Used on the main thread only.
 
-Links and buttons are painted, not widgets, so Qt cannot focus them. `Walk` remembers one focused
-target and paints a ring around it. Tab and Shift+Tab move the focus over the targets in view;
-beyond the last one it leaves the transcript. Return clicks the focused target. Rows are replaced
-while an answer grows, so the focused target is remembered by message, action and number, and found
-again in the new rows.
+Links and buttons are painted and are not widgets, so Qt cannot focus them. `Walk` stores one
+focused target and paints a ring around it. A target is a link or a button. Tab and Shift+Tab move
+the focus to the next and the previous visible target. After the last target, the focus leaves the
+transcript. Return clicks the focused target. While an answer grows, rows are replaced. Therefore
+`Walk` stores the message, action and number of the target, and finds the target again in the new
+rows.
 """
 
 from __future__ import annotations
@@ -27,17 +28,18 @@ from app.widgets.transcript.rows.row import Target
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """A link or button that Tab stops at. The value stays valid when its row is replaced."""
+    """A link or button that Tab can focus. The value stays valid when the row is replaced."""
 
-    message: int  # index of the message in the stack
+    message: int  # index of the message in the MessageStack
     target: Target
-    number: int  # position among the targets of the message with this action and link
+    # Index among the links and buttons of the message that have the same action and address.
+    number: int
 
 
 class Walk(QObject):
     """The keyboard focus inside the transcript: at most one focused link or button."""
 
-    moved = Signal(bool)  # the focus was moved by a key; True: a link or button has it
+    moved = Signal(bool)  # a key moved the focus; argument: True if a link or button has it now
 
     def __init__(
         self,
@@ -47,27 +49,30 @@ class Walk(QObject):
         seen_height: Callable[[], int],
     ) -> None:
         super().__init__(pointer)
-        # The focused link or button in the current rows; None if its row is not laid out.
+        # The focused link or button in the current rows. None if nothing is focused or the row is
+        # not laid out.
         self.hit: MessageHit | None = None
         self._stack = stack
         self._placement = placement
         self._pointer = pointer
-        self._seen_height = seen_height  # returns the height of the view that no button covers
-        self._stop: _Stop | None = None  # the focused target, also without its row
+        # Function that returns the height of the view without the part that a button covers.
+        self._seen_height = seen_height
+        self._stop: _Stop | None = None  # the focused target; kept even if its row does not exist
         self._is_over = False  # True after Esc: the next Tab leaves the transcript
         pointer.pressed.connect(self.drop)
         pointer.changed.connect(self.refresh)
 
     @property
     def message(self) -> int | None:
-        """Index of the message with the focused target, or None."""
+        """Index of the message that contains the focused target, or None."""
         return None if self.hit is None or self._stop is None else self._stop.message
 
     def step(self, *, forward: bool) -> bool:
-        """Focus the next or previous target in view.
+        """Focus the next or previous visible target.
 
-        Return False if the focus shall leave the transcript. Shift+Tab at the first target returns
-        True: the target loses the focus, but the transcript keeps it.
+        Return False if the focus must leave the transcript. If the first target is focused and
+        `forward` is False, no target is focused afterwards. The transcript keeps the focus, so the
+        result is True.
         """
         stops = [] if self._is_over else list(self._seen())
         at = stops.index(self._stop) if self._stop in stops else -1
@@ -79,7 +84,7 @@ class Walk(QObject):
         return following < len(stops)
 
     def press(self) -> bool:
-        """Click the focused target; return False if there is none."""
+        """Click the focused target. Return False if no target is focused."""
         if self.hit is None or self._stop is None:
             return False
         self._pointer.clicked.emit(Click(self._stop.message, self.hit.at))
@@ -97,12 +102,12 @@ class Walk(QObject):
         return was_there
 
     def drop(self) -> None:
-        """Unfocus the target, because the transcript lost the focus or was clicked."""
+        """Unfocus the target. Call when the transcript loses the focus or is clicked."""
         self._stop, self._is_over = None, False
         self.refresh()
 
     def refresh(self) -> None:
-        """Find the focused target again after rows have moved or were replaced."""
+        """Find the focused target again after rows were moved or replaced."""
         before, self.hit = self.hit, None
         stop = self._stop
         if stop is not None and stop.message < len(self._stack):
@@ -127,14 +132,14 @@ class Walk(QObject):
         self.moved.emit(stop is not None)
 
     def _bring_in(self, hit: MessageHit) -> None:
-        """Scroll a wide table sideways until the focused target is visible."""
+        """Scroll a row, such as a wide table, sideways until the focused target is visible."""
         row, rect = hit.at.row, hit.rect.translated(-hit.row_left, 0)
         beyond = max(0.0, rect.right() - row.width) + min(0.0, rect.left())
         if beyond and row.scroll_sideways(round(beyond)):
             self.refresh()
 
     def _seen(self) -> Iterator[_Stop]:
-        """Yield the targets in view: those whose middle is visible."""
+        """Yield the visible targets. A target is visible if its middle is in the view."""
         height = self._seen_height()
         for message in self._stack.visible(self._placement.top, height):
             for stop, hit in self._stops(message):

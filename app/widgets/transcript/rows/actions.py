@@ -1,7 +1,8 @@
-"""The row of small buttons under a message: versions, copy, regenerate or edit, then figures.
+"""The row of small buttons under a message, for example Copy, Regenerate and Edit.
 
-Used on the main thread only. The buttons are painted instead of being widgets, because a chat may
-have thousands of messages.
+Under an answer, the row also shows figures, for example the tokens per second. Used on the main
+thread only. The buttons are painted and are not widgets, because a chat may have thousands of
+messages.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _BUTTON = Size.CONTROL
 
 
 class Side(Enum):
-    """The edge of the column at which the buttons start."""
+    """The side of the column, left or right, on which the row of buttons is placed."""
 
     LEFT = auto()
     RIGHT = auto()
@@ -38,8 +39,8 @@ class ActionButton:
 
     action: RowAction
     icon: Icon
-    tip: str  # tooltip, and name for screen readers
-    enabled: bool = True  # False: painted grey, and a click does nothing
+    tip: str  # tooltip, also used as the name for screen readers
+    enabled: bool = True  # False if the button is painted grey and ignores clicks
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +53,14 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A button or a text with its rectangle in the row."""
+    """A button or a text, and its rectangle in the coordinates of the row."""
 
     part: ActionButton | Note
     rect: QRectF
 
 
 class ActionsRow(TranscriptRow):
-    """Buttons and small texts side by side. The row keeps its height while they are hidden."""
+    """A row of buttons and small texts. The row keeps its height while its content is hidden."""
 
     def __init__(self, look: Look, parts: tuple[ActionButton | Note, ...], side: Side) -> None:
         self._look = look
@@ -69,13 +70,13 @@ class ActionsRow(TranscriptRow):
 
     @property
     def left(self) -> float:
-        """The x of the first part; 0 if the row is empty or not measured."""
+        """The left edge of the first button or text. 0 if the row is empty or not measured."""
         return self._placed[0].rect.left() if self._placed else 0.0
 
     @override
     def measure(self, width: int) -> int:
         placed = list(self._place())
-        # Icons, not their larger click areas, line up with the edge.
+        # Align the icons with the edge of the column. Their click areas are larger.
         inset = self._look.px((_BUTTON - _GLYPH) / 2)
         used = placed[-1].rect.right() if placed else 0
         shift = -inset if self._side is Side.LEFT else width - used + inset
@@ -141,7 +142,7 @@ def _target(part: ActionButton | Note) -> Target | None:
 
 
 def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
-    """Return the footer of a finished answer."""
+    """Return the row under a finished answer: its buttons and its figures."""
     parts = answer_parts(item)
     if item.figures is not None:
         tip = "" if item.state_line is None else item.state_line.explained
@@ -177,18 +178,22 @@ def user_parts(item: TranscriptItem) -> tuple[ActionButton | Note, ...]:
 def _deleting(item: TranscriptItem, tip: str) -> ActionButton:
     """Return the Delete button.
 
-    It is disabled while an answer is written, not removed, so that the other buttons do not move.
+    While an answer is being written, the button is disabled. It is not removed, because the other
+    buttons would move.
     """
     return ActionButton(RowAction.DELETE, Icon.TRASH, tip, item.can_delete)
 
 
 def no_actions(look: Look) -> ActionsRow:
-    """Return a row without buttons that takes the space of a row with buttons."""
+    """Return an empty row that is as high as a row of buttons."""
     return ActionsRow(look, (), Side.LEFT)
 
 
 def version_parts(version: Version) -> tuple[ActionButton | Note, ...]:
-    """Return the switch between versions of a message; empty if the message has one version."""
+    """Return the buttons that switch to another version of a message, and the version number.
+
+    Return an empty tuple if the message has only one version.
+    """
     number, count = version.number, version.count
     if count < 2:
         return ()
@@ -204,7 +209,7 @@ def version_parts(version: Version) -> tuple[ActionButton | Note, ...]:
 def figures_text(reply: ReplyFigures) -> str:
     """Return the figures of a reply: speed, time to the first token, number of tokens.
 
-    The model's name comes first if the reply has one to show.
+    If the reply has a model name, the text begins with the name.
     """
     parts: list[str] = [reply.model_name] if reply.model_name else []
     if reply.decode_tok_s is not None:

@@ -1,10 +1,11 @@
 """Code blocks of the transcript: coloured lines that scroll sideways or wrap.
 
-Used on the main thread only. A block may have thousands of lines, so its height and width follow
-from counting lines and characters; only visible lines are laid out as a `TextFlow`. `CodeLines`
-divides the text into shown lines. `CodeColors` lexes the text: line by line while the answer is
-written, and once more exactly, in idle time, when the block is complete. Code that is not lexed yet
-is painted in one colour.
+Used on the main thread only. A block may have thousands of lines. Its height and width are computed
+from the numbers of lines and characters. Only visible lines are laid out: each becomes a
+`TextFlow`. `CodeLines` divides the text into shown lines. `CodeColors` lexes the text. While the
+answer is being written, it lexes line by line, which gives provisional colours. When the block is
+complete, it lexes the whole block again in idle time, which gives the exact colours. Code that is
+not lexed yet is painted in one colour.
 """
 
 from __future__ import annotations
@@ -31,25 +32,29 @@ from app.widgets.transcript.rows.row import Hit, IdleResult, Paint, TranscriptRo
 from app.widgets.transcript.rows.sideways import SideScroll
 from app.words import transcript as words
 
-IDLE_S = 0.004  # seconds of lexing in one idle step
+IDLE_S = 0.004  # maximum time of one idle step of lexing, in seconds
 _TAB = "    "
-_MIN_COLUMNS = 8  # least number of characters in a wrapped line, also in a very narrow view
+_MIN_COLUMNS = 8  # a line is never wrapped to fewer characters, even in a very narrow view
 
 
 class CodeColors:
-    """Coloured pieces of a block's lines: provisional while it grows, exact once it is closed."""
+    """The colours of the lines of a block, as coloured pieces of each line.
+
+    The colours are provisional while the block grows, and exact when the block is complete.
+    """
 
     def __init__(self, shelf: LexerShelf, block: CodeBlock) -> None:
         self._shelf = shelf
         self._name = block.language
-        # Highlighter of a growing block; its colours are shown until the exact ones are complete.
+        # Highlighter for provisional colours. They are shown until the exact colours are complete.
         self._growing: GrowingHighlighter | None = None
-        self._lexing: Iterator[LinePieces] | None = None  # the exact lexing in progress
-        self._exact: list[LinePieces] = []  # exact pieces of each line lexed so far
-        self.done = not block.language  # True once the colours are final
+        # Iterator that lexes the complete block. None before lexing starts and after it ends.
+        self._lexing: Iterator[LinePieces] | None = None
+        self._exact: list[LinePieces] = []  # pieces of the lines that `_lexing` has lexed so far
+        self.done = not block.language  # True if the colours will not change any more
 
     def grow(self, block: CodeBlock) -> None:
-        """Colour the text that an open block has gained since the last call."""
+        """Colour the text that was added to a growing block since the last call."""
         language = self._shelf.language(self._name)
         if isinstance(language, Absent):
             return
@@ -58,10 +63,10 @@ class CodeColors:
         self._growing.update(block.text)
 
     def advance(self, block: CodeBlock) -> IdleResult:
-        """Lex for at most IDLE_S.
+        """Lex for at most IDLE_S seconds.
 
-        Return CHANGED if the row must be painted again, WAITING while a worker imports the lexer,
-        DONE if nothing is left to do.
+        Return CHANGED if the row must be painted again. Return WAITING if a worker thread is
+        still importing the lexer. Return DONE if nothing is left to do.
         """
         if self.done:
             return IdleResult.DONE
@@ -95,7 +100,10 @@ class CodeColors:
 
 @dataclass(frozen=True, slots=True)
 class _ShownLine:
-    """A line that is laid out, and its distance from the left edge of the code in pixels."""
+    """A line of code after its layout.
+
+    `indent` is the distance of the line from the left edge of the code, in pixels.
+    """
 
     flow: TextFlow
     indent: float
@@ -108,10 +116,11 @@ class _ShownLine:
 
 
 class CodeRow(TranscriptRow):
-    """The row of one code block: header, lines, sideways scrolling.
+    """A code block with its header. Its lines scroll sideways or wrap.
 
-    wrapped holds the source positions of the blocks whose lines are wrapped. The message owns
-    this set, so that a block stays wrapped when its row is dropped and made again.
+    `wrapped` is a set of blocks with wrapped lines. Each block is identified by its position in
+    the Markdown source. The message owns the set, so that a block stays wrapped when its row is
+    dropped and created again.
     """
 
     def __init__(self, look: Look, shelf: LexerShelf, block: CodeBlock, wrapped: set[int]) -> None:
@@ -119,16 +128,17 @@ class CodeRow(TranscriptRow):
         self._shelf = shelf
         self._code = block
         self._wrapped = wrapped
-        self._columns: int | None = None  # line length in characters while lines wrap, else None
+        self._columns: int | None = None  # wrap after this number of characters; None: do not wrap
         self._lines = CodeLines()
         self._header = CodeHeader(look)
         self._colors = CodeColors(shelf, block)
         self._scroll = SideScroll(look)
         self._face = look.face(Type.CODE)
         self._metrics = QFontMetricsF(self._face.font)
-        self._shown: dict[int, _ShownLine] = {}  # layouts of the lines painted last, by line number
+        # Layouts of the lines that the latest paint showed, by line number.
+        self._shown: dict[int, _ShownLine] = {}
         self._width = 0
-        self._text_width = 0.0  # pixels of the longest line
+        self._text_width = 0.0  # width of the longest line in pixels
         self._take(block)
 
     @override
@@ -254,7 +264,7 @@ class CodeRow(TranscriptRow):
 
     @property
     def _needed(self) -> int:
-        """The width that shows the longest line completely."""
+        """The width of the row at which the longest line is completely visible."""
         return round(self._text_width) + 2 * self._pad
 
     @property
@@ -274,13 +284,13 @@ class CodeRow(TranscriptRow):
             self._colors.grow(block)
 
     def _note_lines(self, first: int) -> None:
-        """Measure the lines from first on and drop their old layouts."""
+        """Measure the lines from number `first` to the end, and drop their old layouts."""
         for number in range(first, len(self._lines)):
             self._text_width = max(self._text_width, self._advance_of(self._lines.line(number)))
         self._shown = {number: line for number, line in self._shown.items() if number < first}
 
     def _break(self, width: int) -> None:
-        """Break the lines again if wrapping was switched or the number of columns changed."""
+        """Divide the text into lines again if the wrap setting or the number of columns changed."""
         columns = None
         if self._wraps:
             columns = max(_MIN_COLUMNS, int((width - 2 * self._pad) / self._face.average))
@@ -292,10 +302,11 @@ class CodeRow(TranscriptRow):
             self._note_lines(0)
 
     def _wrap(self, columns: int, line: str) -> Iterable[int]:
-        """Return the starts of the pieces of a wrapped line."""
+        """Wrap a line and return the start position of each piece."""
         if line.isascii():
             return line_breaks(line, columns)
-        # Other characters may come from fallback fonts with other widths: let Qt break the line.
+        # Characters that are not ASCII may come from a fallback font with other widths. Only Qt can
+        # break this line correctly.
         flow = TextFlow(self._look, Type.CODE, line, ink=self._look.colors.syntax.default)
         average = self._face.average
         flow.wrap(columns * average, hanging=hanging(line, columns) * average)
@@ -324,7 +335,11 @@ class CodeRow(TranscriptRow):
         return hanging(lines.hard_line(hard), self._columns) * self._face.average
 
     def _pieces(self, number: int) -> LinePieces:
-        """Return the coloured pieces of a shown line, which may be a part of a line of the text."""
+        """Return the coloured pieces of a shown line.
+
+        A line of the text may be cut into several shown lines. Positions in the result count from
+        the start of the shown line.
+        """
         lines = self._lines
         if lines.is_cut:
             return ()

@@ -17,9 +17,9 @@ from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target
 from app.words import commands, transcript as words
 
-LONG_CODE = 20  # the header of a block with more lines shows their number
+LONG_CODE = 20  # if a block has more lines than this, its header shows the number of lines
 _ICON = 15
-_GAP = Space.XL  # pixels between buttons; the half next to a button belongs to its click area
+_GAP = Space.XL  # pixels between two buttons; the click area of each button covers half of it
 _COPY = Target(RowAction.COPY_CODE)
 _SAVE = Target(RowAction.SAVE_CODE)
 _WRAP = Target(RowAction.TOGGLE_WRAP)
@@ -28,11 +28,13 @@ _LABEL = TextStyle(Type.SMALL.size, Type.SMALL.line)
 
 @dataclass(frozen=True, slots=True)
 class CodeHeading:
-    """The values that the header of a code block shows."""
+    """The content of the header of a code block."""
 
     language: str
-    num_lines: int  # lines of the text; wrapping does not change the number
-    wraps: bool | None  # True while lines are wrapped; None if no line is too wide
+    num_lines: int  # number of lines in the source text; wrapping does not change it
+    # True if the lines are wrapped. False if a line is too wide and is not wrapped. None if all
+    # lines fit: the header then has no Wrap button.
+    wraps: bool | None
 
     @override
     def __str__(self) -> str:
@@ -42,18 +44,18 @@ class CodeHeading:
 
 @dataclass(frozen=True, slots=True)
 class _HeaderButton:
-    """A button of the header: icon, label and click area."""
+    """A button of the header. `rect` is its click area."""
 
     target: Target
     label: str
     icon: Icon
     tip: str
     rect: QRectF
-    is_on: bool = False  # painted as switched on
+    is_on: bool = False  # True if the button is painted as switched on
 
 
 class CodeHeader:
-    """Paints and hit-tests the header of a code block."""
+    """The header of a code block. It paints the buttons and returns their click areas."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
@@ -84,8 +86,8 @@ class CodeHeader:
     ) -> list[_HeaderButton]:
         """Return the buttons from right to left.
 
-        Save and Wrap are placed by the width of the label "Copy", so that they do not move while
-        that button shows "Copied".
+        The Copy button shows "Copied" for a moment after a click. The positions of Save and Wrap
+        are computed from the width of "Copy", so that these two buttons do not move.
         """
         copy = (commands.COPIED, Icon.CHECK) if copied else (commands.COPY, Icon.COPY)
         right = width - self._look.px(Size.CODE_PAD) + self._look.px(_GAP) / 2
@@ -100,7 +102,7 @@ class CodeHeader:
         return buttons
 
     def _rect(self, right: float, label: str) -> QRectF:
-        """Return the click area of a button: icon and label with half of the gap on both sides."""
+        """Return the click area of a button: its icon, its label and half of _GAP on each side."""
         px = self._look.px
         metrics = QFontMetricsF(self._look.face(_LABEL).font)
         width = px(_ICON) + px(Space.XS) + metrics.horizontalAdvance(label) + px(_GAP)

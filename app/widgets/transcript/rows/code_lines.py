@@ -1,7 +1,7 @@
 """Divide the text of a code block into the lines that are shown. No Qt.
 
 A hard line ends at a newline of the text. It is shown as several lines if it is wrapped, or if it
-is too long for one layout. Positions are characters of the whole text.
+is too long for one layout. A position is the index of a character in the whole text.
 """
 
 from __future__ import annotations
@@ -11,23 +11,25 @@ from collections.abc import Callable, Iterable
 
 from app.viewmodels.highlight import MAX_LINE_LEN
 
-# A function that returns the start of each piece of a line. The first piece starts at 0.
+# A function that cuts a line into pieces and returns the index at which each piece starts. The
+# first index is 0.
 Breaker = Callable[[str], Iterable[int]]
 
 
 def cut_overlong(line: str) -> Iterable[int]:
-    """Return the starts of a line's pieces, each short enough to be laid out at once."""
+    """Cut a line into pieces of at most MAX_LINE_LEN characters; return their start indexes."""
     return range(0, max(len(line), 1), MAX_LINE_LEN)
 
 
 class CodeLines:
-    """The shown lines of a text that grows at its end."""
+    """The shown lines of a text. More text can be added at the end."""
 
     def __init__(self) -> None:
         self.text = ""
-        self.starts: list[int] = [0]  # position of each shown line
-        self.is_cut = False  # a hard line is longer than MAX_LINE_LEN: the block stays uncoloured
-        self._hard: list[int] = [0]  # position of each hard line
+        self.starts: list[int] = [0]  # start position of each shown line
+        # True if a hard line is longer than MAX_LINE_LEN. The block is then not coloured.
+        self.is_cut = False
+        self._hard: list[int] = [0]  # start position of each hard line
         self._breaker: Breaker = cut_overlong
 
     def __len__(self) -> int:
@@ -39,9 +41,9 @@ class CodeLines:
         return len(self._hard)
 
     def grow(self, text: str) -> int:
-        """Replace the text with a longer one and return the first shown line that changed.
+        """Replace the text and return the number of the first shown line that changed.
 
-        text must begin with the old text.
+        The new text must begin with the old text.
         """
         start = self._hard.pop()
         first = self.line_at(start)
@@ -58,7 +60,7 @@ class CodeLines:
             start = end + 1
 
     def rebreak(self, breaker: Breaker) -> None:
-        """Divide all hard lines into shown lines again, with another breaker."""
+        """Divide all hard lines into shown lines again, with a new breaker function."""
         self._breaker = breaker
         self._hard, self.starts = [0], [0]
         self.grow(self.text)
@@ -72,7 +74,7 @@ class CodeLines:
         return bisect_right(self.starts, position) - 1
 
     def hard_at(self, position: int) -> int:
-        """Return the number of the hard line that holds a position."""
+        """Return the number of the hard line that contains a position."""
         return bisect_right(self._hard, position) - 1
 
     def hard_start(self, number: int) -> int:

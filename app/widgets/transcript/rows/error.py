@@ -1,6 +1,6 @@
-"""The card that shows the error of a failed answer. Used on the main thread only.
+"""The error card of a failed answer. Used on the main thread only.
 
-app/widgets/notice.py has a widget with the same look.
+The widget in app/widgets/notice.py looks like this card.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _COPY = Target(RowAction.COPY_DETAILS)
 
 
 class ErrorRow(TranscriptRow):
-    """A card with the problem, its cause, the advice and a Retry button.
+    """A card with the title of a problem, its cause, advice and a Retry button.
 
-    If the problem has details, a Details button shows them, with a Copy button.
+    If the problem has details, the card also has a Details button. A click on Details shows the
+    details and a Copy button.
     """
 
     def __init__(self, look: Look, problem: Problem, *, is_open: bool) -> None:
@@ -104,7 +105,10 @@ class ErrorRow(TranscriptRow):
         return self._pad + self._look.px(_ICON) + self._look.px(Space.S)
 
     def _place_buttons(self, y: float) -> dict[Target, QRectF]:
-        """Return the rectangles of the buttons side by side. Details has room for its chevron."""
+        """Place the buttons side by side and return the rectangle of each button.
+
+        The Details button is wider than its label, because it also has a chevron.
+        """
         look, x, placed = self._look, float(self._left), dict[Target, QRectF]()
         metrics = QFontMetricsF(look.face(Type.LABEL).font)
         for target, label in self._labels.items():
@@ -115,7 +119,10 @@ class ErrorRow(TranscriptRow):
         return placed
 
     def _paint_button(self, paint: Paint, target: Target, rect: QRectF) -> None:
-        """Paint a button. On hover Retry is filled, and the other buttons are underlined."""
+        """Paint a button.
+
+        If the mouse is over the button, Retry is filled and any other button is underlined.
+        """
         look, painter, error = self._look, paint.painter, self._look.colors.error
         hovered, ink = paint.hovered == target, error.ink
         font = QFont(look.face(Type.LABEL).font)

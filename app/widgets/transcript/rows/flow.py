@@ -1,12 +1,13 @@
 """Lay out, paint, hit-test and select wrapped text. Used on the main thread only.
 
-A `TextFlow` is one paragraph, heading, table cell or line of code. It wraps QTextLayout, which no
-other module of the transcript uses. Text is plain to Qt: bold, links and colours come from format
-ranges, never from markup. All lines have the same height, except lines that hold a formula taller
-than the text.
+A `TextFlow` is one paragraph, heading, table cell or line of code. It is a wrapper around
+QTextLayout, which no other module of the transcript uses. Qt gets plain text without markup. Format
+ranges add bold, links and colours. All lines have the same height, but a line with a tall formula
+is higher.
 
-Positions count Python characters. Qt counts UTF-16 units; this module converts at every call, so
-that no caller sees a UTF-16 position. Coordinates are pixels from the top left of the flow.
+Positions are indexes of Python characters. Qt counts UTF-16 units. This module converts the
+positions, so callers never see a UTF-16 position. Coordinates are pixels from the top left corner
+of the flow.
 """
 
 from __future__ import annotations
@@ -39,34 +40,34 @@ from app.widgets.transcript.rows.utf16 import Utf16Units
 
 _BOX_RADIUS = 4
 _BOX_PAD = 2
-# An inset's characters are replaced by one no-break space, widened to the picture, and word
-# joiners, which have no width. Neither character allows a line break, so a picture stays on one
-# line.
+# Qt lays out these characters instead of the LaTeX source of a formula. The first is a no-break
+# space, made as wide as the picture. The others are word joiners, which have no width. Qt does not
+# break a line at these characters, so a picture stays on one line.
 _BLANK = "\u00a0"
 _NOTHING = "\u2060"
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A range of characters of one text: [start, end)."""
+    """The characters [start, end) of a text."""
 
     start: int
     end: int
 
 
 def within(part: Range, start: int, length: int) -> Range | None:
-    """Cut part to the characters [start, start + length) and count it from start.
+    """Return the overlap of a range with [start, start + length), relative to `start`.
 
-    Return None if the two do not overlap.
+    Return None if there is no overlap.
     """
     first, last = max(0, part.start - start), min(length, part.end - start)
     return Range(first, last) if first < last else None
 
 
 def all_within(parts: Sequence[Range], start: int, length: int) -> list[Range]:
-    """Apply `within` to each of parts and return the results that are not None.
+    """Call `within` for each range in `parts`, and return the results that are not None.
 
-    parts must be in order and must not overlap.
+    The ranges must be sorted and must not overlap.
     """
     first = bisect_right(parts, start, key=lambda part: part.end)
     last = bisect_left(parts, start + length, key=lambda part: part.start)
@@ -75,22 +76,22 @@ def all_within(parts: Sequence[Range], start: int, length: int) -> list[Range]:
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """Characters [start, end) with their own format, and optionally a link or a background box."""
+    """The format of the characters [start, end), and optionally a link or a background box."""
 
     start: int
     end: int
     format: QTextCharFormat
-    link: str = ""  # the address; empty if the run is not a link
-    boxed: bool = False  # a rounded box is painted behind the characters, as for inline code
+    link: str = ""  # address of the link; empty if the characters are not a link
+    boxed: bool = False  # True to paint a rounded box behind the text, as for inline code
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link in a flow: its address, its visible text and the rectangle where it begins."""
+    """A link in a flow: its address, its visible text and its rectangle."""
 
     address: str
     text: str
-    rect: QRectF  # rectangle of the link's first line; the link may wrap
+    rect: QRectF  # covers only the first line if the link wraps
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class Inset:
 
 @dataclass(frozen=True, slots=True)
 class _Band:
-    """The vertical place of one line in the flow, in pixels."""
+    """The vertical position and height of one line of the flow, in pixels."""
 
     top: int
     height: int
@@ -119,9 +120,9 @@ def piece_runs(look: Look, pieces: LinePieces) -> list[TextRun]:
 
 
 class TextFlow:
-    """One text in one style and one colour, with runs that look different, wrapped to a width.
+    """A wrapped text with one style and one default colour. Runs can have other formats.
 
-    The text never changes; call wrap() before any other method, and again for another width.
+    The text never changes. Call wrap() before any other method, and again when the width changes.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class TextFlow:
         insets: Sequence[Inset] = (),
     ) -> None:
         self.text = text
-        self.height: int = 0  # height of all lines; 0 before wrap()
+        self.height: int = 0  # total height of all lines; 0 before wrap()
         self.natural_width: float = 0.0  # width of the longest line; 0 before wrap()
         self.num_lines: int = 0
         self.complete = True  # False if max_lines cut off the end of the text
@@ -145,21 +146,24 @@ class TextFlow:
         self._runs = runs
         self._insets = insets
         shown = _with_blanks(text, insets)
-        self.is_rtl = is_right_to_left(shown)  # a right-to-left paragraph is aligned right
-        # The text has right-to-left characters: one range may be several pieces on the screen.
+        # True if the paragraph is right-to-left text, which is aligned at the right edge.
+        self.is_rtl = is_right_to_left(shown)
+        # True if the text has right-to-left characters. A range of characters may then appear as
+        # several separate pieces on the screen.
         self._is_bidi = has_right_to_left(shown)
         self._units = Utf16Units(shown)
-        self._boxes: list[QRectF] = []  # rounded backgrounds of the boxed runs
-        self._bands: list[_Band] = []  # place of each line
+        self._boxes: list[QRectF] = []  # rectangles of the rounded backgrounds of boxed runs
+        self._bands: list[_Band] = []  # position and height of each line
         self._layout = QTextLayout(shown, self._face.font)
         self._layout.setCacheEnabled(True)
 
     def wrap(
         self, width: float | None, *, max_lines: int | None = None, hanging: float = 0.0
     ) -> None:
-        """Break the text into lines of a width, or put it on one line if width is None.
+        """Break the text into lines. If `width` is None, put the whole text on one line.
 
-        Even an empty text has one line. All lines but the first are narrower by hanging pixels.
+        An empty text has one line. The second and later lines are narrower by `hanging` pixels,
+        to leave space for an indentation.
         """
         option = QTextOption()
         if self.is_rtl and width is not None:
@@ -188,9 +192,10 @@ class TextFlow:
         selected: Range | None = None,
         found: Sequence[Range] = (),
     ) -> None:
-        """Paint the text with its top left corner at a point.
+        """Paint the text with its top left corner at `at`.
 
-        The characters of found are underlined; those of selected are painted on the accent colour.
+        The ranges in `found` are underlined. The range `selected` has the accent colour as its
+        background.
         """
         colors = self._look.colors
         for part in found:
@@ -215,7 +220,7 @@ class TextFlow:
         self._paint_insets(painter, at, selected)
 
     def position_at(self, x: float, y: float) -> int:
-        """Return the character boundary nearest to a point."""
+        """Return the text position that is nearest to a point."""
         count = self._layout.lineCount()
         if count == 0:
             return 0
@@ -227,12 +232,12 @@ class TextFlow:
         return position - 1 if at_break else position
 
     def line_top(self, position: int) -> int:
-        """Return the y of the line that holds a character boundary."""
+        """Return the y of the top of the line that contains a text position."""
         line = self._layout.lineForTextPosition(self._units.to_qt(min(position, len(self.text))))
         return self._bands[line.lineNumber()].top if line.isValid() else 0
 
     def x_at(self, position: int) -> float:
-        """Return the x of a character boundary in its line."""
+        """Return the x of a text position in its line."""
         unit = self._units.to_qt(position)
         line = self._layout.lineForTextPosition(unit)
         return _x(line, unit) if line.isValid() else 0.0
@@ -270,7 +275,7 @@ class TextFlow:
         return self._link(runs) if runs else None
 
     def end_point(self) -> QPointF:
-        """Return the point behind the last glyph, at the top of that glyph's line."""
+        """Return the point after the last glyph, at the top of the text in the last line."""
         count = self._layout.lineCount()
         if count == 0:
             return QPointF(0, 0)
@@ -284,9 +289,10 @@ class TextFlow:
         return Link(runs[0].link, self.text[start:end], rect)
 
     def _band_at(self, y: float) -> int:
-        """Return the number of the line at y.
+        """Return the number of the line at a y coordinate.
 
-        Return the last line for a y below the text, and -1 for a y above it.
+        If y is below the text, return the number of the last line. If y is above the text, return
+        -1.
         """
         return bisect_right(self._bands, y, key=lambda band: band.top) - 1
 
@@ -294,7 +300,10 @@ class TextFlow:
         return [self._qt_range(run.start, run.end, run.format) for run in self._runs]
 
     def _inset_formats(self, width: float | None) -> Iterator[QTextLayout.FormatRange]:
-        """Yield letter spacings that make the blank of each inset as wide as its picture."""
+        """Yield one format with letter spacing for each formula.
+
+        The spacing makes the no-break space that stands for the formula as wide as its picture.
+        """
         for inset in self._insets:
             if width is not None:
                 inset.drawing.fit(width)
@@ -317,7 +326,7 @@ class TextFlow:
                 inset.drawing.paint(painter, at + corner, ink)
 
     def _band(self, top: int, line: QTextLine) -> _Band:
-        """Return the band of a line that begins at y = top, high enough for its pictures."""
+        """Return the position and height of a line. Pictures taller than the text add height."""
         face = self._face
         first = self._units.to_python(line.textStart())
         end = self._units.to_python(line.textStart() + line.textLength())
@@ -346,7 +355,10 @@ class TextFlow:
         self.natural_width = natural
 
     def _line_rects(self, start: int, end: int) -> Iterator[QRectF]:
-        """Yield one rectangle for each line that the characters [start, end) touch."""
+        """Yield rectangles that cover the characters [start, end).
+
+        Each line has one rectangle, or several in bidirectional text.
+        """
         part = self._snapped(Range(start, end))
         first, last = self._units.to_qt(part.start), self._units.to_qt(part.end)
         at = self._layout.lineForTextPosition(first)
@@ -362,10 +374,10 @@ class TextFlow:
                     yield QRectF(x, band.top, max(end_x - x, Space.XS), band.height)
 
     def _extents(self, line: QTextLine, first: int, last: int) -> list[tuple[float, float]]:
-        """Return left and right x of the UTF-16 units [first, last) of a line.
+        """Return the left and right x of the UTF-16 units [first, last) of a line.
 
-        In bidirectional text such a range may be several pieces on the screen: one pair for each
-        piece.
+        In bidirectional text, the units may appear as several separate pieces on the screen. The
+        list has one pair for each piece.
         """
         if not self._is_bidi:
             return [(_x(line, first), _x(line, last))]
@@ -382,7 +394,7 @@ class TextFlow:
         return self._extents(line, unit, unit + 1)[0][0]
 
     def _snapped(self, part: Range) -> Range:
-        """Extend a range that begins or ends inside a picture to hold the whole picture."""
+        """Extend a range that begins or ends inside a formula to contain the whole formula."""
         start, end = part.start, part.end
         for inset in self._insets:
             start = inset.place.start if inset.place.start < start < inset.place.end else start
@@ -400,7 +412,7 @@ class TextFlow:
 
 
 def _with_blanks(text: str, insets: Sequence[Inset]) -> str:
-    """Replace the characters of each inset with as many invisible ones."""
+    """Replace the LaTeX source of each formula with the same number of invisible characters."""
     for inset in insets:
         start, end = inset.place.start, inset.place.end
         text = f"{text[:start]}{_BLANK}{_NOTHING * (end - start - 1)}{text[end:]}"

@@ -19,9 +19,10 @@ from app.widgets.transcript.rows.sideways import SideScroll
 
 
 class FormulaRow(TranscriptRow):
-    """One display formula.
+    """A display formula.
 
-    It shows the LaTeX source until the formula is typeset, or always if that fails.
+    The row shows the LaTeX source until the formula is typeset. If typesetting fails, the row keeps
+    showing the source.
     """
 
     def __init__(self, look: Look, style: TextStyle, block: FormulaBlock, ink: str) -> None:
@@ -30,7 +31,8 @@ class FormulaRow(TranscriptRow):
         self._ink = ink
         self._formula = Formula(block.latex, display=True)
         source = TextSpan(block.latex.replace("\n", LINE_BREAK), TextMark.CODE)
-        self._source = TextRow(look, style, (source,), ink)  # shown while there is no drawing
+        # The LaTeX source, shown while `_drawing` is None.
+        self._source = TextRow(look, style, (source,), ink)
         self._scroll = SideScroll(look)
         self._drawing: Drawing | None = None
         self._awaited = Awaited(look.formulas)
@@ -46,7 +48,7 @@ class FormulaRow(TranscriptRow):
             height = self._source.measure(width)
             self.natural_width = self._source.natural_width
             return height
-        self.natural_width = width  # the whole width, because the formula is centred
+        self.natural_width = width  # the formula is centred in the full width
         self._scroll.fit(round(self._drawing.width), width)
         return self._height_of(self._drawing)
 
@@ -91,7 +93,11 @@ class FormulaRow(TranscriptRow):
 
     @override
     def position_at(self, x: float, y: float) -> int:
-        """Return the nearest end of the source: a picture can only be selected whole."""
+        """Return the text position nearest to a point.
+
+        A typeset formula can only be selected as a whole, so its position is the start or the end
+        of the LaTeX source.
+        """
         if self._drawing is None:
             return self._source.position_at(x, y)
         return len(self.text) if x > self._width / 2 else 0

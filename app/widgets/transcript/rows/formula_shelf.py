@@ -1,9 +1,9 @@
-"""Typeset formulas: made on a worker thread, cached, and painted in any colour.
+"""Typeset formulas on a worker thread, cache the results and paint them in any colour.
 
 A row looks up a formula in the `FormulaShelf` while it is laid out. If the formula is not in the
-cache, the row shows the LaTeX source, and the shelf typesets the formula on its worker.
-`FormulaShelf.arrived` then makes the view measure the waiting rows again. All classes are used on
-the main thread only.
+cache, the row shows the LaTeX source, and the shelf typesets the formula on its worker thread. When
+the formula is ready, the signal `FormulaShelf.arrived` makes the view measure the waiting rows
+again. All classes of this module are used on the main thread only.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from app.bridge.tasks import TaskLane
 from app.theme.tokens import Millis
 from app.viewmodels.typeset import INK, Formula, Picture, typeset
 
-MAX_KEPT = 1_000  # formulas; each takes some 10 KB
-_SCALE = 1.1  # size of formulas relative to the text, because formula fonts have smaller letters
+MAX_KEPT = 1_000  # maximum number of cached formulas; each takes about 10 KB
+_SCALE = 1.1  # font size of formulas / font size of text: letters of formula fonts are smaller
 
 
 class Engraving:
-    """A typeset formula. Its SVG is parsed once for each colour."""
+    """A typeset formula as SVG. The SVG is parsed once for each text colour."""
 
     def __init__(self, picture: Picture) -> None:
         self.picture = picture
@@ -40,15 +40,16 @@ class Engraving:
 
 
 class Drawing:
-    """An engraving at the size of the text around it. Lengths are in pixels."""
+    """A typeset formula, scaled to the size of the text around it. Lengths are in pixels."""
 
     def __init__(self, engraving: Engraving, text_size: float) -> None:
         self._engraving = engraving
-        self._em = text_size * _SCALE  # pixels of one em before shrinking
+        # Length of one em in pixels, before fit() shrinks the formula.
+        self._em = text_size * _SCALE
         self._shrunk = 1.0  # scale factor set by fit(), at most 1
 
     def fit(self, width: float) -> None:
-        """Shrink the formula to a width if it is wider."""
+        """Shrink the formula if it is wider than `width`."""
         self._shrunk = min(1.0, width / (self._engraving.picture.width * self._em))
 
     @property
@@ -64,7 +65,7 @@ class Drawing:
         return self._scaled(self._engraving.picture.descent)
 
     def paint(self, painter: QPainter, at: QPointF, ink: str) -> None:
-        """Paint the formula with the left end of its baseline at a point."""
+        """Paint the formula. `at` is the left end of its baseline."""
         rect = QRectF(at.x(), at.y() - self.ascent, self.width, self.ascent + self.descent)
         self._engraving.paint(painter, rect, ink)
 
@@ -73,28 +74,31 @@ class Drawing:
 
 
 class FormulaShelf(QObject):
-    """A cache of engravings, and the queue of formulas to typeset.
+    """A cache of typeset formulas, and the queue of formulas to typeset.
 
-    The formula that was looked up last is typeset first: it is most likely in view.
+    The formula that was looked up last is typeset first, because it is probably visible.
     """
 
-    arrived = Signal()  # formulas are ready, or failed: waiting rows must be measured again
+    # New formulas are typeset or have failed. Rows that wait for them must be measured again.
+    arrived = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._lane = TaskLane("formulas", self)
-        # The cache, least recently used first. None: the formula cannot be typeset.
+        # The cache, least recently used first. The value is None if the formula cannot be typeset.
         self._made: OrderedDict[Formula, Engraving | None] = OrderedDict()
-        self._wanted: OrderedDict[Formula, None] = OrderedDict()  # queue; the last one is next
-        self._making: Formula | None = None  # formula that the worker typesets now
-        # Formulas that are ready within this interval cause one `arrived`, so one new layout.
+        # The queue. The formula at its end is typeset next.
+        self._wanted: OrderedDict[Formula, None] = OrderedDict()
+        self._making: Formula | None = None  # formula that is being typeset
+        # All formulas that become ready within this interval share one `arrived` signal, so that
+        # the view lays out the rows only once.
         self._timer = QTimer(self, singleShot=True, interval=Millis.FLUSH_INACTIVE)
         self._timer.timeout.connect(self.arrived)
 
     def find(self, formula: Formula) -> Engraving | None:
-        """Return the engraving of a formula, and queue the formula if it is not in the cache.
+        """Return a typeset formula from the cache. If it is not in the cache, queue the formula.
 
-        Return None while the formula is queued, and if it cannot be typeset.
+        Return None if the formula is queued, is being typeset or cannot be typeset.
         """
         if formula in self._made:
             self._made.move_to_end(formula)
@@ -108,16 +112,16 @@ class FormulaShelf(QObject):
         return None
 
     def is_made(self, formula: Formula) -> bool:
-        """Return True if the formula is typeset or cannot be typeset."""
+        """Return True if typesetting the formula has finished, with success or failure."""
         return formula in self._made
 
     @property
     def is_idle(self) -> bool:
-        """True if no formula is being typeset and every result has been announced by `arrived`."""
+        """True if no formula is being typeset and `arrived` was emitted for all results."""
         return self._making is None and not self._timer.isActive()
 
     def close(self) -> None:
-        """Wait for the formula on the worker, then end the worker."""
+        """Wait until the worker thread has typeset its current formula, then end the thread."""
         self._lane.stop()
 
     def _make_next(self) -> None:
@@ -136,7 +140,7 @@ class FormulaShelf(QObject):
 
 
 class Awaited:
-    """The formulas of one row, or of one table, that are not typeset yet."""
+    """A list of formulas that one row, or one table, waits for."""
 
     def __init__(self, shelf: FormulaShelf, formulas: Iterable[Formula] = ()) -> None:
         self._shelf = shelf
@@ -145,7 +149,7 @@ class Awaited:
             self.find(formula)
 
     def find(self, formula: Formula) -> Engraving | None:
-        """Look up a formula in the shelf, and remember it if it is queued there."""
+        """Look up a formula in the shelf. If it is not typeset yet, add it to the list."""
         engraving = self._shelf.find(formula)
         if engraving is None and not self._shelf.is_made(formula):
             self._missing.append(formula)
@@ -156,10 +160,13 @@ class Awaited:
 
     @property
     def has_news(self) -> bool:
-        """True if an awaited formula is ready or has failed since it was looked up."""
+        """True if a formula of the list has been typeset, or has failed, since its lookup."""
         return any(self._shelf.is_made(formula) for formula in self._missing)
 
     def ask_again(self) -> None:
-        """Move the awaited formulas to the front of the queue. Call when their row is painted."""
+        """Move the formulas of the list to the front of the typesetting queue.
+
+        Call this method when the row is painted: visible formulas are typeset first.
+        """
         for formula in self._missing:
             self._shelf.find(formula)

@@ -1,7 +1,8 @@
 """The row between a question and its answer: state line at the left, buttons at the right.
 
-Used on the main thread only. The state line tells where the answer's context came from. The gap has
-a fixed height, so that nothing moves when the line or the buttons appear or disappear.
+Used on the main thread only. The state line shows the origin of the answer's context, for example
+memory, or the reason why the answer must wait. The row has a fixed height, so that nothing moves
+when the state line or the buttons appear or disappear.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ _STOP = Target(RowAction.STOP)
 
 
 class StateRow(TranscriptRow):
-    """The state line: what was done with the conversation's state, or what the answer waits for.
+    """The state line: the origin of the answer's context, or the reason for a wait.
 
-    A Stop link and a progress bar are added while they apply.
+    While the answer can be stopped, the line has a Stop link. While the progress is known, the line
+    has a progress bar.
     """
 
     def __init__(self, look: Look, line: StateLine) -> None:
@@ -34,12 +36,13 @@ class StateRow(TranscriptRow):
         self._line = line
         self._face = look.face(Type.SMALL)
         self._metrics = QFontMetricsF(self._face.font)
-        self._text = line.text  # the text as measured: whole, short or elided
+        # The text that fits into the width: the full text, the short text or an elided text.
+        self._text = line.text
         self._width = 0
 
     @override
     def measure(self, width: int) -> int:
-        """Shorten the text to the width; the Stop link always stays visible."""
+        """Shorten the text so that the text and the Stop link fit into the width."""
         stop = f"{_DOT}{commands.STOP}" if self.can_stop else ""
         room = width - self._metrics.horizontalAdvance(stop)
         fits = self._metrics.horizontalAdvance(self._line.text) <= room
@@ -76,7 +79,7 @@ class StateRow(TranscriptRow):
         return hits
 
     def _stop_rect(self) -> QRectF:
-        """Return the click area of Stop: the word with a margin around it."""
+        """Return the click area of the Stop link: the word and a margin around it."""
         left = self._metrics.horizontalAdvance(f"{self._text}{_DOT}")
         height = self._look.px(Size.CONTROL)
         top = (self._face.line - height) / 2
@@ -111,9 +114,9 @@ class StateRow(TranscriptRow):
 class GapRow(TranscriptRow):
     """The buttons of a question and the state line of its answer, side by side.
 
-    Only the newest answer has a state line. The row object stays the same when its content changes,
-    so that a press on Stop and its release are one click even if the state line changes between
-    them.
+    Only the newest answer has a state line. When the content changes, this object is not replaced.
+    The state line may change between the press and the release of the mouse button on Stop, and
+    they must still count as one click.
     """
 
     def __init__(self, look: Look) -> None:
@@ -121,12 +124,12 @@ class GapRow(TranscriptRow):
         self._state: StateRow | None = None
         self._actions: ActionsRow | None = None
         self._state_top = self._actions_top = 0.0
-        self._room = 0  # width of the space for the state line beside the buttons
+        self._room = 0  # width available for the state line, left of the buttons
 
     def show(self, actions: ActionsRow | None, line: StateLine | None) -> None:
         self._actions = actions
         self._state = None if line is None else StateRow(self._look, line)
-        self.width = -1  # forces a new measurement
+        self.width = -1  # marks the row as not measured
 
     @override
     def measure(self, width: int) -> int:
@@ -143,8 +146,9 @@ class GapRow(TranscriptRow):
         if self._actions is not None:
             _paint_at(self._actions_top, self._actions, paint)
         if self._state is not None:
-            # A line with Stop never uses the buttons' space: Stop must not move when the mouse
-            # enters the message and the buttons appear.
+            # If the buttons are hidden, the state line may use their space. A line with a Stop
+            # link may not: Stop would move when the mouse enters the message and the buttons
+            # appear.
             alone = not paint.actions_shown and not self._state.can_stop
             self._state.measure(self.width if alone else self._room)
             _paint_at(self._state_top, self._state, paint)

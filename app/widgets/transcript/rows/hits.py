@@ -1,4 +1,4 @@
-"""Matches of the find text in the rows that are painted. Used on the main thread only."""
+"""Find the matches of the search text in painted rows. Used on the main thread only."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from app.widgets.transcript.rows.row import TranscriptRow
 
 
 class Hits:
-    """The find text, and a cache of its matches by row.
+    """The text that the user searches for, and a cache of its matches by row.
 
-    A row is searched again only when its text has changed, not at every painting.
+    A row is searched again only if its text has changed, and not each time it is painted.
     """
 
     def __init__(self) -> None:
         self._wanted: Wanted | None = None
-        # The text that was searched and its matches, by row.
+        # By row: the text that was searched, and the matches in this text.
         self._known: WeakKeyDictionary[TranscriptRow, tuple[str, list[Range]]] = WeakKeyDictionary()
 
     @property
     def wanted(self) -> Wanted | None:
-        """The patterns of the find text; None while nothing is searched."""
+        """The patterns compiled from the search text. None if no search is active."""
         return self._wanted
 
     @wanted.setter
@@ -32,7 +32,7 @@ class Hits:
         self._known.clear()
 
     def within(self, row: TranscriptRow) -> Sequence[Range]:
-        """Return the matches in a row's text in order. Empty while nothing is searched."""
+        """Return the matches in the text of a row, in order. Empty if no search is active."""
         if self._wanted is None:
             return ()
         text = row.text

@@ -1,7 +1,7 @@
-"""Insets of rows inside quotes and lists, and the gaps between blocks. Main thread.
+"""Indentation of rows inside quotes and lists, and gaps between blocks. Main thread only.
 
-A row has no knowledge of the quotes and lists around it. Its Inset has the indentation, and paints
-the bars of quotes and the markers of list items beside the row.
+A row does not paint the quotes and lists that contain it. Its `Inset` stores the width of the
+indentation, and paints the bars of quotes and the markers of list items beside the row.
 """
 
 from __future__ import annotations
@@ -16,42 +16,44 @@ from app.theme.tokens import Space, Type
 from app.viewmodels.blocks import Block, Frame, FrameKind, TextBlock
 from app.widgets.transcript.rows.look import Look
 
-# Pixels at zoom 1.
+# The following lengths are in pixels at zoom 1.
 _BAR = 3
 _BULLET = 5
 _BOX = 15
-_QUOTE_INDENT = 19  # the bar and 16 px
+_QUOTE_INDENT = 19  # bar of 3 px and space of 16 px
 _ITEM_INDENT = 26
-_RTL_MARK = "\u200f"  # placed around "1." so that the point is painted at the left of the number
+_RTL_MARK = "\u200f"  # with this mark around "1.", Qt paints the point at the left of the number
 _ITEMS = frozenset({FrameKind.BULLET, FrameKind.NUMBER, FrameKind.TASK})
 
 
 @dataclass(frozen=True, slots=True)
 class InsetArea:
-    """The size of a row together with its inset."""
+    """The size of a row including its inset."""
 
     width: int
     height: int
-    gap: int  # empty pixels above the row; the bars of continued quotes extend into the gap
-    is_rtl: bool  # True for right-to-left text: the inset is at the right
+    # Empty pixels above the row. If the previous block is in the same quote, the bar of the quote
+    # is also painted in the gap.
+    gap: int
+    is_rtl: bool  # True for right-to-left text, which has its inset at the right
 
 
 class Inset:
-    """The indentation of a row, with bars of quotes and markers of list items.
+    """The indentation of a row, with the bars of quotes and the markers of list items.
 
-    Each frame is one quote or list item around the row, outermost first. The inset is at the left
-    of the row, or at the right if the text runs from right to left.
+    Each frame is a quote or list item that contains the row; the outermost frame is first. The
+    inset is at the left of the row. For right-to-left text, it is at the right.
     """
 
     def __init__(self, look: Look, frames: tuple[Frame, ...], joined: int) -> None:
         self._look = look
         self._frames = frames
-        self._joined = joined  # number of outer frames that the block above is in, too
+        self._joined = joined  # number of outer frames that also contain the previous block
         self._indents = [look.px(_indent(frame)) for frame in frames]
         self.width = sum(self._indents)
 
     def paint(self, painter: QPainter, area: InsetArea) -> None:
-        """Paint bars and markers. The painter's origin is the top left of the area."""
+        """Paint bars and markers. The origin of the painter is the top left corner of the area."""
         left = 0
         for depth, frame in enumerate(self._frames):
             if frame.kind is FrameKind.QUOTE:
@@ -116,12 +118,18 @@ class Inset:
 
 
 def _beside(area: InsetArea, edge: int, distance: int, width: float) -> float:
-    """Return the x of a marker; edge is where its text begins, distance is in between."""
+    """Return the x of a marker that is placed before the text of its list item.
+
+    `edge` is the indentation of the text, and `distance` is the space between marker and text.
+    """
     return area.width - edge + distance if area.is_rtl else edge - distance - width
 
 
 def gap_between(look: Look, before: Block | None, block: Block) -> int:
-    """Return the gap above a block, in pixels; before is the block above it, if any."""
+    """Return the gap between a block and the block `before` it, in pixels.
+
+    Return 0 if no block is before it.
+    """
     if before is None:
         return 0
     return look.px(_gap(before, block))

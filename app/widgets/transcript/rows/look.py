@@ -1,8 +1,8 @@
 """Fonts, text formats, colours and scaled lengths for laying out and painting the transcript.
 
-A `Look` is fixed: it belongs to one state of the theme and one zoom. When either changes, the view
-makes another Look and drops every layout that was made with the old one. Faces and formats are
-built on first use and shared by all rows.
+A `Look` never changes: it belongs to one appearance of the theme, such as dark, and to one zoom
+factor. When the appearance or the zoom changes, the view creates a new Look and drops all layouts
+that used the old Look. Faces and formats are created at first use and shared by all rows.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from app.viewmodels.highlight import Ink
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
 
 _BOLD = 600
-_CODE_SCALE = 0.9  # monospaced faces look larger than the text around them
+_CODE_SCALE = 0.9  # factor for font sizes: monospaced fonts look larger than the text around them
 _HEADINGS = (Type.H1, Type.H2, Type.H3)
 
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """A font with the line height and baseline of its text style, in pixels."""
+    """A font, and the line height and baseline that the text style requires."""
 
     font: QFont
     line: int  # line height in pixels
-    baseline: float  # y of the baseline below the top of a line
+    baseline: float  # distance from the top of a line to its baseline, in pixels
     average: float  # average width of a character in pixels
 
     @property
@@ -38,7 +38,7 @@ class Face:
 
 
 class Look:
-    """The theme at one zoom: colours, icons, faces and formats. Used on the main thread only."""
+    """The colours, icons, fonts and formats for one zoom factor. Main thread only."""
 
     def __init__(self, theme: Theme, formulas: FormulaShelf, zoom: float = 1.0) -> None:
         self.formulas = formulas
@@ -47,19 +47,19 @@ class Look:
         self.zoom = zoom
         self._fonts = theme.fonts
         self._faces: dict[TextStyle, Face] = {}
-        # By style, marks, and True if the span is a link.
+        # Key: text style, marks, and True if the format is for a link.
         self._formats: dict[tuple[TextStyle, TextMark, bool], QTextCharFormat] = {}
         self._ink_formats: dict[str, QTextCharFormat] = {}  # key: text colour
         self._fades: dict[str, QBrush] = {}  # key: background colour
-        # The face of body text, which every message reads to estimate its height.
+        # The font of body text. Every message uses it to estimate its height.
         self.body = self.face(Type.BODY)
 
     def px(self, length: float) -> int:
-        """Scale a length of the theme by the zoom and round it to pixels."""
+        """Multiply a length by the zoom factor and round the result to whole pixels."""
         return round(length * self.zoom)
 
     def column(self, view_width: int) -> int:
-        """Return the width of the reading column for a width of the view, in pixels."""
+        """Return the width of the column of messages in a view that is `view_width` pixels wide."""
         return max(1, min(self.px(Size.COLUMN), view_width - 2 * Space.XL))
 
     def face(self, style: TextStyle) -> Face:
@@ -74,11 +74,11 @@ class Look:
         return face
 
     def heading(self, level: int) -> TextStyle:
-        """Return the style of a heading of a level; level 0 is body text."""
+        """Return the text style for a heading level. Level 0 is body text."""
         return Type.BODY if level == 0 else _HEADINGS[min(level, len(_HEADINGS)) - 1]
 
     def span_format(self, style: TextStyle, marks: TextMark, *, link: bool) -> QTextCharFormat:
-        """Return the format of a span with these marks in a text of this style."""
+        """Return the character format for a text style with marks, such as bold or code."""
         key = (style, marks, link)
         made = self._formats.get(key)
         if made is None:
@@ -100,8 +100,8 @@ class Look:
     def fade(self, ground: str) -> QBrush:
         """Return a brush that fades into the background colour.
 
-        It is transparent at x = 0 and opaque at x = fade_width. Rows paint it over content that
-        continues beyond their edge.
+        The brush is transparent at x = 0 and opaque at x = fade_width. A row paints the fade over
+        its content at an edge if the content continues beyond this edge.
         """
         made = self._fades.get(ground)
         if made is None:

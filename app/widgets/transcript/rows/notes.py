@@ -1,4 +1,4 @@
-"""Small rows about a message: thinking pill, link that unfolds, notice that the answer was cut off.
+"""Small rows of a message: the Thinking button, an unfold link, and a note on a cut-off answer.
 
 Used on the main thread only.
 """
@@ -23,7 +23,10 @@ _ICON = 16
 
 @dataclass(frozen=True, slots=True)
 class PillContent:
-    """The label and icon of a pill, and a text beside it that is elided if there is no room."""
+    """The content of a `PillRow`: label and icon of the button, and a text beside it.
+
+    The text `aside` is elided if it does not fit.
+    """
 
     label: str
     icon: Icon
@@ -79,7 +82,7 @@ class PillRow(TranscriptRow):
 
 
 class LinkRow(TranscriptRow):
-    """A line of small clickable text, for example to unfold a long message."""
+    """A link in small text, for example the link that unfolds a long message."""
 
     def __init__(self, look: Look, target: Target, label: str) -> None:
         self._look = look
@@ -109,7 +112,10 @@ class LinkRow(TranscriptRow):
 
 
 class CutRow(TranscriptRow):
-    """The reason why an answer is cut off, with a Continue link if the answer can be continued."""
+    """A note that says why an answer was cut off.
+
+    If the answer can be continued, the note has a Continue link.
+    """
 
     def __init__(self, look: Look, why: str, *, can_continue: bool) -> None:
         self._look = look
@@ -144,7 +150,7 @@ class CutRow(TranscriptRow):
         return QRectF(-Space.HAIR, (self._look.px(Size.CONTROL_MINI) - size) / 2, size, size)
 
     def _link_rect(self) -> QRectF:
-        """Return the click area of the link: its text with a margin at both sides."""
+        """Return the click area of the Continue link: its text and a margin on each side."""
         metrics = QFontMetricsF(self._look.face(Type.SMALL).font)
         left = self._icon().right() + Space.XS + metrics.horizontalAdvance(self._why)
         width = metrics.horizontalAdvance(self._link) + 2 * Space.S

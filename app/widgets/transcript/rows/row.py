@@ -1,8 +1,9 @@
-"""The base class of rows, text rows, and the cache of line layouts. Main thread.
+"""The base class of rows, text rows, and the cache of line layouts. Main thread only.
 
-A message is a pile of rows: paragraphs, code blocks, tables, buttons. A row is measured, painted
-and hit-tested in its own coordinates, and has no knowledge of its position. The lines of a row are
-laid out by measure() or paint() and take memory; release() drops them, and keeps the height.
+A message is a vertical list of rows: paragraphs, code blocks, tables, buttons. All coordinates in a
+row are relative to its top left corner. A row does not store its position in the message.
+measure() and paint() lay out the lines of a row. Line layouts take memory: release() drops them,
+but keeps the height of the row.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.spans import SpanText
 from app.words import transcript as words
 
-MAX_LAYOUTS = 150  # rows in the layout cache
+MAX_LAYOUTS = 150  # maximum number of rows in the layout cache
 CARET_WIDTH = 9
 CARET_HEIGHT = 18
 
 
 class RowAction(Enum):
-    """The actions of links and buttons."""
+    """The actions that a link or button in a row can have."""
 
     COPY_MESSAGE = auto()
     COPY_CODE = auto()
@@ -49,15 +50,15 @@ class RowAction(Enum):
     TOGGLE_DETAILS = auto()
     COPY_DETAILS = auto()
     OPEN_LINK = auto()
-    EXPLAIN = auto()  # no action, only a tooltip
+    EXPLAIN = auto()  # a click does nothing; the target only has a tooltip
 
 
 class IdleResult(Enum):
     """The result of TranscriptRow.advance()."""
 
     DONE = auto()  # nothing is left to do
-    WAITING = auto()  # a result of another thread is missing: call again later
-    CHANGED = auto()  # the row must be repainted, and advance() called again
+    WAITING = auto()  # another thread has not finished: call advance() again later
+    CHANGED = auto()  # repaint the row and call advance() again
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,12 @@ class Target:
     """The identity of a link or button in a row."""
 
     action: RowAction
-    link: str = ""  # address, for OPEN_LINK
+    link: str = ""  # address; only for the action OPEN_LINK
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A link or button, with its rectangle in the row, its name and its tooltip."""
+    """A link or button: its rectangle in row coordinates, its name and its tooltip."""
 
     target: Target
     rect: QRectF
@@ -83,62 +84,69 @@ class Hit:
 
 @dataclass(slots=True)
 class Paint:
-    """A request to paint a row. The painter's origin is the top left of the row."""
+    """The arguments of TranscriptRow.paint().
+
+    The origin of the painter is the top left corner of the row.
+    """
 
     painter: QPainter
-    top: float  # only the part between top and bottom needs painting
+    top: float  # only the part of the row from `top` to `bottom` is visible
     bottom: float
-    ground: str  # colour behind the row
+    ground: str  # background colour behind the row
     selected: Range | None = None
-    found: Sequence[Range] = ()  # occurrences of the searched text
+    found: Sequence[Range] = ()  # matches of the search text
     hovered: Target | None = None
     confirmed: Target | None = None  # button that shows "Copied" for a moment
-    actions_shown: bool = True  # False hides the buttons of the message
+    actions_shown: bool = True  # False if the buttons of the message are hidden
     unfinished: dict[TranscriptRow, None] = field(
         default_factory=dict["TranscriptRow", None]
-    )  # rows add themselves to get idle time
+    )  # used as an ordered set: a row adds itself if it needs calls of advance() in idle time
 
     def within(self, start: int, length: int) -> tuple[Range | None, list[Range]]:
-        """Return the selected and the found ranges of a part of the text, relative to its start."""
+        """Return the selected range and the matches in [start, start + length) of the text.
+
+        The positions in the result are relative to `start`.
+        """
         selected = None if self.selected is None else within(self.selected, start, length)
         return selected, all_within(self.found, start, length)
 
 
 class TranscriptRow:
-    """The base class of rows: a row without text, links or buttons."""
+    """The base class of rows. Its default methods describe a row without text, links or buttons."""
 
     gap: int = 0  # empty pixels above the row
-    height: int = 0  # measured, or estimated while width is -1
-    width: int = -1  # width at which the row was measured; -1 if it must be measured
-    inset: Inset | None = None  # bars and markers beside the row
-    source: SourceRange | None = None  # Markdown source of the row, if it is one range
-    # Results of measure():
+    height: int = 0  # measured height; an estimate if `width` is -1
+    width: int = -1  # width at the last measurement; -1 if the row must be measured
+    inset: Inset | None = None  # indentation with bars and markers; None if the row is not indented
+    # Range of the Markdown source that the row shows. None if there is no single range.
+    source: SourceRange | None = None
+    # measure() sets the following three fields.
     num_lines: int = 1
-    natural_width: float = 0.0  # width that the content needs
+    natural_width: float = 0.0  # width that the content needs, in pixels
     is_rtl: bool = False  # True if the row is aligned at the right
 
     @property
     def indent(self) -> int:
-        """Width of the row's inset."""
+        """Width of the indentation beside the row, in pixels."""
         return 0 if self.inset is None else self.inset.width
 
     def width_within(self, outer: int) -> int:
-        """Return the width of the row without its inset, if both together are `outer` wide."""
+        """Return the width of the row itself: `outer` minus the width of the indentation."""
         return outer if self.inset is None else max(1, outer - self.inset.width)
 
     def estimate(self, width: int) -> int:
-        """Return the estimated height, without a line layout."""
+        """Estimate the height of the row without laying out its lines."""
         return self.measure(width)
 
     def measure(self, width: int) -> int:
-        """Lay out the row at a width and return its height."""
+        """Lay out the row for a width and return its height."""
         raise NotImplementedError
 
     def paint(self, paint: Paint) -> None:
         raise NotImplementedError
 
     def release(self) -> None:
-        """Drop the line layout; paint() makes it again."""
+        """Drop the line layout to free memory. paint() creates it again."""
 
     def hits(self) -> Sequence[Hit]:
         """Return the links and buttons in reading order."""
@@ -150,46 +158,52 @@ class TranscriptRow:
 
     @property
     def group(self) -> str:
-        """Name for screen readers of a row whose buttons form a group, else an empty string."""
+        """Name of the row as a group of buttons, for screen readers. Empty if it is no group."""
         return ""
 
     @property
     def is_waiting(self) -> bool:
-        """True while a formula of the row is being typeset."""
+        """True if the row waits for a formula to be typeset."""
         return False
 
     @property
     def is_stale(self) -> bool:
-        """True if the row must be measured again: a formula arrived, or wrapping was switched."""
+        """True if the row must be measured again.
+
+        This is the case after a formula was typeset or the wrap setting of a code block changed.
+        """
         return False
 
     @property
     def text(self) -> str:
-        """Text that can be selected."""
+        """The selectable text of the row."""
         return ""
 
     @property
     def file_name(self) -> str:
-        """Suggested name for a file with the text."""
+        """The suggested file name when the text of the row is saved."""
         return words.TEXT_FILE
 
     def copied(self, part: Range) -> str:
-        """Return the text to copy for a selected part."""
+        """Return the text that is copied to the clipboard for a selected range."""
         return self.text[part.start : part.end].replace(LINE_BREAK, "\n")
 
     def position_at(self, x: float, y: float) -> int:  # noqa: ARG002 - part of the interface
         return 0
 
     def line_top(self, position: int) -> int:  # noqa: ARG002 - part of the interface
-        """Return the y of the line with a text position."""
+        """Return the y of the top of the line that contains a text position."""
         return 0
 
     def end_rect(self) -> QRectF:
-        """Return a rectangle of no width at the end of the last line, as high as the line."""
+        """Return a rectangle at the end of the last line: width 0, height of the line."""
         return QRectF(0, 0, 0, self.height)
 
     def update(self, block: Block) -> bool:  # noqa: ARG002 - part of the interface
-        """Replace the content by a longer version; return False if a new row must be made."""
+        """Show a longer version of the block. Return False if the row cannot show it.
+
+        The caller then creates a new row.
+        """
         return False
 
     def advance(self) -> IdleResult:
@@ -197,18 +211,21 @@ class TranscriptRow:
         return IdleResult.DONE
 
     def reveal(self, part: Range) -> None:
-        """Scroll the content sideways until a part of the text is visible."""
+        """Scroll the content sideways so that a range of the text is visible."""
 
     def toggle_wrap(self) -> None:
-        """Switch the wrapping of long lines of code."""
+        """Turn the wrapping of long code lines on or off."""
 
     def scroll_sideways(self, pixels: int) -> bool:  # noqa: ARG002 - part of the interface
-        """Scroll the content sideways; return False if all of it is visible."""
+        """Scroll the content sideways. Return False if the whole content is visible."""
         return False
 
 
 class LayoutCache:
-    """The rows with a line layout, least recently used first. Evicted rows are released."""
+    """A cache of the rows that have a line layout, least recently used first.
+
+    When the cache is full, it evicts a row and drops the line layout of the row.
+    """
 
     def __init__(self, size: int = MAX_LAYOUTS) -> None:
         self._size = size
@@ -321,12 +338,12 @@ class TextRow(TranscriptRow):
 
 
 def link_hit(link: Link) -> Hit:
-    """Return the hit for a link."""
+    """Return a `Hit` that opens a link."""
     return Hit(Target(RowAction.OPEN_LINK, link.address), link.rect, link.text, link.address)
 
 
 class RuleRow(TranscriptRow):
-    """A thematic break."""
+    """A horizontal line (a thematic break in Markdown)."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
@@ -345,7 +362,7 @@ class RuleRow(TranscriptRow):
 
 
 def paint_caret(painter: QPainter, look: Look, row: TranscriptRow) -> None:
-    """Paint the caret of a streaming answer, 2 px after the last glyph of a row."""
+    """Paint the caret of an answer that is being written, 2 px after the last glyph of a row."""
     width, height, end = look.px(CARET_WIDTH), look.px(CARET_HEIGHT), row.end_rect()
     x = end.x() - Space.HAIR - width if row.is_rtl else end.x() + Space.HAIR
     caret = QRectF(x, end.center().y() - height / 2, width, height)

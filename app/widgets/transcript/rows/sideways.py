@@ -1,6 +1,7 @@
-"""Sideways scrolling of a row, with a thin thumb and a fade at each edge with more content beyond.
+"""Sideways scrolling of a row.
 
-Used on the main thread only.
+A thin scroll thumb shows the position. The content fades out at an edge if it continues beyond the
+edge. Used on the main thread only.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from app.widgets.transcript.rows.look import Look
 
 _THUMB_HEIGHT = 4
 _MIN_THUMB = 32
-_WHEEL_UNITS = 3  # units of a wheel's angle delta that scroll one pixel
+_WHEEL_UNITS = 3  # units of QWheelEvent.angleDelta() for one pixel of scrolling
 
 
 class SideScroll:
@@ -25,17 +26,17 @@ class SideScroll:
         self._look = look
         self._content = 0  # width of the content
         self._view = 0  # width of the visible part
-        self.offset = 0  # pixels of the content that are scrolled out on the left
+        self.offset = 0  # number of pixels that are hidden at the left
 
     def fit(self, content: int, view: int) -> None:
-        """Set the widths of the content and of its visible part."""
+        """Set the width of the content and the width of its visible part."""
         self._content, self._view = content, view
         self.offset = min(self.offset, self._limit)
 
     def scroll(self, pixels: int) -> bool:
-        """Scroll by some pixels; a positive number shows content further right.
+        """Scroll by a number of pixels. A positive number shows content further to the right.
 
-        Return False if the whole content is visible, so that there is nothing to scroll.
+        Return False if the whole content is visible, so that it cannot scroll.
         """
         self.offset = max(0, min(self.offset + pixels, self._limit))
         return self._limit > 0
@@ -43,13 +44,13 @@ class SideScroll:
     def reveal(self, left: float, right: float) -> None:
         """Scroll as little as possible to show [left, right) of the content.
 
-        If that is wider than the visible part, show its left end.
+        If [left, right) is wider than the visible part, show its left end.
         """
         self.scroll(max(0, ceil(right) - self.offset - self._view))
         self.scroll(min(0, int(left) - self.offset))
 
     def paint_edges(self, painter: QPainter, ground: str, top: int, bottom: int) -> None:
-        """Fade the content to the background colour at each edge with more content beyond."""
+        """Fade the content out at an edge if the content continues beyond this edge."""
         look, area = self._look, QRectF(0, top, self._look.fade_width, bottom - top)
         for is_more, x, direction in (
             (self.offset > 0, look.fade_width, -1),
@@ -63,7 +64,7 @@ class SideScroll:
                 painter.restore()
 
     def paint(self, painter: QPainter, bottom: int) -> None:
-        """Paint the thumb just above y = bottom, unless the content fits."""
+        """Paint the scroll thumb just above `bottom`. If the content fits, paint nothing."""
         if self._limit == 0:
             return
         track = self._view - 2 * Space.S
@@ -81,9 +82,9 @@ class SideScroll:
 
 
 def wheel_pixels(event: QWheelEvent) -> QPoint:
-    """Return the movement of the content by a wheel event, in pixels.
+    """Return the number of pixels by which a wheel event moves the content, as (x, y).
 
-    Shift turns the movement of a vertical wheel sideways.
+    While Shift is pressed, a vertical wheel movement becomes horizontal.
     """
     pixels = event.pixelDelta()
     if pixels.isNull():

@@ -1,4 +1,4 @@
-"""Spans of Markdown text, prepared for layout: text, formats, and formulas as pictures.
+"""Convert spans of Markdown text to plain text, formats and formula pictures for the layout.
 
 Used on the main thread only.
 """
@@ -18,8 +18,9 @@ from app.widgets.transcript.rows.look import Look
 class SpanText:
     """The text of one paragraph, heading or table cell in one style.
 
-    The text of a formula is its LaTeX source, so that positions stay valid when its picture
-    arrives. Until then, and if the formula cannot be typeset, the source is shown as code.
+    In this text, a formula is its LaTeX source. Text positions therefore stay valid when the
+    formula becomes a picture. Before the formula is typeset, or if typesetting fails, the source is
+    shown as code.
     """
 
     def __init__(self, look: Look, style: TextStyle, spans: Iterable[TextSpan]) -> None:
@@ -35,12 +36,15 @@ class SpanText:
 
     @property
     def is_waiting(self) -> bool:
-        """True if a formula of the text is not typeset yet."""
+        """True if a formula of the text was not typeset when this object was created."""
         return bool(self._awaited)
 
     @property
     def is_stale(self) -> bool:
-        """True if a formula has arrived since this object was made: make another SpanText."""
+        """True if a formula was typeset after this object was created.
+
+        The caller then creates a new SpanText.
+        """
         return self._awaited.has_news
 
     def ask_again(self) -> None:
@@ -48,13 +52,13 @@ class SpanText:
         self._awaited.ask_again()
 
     def flow(self, ink: str) -> TextFlow:
-        """Return a flow of the text in a colour. The flow is not wrapped yet."""
+        """Return a `TextFlow` that shows the text in a colour. It is not wrapped yet."""
         return TextFlow(
             self._look, self._style, self.text, ink=ink, runs=self._runs, insets=self._insets
         )
 
     def source(self, part: Range) -> str:
-        """Return a part of the text with formulas between dollar signs, as it is copied."""
+        """Return a part of the text for the clipboard, with dollar signs around each formula."""
         pieces: list[str] = []
         start = part.start
         for place, formula in self._formulas:

@@ -1,9 +1,11 @@
 """Tables of the transcript. Used on the main thread only.
 
-A table is divided into rows of the transcript with up to ROWS_AT_ONCE table rows each, so that a
-long table is laid out only where it is visible. All of them share one `TableColumns`: column widths
-and the sideways scroll position. A column is as wide as its longest text. If the columns do not
-fit, they are limited step by step and cells wrap; a table that is still too wide scrolls sideways.
+A table is divided into `TableRow` objects. Each has up to ROWS_AT_ONCE rows of the table, so that
+only the visible part of a long table is laid out. All TableRow objects of a table share one
+`TableColumns` object with the column widths and the sideways scroll position. A column is as wide
+as its longest text. If the table is too wide, the columns get a limit of 480 px, then smaller
+limits, and the text in the cells wraps. A table that is too wide with the smallest limit scrolls
+sideways.
 """
 
 from __future__ import annotations
@@ -25,34 +27,37 @@ from app.widgets.transcript.rows.row import Hit, Paint, TranscriptRow, link_hit
 from app.widgets.transcript.rows.sideways import SideScroll
 from app.widgets.transcript.rows.spans import SpanText
 
-ROWS_AT_ONCE = 20  # table rows in one TableRow
-_WIDTH_ROWS = 200  # number of rows, from the first on, that decide the column widths
-_WIDTH_TEXT = 200  # number of characters of a cell that decide its width
-# Limits of a column's width in pixels, tried in this order until the table fits.
+ROWS_AT_ONCE = 20  # maximum number of table rows in one TableRow
+_WIDTH_ROWS = 200  # only this number of rows at the start of a table is measured for the widths
+_WIDTH_TEXT = 200  # only this number of characters of each cell is measured for the widths
+# Maximum widths of a column in pixels, tried in this order until the table fits.
 _CAPS = (480, 320, 240, 160)
-_SLACK = 1.04  # cells are measured in the header's font; bold and code may be a little wider
+# Factor for measured widths: cells are measured in the font of the header, but bold text and code
+# may be a little wider.
+_SLACK = 1.04
 _HEADER = TextStyle(Type.BODY.size, Type.BODY.line, 600)
 
 
 @dataclass(frozen=True, slots=True)
 class _PlacedCell:
-    """A cell that is laid out."""
+    """A cell of a table after its layout."""
 
     flow: TextFlow
-    start: int  # position of the cell in the row's text
-    x: int  # left edge of the text, in pixels from the left of the unscrolled table
+    start: int  # position of the first character in the text of the TableRow
+    x: int  # left edge of the text, in pixels from the left edge of the table (scroll offset 0)
     y: int  # top edge of the text, in pixels from the top of the TableRow
 
 
 class TableColumns:
-    """Column widths and sideways scroll position, shared by all rows of one table."""
+    """The column widths and scroll position that all TableRow objects of a table share."""
 
     def __init__(self, look: Look, block: TableBlock) -> None:
         self.look = look
         self.aligns = block.aligns
         self.scroll = SideScroll(look)
-        self.widths: list[int] = []  # in pixels; set by fit()
-        self.generation = 0  # increases when formulas arrive; rows laid out before are stale
+        self.widths: list[int] = []  # column widths in pixels, set by fit()
+        # Incremented when formulas have been typeset. Rows with an older number are stale.
+        self.generation = 0
         self._formulas = [
             Formula.of(span)
             for row in block.rows
@@ -61,7 +66,7 @@ class TableColumns:
             if TextMark.FORMULA in span.marks
         ]
         self._block = block
-        self._natural: list[int] = []  # widths without a limit; empty until measured
+        self._natural: list[int] = []  # column widths before limits; empty if not measured
         # Formulas of the table that are not typeset yet.
         self.awaited = Awaited(look.formulas, self._formulas)
 
@@ -74,13 +79,13 @@ class TableColumns:
         return sum(self.widths) + self.pad * max(0, len(self.widths) - 1)
 
     def renew(self) -> None:
-        """Measure the columns again with the formulas that have arrived."""
+        """Discard the measured widths, so that fit() measures the newly typeset formulas."""
         self.awaited = Awaited(self.look.formulas, self._formulas)
         self._natural = []
         self.generation += 1
 
     def fit(self, width: int) -> None:
-        """Choose the column widths for a width of the table."""
+        """Choose the column widths for a table of `width` pixels."""
         self._natural = self._natural or [
             self._natural_width(column) for column in range(len(self.aligns))
         ]
@@ -113,12 +118,12 @@ class TableRow(TranscriptRow):
         self._look = columns.look
         self._rows = rows
         self._first = first  # index of rows[0] in the table
-        # The text of the rows for selecting and searching.
+        # The text that can be selected and searched.
         self._text = "\n".join("\t".join(cell.text for cell in row) for row in rows)
-        # Value of columns.generation when _cells were laid out.
+        # The value of columns.generation when `_cells` was laid out.
         self._generation = columns.generation
-        self._cells: list[_PlacedCell] = []  # in reading order; empty while not laid out
-        self._lines: list[int] = []  # y of the hairline below each row
+        self._cells: list[_PlacedCell] = []  # in reading order; empty if not laid out
+        self._lines: list[int] = []  # y of the line below each table row
         self._width = 0
 
     @override
@@ -241,7 +246,11 @@ class TableRow(TranscriptRow):
         return self._cells
 
     def _cell_at(self, x: float, y: float) -> _PlacedCell | None:
-        """Return the last cell that starts above and left of a point, else the first cell."""
+        """Return the last cell that starts above and to the left of a point.
+
+        If the point is above or left of all cells, return the first cell. Return None if the row
+        has no cells.
+        """
         cells = self._laid_out()
         before = [cell for cell in cells if cell.y <= y + self._pad_y and cell.x <= x]
         if not before:
@@ -285,7 +294,7 @@ class TableRow(TranscriptRow):
 
 
 def table_rows(look: Look, block: TableBlock) -> list[TableRow]:
-    """Return the transcript rows of a table."""
+    """Divide a table into TableRow objects."""
     columns = TableColumns(look, block)
     return [
         TableRow(columns, block.rows[first : first + ROWS_AT_ONCE], first)

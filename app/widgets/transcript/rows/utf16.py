@@ -8,7 +8,7 @@ _LAST_OF_PLANE = "\uffff"
 
 
 class Utf16Units:
-    """The position conversion for one text.
+    """A converter between Python positions and UTF-16 positions in one text.
 
     A character outside the Basic Multilingual Plane, such as an emoji, is one Python character and
     two UTF-16 units.
