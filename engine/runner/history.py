@@ -57,7 +57,9 @@ class FedPath:
     points: frozenset[int]
     thinking: bool | None  # template option with which the tokens were rendered
     keep_thinking: bool  # template option with which the tokens were rendered
-    is_unloaded: bool = False  # True if the model that was fed these tokens has been unloaded
+    # True if the engine dropped the prefix cache with the state of these tokens, because the model
+    # was unloaded or replaced.
+    is_unloaded: bool = False
     # Position after which the stored state was wrong and was removed; None if no fault was found.
     faulted_at: int | None = None
 
