@@ -1,9 +1,11 @@
 """Build the token ids of a prompt from the messages of a conversation, and choose resume points.
 
 The runner calls `PromptBuilder.build` once per request, before it restores cached state and feeds
-the rest of the prompt. `build_read_ahead` builds the part of the next prompt that is already known,
-so that the engine can feed it in idle time. Each call starts from the whole list of messages.
-Between calls, only the token ids of unchanged text are cached. A prompt is built in four steps:
+the rest of the prompt. At the end of each reply, and for each read-ahead task, it calls
+`build_read_ahead`, which builds the part of the next prompt that is already known. The engine can
+then feed this part early. Each call gets the whole list of messages, and encodes only text that is
+new: while the model is loaded, the tokenizer and the splicer keep the token ids of text that they
+have seen, in caches of limited size. A prompt is built in four steps:
 
 1. `render_segments` renders the chat template and divides the text into segments. A segment is
    text of the template or text of one message. Control tokens such as <|im_start|> are recognised
@@ -12,9 +14,16 @@ Between calls, only the token ids of unchanged text are cached. A prompt is buil
    Encoding the text again could give other ids, and the cached state would no longer match.
 3. `Runs` encodes all other segments.
 4. `build` adds resume points. A resume point is a position n in the prompt. A later request is
-   likely to begin with the tokens [0, n), so the state after these tokens is worth keeping. There
-   is a resume point where the text of each user or tool message starts, another at the first
-   token that the next turn's prompt will not share, and another at the end of the prompt.
+   likely to begin with the tokens [0, n), so the state after these tokens is worth keeping. The
+   kind of a point decides how soon its state is evicted (cache/points.py):
+
+    SYSTEM   start of the text of the first user or tool message. The tokens before it are shared
+             by all conversations with this system prompt.
+    TURN     start of the text of a later user or tool message, or of a draft; also the first token
+             that the next turn's prompt will not share
+    PROMPT   end of a request's prompt
+    TAIL     after a reply: start of the text of the next message, which is not known yet
+    STRIDE   inside a draft: the user may still change the draft, so the state is evicted early
 
 All token positions count from the start of the prompt. Use this module on the engine thread.
 """
@@ -55,7 +64,8 @@ class Prompt:
 
     token_ids: tuple[int, ...]
     # Position of each message's first token. The template's text before a message counts as part of
-    # the message. The last entry is the end of the last message.
+    # the message. So the <|im_end|> that closes a message belongs to the next message. The last
+    # entry is the end of the last message's text: the generation tail follows it.
     message_starts: tuple[int, ...]
     points: tuple[ResumePoint, ...]  # resume points, sorted by position
     # True if the prompt opens a reasoning block in which the reply starts.
@@ -67,7 +77,10 @@ class Prompt:
     begun: tuple[int, ...] = ()
 
     def followed_by(self, token_ids: Sequence[int]) -> Prompt:
-        """Return the prompt with tokens of the reply appended and a resume point at its new end."""
+        """Return the prompt with tokens of the reply appended and a resume point at its new end.
+
+        `build` calls this for a reply to continue. The runner calls it for a reply that has ended.
+        """
         all_ids = (*self.token_ids, *token_ids)
         end = ResumePoint(len(all_ids), PointKind.PROMPT)
         return replace(
@@ -117,13 +130,15 @@ class _Tokenized:
 class PromptBuilder:
     """Builds prompts for one loaded model, with its tokenizer and chat template.
 
-    The builder does not store conversations: every call gets all messages.
+    The loader creates one builder per loaded model. The builder does not store conversations: every
+    call gets all messages. It keeps only caches, and they never change a result.
     """
 
     def __init__(self, tokenizer: ChatTokenizer, renderer: Renderer) -> None:
         self.tokenizer = tokenizer
         self.template = ChatTemplate(renderer)
         self._splicer = Splicer(tokenizer)
+        # Cache of numbers, by the messages of the newest turn and the thinking options.
         self._passing_len = lru_cache(maxsize=64)(self._find_passing_len)
 
     def build(
@@ -154,9 +169,11 @@ class PromptBuilder:
         token_ids = tuple(tokens.runs.token_ids)
         # Assume that later requests drop the reasoning, even if this request keeps the reasoning.
         stable = len(token_ids) - self._passing_len(_since_last_user(messages), Thoughts(thinking))
-        # These two positions differ only in a tool loop. If a tool result follows, the next prompt
-        # resumes at the end of the last message. If a user message follows, the template may drop
-        # the loop's reasoning, and the next prompt resumes earlier.
+        # `stable` is the first token that the next turn's prompt will not share. Usually it does
+        # not lie before the end of the last message, and both positions are equal. In a tool loop
+        # it may lie before: if a user message follows the loop, the template drops the loop's
+        # reasoning, and the next prompt resumes at `stable`. If a tool result follows, the next
+        # prompt resumes at the end of the last message.
         turns = {max(0, stable), max(stable, tokens.starts[-1])}
         points = [
             *tokens.points,
@@ -182,6 +199,9 @@ class PromptBuilder:
     ) -> Prompt:
         """Return the part of a conversation's next prompt that is already known.
 
+        The caller feeds these tokens before the next request arrives. If that request differs from
+        the expected one, the tokens before the first difference can still be used.
+
         Args:
             messages: the conversation. The last message is a reply, or a draft that is being typed.
             thinking: the value that the next request is expected to have.
@@ -199,13 +219,16 @@ class PromptBuilder:
     def forced_ids(self, text: str, reasoning: str, *, in_reasoning: bool) -> tuple[int, ...]:
         """Return the token ids of a reply with a given text, without an end-of-reply token.
 
-        Control tokens in the text, such as those of a tool call, are encoded as control tokens. A
-        control token that would end the reply is encoded as plain text.
+        runner/drawing.py calls this for a request with a ForcedReply. Its text comes from a
+        benchmark or a test, never from a user, and stands for tokens that a model could draw.
+        Therefore control tokens in it, such as those of a tool call, are encoded as control tokens.
+        A control token that would end the reply is encoded as plain text.
         """
         tokenizer, markers = self.tokenizer, self.tokenizer.markers
         token_ids: list[int] = []
         if markers.think_end and (reasoning or in_reasoning):
             token_ids += self._thought_ids(reasoning, in_reasoning=in_reasoning, ends=True)
+            # Models write a blank line between the end marker and the answer.
             text = f"\n\n{text}"
         for part in tokenizer.split_control(text):
             control = tokenizer.control_prefix(part)
@@ -264,16 +287,21 @@ class PromptBuilder:
             later = self._next_turn([*messages, reply], thoughts).token_ids
         except TemplateError:
             # The template refuses the placeholder messages, so nothing is known about the next
-            # prompt.
+            # prompt. Assume that it shares all tokens.
             return 0
         return len(now) - common_prefix_len(now, later)
 
     def _any_reply(self, *, in_reasoning: bool) -> Message:
-        """Return a placeholder for the unknown reply, in a form that the model could produce."""
+        """Return a placeholder for the unknown reply, in a form that the model could produce.
+
+        The placeholder calls no tool, so the message after it is expected to be a user message.
+        """
         reasoning = "x" if in_reasoning else ""
         token_ids = self.forced_ids("x", reasoning, in_reasoning=in_reasoning)
         tokens = ReplyTokens.of(
             token_ids,
+            # The answer "x" is expected to be one token. `_calls_tool` then finds no control token
+            # in it. If "x" has more tokens, Splicer searches the whole reply for the answer.
             answer_start=len(token_ids) - 1,
             tokenizer_hash=self.tokenizer.tokenizer_hash,
         )
@@ -317,15 +345,21 @@ class PromptBuilder:
         The last word is left out, because it may be unfinished. If typing can change all tokens of
         the draft, the prompt ends where the draft's text begins.
         """
+        # Divide the draft into `settled`, which typing is not expected to change, and the rest: the
+        # last word and the blanks before it.
         typed = messages[-1].content.rstrip()
         ending = _UNFINISHED.sub("", typed[-_UNFINISHED_LEN:])
         settled = f"{typed[:-_UNFINISHED_LEN]}{ending}".rstrip()
         turn = [*messages[:-1], replace(_ANYTHING, content=settled or "x")]
+        # Render the draft as `build` will render the sent message. Then remove the template's text
+        # after the draft, so that the draft's run is still open.
         segments = render_segments(self.template, turn, thoughts, reply_follows=True)
         while segments and not segments[-1].is_content:
             segments.pop()
         tokens = self._tokenize(segments, turn)
         begin = tokens.points[-1].num_tokens if tokens.points else 0
+        # boundary counts the tokens of `settled` that stay the same if the rest of the draft
+        # follows. Leave out one more token as a margin: a longer last word may change it.
         end = tokens.runs.boundary([typed[len(settled) :]]) - 1
         tokens.end(len(turn))
         if settled and end > begin:
@@ -375,6 +409,7 @@ class PromptBuilder:
         markers = self.tokenizer.markers
         if not markers.think_start:
             return False
+        # Templates write the markers of an opened or skipped reasoning block at the end of a prompt.
         tail = tuple(token_ids[-16:])
         return _find_last(tail, markers.think_start) > _find_last(tail, markers.think_end)
 

@@ -44,11 +44,16 @@ class Runs:
         self.token_ids.extend(token_ids)
 
     def boundary(self, probes: Sequence[str] = ("a", "1")) -> int:
-        """Return the number of tokens so far that no following text can change.
+        """Return the number of tokens so far that the following text is not expected to change.
 
-        The method appends each of `probes` to the text and counts the tokens that stay the same.
-        The default probes are a letter and a digit. A blank line could change more tokens, but the
-        app removes blank lines from the start of a message.
+        A tokenizer may merge the end of a text with the text that follows. So the method appends
+        each of `probes` to the open run and counts the tokens that stay the same for all probes.
+        The run itself does not change.
+
+        Args:
+            probes: examples of the following text. By default a letter and a digit. A blank line
+                could change more tokens, but the app removes blank lines from the start of a
+                message.
         """
         before = self._encode()
         common = [common_prefix_len(before, self._encode(probe)) for probe in probes]

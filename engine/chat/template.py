@@ -8,8 +8,12 @@ each message's text. All text between the markers comes from the template. The f
 divided at this text into a list of `Segment`. If a template rewrites a user's text, it is refused
 with TemplateError.
 
-A `Renderer` (engine/models/renderer.py) runs the Jinja program. Use this module on the engine
-thread.
+Callers: PromptBuilder (prompt.py) calls `render_segments` for every prompt that it builds.
+checking/prompts.py calls `ChatTemplate.render`, to check a prompt without the code that built it.
+models/loader.py reads `ChatTemplate.can_keep_thinking` once, when it loads a model. Nothing is kept
+between two calls, except the name of the template's option that keeps reasoning.
+
+A `Renderer` (models/renderer.py) runs the Jinja program. Use this module on the engine thread.
 """
 
 from __future__ import annotations
@@ -76,7 +80,9 @@ class Segment:
     message: int
     is_content: bool  # True for text of a message, False for text of the template
     is_reasoning: bool = False
-    token_ids: tuple[int, ...] = ()  # stored token ids of a reply; if not empty, `text` is ""
+    # Stored token ids of a reply. If not empty, `text` is "". This module leaves them empty;
+    # Splicer (splice.py) makes the segments that have token ids.
+    token_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,11 @@ class ChatTemplate:
 
     @cached_property
     def can_keep_thinking(self) -> bool:
-        """True if the template drops earlier replies' reasoning, but an option can keep it."""
+        """True if the template drops earlier replies' reasoning, but an option can keep it.
+
+        The loader stores the value in ModelFacts. The app shows a switch for this option only if
+        the value is True.
+        """
         return bool(self._keep_switch)
 
     def render(
@@ -118,7 +128,8 @@ class ChatTemplate:
     def _keep_switch(self) -> Mapping[str, bool]:
         """The template option that keeps the reasoning of earlier replies in the prompt.
 
-        Empty if the template always keeps the reasoning, or if none of the known options works.
+        Empty if the template always keeps the reasoning, or if none of the known options works. The
+        first access finds the option by rendering a short conversation up to seven times.
         """
         user = Message(role=Role.USER, content="x")
         thought = Message(role=Role.ASSISTANT, content="x", reasoning=_THOUGHT)
@@ -147,8 +158,9 @@ def render_segments(
     """Render messages. Divide the result into text of the template and texts of messages.
 
     Raises:
-        TemplateError: the template refused the messages, or it changes a message's text. A changed
-            text cannot be found in the output.
+        TemplateError: the template refused the messages, or it changes a message's text, which then
+            cannot be found in the output. Two changes are allowed: blanks may be removed from both
+            ends of a text, and a reply may be shown only in part.
     """
     rendered = template.render(messages, thoughts, reply_follows=reply_follows)
     marked, slots = _mark(messages)
@@ -159,7 +171,9 @@ def render_segments(
 def _mark(messages: Sequence[Message]) -> tuple[list[Message], list[_Slot]]:
     """Return copies of messages and a list of unique markers. In the copies, markers replace texts.
 
-    Empty texts stay empty, because templates check whether a text is empty.
+    Empty texts stay empty, because templates check whether a text is empty. The copies have only a
+    role, a content and a reasoning, because a renderer passes nothing else to the template. The
+    markers are in the order of the messages, with the reasoning of a message before its content.
     """
     everything = "".join(m.content + m.reasoning for m in messages)
     # A character from Unicode's private-use area that occurs in no message.
@@ -182,17 +196,25 @@ def _align(
 ) -> list[Segment]:
     """Divide the rendered text into segments.
 
+    The template must write the texts in the order of `slots`. If it writes them in another order,
+    it is refused, because the text before a marker then contains another marker.
+
     Args:
         rendered: the template's output for the messages.
         skeleton: the template's output for the messages with markers instead of texts.
         slots: the markers. A marker that the template left out is skipped.
         messages: the conversation.
+
+    Raises:
+        TemplateError: the two outputs cannot be aligned.
     """
     used = [slot for slot in slots if slot.marker in skeleton]
     segments: list[Segment] = []
     position = 0
     for index, slot in enumerate(used):
         literal, _, skeleton = skeleton.partition(slot.marker)
+        # Refuse the template for two reasons: it writes this message's text twice, or its own text
+        # before the message differs between the two runs.
         if slot.marker in skeleton or not rendered.startswith(literal, position):
             raise _rewrites(slot.message)
         segments.append(Segment(literal, slot.message, is_content=False))
@@ -218,14 +240,17 @@ def _align(
 def _shown_text(rendered: str, position: int, slot: _Slot, role: Role, following: str) -> str:
     """Return the part of a message's text that the template shows at a position.
 
-    A template may trim a text. It may also show only a part of a reply.
+    A template may trim a text. It may also show only a part of a reply. That part ends where
+    `following` next occurs. If `following` is empty, the part must reach to the end of the output.
+    So a shortened reply directly before the text of another message is refused: its end is unknown.
 
     Args:
         rendered: the template's output for the messages.
         position: the index in rendered at which the text starts.
         slot: the marker and the message's full text.
         role: the role of the message.
-        following: the template's text after the marker.
+        following: the template's text between this marker and the next one, or up to the end. It is
+            empty if two markers are adjacent, or if the output ends with this marker.
 
     Raises:
         TemplateError: the template rewrites the text.
@@ -244,6 +269,7 @@ def _shown_text(rendered: str, position: int, slot: _Slot, role: Role, following
 
 
 def _rewrites(message: int) -> TemplateError:
+    # "It" is the chat template: the app shows TemplateError.title, which names it, above this cause.
     return TemplateError(
         f"It rewrites message {message + 1}, so what was typed can’t be told from control text."
     )

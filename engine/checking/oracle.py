@@ -1,14 +1,17 @@
 """The oracle: a slow and simple computation of an answer, which checks the engine's answers.
 
-The engine answers with caches, snapshots, chunks and batches. The oracle uses none of these. It
-makes a naive run: it feeds the whole prompt to the model in one pass, then one output token per
-pass. `check` makes three comparisons for a finished request:
+The engine answers with cached state, snapshots, chunks and batches. The oracle uses none of these,
+only the loaded model, its filters and its function `draw`. It makes a naive run: it starts with
+empty caches and feeds the whole prompt to the model in one pass, then one output token per pass.
+`check` makes three comparisons for a finished request:
 
 - It compares the logits and tokens with those of the naive run.
 - It compares the prompt with the messages (prompts.py).
 - It compares the logits with those of a replay of the engine's own passes (replay.py).
 
-`rejoinder bench script --check` and the tests send a Verify command to start the check.
+`rejoinder bench script --check` and the tests send a Verify command. Records.verify (records.py)
+then calls `check` on the request's Record. `check` changes no state of the engine. It only measures
+and compares: the sender of the command judges the CheckResult. Use on the engine thread.
 """
 
 from __future__ import annotations
@@ -36,7 +39,12 @@ TOLERANCE = 1e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """The tokens that a finished request fed and drew, and the logits of each draw."""
+    """The tokens that a finished request fed and drew, and the logits of each draw.
+
+    Records.keep (records.py) creates it when a request with record_logits ends. It is kept until
+    its Verify command arrives, the model is unloaded or 64 newer records are made. It is large: `rows` has one
+    number per token of the vocabulary for each output token.
+    """
 
     # All tokens that are in the request's caches when it ends, and the passes that fed them.
     fed: TokenRun
@@ -49,7 +57,8 @@ class Record:
     # the last row has the logits of this draw.
     rows: tuple[mx.array, ...]
     sampling: SamplingParams
-    is_forced: bool  # True if the tokens were given by a ForcedReply and not drawn
+    # True if the request gave the reply's text (Request.forced), so that its tokens were not drawn.
+    is_forced: bool
     thinking: bool | None
     keep_thinking: bool
 
@@ -88,7 +97,10 @@ def check(model: LoadedModel, record: Record, messages: Sequence[Message]) -> Ch
 
 
 def failed_check(detail: str) -> CheckResult:
-    """Return the result of a check that could not be carried out for the reason `detail`."""
+    """Return the result of a check that could not be carried out for the reason `detail`.
+
+    Records.verify calls this if there is no record or no model, or if `check` raised an error.
+    """
     return CheckResult(
         prompt_equal=False,
         equal=False,
@@ -132,6 +144,7 @@ def naive_rows(model: LoadedModel, record: Record) -> list[mx.array]:
     caches = model.adapter.new_caches()
     rows = [model.adapter.forward(record.prompt_ids, caches)]
     evaluate(rows)
+    # The last row needs no further pass: feed only the output tokens before its draw.
     for token_id in record.output_ids[: len(record.rows) - 1]:
         rows.append(model.adapter.forward([token_id], caches))
         evaluate(rows[-1])
@@ -141,11 +154,14 @@ def naive_rows(model: LoadedModel, record: Record) -> list[mx.array]:
 def _replay_difference(model: LoadedModel, record: Record) -> float:
     """Repeat a request's passes on empty caches and compare the logits with the recorded logits.
 
-    Return the largest difference. It is 0 if every bit is equal.
+    Return the largest difference. It is 0 if every bit is equal, or if no pass of the replay gave
+    logits to compare.
     """
     largest = 0.0
     first = len(record.prompt_ids)
     for num_tokens, cold in replay(model.adapter, model.adapter.new_caches(), record.fed):
+        # record.rows[i] was drawn from the logits after first + i tokens. Ignore passes that end
+        # inside the prompt, and logits that no token was drawn from.
         if cold is not None and num_tokens >= first and num_tokens - first < len(record.rows):
             ours = record.rows[num_tokens - first]
             largest = max(largest, relative_difference(ours, cold))

@@ -1,16 +1,17 @@
 """Compute attention row by row in a batch, and block by block in a long prompt.
 
 All models of mlx-lm compute attention with one function, `scaled_dot_product_attention`. They pass
-it the queries, and the keys and values that a layer's cache returned. When a model is loaded,
-`attend_in_pieces` replaces that function in all imported model modules. The replacement divides the
-work in two cases:
+it the queries, and the keys and values that a layer's cache returned. Each time a model is loaded,
+the loader calls `attend_in_pieces`, which replaces that function in all imported model modules. The
+replacement divides the work in two cases:
 
 - Batch: each conversation is a row. The K/V of the rows have different lengths, so the caches of a
   batch (rows.py) return a `Rows` object instead of one array. Attention runs once per row, and no
   K/V are copied or padded.
-- Long prompt: all other answers must wait while the attention of one layer is computed. SmolLM2
-  needs 0.4 s for 4,000 tokens on two CPU cores. So the queries are divided into blocks. `watched`
-  collects the lazy result of each block, and the prefill evaluates a few blocks at a time.
+- Long prompt: while the attention of one layer is computed, no other conversation gets a token.
+  SmolLM2 needs 0.4 s for 4,000 tokens on two CPU cores. So the queries are divided into blocks.
+  `watched` collects the lazy result of each block, and the prefill (runner/prefill.py) evaluates a
+  few blocks at a time.
 
 Use on the engine thread.
 """
@@ -70,6 +71,11 @@ class Rows:
 def _attend_in_pieces(
     queries: mx.array, keys: Any, values: Any, cache: Any, scale: float, mask: Any, **options: Any
 ) -> mx.array:
+    """Compute attention row by row for a batch, and block by block otherwise.
+
+    This is the replacement for mlx-lm's function, with the same arguments. Models call it once per
+    attention layer in each pass. It adds the blocks to the dictionaries of all active `watched`.
+    """
     if isinstance(keys, Rows):
         return _attend_by_row(queries, keys, values, cache, scale, mask, **options)
     blocks = _attend_in_blocks(queries, keys, values, cache, scale, mask, **options)
@@ -97,6 +103,8 @@ def _attend_by_row(
     """
     num_rows = len(keys.values)
     masks = mask.values if isinstance(mask, Rows) else [mask] * num_rows
+    # mlx-lm's function reads from the cache whether the keys and values are quantised, so each row
+    # needs its own cache (leaf).
     rows = zip(
         mx.split(queries, num_rows), keys.values, values.values, cache.leaves, masks, strict=True
     )
@@ -113,8 +121,8 @@ def _attend_in_blocks(
 ) -> list[mx.array]:
     """Compute attention block by block. A block is a range of queries.
 
-    The size of the blocks depends only on the shapes of the arrays. So the same pass always gives
-    the same bits, even if other work runs between two blocks.
+    On one device, the size of the blocks depends only on the shapes of the arrays. So the same pass
+    always gives the same bits, even if other work runs between two blocks.
 
     Args:
         queries: an array of shape (B, H, L, D).
@@ -141,6 +149,7 @@ def _attend_in_blocks(
             # The causal mask hides the keys of all tokens after a query's token. So this block
             # needs only the keys up to the token of its last query.
             seen = num_keys - num_queries + end
+        # A mask with a single row holds for all queries, so it is not divided.
         elif mask is not None and mask.shape[-2] > 1:
             block_mask = mask[..., start:end, :]
         block_keys, block_values = _first(keys, seen), _first(values, seen)
@@ -163,7 +172,11 @@ def _first(tree: object, num_tokens: int) -> object:
 
 
 def attend_in_pieces() -> None:
-    """Replace the attention function in all model modules of mlx-lm that are imported so far."""
+    """Replace the attention function in all model modules of mlx-lm that are imported so far.
+
+    Call after each load of a model, because loading imports the module of the model's architecture.
+    Modules that already have the replacement stay as they are.
+    """
     for name, module in list(sys.modules.items()):
         if name.startswith(base.__package__ or "") and getattr(module, _NAME, None) is _attend:
             setattr(module, _NAME, _attend_in_pieces)

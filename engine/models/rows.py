@@ -1,9 +1,10 @@
 """Run several conversations through the model together. Each pass feeds one token per conversation.
 
-A conversation in a batch is called a row. The decoder creates a `RowGroup` from the model caches of
-all answers in progress. It calls `forward` for every token. When an answer starts or ends, the
-decoder calls `hand_back`, which gives the conversations their caches back. Then it creates a new
-group.
+A conversation in a batch is called a row. The decoder (runner/decoder.py) creates a `RowGroup` from
+the model caches of all answers in progress, and calls `forward` for every token. When an answer
+starts or ends, the decoder calls `hand_back` for every row, which gives the conversations their
+caches back. Then it creates a new group. There are two classes of groups: `MergedRows`, if the
+loader found that the model's caches can be merged (LoadedModel.can_merge), and `RowByRow`.
 
 Attention K/V stay in each row's own buffers, and attention runs row by row (attention.py). So no
 K/V are copied when the rows change, and no row is padded. Recurrent states have the same size in
@@ -11,8 +12,11 @@ all rows. So the states of all rows are merged into one array per layer, and the
 run once for the whole batch.
 
 The decoder feeds a token before it knows whether the reply ends with this token. So a group keeps
-the state before the newest pass, and `hand_back` with undoing=True restores this state. Use on the
-engine thread.
+the state before the newest pass, and `hand_back` with undoing=True restores this state. A group
+does not copy the state that it keeps: it keeps references. If a layer overwrites its state in place
+(`can_undo` is False), the old state is lost, and the decoder uses no look-ahead.
+
+Use on the engine thread.
 """
 
 # mlx-lm's cache classes have no type annotations.
@@ -39,7 +43,11 @@ class RowGroup(Protocol):
     """The rows of a batch. Each pass feeds one token to every row."""
 
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
-        """Feed one token to every row. If an error is raised, no row has changed.
+        """Feed one token to every row.
+
+        If an error is raised, all rows are restored to the state before the call. Layers that
+        overwrite their state in place cannot be restored: if `can_undo` is False for the model, the
+        decoder therefore fails all rows.
 
         Args:
             adapter: the model.
@@ -53,9 +61,13 @@ class RowGroup(Protocol):
     def hand_back(self, row: int, *, undoing: bool) -> None:
         """Hand a row's caches back to the row's conversation.
 
-        With undoing=True, the caches have the state before the newest pass. With undoing=False,
-        they have the state after the newest pass. After a call with undoing=False, hand back all
-        other rows too, and do not use the group again.
+        With undoing=True, the caches have the state before the newest pass. Use this only after the
+        first `forward`, and only if `can_undo` is True for the model. With undoing=False, the
+        caches have the state after the newest pass.
+
+        Do not call `forward` after the first row is handed back: the group still references the
+        caches of this row, and would change them. The other rows stay as they are until they are
+        handed back, which may happen later.
         """
         ...
 
@@ -103,7 +115,9 @@ class _Before:
 def can_undo(caches: Sequence[object]) -> bool:
     """Return True if the newest token can be removed from the caches.
 
-    This is possible only if no layer overwrites its recurrent state or window in place.
+    This is possible only if no layer overwrites its recurrent state or window in place. The loader
+    calls this once per model and stores the result in LoadedModel.can_undo. Without it, the decoder
+    uses no look-ahead.
     """
     return not any(leaf.writes_in_place for leaf in Leaves.of(caches).aux)
 
@@ -115,17 +129,19 @@ class MergedRows:
         """Merge the caches of all rows.
 
         Raises:
-            Exception: mlx-lm cannot merge the caches of this model. The error can have any type.
+            Exception: the caches of this model cannot be merged. The error can have any type.
+                probe.can_merge catches it when a model is loaded, and the decoder then uses
+                RowByRow. During decoding, the decoder feeds each row alone after such an error.
         """
         self._num_rows = len(rows)
         self._attentions: list[_RowAttention] = []
         self._states: list[_MergedStates] = []
-        self._standing = _Standing()
+        self._positions = _Positions()
         self._caches = [self._merged(layer) for layer in zip(*rows, strict=True)]
 
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
         # The positions of the new tokens are equal in all layers. Compute them once per pass.
-        self._standing.offset = self._find_offset()
+        self._positions.offset = self._find_offset()
         for states in self._states:
             states.before = list(states.merged.cache)
         for attention in self._attentions:
@@ -149,16 +165,26 @@ class MergedRows:
     def _step_back(self, row: int) -> None:
         for attention in self._attentions:
             leaf = attention.leaves[row]
+            # Other leaves, such as a rotating window, cannot be cut and stay changed. A model with
+            # such a leaf has can_undo False, so a row with the changed leaf fails.
             if is_kv(leaf):
                 leaf.trim(leaf.offset - attention.before[row])
 
     def _find_offset(self) -> int | mx.array:
+        """Return the position of each row's next token, as _Positions.offset."""
         if not self._attentions:
             return 0
         offsets = [leaf.offset for leaf in self._attentions[0].leaves]
         return offsets[0] if len(set(offsets)) == 1 else mx.array(offsets)
 
     def _merged(self, leaves: tuple[Any, ...]) -> object:
+        """Merge the caches that all rows have for one layer into one cache object.
+
+        The result also becomes an item of _attentions or _states, which `forward` and `hand_back`
+        use. A CacheList of several caches adds several items.
+
+        leaves: the cache of this layer, one per row.
+        """
         first = leaves[0]
         if first is None:
             return None
@@ -166,13 +192,13 @@ class MergedRows:
             parts = zip(*(layer.caches for layer in leaves), strict=True)
             return CacheList(*map(self._merged, parts))
         if hasattr(first, "update_and_fetch"):
-            self._attentions.append(_RowAttention(self._standing, leaves))
+            self._attentions.append(_RowAttention(self._positions, leaves))
             return self._attentions[-1]
         self._states.append(_MergedStates(leaves))
         return self._states[-1].merged
 
 
-class _Standing:
+class _Positions:
     """The positions of the rows' next tokens. All layers of a group share this object.
 
     Layers reference this object instead of the group. If layers referenced the group, there would
@@ -186,14 +212,15 @@ class _Standing:
 class _RowAttention:
     """The K/V caches of all rows in one layer. Models use this object like one mlx-lm cache."""
 
-    def __init__(self, standing: _Standing, leaves: Sequence[Any]) -> None:
-        self._standing = standing
+    def __init__(self, positions: _Positions, leaves: Sequence[Any]) -> None:
+        self._positions = positions
         self.leaves = leaves
+        # Number of tokens of each leaf before the newest pass. Empty before the first pass.
         self.before: list[int] = []
 
     @property
     def offset(self) -> int | mx.array:
-        return self._standing.offset
+        return self._positions.offset
 
     def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[Rows, Rows]:
         """Append each row's new keys and values. Return all keys and values.
@@ -218,7 +245,7 @@ class _MergedStates:
         self.merged = _UnpaddedStates(len(leaves[0].cache))
         columns = zip(*(leaf.cache for leaf in leaves), strict=True)
         self.merged.cache = [mx.concatenate(list(column)) for column in columns]
-        self.before: list[Any] = list(self.merged.cache)
+        self.before: list[Any] = list(self.merged.cache)  # the states before the newest pass
 
     def split(self, row: int, *, undoing: bool) -> None:
         """Copy a row's part of the merged state back into the row's own cache."""

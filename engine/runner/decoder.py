@@ -1,15 +1,27 @@
 """Decoding: one token per step for every running sequence, in one forward pass. Engine thread only.
 
+The Runner of a loaded model owns one Decoder. It attaches a sequence when its prompt is fed, calls
+`step` for each decode step, and detaches the sequence when the reply ends or fails. The first token
+is drawn from the logits of the prefill. Each later token needs a pass that feeds the token before.
+
 With look-ahead, a drawn token is fed to the next pass before its id is read, so that the device
 works while the tokens of this step are delivered to the app:
 
-    step n     launch pass n, which is fed the tokens drawn after pass n-1
-               read the ids of these tokens (the only wait), deliver them
+    step n     launch pass n, which is fed token n, and draw token n+1 from its logits (lazily)
+               read the id of token n (the only wait), deliver it
     step n+1   launch pass n+1 ...
 
-When the last token of a sequence is read, a pass that feeds this token is already launched. This
-pass is undone for the row of the sequence. The caches of the sequence then hold the same tokens as
-without look-ahead: the whole reply except the newest token.
+Without look-ahead, a token is read before it is fed. A sequence's first step launches no pass:
+
+    step 1     draw token 1, read and deliver it
+    step n     launch pass n, which is fed token n-1, and draw token n; read and deliver it
+
+With look-ahead, when the last token of a sequence is read, a pass that feeds this token is already
+launched. `detach` undoes this pass for the row of the sequence. The caches of the sequence then
+hold the same tokens as without look-ahead: the whole reply except the newest token.
+
+After a step, Sequence.drawn of an attached sequence has the newest token with look-ahead, as a lazy
+scalar that is not read yet. Without look-ahead it is None.
 """
 
 from __future__ import annotations
@@ -50,20 +62,25 @@ class Decoder:
         self._cache = cache
         self._looks_ahead = looks_ahead and model.can_undo
         self._sequences: list[Sequence] = []
-        # Sequences of the newest pass, including those that were detached after the pass.
+        # Sequences of the newest pass, including those that were detached after the pass. If the
+        # next pass has other sequences, it needs a new row group.
         self._grouped: list[Sequence] = []
-        # Row group and row number of each sequence whose caches are in a row group.
+        # Row group and row number of each sequence whose caches were not handed back yet.
         self._places: dict[Sequence, tuple[RowGroup, int]] = {}
         self._failed: list[StepResult] = []  # failures of the present step
 
     def attach(self, sequence: Sequence) -> None:
-        """Decode a sequence from the next step on. The prompt must be fed and `logits` set."""
+        """Decode a sequence from the next step on. The prompt must be fed and `logits` set.
+
+        Runner calls this after the last chunk of the prompt, or when the whole prompt is restored.
+        """
         self._sequences.append(sequence)
 
     def detach(self, sequence: Sequence) -> None:
         """Remove a sequence from the batch and hand its caches back. Idempotent.
 
-        The caches then hold all tokens of the sequence except the newest.
+        Runner calls this when a reply ends, is cancelled or fails. Afterwards the caches hold all
+        tokens of the sequence except the newest.
         """
         if sequence not in self._sequences:
             return
@@ -71,10 +88,14 @@ class Decoder:
         sequence.drawn = None
         if sequence in self._places:
             group, row = self._places.pop(sequence)
+            # The group is not used for another pass: self._sequences now differs from _grouped, so
+            # the next pass hands back the other rows and makes a new group.
             group.hand_back(row, undoing=self._looks_ahead)
 
     def step(self, deliver: Callable[[Sequence, int], list[Event]]) -> list[StepResult]:
         """Draw and deliver the next token of every sequence.
+
+        An error fails only the sequences that it concerns, and does not end the step.
 
         Args:
             deliver: function that gets a sequence and the id of its new token. It returns the
@@ -87,6 +108,9 @@ class Decoder:
         new = [s for s in self._sequences if s.drawn is None and not s.num_output]
         _keep_drawn(self._each(new, self._draw_first))
         following = self._launch()
+        # Without look-ahead, this step reads the tokens that its own pass gives. With look-ahead,
+        # it reads the tokens drawn before the pass. The pass's own tokens are kept for the next
+        # step.
         if not self._looks_ahead:
             _keep_drawn(following)
         token_ids = self._read()
@@ -97,20 +121,29 @@ class Decoder:
         return [*results, *self._take_failed()]
 
     def wait(self) -> list[StepResult]:
-        """Wait until the launched pass is computed. Detach and return the sequences that failed."""
+        """Wait until the launched pass is computed. Detach and return the sequences that failed.
+
+        Serving calls this through Runner before it feeds a part of another request's prompt, so
+        that the measured time of that part does not include the pass.
+        """
         self._failed = []
         self._each(self._sequences, _wait)
         return self._take_failed()
 
     def _launch(self) -> dict[Sequence, mx.array]:
-        """Feed one token per sequence. Return each sequence's next token as a lazy array."""
+        """Feed one token per sequence. Return each sequence's next token as a lazy array.
+
+        The result omits sequences that failed, and sequences whose newest token is not read yet if
+        look-ahead is off. The device starts to compute; nothing is read.
+        """
         self._each(self._sequences, self._reserve)
         inputs = {s: i for s in self._sequences if (i := self._next_input(s)) is not None}
         logits = self._forward(inputs) if inputs else {}
         for sequence in logits:
             if sequence.num_output:
-                # The newest token of the reply was fed by this pass or, with look-ahead, by the
-                # previous pass.
+                # Record that the newest token of the reply is in the caches. Without look-ahead,
+                # this pass fed it. With look-ahead, the previous pass fed it: the id of the token
+                # that this pass feeds is not read yet, so the record is one token behind.
                 sequence.lease.hot.commit(sequence.reply.token_ids[-1:])
         following = self._each(logits, lambda sequence: self._draw(sequence, logits[sequence]))
         evaluate_soon(list(inputs.values()), list(following.values()))
@@ -148,6 +181,8 @@ class Decoder:
             return dict(zip(inputs, rows, strict=True))
         except Exception as error:  # noqa: BLE001 — becomes a failure of each row
             failure = failure_of(f"a pass over {len(inputs)} rows", error)
+        # A single row would fail again. Without can_undo, the failed pass may have changed the
+        # caches of all rows, so none of them can be fed again.
         if len(inputs) == 1 or not self._model.can_undo:
             for sequence in inputs:
                 self._fail(sequence, failure)
@@ -158,11 +193,13 @@ class Decoder:
         return self._each(inputs, lambda sequence: self._forward_alone(sequence, inputs[sequence]))
 
     def _forward_alone(self, sequence: Sequence, token_id: mx.array) -> mx.array:
+        # _grouped stays empty, so the next pass makes a new group of all sequences.
         group = RowByRow([sequence.lease.hot.caches])
         self._places[sequence] = (group, 0)
         return group.forward(self._model.adapter, [token_id])[0]
 
     def _regroup(self, sequences: list[Sequence]) -> None:
+        """Make a new row group, unless the newest pass had exactly these sequences."""
         if sequences == self._grouped:
             return
         self._hand_back_all()
@@ -186,8 +223,9 @@ class Decoder:
 
     def _draw(self, sequence: Sequence, logits: mx.array) -> mx.array:
         """Draw the next token of a sequence lazily, from the logits (V,) after its newest token."""
-        # Count from the beginning of the whole reply, so that a continued reply gets the same
-        # tokens as an uninterrupted one.
+        # `source` (drawing.py) samples the token, or returns the next token of a given reply. Count
+        # from the beginning of the whole reply, so that a continued reply gets the same tokens as
+        # an uninterrupted one.
         index = len(sequence.reply.token_ids) + (sequence.drawn is not None)
         return sequence.source.draw(logits, lambda: _recent(sequence), index=index)
 

@@ -1,18 +1,21 @@
 """Reasons why tokens of a prompt were fed instead of restored from the prefix cache.
 
-The app shows these reasons under an answer. explain() gives a reason to every token that was not
-restored, by comparing the prompt with the path that its conversation fed before (history.py):
+Runner.start builds a PrefixHit when it has restored a prompt, and calls plan_prompt (plan.py), which
+calls explain() once for the request. The app shows the reasons under the answer. explain() gives a
+reason to every token that was not restored, by comparing the prompt with the path that its
+conversation fed before (history.py). It keeps nothing and changes nothing.
 
     [0, restored)          restored: no reason needed
     [restored, lost_end)   lost: this conversation fed these tokens before and kept their state, but
                            the state was evicted, was faulty, or belonged to an unloaded model
-    [lost_end, end)        new or changed, decided message by message. New: the conversation never
-                           fed the message. Changed: the tokens follow the first difference from the
-                           earlier path, for example an edited message or another option
+    [lost_end, end)        new or changed, decided message by message (_Case._why_message). New: the
+                           message was never fed, or its state was not saved up to its end. Changed:
+                           the tokens follow the first difference from the earlier path, for example
+                           an edited message or another option
 
 explain() lists the positions at which the reason can change, finds the reason at each position, and
-merges neighbours that have the same reason. plan_prompt calls explain() once for each request. This
-module imports no mlx.
+merges neighbours that have the same reason. So the counts of the reasons add up to the number of
+fed tokens. This module imports no mlx.
 """
 
 from __future__ import annotations
@@ -41,12 +44,14 @@ class PrefixHit:
 class Why:
     """A reason without its number of tokens. The kind decides which other fields are set.
 
-    Messages count from 1, as the user sees them. Message 0 is the system prompt.
+    explain() makes a Reason of it when it has counted the tokens. Messages count from 1, as the user sees them. Message 0 is the system prompt.
     """
 
     kind: ReasonKind
     message: int = 0
-    is_new: bool = True  # True if this request adds the message
+    # For NEW_MESSAGE: True if the user added the message in this request. False if the message is
+    # older, but its state was not saved up to its end, for example because the request was stopped.
+    is_new: bool = True
     place: int = 0  # token position of the change, or of the lost state
     num_dropped: int = 0  # number of reasoning tokens that the template dropped
 
@@ -79,7 +84,7 @@ def explain(
 
 
 def sentence(why: Why, num_tokens: int) -> str:
-    """Return the sentence that shows a reason to the user."""
+    """Return the sentence that shows a reason to the user. explain() stores it in Reason.text."""
     subject = f"Message {why.message}" if why.message else "The system prompt"
     return _SENTENCES[why.kind].format(
         count=_count(num_tokens, "token"),
@@ -140,7 +145,9 @@ class _Case:
     def why(self, start: int, before: Why | None) -> Why:
         """Return the reason why the token at start is fed.
 
-        before: the reason of the preceding token; None for the first token that is fed.
+        Args:
+            start: the position of the token, one of starts().
+            before: the reason of the preceding token; None for the first token that is fed.
         """
         if start < self.lost_end:
             return self._why_lost(start)
@@ -162,7 +169,11 @@ class _Case:
         path, agreed = self.known.path, self.known.num_tokens
         points = [point for point in path.points if point <= agreed]
         if not self.found.needs_points:
+            # Such a model resumes at any token. The last token is always fed, unless its logits
+            # are stored, which a point at the end of the prompt shows.
             points.append(min(agreed, len(self.prompt.token_ids) - 1))
+        # The points of an unloaded path are gone. All tokens up to the first message that differs
+        # were fed before, so they count as lost.
         usable = agreed if path.is_unloaded else max(points, default=0)
         return max(self.found.faulted, usable)
 
@@ -182,10 +193,17 @@ class _Case:
         return Why(kind=kind, message=self._number(index), place=place)
 
     def _why_lost(self, start: int) -> Why:
-        """Return the reason why the stored state of the token at start is gone."""
+        """Return the reason why the stored state of the token at start is gone.
+
+        If the state at lost_end still existed, none of the lost tokens would be fed. So a fault of
+        that state explains all lost tokens. The two kinds of fault differ in time: found.faulted
+        was found while this prompt was restored, path.faulted_at by an earlier request or audit.
+        """
         if self.found.faulted:
             return Why(kind=ReasonKind.FAULT)
         assert self.known is not None
+        # A fault at a position removed all state after it. A fault at or after lost_end explains
+        # nothing here.
         faulted_at = self.known.path.faulted_at
         if faulted_at is not None and faulted_at < self.lost_end:
             return Why(kind=ReasonKind.FAULT)
@@ -196,7 +214,20 @@ class _Case:
         return Why(kind=ReasonKind.STATE_EVICTED, place=self.found.matched)
 
     def _why_message(self, index: int) -> Why:
-        """Return the reason why a message is fed although no stored state was lost."""
+        """Return the reason why a message is fed although no stored state was lost.
+
+        A message is new if the user added or changed it in this request (Request.new_messages).
+
+            known path of the conversation     message                        reason
+            none                               old, or all messages are new   NEW_CONVERSATION
+            none                               new, beside old messages       NEW_MESSAGE
+            the prompt only extends it         any                            NEW_MESSAGE
+            the prompt differs from it         new, not the first changed     NEW_MESSAGE
+            the prompt differs from it         any other                      self.change
+
+        A conversation without a known path can have old messages: the app was started again, or the
+        engine forgot the path.
+        """
         known, new_messages = self.known, self.request.new_messages
         is_new = index in new_messages
         if known is None and (not is_new or len(new_messages) == len(self.request.messages)):
@@ -221,11 +252,15 @@ class _Case:
         return Why(kind=ReasonKind.REPLY_RENDERED, message=self._number(index))
 
     def _why_tail(self) -> Why:
-        """Return the reason why only the generation tail differs from the tokens fed before."""
+        """Return the reason if all messages have the tokens that were fed before.
+
+        This happens, for example, if the user regenerates a reply.
+        """
         assert self.known is not None
         if self._options_differ(self.known.path):
             return Why(kind=ReasonKind.OPTIONS_CHANGED, place=self.found.restored)
-        # The known path contains a reply to this prompt, so state was stored at the prompt's end.
+        # Usually the known path begins with this prompt and continues with a reply. A snapshot with logits
+        # was stored at the prompt's end. If it still existed, no token would be fed.
         return Why(kind=ReasonKind.SNAPSHOT_EVICTED, place=len(self.prompt.token_ids))
 
     def _options_differ(self, path: FedPath) -> bool:
@@ -239,6 +274,8 @@ class _Case:
         path, agreed = self.known.path, self.known.num_tokens
         if not path.is_unloaded and agreed == len(path.token_ids):
             return True
+        # After its messages, a path may have the tokens of a draft or of a generation tail. If the
+        # first difference lies there, no message that was fed has changed.
         return len(path.marks) <= self._changed_message < len(self.request.messages)
 
     @cached_property

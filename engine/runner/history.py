@@ -2,7 +2,10 @@
 
 The history is separate from the prefix cache, because it must describe state that the cache has
 evicted. It keeps token ids, digests of messages and positions, but no text and no mlx arrays. The
-runner adds a path when it publishes fed tokens; explain.py compares the next prompt with the paths.
+runner calls `remember` when it publishes fed tokens, and `recall` when it starts a request.
+explain.py then compares the request's prompt with the recalled path. The engine keeps one History
+until it ends, also while no model is loaded. A path is dropped when a newer path extends it, when
+the limits below are exceeded, or when its conversation is forgotten.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ class MessageMark:
 
 
 def marks_of(messages: Iterable[Message]) -> tuple[MessageMark, ...]:
+    """Return one mark per message. Messages with equal roles and texts have equal marks."""
     return tuple(MessageMark(m.role, hash((m.content, m.reasoning))) for m in messages)
 
 
@@ -46,10 +50,15 @@ class FedPath:
     """
 
     token_ids: array[int]  # from token 0; empty after the model is unloaded
-    marks: tuple[MessageMark, ...]  # the messages that the tokens represent, in their order
-    points: frozenset[int]  # positions at which a snapshot was kept
+    # The messages that the tokens represent, in their order. A draft that was read ahead has no
+    # mark, because its text may still change. The last message may be fed only in part.
+    marks: tuple[MessageMark, ...]
+    # Positions at which a snapshot was captured. A snapshot may have been evicted since.
+    points: frozenset[int]
     thinking: bool | None  # template option with which the tokens were rendered
     keep_thinking: bool  # template option with which the tokens were rendered
+    # True if the engine dropped the prefix cache with the state of these tokens, because the model
+    # was unloaded or replaced.
     is_unloaded: bool = False
     # Position after which the stored state was wrong and was removed; None if no fault was found.
     faulted_at: int | None = None
@@ -60,7 +69,9 @@ class Known:
     """The fed path that agrees longest with a prompt."""
 
     path: FedPath
-    num_tokens: int  # number of leading prompt tokens that agree with the path
+    # Number of leading prompt tokens that agree with the path. If the path is unloaded: number of
+    # prompt tokens before the first message that differs from the path's messages.
+    num_tokens: int
 
 
 class History:
@@ -133,6 +144,7 @@ class History:
             ]
 
     def forget(self, conversation_id: ConversationId) -> None:
+        """Remove all paths of a conversation."""
         self._paths.pop(conversation_id, None)
 
     def forget_model(self) -> None:

@@ -1,8 +1,19 @@
 """Prefill: feed the unrestored part of a prompt, in chunks, to the live caches of a request.
 
-Prompts of requests, the end of a reply, and prompts read ahead are all fed in this way. A chunk of
-a request can be computed in several steps, so that running answers wait only a short time for their
-next token.
+Runner creates a Prefill in three cases, and each case has its own loop around `step`:
+
+    the prompt of a request          Runner.read, until `step` returns logits
+    a prompt that is read ahead      ReadAheadJob.step, until `chunks` is empty
+    the last token of a reply and    Runner._feed_all, until `chunks` is empty
+    the template's text after it
+
+`step` feeds one chunk (plan_chunks made the list): it launches the lazy forward pass, records the
+tokens in the caches, captures a planned snapshot, and computes the pass. A chunk of a request can
+be computed in several steps, so that running answers wait only a short time for their next token.
+A Prefill lives as long as its sequence or job. The caches belong to its lease, not to the Prefill.
+
+Tokens count as fed when the pass is launched. So if `step` or `cut` raises an error, the caller
+must abandon the lease or cut the caches back, because the caches may not hold these tokens.
 """
 
 from __future__ import annotations
@@ -59,15 +70,19 @@ class Prefill:
     def step(self, room: int, seconds: float = math.inf) -> mx.array | None:
         """Feed the next chunk, or compute another part of the chunk that is already launched.
 
-        A snapshot is captured at the end of the chunk if one is planned.
+        Call only while `chunks` is not empty or `is_computing` is true. A snapshot is captured at
+        the end of the chunk if one is planned.
 
         Args:
-            room: number of tokens that the K/V buffers should hold without growing.
+            room: number of tokens that the K/V buffers should hold without growing. For a request,
+                it includes a reply of usual length (Sequence.room).
             seconds: intended duration of the step. At least one part of the pass is computed, even
-                if it takes longer.
+                if it takes longer. Serving limits it while other answers are written.
 
         Returns:
-            The logits (V,) after the last token of the prompt. None before the prompt is complete.
+            The logits (V,) after the last token, once all chunks are computed. None before, and
+            always None for a prompt that does not end with a PROMPT point: a prompt that is read
+            ahead ends without logits.
         """
         if self._computation is None:
             self._computation = self._launch(room, in_blocks=seconds < math.inf)
@@ -81,16 +96,27 @@ class Prefill:
         return None if self.chunks else logits
 
     def cut(self, kind: PointKind) -> None:
-        """Stop feeding. Keep the tokens fed so far, with a snapshot at their end."""
+        """Stop feeding. Keep the tokens fed so far, with a snapshot at their end.
+
+        Runner calls this for a request that is cancelled during prefill, and ReadAheadJob for a job
+        that is ended early. A launched chunk is computed to its end. The remaining chunks are not
+        fed: do not call `step` afterwards. The caller then publishes the lease.
+
+        kind: kind of the snapshot. A model that resumes at any token gets none.
+        """
         points = self.lease.snapshots
         if self.fed > self.start and not (points and points[-1].num_tokens == self.fed):
             self._capture(kind, None)
+            # Replace a running computation by one that also has the new snapshot. Its other parts
+            # may be computed already and then cost nothing.
             self._computation = self._compute({})
         if self._computation is not None:
             self._computation.compute_parts()
 
     def _capture(self, kind: PointKind, logits: mx.array | None) -> None:
-        # A side request needs no snapshots, because it is not published.
+        # A model without auxiliary state needs a snapshot only for its logits: with them, the same
+        # prompt needs no pass when the reply is regenerated. A side request, such as a benchmark's
+        # cold run, adds nothing to the prefix cache, so it needs no snapshots.
         is_of_use = self._model.layout.needs_snapshot or logits is not None
         if is_of_use and not self.lease.side:
             self._cache.capture_snapshot(self.lease, kind, logits)

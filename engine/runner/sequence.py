@@ -57,7 +57,8 @@ class Sequence:
     source: TokenSource
     clock: Clock
     logits: mx.array | None = None  # logits (V,) after the prompt; None during prefill
-    drawn: mx.array | None = None  # lazy id of a drawn token; None once the id is read
+    # Id of the newest drawn token, as a lazy scalar; None once the id is read. Set by Decoder.
+    drawn: mx.array | None = None
     ended: FinishReason | None = None  # reason why the reply ended; None while it is being written
 
     @property
