@@ -1,1 +1,1 @@
-"""The painted transcript: rows, the messages that they make, and the view of all messages."""
+"""The painted transcript: its view, the messages in it, and the rows of each message."""

@@ -17,9 +17,10 @@ from engine.types import Channel, ConversationId, Role
 
 
 class TranscriptBinding(QObject):
-    """Updates the view when the shown conversation changes, and forwards the view's requests.
+    """Updates the view when the conversation changes, and handles the requests of the view.
 
-    An update compares the new items with the shown items, and calls the view only for differences.
+    A request is, for instance, a click on Edit or Delete. It goes to the chat controller. An update
+    compares the new items with the shown items, and calls the view only if items differ.
     """
 
     def __init__(
@@ -56,16 +57,17 @@ class TranscriptBinding(QObject):
         return bool(self._items) and self.items[-1].can_continue
 
     def has_neighbour(self, step: int) -> bool:
-        """Return True if there is a previous (-1) or next (1) version to show.
+        """Return True if a message with several versions has a version next to the shown one.
 
-        The versions are those of the last message that has several.
+        The message is the last one with several versions. A `step` of -1 means the previous
+        version, 1 means the next version.
         """
         fork = self._last_fork
         return fork is not None and 1 <= fork.version.number + step <= fork.version.count
 
     @property
     def is_editing(self) -> bool:
-        """True while a message is edited."""
+        """True while the user edits a message."""
         return self._editing is not None
 
     @property
@@ -74,11 +76,11 @@ class TranscriptBinding(QObject):
         return self._view.scroll_position()
 
     def leave_at(self, conversation_id: ConversationId, position: ScrollPosition) -> None:
-        """Set the position at which a conversation is shown next."""
+        """Store the scroll position at which the conversation opens the next time."""
         self._positions[conversation_id] = position
 
     def show(self, conversation_id: ConversationId) -> None:
-        """Show another conversation at its last position."""
+        """Show another conversation at its stored scroll position, or at the end."""
         position = self._view.scroll_position()
         if self._shown is not None and position is not None:
             self._positions[self._shown] = position
@@ -91,7 +93,7 @@ class TranscriptBinding(QObject):
         self._begin_streaming(items)
 
     def refresh(self, conversation_id: ConversationId) -> None:
-        """Update the view if the changed conversation is the one that is shown."""
+        """Update the view if `conversation_id` is the conversation that is shown."""
         if conversation_id != self._shown:
             return
         before = self._items
@@ -150,7 +152,7 @@ class TranscriptBinding(QObject):
         return next((item for item in reversed(self.items) if item.version.count > 1), None)
 
     def _last(self, role: Role) -> TranscriptItem | None:
-        """Return the last message with a role."""
+        """Return the last message with the given role, or None."""
         return next((item for item in reversed(self.items) if item.role is role), None)
 
     def _connect(self) -> None:
@@ -217,7 +219,7 @@ class TranscriptBinding(QObject):
             return
         editing, self._editing = self._editing, None
         if not self._chat.edit(self._shown, NodeId(key), text):
-            self._editing = editing  # the controller refused: keep the editor open
+            self._editing = editing  # the controller rejected the edit: keep the editor open
 
     def _close_editor(self, key: str | None) -> None:
         if key is not None and key == self._editing and self._shown is not None:

@@ -1,8 +1,8 @@
-"""The buffer between streamed text and the view, for at most one update a frame. Main thread.
+"""A buffer for streamed text, so that the view updates at most once per frame. Main thread only.
 
-Text arrives several times a frame. The first delta starts a single-shot timer; when it fires, the
-view takes all deltas and updates once. The interval is longer while the window is inactive or
-frames are slow.
+Streamed text arrives in several pieces (deltas) per frame. The first delta starts a single-shot
+timer. When the timer fires, the view takes all deltas and updates once. The interval of the timer
+is longer while the window is inactive and after a slow update.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QWidget
 from app.theme.tokens import Millis
 from engine.types import Channel
 
-SLOW_S = 0.008  # an update that takes longer doubles the next interval
+SLOW_S = 0.008  # seconds; an update that takes longer doubles the next interval of the timer
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Delta:
 
 
 class DeltaBuffer(QObject):
-    """Deltas that the view has not shown yet."""
+    """Streamed text (deltas) that the view has not shown yet."""
 
-    due = Signal()  # the view must take the deltas now
+    due = Signal()  # emitted when the view must take the deltas
 
     def __init__(self, view: QWidget) -> None:
         super().__init__(view)
@@ -58,12 +58,12 @@ class DeltaBuffer(QObject):
         return not self._pending
 
     def drop(self) -> None:
-        """Discard the deltas, because another conversation is shown."""
+        """Discard the deltas and stop the timer. Call when another conversation is shown."""
         self._timer.stop()
         self._pending = []
 
     def spent(self, seconds: float) -> None:
-        """Set the duration of the last update, which the next interval depends on."""
+        """Record how long the last update took. A slow update doubles the next timer interval."""
         self._slow = seconds > SLOW_S
 
     def _interval(self) -> int:

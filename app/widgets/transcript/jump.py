@@ -1,4 +1,7 @@
-"""The round button that jumps to the end of the transcript, and its position. Main thread."""
+"""The round button that jumps to the end of the transcript, and the area around the button.
+
+Used on the main thread only.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +43,14 @@ class JumpButton(QAbstractButton):
 
 
 class JumpPlace(QWidget):
-    """The area of the jump button, at the bottom of the viewport.
+    """The area that contains the jump button, at the bottom of the viewport.
 
-    The area is beside the column. In a narrow window it is an opaque strip over the column instead:
-    a button alone would cover parts of words. The strip accepts mouse clicks, so that hidden links
-    are not clicked.
+    The area is to the right of the text column. If the window is too narrow for that, the area is
+    an opaque strip over the bottom of the text. Without the strip, the button would cover parts of
+    words. The strip accepts mouse clicks, so that they do not reach links behind the strip.
     """
 
-    entered = Signal()  # the mouse has moved from the canvas onto this area
+    entered = Signal()  # emitted when the mouse pointer enters this area
 
     def __init__(self, theme: Theme, canvas: QWidget) -> None:
         super().__init__(canvas)
@@ -59,11 +62,11 @@ class JumpPlace(QWidget):
 
     @property
     def covered(self) -> int:
-        """Height of the canvas that the strip covers, in pixels."""
+        """Height in pixels of the strip that covers the canvas; 0 if no strip is shown."""
         return self.height() if self._is_strip and self.isVisible() else 0
 
     def place(self, column_left: int, column_width: int) -> None:
-        """Move to the right of the column, or over its end if there is no room."""
+        """Move to the right of the text column, or become a strip if there is too little space."""
         right, canvas = column_left + column_width, self._canvas.rect()
         height = Size.CONTROL_LARGE + Space.S
         middle = right + Space.M + Size.CONTROL_LARGE // 2

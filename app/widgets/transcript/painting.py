@@ -1,4 +1,4 @@
-"""Painting of the visible messages. Main thread."""
+"""Painting of the visible messages. Main thread only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.widgets.transcript.rows.row import TranscriptRow
 
 
 class TranscriptPainter:
-    """Painter of the viewport: canvas, messages, and the focus ring."""
+    """Paints the viewport: background, visible messages and focus ring."""
 
     def __init__(
         self, stack: MessageStack, placement: Placement, pointer: Pointer, walk: Walk
@@ -28,7 +28,11 @@ class TranscriptPainter:
     def paint(
         self, painter: QPainter, area: QRect, look: Look, unfinished: dict[TranscriptRow, None]
     ) -> None:
-        """Paint an area of the viewport; rows that need idle work add themselves to unfinished."""
+        """Paint an area of the viewport.
+
+        Painted rows that still need idle work, such as code without colours, are added to
+        `unfinished`.
+        """
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(area, QColor(look.colors.canvas))
         pointer, left, scroll = self._pointer, self._placement.column_left, self._placement.top

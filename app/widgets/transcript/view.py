@@ -1,9 +1,9 @@
-"""The transcript: a scroll area that paints all messages of the visible branch. Main thread.
+"""The transcript: a scroll area that paints all messages of the visible branch. Main thread only.
 
-Messages are rows painted by hand, not widgets or a QTextDocument: only visible rows are laid out,
-so a conversation of thousands of messages opens in milliseconds, and streamed text costs no more at
-the end of a long answer. When items or text change, the view lays out the visible messages
-(Placement), moves the widgets over them, and repaints the changed area.
+A message consists of rows. The view paints the rows itself, without widgets or a QTextDocument.
+Only visible rows are laid out, so a conversation of thousands of messages opens in milliseconds.
+The cost of adding streamed text does not grow with the length of the answer. When items or text
+change, the view lays out the visible messages (Placement), moves child widgets, and repaints.
 """
 
 from __future__ import annotations
@@ -61,20 +61,20 @@ from app.widgets.transcript.search.marks import MarkedBar
 from app.words import transcript as words
 from engine.types import Channel
 
-# Reasons for losing focus after which the mark of the keyboard stays where it is.
+# Reasons for losing the focus after which the focused link or button stays marked.
 WALK_SURVIVES = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
 
 
 class TranscriptView(QAbstractScrollArea):
-    """The view of a conversation's TranscriptItems. layout/scroll.py has the rules of following."""
+    """Shows a conversation's messages. layout/scroll.py has the rules for automatic scrolling."""
 
-    requested = Signal(str, object)  # key of a message, RowAction for the controller
-    edit_submitted = Signal(str, str)  # key of a message, new text
-    edit_cancelled = Signal(str)  # key of a message
-    save_requested = Signal(str, str)  # file name, text
-    selection_changed = Signal(bool)  # True if text is selected
-    typed = Signal(str)  # typed text, which belongs in the composer
-    walked = Signal(bool)  # Tab moved the mark: True if it is on a link or button
+    requested = Signal(str, object)  # arguments: key of the message, requested RowAction
+    edit_submitted = Signal(str, str)  # arguments: key of the message, new text
+    edit_cancelled = Signal(str)  # argument: key of the message
+    save_requested = Signal(str, str)  # arguments: suggested file name, text to save
+    selection_changed = Signal(bool)  # argument: True if text is selected
+    typed = Signal(str)  # argument: text that the user typed; it belongs in the composer
+    walked = Signal(bool)  # a key moved the focus; argument: True if it moved to a link or button
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class TranscriptView(QAbstractScrollArea):
         self._build()
         self._connect()
 
-    # Calls from the window.
+    # Methods that the window calls.
 
     def show_conversation(
         self,
@@ -136,9 +136,9 @@ class TranscriptView(QAbstractScrollArea):
         *,
         name: str = "",
     ) -> None:
-        """Show another conversation, at a position or at the end.
+        """Show another conversation, at a scroll position or at the end.
 
-        The layouts of a conversation with a name are kept for the next time that it is shown.
+        A `name` that is not empty keeps the layouts for the next call with the same name.
         """
         self._buffer.drop()
         self._pointer.select(None)
@@ -150,7 +150,7 @@ class TranscriptView(QAbstractScrollArea):
             self._reflow()
 
     def set_items(self, items: Sequence[TranscriptItem]) -> None:
-        """Show other messages of the same conversation: a new turn, or another branch."""
+        """Replace the shown messages after a new turn or after a switch to another branch."""
         self.flush()
         if [item.key for item in items] != [item.key for item in self._stack.items]:
             self._pointer.select(None)
@@ -158,14 +158,14 @@ class TranscriptView(QAbstractScrollArea):
         self._show()
 
     def update_item(self, item: TranscriptItem) -> None:
-        """Replace the item of one message by a newer state."""
+        """Replace one item with a newer item of the same message."""
         index = self._stack.index_of(item.key)
         if index is not None:
             self._stack.update(index, item)
             self._show()
 
     def begin_answer(self, item: TranscriptItem) -> None:
-        """Show a streaming answer, as a new message or in place of its item."""
+        """Show a streaming answer: add it, or update its item if it is already shown."""
         if self._stack.index_of(item.key) is not None:
             self.update_item(item)
         else:
@@ -181,7 +181,7 @@ class TranscriptView(QAbstractScrollArea):
         self.update_item(item)
 
     def flush(self) -> None:
-        """Show all streamed text that has arrived."""
+        """Show all streamed text that has arrived so far."""
         started = perf_counter()
         changed = False
         for delta in self._buffer.take_deltas():
@@ -192,7 +192,7 @@ class TranscriptView(QAbstractScrollArea):
             self._buffer.spent(perf_counter() - started)
 
     def scroll_position(self) -> ScrollPosition | None:
-        """Return the position to restore later, or None in an empty conversation."""
+        """Return the scroll position to restore later, or None if the conversation is empty."""
         return self._placement.position()
 
     def jump_to_start(self) -> None:
@@ -201,12 +201,12 @@ class TranscriptView(QAbstractScrollArea):
         self._reflow()
 
     def jump_to_latest(self) -> None:
-        """Scroll to the end, and follow it until the user scrolls up."""
+        """Scroll to the end, and keep the end in view until the user scrolls up."""
         self._placement.jump()
         self._reflow()
 
     def set_zoom(self, zoom: float) -> None:
-        """Scale everything in the transcript, 0.8 to 2.0."""
+        """Scale the whole transcript by a factor from 0.8 to 2.0."""
         if zoom != self._zoom:
             self._zoom = zoom
             self._apply_look()
@@ -216,7 +216,7 @@ class TranscriptView(QAbstractScrollArea):
         self._editing.return_sends = return_sends
 
     def cancel_edit(self) -> None:
-        """Close the editor of a message without submitting, as Esc does."""
+        """Close the editor of a message without submitting the text."""
         self._editing.cancel()
 
     def has_selection(self) -> bool:
@@ -240,20 +240,20 @@ class TranscriptView(QAbstractScrollArea):
         return "" if layout is None else layout.text
 
     def target_at(self, point: QPointF) -> Target | None:
-        """Return the link or button at a point of the viewport."""
+        """Return the link or button at a point of the viewport, or None."""
         spot = self._placement.spot_at(point)
         hit = None if spot is None else self._stack.layouts[spot.message].hit(spot.x, spot.y)
         return None if hit is None else hit.at.target
 
     def statistics(self) -> TranscriptStatistics:
-        """Return counts of laid out messages, for tests and benchmarks."""
+        """Return statistics of the layout work, for tests and benchmarks."""
         is_idle = not self._idle.is_active and self._formulas.is_idle
         return self._stack.statistics(is_idle=is_idle)
 
     # Layout and repainting.
 
     def _show(self) -> None:
-        """Update editor, layout and painting after the items have changed."""
+        """Update the editor, the layout and the painting after the items have changed."""
         edited = self._editing.sync(self._kit.look)
         if edited is not None:  # an editor has opened: scroll to it unless it is visible
             self._placement.reveal(Caret(edited, FIRST_PLACE))
@@ -266,16 +266,16 @@ class TranscriptView(QAbstractScrollArea):
         self.viewport().update()
 
     def _shift(self) -> None:
-        """Lay out the visible messages, and move the pixels of unchanged ones."""
+        """Lay out the visible messages. If the text moved, scroll the pixels or repaint all."""
         moved, viewport = self._settle(), self.viewport()
         if moved is None or not viewport.devicePixelRatio().is_integer():
             viewport.update()
         elif moved:
             viewport.scroll(0, moved)
-            self._place_widgets()  # viewport.scroll() has moved child widgets, too
+            self._place_widgets()  # viewport.scroll() also moved the child widgets: move them back
 
     def _settle(self) -> int | None:
-        """Lay out the visible messages; return the pixels by which the visible text moved."""
+        """Lay out the visible messages; return by how many pixels the text moved, or None."""
         moved = self._placement.lay_out_visible()
         self._place_widgets()
         self._pointer.refresh()
@@ -291,7 +291,7 @@ class TranscriptView(QAbstractScrollArea):
         self._jump.setVisible(self._placement.distance_to_end > 2 * NEAR_END)
 
     def _paint_end(self) -> None:
-        """Repaint the changed part of the last message, and all below it."""
+        """Repaint the viewport from the topmost change in the last message down to the bottom."""
         y, viewport = self._placement.changed_from(len(self._stack) - 1), self.viewport()
         viewport.update(0, y, viewport.width(), viewport.height() - y)
 
@@ -317,7 +317,7 @@ class TranscriptView(QAbstractScrollArea):
         if self._stack.remeasure():
             self._reflow()
 
-    # Set-up.
+    # Set-up, called once by the constructor.
 
     def _build(self) -> None:
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -358,7 +358,7 @@ class TranscriptView(QAbstractScrollArea):
         self._editing.set_look(self._kit.look)
         self._reflow()
 
-    # Qt.
+    # Overridden methods of Qt.
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:

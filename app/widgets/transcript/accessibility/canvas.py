@@ -17,16 +17,23 @@ from app.words import transcript as words
 
 
 class TranscriptCanvas(QWidget):
-    """The viewport of the transcript. It has its own class, so that the factory recognises it."""
+    """The viewport of the transcript.
+
+    It has its own class, so that the accessibility factory can recognise it.
+    """
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        # Set by the view. Without a reader the canvas has Qt's own interface for widgets.
+        # Set by the view. While it is None, screen readers get Qt's default interface for widgets.
         self.reader: MessageReader | None = None
-        self.interface: CanvasInterface | None = None  # keeps it alive: Qt has a raw pointer
+        # Keeps the interface alive, because Qt has only a raw pointer to it.
+        self.interface: CanvasInterface | None = None
 
     def announce_focus(self) -> None:
-        """Report the focused link or button, or else the transcript, to screen readers."""
+        """Report the focused link or button to screen readers.
+
+        If no link or button is focused, report the transcript.
+        """
         if self.reader is None or not QAccessible.isActive():
             return
         canvas = QAccessible.queryAccessibleInterface(self)
@@ -45,7 +52,8 @@ class CanvasInterface(QAccessibleWidget):
         super().__init__(canvas, QAccessible.Role.List, words.MESSAGES)
         self._canvas = canvas
         self._reader = reader
-        # Made on first use; never dropped, because Qt points to them.
+        # Interfaces are made on first use. They are never dropped, because Qt has raw pointers to
+        # them.
         self._items: list[MessageInterface] = []
 
     @override

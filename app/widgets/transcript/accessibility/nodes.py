@@ -8,9 +8,9 @@ reader. This tree of QAccessibleInterface objects takes their place:
         PartInterface              a link, a button, or a code block with its buttons
 
 Interfaces hold no content. They address a message by its index and a part by its number, and read
-the current content from `MessageReader` at each call. They are made when a screen reader first
-visits them and kept from then on: Qt holds raw pointers to them and crashes if Python deletes one.
-An interface whose message or part is gone is invalid.
+the current content from `MessageReader` at each call. An interface is made when a screen reader
+first visits it. It is then kept, because Qt holds a raw pointer to it and crashes if Python deletes
+it. An interface becomes invalid when its message or part no longer exists.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from app.widgets.transcript.rows.row import RowAction
 
 
 class MessageText(QAccessibleTextInterface):
-    """The text of a message by characters, also of messages that are not laid out.
+    """Gives screen readers the text of a message, even if the message is not laid out.
 
     It reports no selection, because PySide offers no way to implement selection().
     """
@@ -74,15 +74,15 @@ class MessageText(QAccessibleTextInterface):
 
     @override
     def addSelection(self, startOffset: int, endOffset: int) -> None:
-        """Do nothing: text is selected with the mouse only."""
+        """Do nothing: screen readers cannot select text in the transcript."""
 
     @override
     def removeSelection(self, selectionIndex: int) -> None:
-        """Do nothing: no selection is reported."""
+        """Do nothing: this class reports no selection that could be removed."""
 
     @override
     def setSelection(self, selectionIndex: int, startOffset: int, endOffset: int) -> None:
-        """Do nothing: text is selected with the mouse only."""
+        """Do nothing: screen readers cannot select text in the transcript."""
 
     @override
     def setCursorPosition(self, position: int) -> None:
@@ -90,12 +90,15 @@ class MessageText(QAccessibleTextInterface):
 
     @property
     def _text(self) -> str:
-        """The text of the message; empty if the message is gone."""
+        """The text of the message; empty if the message no longer exists."""
         return self._reader.text(self._index) if self._index < len(self._reader) else ""
 
 
 class MessageActions(QAccessibleActionInterface):
-    """The actions of a message, such as Copy and Edit. Their buttons are painted, not widgets."""
+    """Offers the actions of a message, such as Copy and Edit, to screen readers.
+
+    The buttons of these actions are painted; they are not widgets.
+    """
 
     def __init__(self, reader: MessageReader, index: int) -> None:
         super().__init__()
@@ -118,22 +121,23 @@ class MessageActions(QAccessibleActionInterface):
 
     @property
     def _actions(self) -> dict[str, RowAction]:
-        """The actions of the message by name; empty if the message is gone."""
+        """The actions of the message by name; empty if the message no longer exists."""
         return self._reader.actions(self._index) if self._index < len(self._reader) else {}
 
 
 class AccessNode(QAccessibleInterface):
-    """The interface of a message or of a part of a message."""
+    """The accessible interface of a message or of a part of a message."""
 
     def __init__(self, canvas: QWidget, reader: MessageReader, index: int) -> None:
         super().__init__()
         self._canvas = canvas
         self._reader = reader
         self._index = index
-        self._nodes: list[PartInterface] = []  # interfaces made so far, by the number of the part
+        # Interfaces made so far; the index is the number of the part.
+        self._nodes: list[PartInterface] = []
 
     def parts(self) -> Sequence[ReadablePart]:
-        """Return the current parts of the message, or of the part."""
+        """Return the current parts of the message or, for a code block, its buttons."""
         raise NotImplementedError
 
     def focused(self) -> AccessNode | None:
@@ -176,7 +180,7 @@ class AccessNode(QAccessibleInterface):
 
 
 class MessageInterface(AccessNode):
-    """The interface of one message: a list item."""
+    """The accessible interface of one message, with the role of a list item."""
 
     def __init__(self, canvas: QWidget, reader: MessageReader, index: int) -> None:
         super().__init__(canvas, reader, index)
@@ -231,7 +235,7 @@ class MessageInterface(AccessNode):
 
 
 class PartInterface(AccessNode):
-    """The interface of a link, a button, or a code block with its buttons."""
+    """The accessible interface of a link, a button, or a code block with its buttons."""
 
     def __init__(
         self, canvas: QWidget, reader: MessageReader, index: int, above: AccessNode, number: int
@@ -243,7 +247,7 @@ class PartInterface(AccessNode):
 
     @property
     def part(self) -> ReadablePart | None:
-        """The link, button or code block that has this number now, or None."""
+        """The link, button or code block that this interface describes, or None if it is gone."""
         parts = self._above.parts()
         return parts[self._number] if self._number < len(parts) else None
 
@@ -308,7 +312,7 @@ class PartInterface(AccessNode):
 
 
 class PartPress(QAccessibleActionInterface):
-    """The press action of a link or button."""
+    """Lets screen readers press a link or button."""
 
     def __init__(self, part: PartInterface) -> None:
         super().__init__()

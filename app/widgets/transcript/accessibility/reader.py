@@ -1,8 +1,8 @@
-"""Content of the transcript for screen readers: names, text, actions and places on the screen.
+"""Content of the transcript for screen readers: names, text, actions and screen positions.
 
 Used on the main thread only. The accessible interfaces (nodes.py, canvas.py) are thin: they call
-`MessageReader` with the index of a message. It reads the message from the stack of layouts and
-passes actions to the same code as mouse clicks.
+`MessageReader` with the index of a message. `MessageReader` reads the message from the stack of
+layouts, and passes actions to the code that also handles mouse clicks.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _STATUS_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class ReadablePart:
-    """A link, a button, or a code block with its buttons, as a part of a message."""
+    """A part of a message: a link, a button, or a code block with its buttons."""
 
     name: str
-    rect: QRectF  # in pixels from the top left of the message
-    hit: MessageHit | None = None  # the target to press; None for a code block
+    rect: QRectF  # rectangle in pixels, relative to the top left of the message
+    hit: MessageHit | None = None  # link or button to press; None for a code block
     inner: tuple[ReadablePart, ...] = ()  # buttons of a code block; empty for a link or a button
 
 
@@ -58,7 +58,7 @@ class MessageReader:
         walk: Walk,
         reveal: Callable[[int], object],
     ) -> None:
-        self.reveal = reveal  # scrolls the view to a message
+        self.reveal = reveal  # function that scrolls the view to a message
         self._clicks = clicks
         self._walk = walk
         self._stack = stack
@@ -69,7 +69,7 @@ class MessageReader:
         return len(self._stack)
 
     def name(self, index: int) -> str:
-        """Return speaker, number, version and status of a message, as in "You, message 3 of 8"."""
+        """Return speaker, number, version and status of a message: "You, message 3 of 8"."""
         item = self._stack.items[index]
         parts = [_SPEAKERS[item.role], words.message_spoken(number=index + 1, count=len(self))]
         if item.version.count > 1:
@@ -79,18 +79,21 @@ class MessageReader:
         return ", ".join(parts)
 
     def text(self, index: int) -> str:
-        """Return the text of a message, and the problem if its answer failed."""
+        """Return the text of a message and, if its answer failed, the problem."""
         layout = self._stack.layouts[index]
         problem = "" if layout.item.problem is None else str(layout.item.problem)
         return "\n".join(part for part in (layout.text, problem) if part)
 
     def description(self, index: int) -> str:
-        """Return the text and the state line, which tells where an answer's context came from."""
+        """Return the text and the state line of a message.
+
+        The state line tells where the context of an answer came from.
+        """
         line = self._stack.items[index].state_line
         return "\n".join(part for part in (self.text(index), line and line.explained) if part)
 
     def actions(self, index: int) -> dict[str, RowAction]:
-        """Return the actions of a message, keyed by the tooltips of its buttons."""
+        """Return the actions of a message by name. A button's tooltip is the name of its action."""
         return _actions(self._stack.items[index])
 
     def act(self, index: int, action: RowAction) -> None:
@@ -99,7 +102,8 @@ class MessageReader:
     def parts(self, index: int) -> list[ReadablePart]:
         """Return the links, buttons and code blocks of a message.
 
-        Rows that are not measured yet are left out. Rows in view and near it are measured.
+        The result does not include rows that are not measured yet. Visible rows are always
+        measured.
         """
         parts: list[ReadablePart] = []
         for row in self._stack.layouts[index].clickable():
@@ -113,14 +117,14 @@ class MessageReader:
 
     @property
     def focused(self) -> int | None:
-        """Index of the message with the keyboard focus on a link or button, or None."""
+        """Index of the message that contains the focused link or button, or None."""
         return self._walk.message
 
     def is_focused(self, index: int, part: ReadablePart) -> bool:
         return part.hit is not None and (self._walk.message, self._walk.hit) == (index, part.hit)
 
     def rect(self, index: int, inner: QRectF | None = None) -> QRect:
-        """Return the screen rectangle of a message, or of a rectangle inside the message."""
+        """Return the screen rectangle of a message, or of the rectangle `inner` in the message."""
         layout = self._stack.layouts[index]
         rect = QRect(QPoint(0, 0), QSize(layout.width, layout.height))
         y = self._stack.top(index) - self._placement.top
@@ -129,7 +133,7 @@ class MessageReader:
 
     @property
     def shown(self) -> QRect:
-        """The screen rectangle of the viewport."""
+        """The rectangle of the viewport in screen coordinates."""
         return QRect(self._viewport.mapToGlobal(QPoint(0, 0)), self._viewport.size())
 
     def at(self, x: int, y: int) -> int:

@@ -1,7 +1,7 @@
 """The editor that takes the place of a user's message. Used on the main thread only.
 
-Its text has the same font, line height, wrapping and position as in the bubble, so that the text
-does not move when editing starts. The editor grows to the left, as the bubble does.
+Text in the editor has the same font, line height, wrapping and position as text in the bubble, so
+that the text does not move when editing starts. The editor grows to the left, as the bubble does.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from app.widgets.message_edit import MessageEdit
 from app.widgets.transcript.rows.look import Look
 from app.words import dialogs, transcript as words
 
-MAX_LINES = 14  # visible lines; a longer text scrolls
+MAX_LINES = 14  # maximum number of visible lines; a longer text scrolls
 _BORDER = 2
 
 
@@ -46,12 +46,12 @@ class MessageEditor(QWidget):
 
     submitted = Signal(str)
     cancelled = Signal()
-    size_changed = Signal()  # sizeHint() has changed
+    size_changed = Signal()  # emitted when sizeHint() has changed
 
     def __init__(self, look: Look, text: str, parent: QWidget) -> None:
         super().__init__(parent)
         self._look = look
-        self._room = 0  # maximum width of a line of text
+        self._room = 0  # maximum width of a line of text in pixels
         self._num_lines = 0  # number of visible lines
         self._longest = 0  # width of the longest line in pixels
         self._text = EditorText(words.EDIT_FIELD, Type.BODY.line, self)
@@ -73,7 +73,7 @@ class MessageEditor(QWidget):
         self._text.return_sends = return_sends
 
     def set_look(self, look: Look) -> None:
-        """Use another theme or zoom."""
+        """Apply another theme or zoom."""
         self._look = look
         face, lines = look.face(Type.BODY), self._text.lines
         lines.line_height, lines.baseline = face.line, face.baseline
@@ -84,7 +84,7 @@ class MessageEditor(QWidget):
         self.update()
 
     def set_room(self, room: int) -> None:
-        """Set the maximum width of a line, which is that of the bubble."""
+        """Set the maximum width of a text line. The message bubble has the same maximum."""
         if room != self._room:
             self._room = room
             self._place()
@@ -125,7 +125,7 @@ class MessageEditor(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Fit the editor's size to its text, within the maximum width and number of lines."""
+        """Fit the editor's size to its text, up to the maximum width and number of lines."""
         widths = list(self._line_widths())
         scrolls = len(widths) > MAX_LINES
         longest = self._room if scrolls else min(self._room, int(max(widths)) + 1)
@@ -140,9 +140,10 @@ class MessageEditor(QWidget):
             self.size_changed.emit()
 
     def _line_widths(self) -> Iterator[float]:
-        """Yield the width of each line on the screen.
+        """Yield the width of each displayed line.
 
-        Stop soon after MAX_LINES, because a text that scrolls takes the maximum width anyway.
+        Stop after the paragraph that exceeds MAX_LINES. A text of that length scrolls and takes the
+        maximum width anyway.
         """
         num_lines = 0
         for paragraph in self._text.lines.paragraphs():
@@ -153,10 +154,10 @@ class MessageEditor(QWidget):
                 return
 
     def _place(self) -> None:
-        """Put the text where the bubble has it, and the buttons below.
+        """Put the text at its position in the bubble, and the buttons below the text.
 
-        The text field always has its maximum width, so that lines do not break again while the
-        editor grows. The editor's edge cuts off the unused part.
+        The text field always has its maximum width, so that the line breaks do not change while the
+        editor grows. The unused part of the field is clipped at the editor's edge.
         """
         look, text = self._look, self._text
         left = self.width() - look.px(Space.L) - self._longest

@@ -13,16 +13,16 @@ from app.widgets.transcript.rows.look import Look
 
 
 class EditorPlace(QObject):
-    """Opens, places and closes the editor, a child of the viewport. At most one is open.
+    """Opens, moves and closes the editor, which is a child of the viewport.
 
-    The typed text is kept by message when the editor closes without Save or Cancel (the message was
-    deleted, or another branch or conversation is shown), and is restored when the message
-    is edited again.
+    At most one editor is open. An editor can close without Save or Cancel: the message was deleted,
+    or another branch or conversation is shown. In this case the typed text is kept, and is restored
+    when the user edits the message again.
     """
 
-    submitted = Signal(str, str)  # key of the message, new text
-    cancelled = Signal(str)  # key of the message
-    size_changed = Signal()  # the space for the editor has changed: lay out again
+    submitted = Signal(str, str)  # arguments: key of the message, new text
+    cancelled = Signal(str)  # argument: key of the message
+    size_changed = Signal()  # the editor's size has changed; the view must lay out again
 
     def __init__(self, stack: MessageStack, viewport: QWidget) -> None:
         super().__init__(viewport)
@@ -38,9 +38,9 @@ class EditorPlace(QObject):
         return self._editor
 
     def sync(self, look: Look) -> int | None:
-        """Open or close the editor, so that it belongs to the item that is being edited, if any.
+        """Open the editor if a message is being edited. Close the editor of any other message.
 
-        Return the index of the message whose editor was opened by this call, or None.
+        Return the index of the message if this call opened an editor, else None.
         """
         edited = next((item for item in self._stack.items if item.editing), None)
         key = "" if edited is None else edited.key
@@ -54,7 +54,7 @@ class EditorPlace(QObject):
         return self._stack.index_of(key)
 
     def cancel(self) -> None:
-        """Drop the typed text and emit `cancelled`, which makes the controller end the editing."""
+        """Drop the typed text and emit `cancelled`, so that the controller ends the editing."""
         key = self._key
         self.cancelled.emit(key)
         self._typed.pop(key, None)
@@ -66,7 +66,7 @@ class EditorPlace(QObject):
     def place(self, left: int, scroll: int) -> None:
         """Move the editor over its message.
 
-        left is the x of the reading column, scroll is the scroll value, both in pixels.
+        `left` is the x coordinate of the text column, `scroll` is the scroll value, both in pixels.
         """
         index = self._stack.index_of(self._key)
         if index is None or self._editor is None:
@@ -103,7 +103,7 @@ class EditorPlace(QObject):
         self._key = ""
 
     def _reserve(self) -> None:
-        """Give the editor's size to the layout of its message."""
+        """Reserve space for the editor in the layout of its message."""
         layout = self._stack.find(self._key)
         if layout is None or self._editor is None:
             return

@@ -1,6 +1,6 @@
-"""Idle work of the transcript: exact heights, colours of code, the "Thinking" clock. Main thread.
+"""Idle work: exact heights, colours of code, and the "Thinking" clock. Main thread only.
 
-Work is done in slices of SLICE_S seconds, so that input and painting wait for one slice at most.
+Work is done in slices of SLICE_S seconds, so that input and painting wait for at most one slice.
 """
 
 from __future__ import annotations
@@ -13,26 +13,27 @@ from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.answer import AnswerContent
 from app.widgets.transcript.rows.row import IdleResult, TranscriptRow
 
-PAUSE_MS = 10  # between two slices
+PAUSE_MS = 10  # milliseconds between two slices of work
 SLICE_S = 0.004
-TICK_MS = 1000  # the "Thinking…" pill shows whole seconds
+TICK_MS = 1000  # milliseconds; the "Thinking…" pill shows whole seconds
 
 
 class IdleWork(QObject):
-    """Measures messages out of view and colours visible code, until nothing is left to do.
+    """Measures messages outside the view and colours visible code, until no work is left.
 
     Call start() after every change to the transcript.
     """
 
-    measured = Signal(int, int)  # first and last index of messages whose heights may have changed
-    colored = Signal()  # visible rows must be repainted
+    # Arguments: first and last index of the messages that may have a new height.
+    measured = Signal(int, int)
+    colored = Signal()  # emitted when visible rows must be repainted
 
     def __init__(self, stack: MessageStack, parent: QObject) -> None:
         super().__init__(parent)
-        # Painted rows that are not finished, for instance code without colours; oldest first.
+        # Painted rows that need more work, for instance colours of code. The oldest row is first.
         self.unfinished: dict[TranscriptRow, None] = {}
         self._stack = stack
-        self._near = 0  # index of the message to start from
+        self._near = 0  # index of the message at which work begins
         self._timer = QTimer(self)
         self._timer.setInterval(PAUSE_MS)
         self._timer.timeout.connect(self._work)
@@ -42,7 +43,10 @@ class IdleWork(QObject):
         return self._timer.isActive()
 
     def start(self, near: int) -> None:
-        """Start or continue work, first on the message at index near, then on its neighbours."""
+        """Start or continue work, first on the message with index `near`.
+
+        Work then continues on messages at increasing distance from `near`.
+        """
         self._near = near
         if not self._timer.isActive():
             self._timer.start()
@@ -76,7 +80,7 @@ class IdleWork(QObject):
 
 
 class ThinkingTick(QObject):
-    """A timer that updates the pill of the last answer each second of its reasoning."""
+    """Updates the "Thinking" pill once a second while the last answer is reasoning."""
 
     ticked = Signal()
 
@@ -88,7 +92,7 @@ class ThinkingTick(QObject):
         self._timer.timeout.connect(self._tick)
 
     def update(self) -> None:
-        """Start or stop the timer: it runs while the last answer is reasoning."""
+        """Start the timer if the last answer is reasoning, else stop the timer."""
         thinking = self._thinking()
         if thinking is None:
             self._timer.stop()

@@ -1,10 +1,10 @@
-"""The scroll position of the transcript. Main thread.
+"""The scroll position of the transcript. Main thread only.
 
-Heights above the view change all the time: estimates become exact, formulas are typeset, answers
-grow. To keep the visible text in place, a Placement remembers the line at the top of the view as an
-Anchor, lays out the visible messages, and scrolls to where the anchor is afterwards. While a
-Follower (scroll.py) follows an answer or the end, it decides the scroll value instead of the
-anchor.
+Heights above the view change often: estimates become exact, formulas are typeset, answers grow. To
+keep the visible text in place, a Placement remembers the line at the top of the view as an Anchor,
+lays out the visible messages, and scrolls to the new position of that line. While a Follower
+(scroll.py) follows a streamed answer or the end of the transcript, the Follower chooses the scroll
+position, and the anchor is not used.
 """
 
 from __future__ import annotations
@@ -24,31 +24,32 @@ from app.widgets.transcript.messages.body import Kit
 from app.widgets.transcript.messages.places import Spot
 from engine.types import Role
 
-LINE_STEP = 40  # pixels scrolled by an arrow key or a notch of the wheel
+LINE_STEP = 40  # pixels to scroll for an arrow key or for one notch of the mouse wheel
 
 
 class Placement:
-    """The scroll bar of the transcript, updated whenever heights change."""
+    """Moves the scroll bar so that the visible text stays in place when heights change."""
 
     def __init__(self, area: QAbstractScrollArea, stack: MessageStack, kit: Kit) -> None:
-        self.moving = False  # True while update_bar() moves the scroll bar, not the user
+        self.moving = False  # True while update_bar(), not the user, moves the scroll bar
         self._area = area
         self._bar = area.verticalScrollBar()
         self._stack = stack
         self._kit = kit
         self._follower = Follower()
-        self._anchor: Anchor | None = None  # text that the top of the view must show
-        self._shown: Anchor | None = None  # text at the top of the view after the last layout
+        # Point of a message that must stay in place on the screen.
+        self._anchor: Anchor | None = None
+        self._shown: Anchor | None = None  # point at the top of the view after the last layout
         self._bar.setSingleStep(LINE_STEP)
 
     @property
     def top(self) -> int:
-        """Current scroll value: the y of the stack at the top of the view."""
+        """Scroll position: the y coordinate in the MessageStack at the top edge of the view."""
         return self._bar.value()
 
     @property
     def column_left(self) -> int:
-        """The x of the column; the same whether or not the scroll bar is visible."""
+        """The x coordinate of the text column. A visible scroll bar does not change it."""
         return max(0, (self._area.width() - self.column_width) // 2)
 
     @property
@@ -60,7 +61,10 @@ class Placement:
         return self._end - self.top
 
     def open(self, position: ScrollPosition | None) -> None:
-        """Reset for another conversation: start at a position, or at the end without one."""
+        """Prepare for another conversation.
+
+        The view starts at `position`, or at the end if `position` is None.
+        """
         self._follower = Follower()
         self._anchor = None
         if position is not None and self._stack.index_of(position.key) is not None:
@@ -68,9 +72,10 @@ class Placement:
             self._anchor = Anchor(position.key, position.offset)
 
     def opened(self) -> bool:
-        """Follow the end if the first layout ended near it; return True if a scroll is needed.
+        """Follow new text if the view is near the end.
 
-        Call after the first layout of another conversation.
+        Call after the first layout of another conversation. Return True if the view must still
+        scroll to reach the end.
         """
         distance = self.distance_to_end
         if distance < NEAR_END:
@@ -78,9 +83,10 @@ class Placement:
         return 0 < distance < NEAR_END
 
     def replace(self, items: Sequence[TranscriptItem]) -> None:
-        """Replace the items of the stack, and choose the position that fits the change.
+        """Replace the items of the stack, and choose the scroll position for the new items.
 
-        A new turn is followed. A switch between versions keeps the buttons of the switch in place.
+        After a new turn, the view follows the answer. After a switch between versions, the version
+        buttons stay in place.
         """
         before = self._stack.items
         switch = self._version_switch(items)
@@ -92,23 +98,24 @@ class Placement:
             self._anchor = switch
 
     def hold(self) -> None:
-        """Stop following: keep the visible text in place."""
+        """Stop automatic scrolling, and keep the visible text in place."""
         self._follower.released()
 
     def jump(self) -> None:
-        """Scroll to the end at the next layout, and follow it."""
+        """Scroll to the end at the next layout, and keep the end in view."""
         self._follower.jumped()
 
     def to_start(self) -> None:
-        """Scroll to the first message at the next layout, whatever the heights turn out to be."""
+        """Scroll to the first message at the next layout."""
         self.hold()
         if len(self._stack):
             self._anchor = Anchor(self._stack.items[0].key, -self._stack.top(0))
 
     def reveal(self, caret: Caret) -> None:
-        """Scroll a line of text to a third of the view's height, unless it is in view already.
+        """Scroll a line of text to a third of the view's height, unless it is already visible.
 
-        The last two line steps of the view do not count: the jump button may cover them.
+        The last 2 * LINE_STEP pixels of the view count as hidden, because the jump button may cover
+        them.
         """
         key = self._stack.items[caret.message].key
         y = self._stack.y_of(Anchor(key, 0, caret.place))
@@ -117,9 +124,10 @@ class Placement:
             self._anchor = Anchor(key, -self._height // 3, caret.place)
 
     def scrolled(self, before: int) -> None:
-        """Update follower and anchor after the user has scrolled; before is the old scroll value.
+        """Update the follower and the anchor after the user has scrolled.
 
-        The visible text moves by exactly that distance, even if heights above it change.
+        `before` is the scroll value before the user scrolled. The visible text moves by exactly the
+        scrolled distance, even if heights above it change.
         """
         self._follower.scrolled(before, self.top, self._end)
         if self._anchor is not None:
@@ -127,7 +135,7 @@ class Placement:
             self._anchor = replace(self._anchor, offset=offset)
 
     def position(self) -> ScrollPosition | None:
-        """Return the position to restore later, or None in an empty conversation."""
+        """Return the scroll position to restore later, or None if the conversation is empty."""
         if not len(self._stack):
             return None
         index = self._stack.at(self.top)
@@ -135,14 +143,14 @@ class Placement:
         return ScrollPosition(key, self.top - self._stack.top(index))
 
     def scroll_by(self, pixels: int) -> None:
-        """Scroll by a distance, as the wheel does."""
+        """Scroll by a number of pixels; a positive number scrolls down."""
         self._bar.setValue(self._bar.value() + pixels)
 
     def scroll_page(self, pages: int) -> None:
         self.scroll_by(pages * self._bar.pageStep())
 
     def spot_at(self, point: QPointF) -> Spot | None:
-        """Return a point of the viewport in coordinates of the nearest message."""
+        """Convert a point of the viewport to coordinates of the nearest message."""
         if not len(self._stack):
             return None
         y = point.y() + self.top
@@ -150,22 +158,25 @@ class Placement:
         return Spot(index, point.x() - self.column_left, y - self._stack.top(index))
 
     def distance_outside(self, point: QPointF) -> float:
-        """Return the distance of a point above (negative) or below the viewport, 0 inside."""
+        """Return the signed distance of a point from the viewport.
+
+        The distance is negative above the viewport, positive below the viewport, and 0 inside.
+        """
         return min(0.0, point.y()) + max(0.0, point.y() - self._height)
 
     def changed_from(self, index: int) -> int:
-        """Return the y in the viewport below which a message must be repainted."""
+        """Return the y coordinate in the viewport below which a message must be repainted."""
         changed = self._stack.layouts[index].take_changed_top()
         if changed is None:
             return self._height
         return max(0, min(self._height, self._stack.top(index) + changed - self.top))
 
     def lay_out_visible(self) -> int | None:
-        """Lay out the visible messages and scroll so that the anchor is in place.
+        """Lay out the visible messages and scroll so that the anchor stays in place.
 
         Returns:
-            Pixels by which the text that was at the top moved on the screen, or None if its
-            message no longer exists.
+            Number of pixels by which the visible text moved on the screen, or None if the message
+            that was at the top of the view no longer exists.
         """
         shown = self._shown
         self._stack.lay_out_visible(self._wanted_top, self._height)
@@ -190,7 +201,7 @@ class Placement:
 
     @property
     def _end(self) -> int:
-        """Maximum scroll value."""
+        """Maximum value of the scroll bar."""
         return max(0, self._stack.total - self._height)
 
     def _wanted_top(self) -> int:
@@ -201,16 +212,16 @@ class Placement:
         return max(0, min(current if wanted is None else wanted, end))
 
     def _answer_top(self) -> int | None:
-        """Return the scroll value with the first line of a streaming last answer at the top."""
+        """Return the scroll value that puts a streaming answer's first line at the top, or None."""
         last = len(self._stack) - 1
         if last < 0 or self._stack.items[last].status is not ItemStatus.STREAMING:
             return None
         return self._stack.top(last) - self._kit.look.px(Size.MESSAGE_GAP)
 
     def _version_switch(self, items: Sequence[TranscriptItem]) -> Anchor | None:
-        """Return an anchor at the version buttons, if a switch of versions made the change.
+        """Return an anchor at the version buttons if the user has switched to another version.
 
-        The anchor is None if the buttons of the first message that differs are not visible.
+        The buttons belong to the first message that differs. Return None if they are not visible.
         """
         for index, (shown, item) in enumerate(zip(self._stack.items, items, strict=False)):
             if shown.key != item.key:

@@ -1,8 +1,8 @@
-"""Following: when the transcript scrolls by itself while an answer is streamed. Pure.
+"""Rules for automatic scrolling while an answer is streamed. No Qt.
 
-Text is streamed faster than users read. So the view follows a new answer only until its first line
-reaches the top, and then stands still. A user who jumps or scrolls to the end wants to watch: then
-the view follows the end until the user scrolls up. Scrolling up always stops following.
+Text is streamed faster than users read. So the view follows a new answer only until the answer's
+first line reaches the top of the view, and then stops. If the user jumps or scrolls to the end, the
+view keeps the end visible until the user scrolls up. Scrolling up always stops automatic scrolling.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ NEAR_END = 24  # pixels; a view this close to the end counts as being at the end
 
 
 class Follow(Enum):
-    """The part of the transcript that the view follows."""
+    """The part of the transcript that automatic scrolling keeps in view."""
 
     NOTHING = auto()  # the visible text stays in place
-    ANSWER = auto()  # the end, until the first line of the answer reaches the top
+    ANSWER = auto()  # the end, but only until the answer's first line reaches the top of the view
     END = auto()
 
 
 class Follower:
-    """The decision where to scroll when heights have changed."""
+    """Decides to which position the view scrolls after heights have changed."""
 
     def __init__(self) -> None:
         self.mode = Follow.ANSWER
@@ -30,10 +30,10 @@ class Follower:
         """Return the scroll value to go to, or None to keep the visible text in place.
 
         Args:
-            current: The scroll value.
+            current: The current scroll value.
             end: The maximum scroll value.
-            answer_top: The scroll value with the first line of the streaming answer at the top, or
-                None if no answer is streamed.
+            answer_top: The scroll value that puts the first line of the streaming answer at the top
+                of the view, or None if no answer is streamed.
         """
         if self.mode is Follow.NOTHING:
             return None
@@ -42,28 +42,28 @@ class Follower:
         return min(end, max(current, answer_top))
 
     def scrolled(self, before: int, after: int, end: int) -> None:
-        """Stop following after the user has scrolled up; follow the end once it is reached."""
+        """Stop following if the user scrolled up; follow the end if the user scrolled to it."""
         if after < before:
             self.mode = Follow.NOTHING
         elif after >= end - NEAR_END:
             self.mode = Follow.END
 
     def released(self) -> None:
-        """Stop following."""
+        """Stop automatic scrolling."""
         self.mode = Follow.NOTHING
 
     def jumped(self) -> None:
-        """Follow the end after a jump to it."""
+        """Follow the end, because the user jumped to it."""
         self.mode = Follow.END
 
     def sent(self) -> None:
-        """Follow the answer to a message that was just sent, up to its first line."""
+        """Follow the new answer after a message was sent, until its first line is at the top."""
         self.mode = Follow.ANSWER
 
     def settled(self, *, current: int, end: int, answer_top: int | None) -> None:
-        """Stop following an answer that is longer than the view; call after each layout.
+        """Stop following an answer that no longer fits in the view. Call after each layout.
 
-        Otherwise the view would jump to the end when the answer finishes.
+        Without this, the view would jump to the end when the answer finishes.
         """
         outgrown = answer_top is not None and current < end - NEAR_END
         if self.mode is Follow.ANSWER and outgrown:

@@ -1,7 +1,7 @@
-"""Selections across messages, and the text to copy. Main thread.
+"""Selections that can span several messages, and the text to copy. Main thread only.
 
-A block that is selected as a whole is copied as Markdown source, a part of a block as displayed
-text.
+A block that is selected completely is copied as Markdown source. A partly selected block is copied
+as displayed text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LAST_PLACE = Place(END, 0)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Caret:
-    """A character boundary in the transcript."""
+    """A position between two characters in the transcript."""
 
     message: int
     place: Place
@@ -28,7 +28,7 @@ class Caret:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The text between two carets, in either order."""
+    """The text between two carets. The focus can be before or after the anchor."""
 
     anchor: Caret  # where the mouse button was pressed
     focus: Caret  # where the mouse is
@@ -46,7 +46,7 @@ class Selection:
         return max(self.anchor, self.focus)
 
     def within(self, message: int) -> PlaceRange | None:
-        """Return the selected part of a message, or None."""
+        """Return the selected part of the message with index `message`, or None."""
         if not self.start.message <= message <= self.end.message:
             return None
         start = self.start.place if message == self.start.message else FIRST_PLACE
@@ -59,13 +59,13 @@ class _Fragment:
     """The selected part of one row."""
 
     part: Range
-    ordinal: int  # ordinal of the row, see TextSections
+    ordinal: int  # ordinal of the row; see TextSections
     row: TranscriptRow
     whole: bool  # True if all text of the row is selected
 
 
 def selected_text(messages: MessageLayouts, selection: Selection) -> str:
-    """Return the text that copying a selection puts on the clipboard."""
+    """Return the text to copy to the clipboard for a selection."""
     texts: list[str] = []
     for number in range(selection.start.message, selection.end.message + 1):
         within = selection.within(number)
@@ -105,7 +105,7 @@ def _fragments(message: MessageLayout, within: PlaceRange) -> list[_Fragment]:
 
 
 def _separator(message: MessageLayout, before: _Fragment, after: _Fragment) -> str:
-    """Return the line ends between two rows: as many as between their sources."""
+    """Return the newlines to copy between two rows: as many as the source has between them."""
     first, second = before.row.source, after.row.source
     if first is None or second is None:
         return "\n"

@@ -1,9 +1,9 @@
-"""All messages of the visible branch on top of each other. Main thread.
+"""All messages of the visible branch, stacked vertically. Main thread only.
 
-A MessageStack has the layout of each message and a tree of their heights, so that finding the
-message at a y takes O(log n) steps. Only the visible messages are laid out: lay_out_visible() makes
-their heights exact, and advance() does so for the others in idle time. An Anchor finds a line of
-text again after heights above it have changed.
+A MessageStack has the layout of each message and a HeightTree of their heights, so that finding the
+message at a y coordinate takes O(log n) steps. lay_out_visible() lays out the visible messages and
+makes their heights exact. advance() does the same for the other messages in idle time. An Anchor
+identifies a line of text, so that the line can be found again after heights above it have changed.
 """
 
 from __future__ import annotations
@@ -24,27 +24,30 @@ from engine.types import Channel, Role
 
 TOP_MARGIN = Space.XL
 BOTTOM_MARGIN = Space.XL
-KEPT = 30  # messages above and below the view that keep their rows
-KEPT_CONVERSATIONS = 5  # conversations whose layouts are kept after a switch
-MAX_ROUNDS = 20  # rounds of layout; each can change heights and so move messages into view
+KEPT = 30  # number of messages above and below the view that keep their rows
+KEPT_CONVERSATIONS = 5  # number of conversations that keep their layouts while they are not shown
+# Maximum number of layout rounds. A round can change heights, which can make other messages
+# visible.
+MAX_ROUNDS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
     """A point of a message that must keep its position on the screen.
 
-    The point is the line of text at `place`, else the buttons or the top of the message.
+    The point is the line of text at `place`. Without a place, the point is the buttons or the top
+    of the message: see at_actions.
     """
 
     key: str  # key of the message
-    offset: int  # pixels from the point down to the top of the view
+    offset: int  # y of the view's top edge minus y of the point, in pixels
     place: Place | None = None
-    at_actions: bool = False  # the point is the message's buttons
+    at_actions: bool = False  # True if the point is the message's buttons
 
 
 @dataclass(frozen=True, slots=True)
 class KeptConversation:
-    """The layouts of a conversation that is not shown, see MessageStack."""
+    """The state of a MessageStack for a conversation that is not shown at the moment."""
 
     layouts: MessageLayouts
     tree: HeightTree
@@ -54,44 +57,45 @@ class KeptConversation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranscriptStatistics:
-    """Counts for tests and benchmarks."""
+    """Statistics of the layout work, for tests and benchmarks."""
 
     num_messages: int
-    num_settled: int  # messages with an exact height
-    num_parsed: int  # messages with rows
-    num_layouts: int  # rows with a line layout
+    num_settled: int  # number of messages with an exact height
+    num_parsed: int  # number of messages that have rows
+    num_layouts: int  # number of rows that have a line layout
     is_idle: bool  # True if no idle work is left
 
 
 class MessageStack:
-    """The layouts of all messages of the visible branch, and where each message is."""
+    """The layouts of all messages of the visible branch, and the position of each message."""
 
     def __init__(self, kit: Kit) -> None:
         self.layouts = MessageLayouts(kit, 0)
         self._kit = kit
         self._tree = HeightTree()
-        self._index: dict[str, int] = {}  # index of each message, by its key
+        self._index: dict[str, int] = {}  # index of each message, by message key
         self._live: set[MessageLayout] = set()  # layouts that may have rows
-        self._kept: dict[str, KeptConversation] = {}  # by name, the most recent last
+        # Layouts of other conversations, by name; the most recent is last.
+        self._kept: dict[str, KeptConversation] = {}
         self._name = ""  # name of the conversation that is shown
-        self._near = 0  # index of the message that advance() started from
-        self._near_settled = 0  # messages less than this far from _near are settled
+        self._near = 0  # argument `near` of the last call of advance()
+        self._near_settled = 0  # distance from _near in messages; all nearer messages are settled
 
     def __len__(self) -> int:
         return len(self.layouts)
 
     @property
     def items(self) -> list[TranscriptItem]:
-        """Current items of all messages; read only."""
+        """Current items of all messages. Callers must not change the list."""
         return self.layouts.items
 
     @property
     def total(self) -> int:
-        """Height of all messages with the margins."""
+        """Height of all messages plus the margins above and below."""
         return self._tree.total + BOTTOM_MARGIN if self.layouts else 0
 
     def open(self, items: Sequence[TranscriptItem], name: str) -> None:
-        """Show another conversation; reuse its layouts if they were kept under this name."""
+        """Show another conversation. Reuse layouts that were kept under `name`, if any."""
         self._keep_shown()
         self._name = name
         width = self.layouts.width
@@ -113,7 +117,7 @@ class MessageStack:
         self._rebuild_index()
 
     def update(self, index: int, item: TranscriptItem) -> None:
-        """Replace the item of one message by a newer state."""
+        """Replace one item with a newer item of the same message."""
         self.layouts.update(index, item)
         self._mark_newest()
         self.mark_unsettled()
@@ -128,7 +132,7 @@ class MessageStack:
         return True
 
     def resize(self, width: int) -> None:
-        """Set the width of the column. Messages out of view keep their old heights for now."""
+        """Set the width of the column. Messages outside the view keep their old heights for now."""
         if width != self.layouts.width:
             is_first = self.layouts.width == 0
             self.layouts.resize(width)
@@ -137,20 +141,23 @@ class MessageStack:
             self.mark_unsettled()
 
     def rebuild_rows(self) -> None:
-        """Drop all rows because the look has changed; the next layout makes new ones."""
+        """Drop all rows, because the theme or zoom has changed. The next layout makes new rows."""
         self._kept.clear()
         for layout in self.layouts.made():
             layout.rebuild_rows()
         self._rebuild_index()
 
     def remeasure(self) -> bool:
-        """Mark rows with a new formula or line wrap as not measured; return False without one."""
+        """Mark rows as not measured if a formula arrived or line wrapping was switched.
+
+        Return True if at least one row was marked.
+        """
         changed = [layout for layout in self._live if layout.remeasure()]
         self.mark_unsettled()
         return bool(changed)
 
     def open_whole(self, index: int) -> MessageLayout:
-        """Unfold and parse a message as a whole, and return its layout."""
+        """Unfold a message, parse its whole text, and return its layout."""
         layout = self.layouts[index]
         self._live.add(layout)
         layout.unfold()
@@ -166,11 +173,11 @@ class MessageStack:
         return None if index is None else self.layouts[index]
 
     def top(self, index: int) -> int:
-        """Return the y of a message, below the gap above it."""
+        """Return the y coordinate of the top edge of a message, not of the gap above it."""
         return self._tree.top(index) + self._gap(index)
 
     def tops(self) -> list[int]:
-        """Return the y of the gap above every message, and of the end of the last one."""
+        """Return the y coordinates of the gaps above all messages, and of the stack's end."""
         return self._tree.tops()
 
     def at(self, y: float) -> int:
@@ -182,7 +189,7 @@ class MessageStack:
             yield from range(self.at(top), self.at(top + height) + 1)
 
     def sync(self, index: int) -> bool:
-        """Copy a layout's current height to the tree; return True if the height differs."""
+        """Update the height of a message in the tree; return True if the height has changed."""
         before, height = self._tree[index], self._gap(index) + self.layouts.height(index)
         self._tree.set(index, height)
         return height != before
@@ -191,8 +198,8 @@ class MessageStack:
         """Lay out the messages that are visible at a scroll value.
 
         Args:
-            wanted_top: Returns the scroll value. Called again in each round, since layout changes
-                heights and so the value.
+            wanted_top: Returns the scroll value. It is called again in each round, because a round
+                can change heights and so the scroll value.
             height: The height of the view.
         """
         for _ in range(MAX_ROUNDS):
@@ -202,7 +209,7 @@ class MessageStack:
             self._release_far_from(self.at(wanted_top()))
 
     def advance(self, near: int) -> int | None:
-        """Do a step of layout for the unsettled message nearest to an index.
+        """Do one step of layout for the unsettled message that is nearest to index `near`.
 
         Returns:
             The index of that message, or None if all messages are settled.
@@ -222,11 +229,11 @@ class MessageStack:
         return None
 
     def mark_unsettled(self) -> None:
-        """Let advance() examine all messages again, because a layout has changed."""
+        """Make advance() examine all messages again, because a layout has changed."""
         self._near_settled = 0
 
     def anchor_at(self, y: int) -> Anchor | None:
-        """Return an anchor for the line of text or the message at y."""
+        """Return an anchor for the line of text at y, or for the message if y is not in a line."""
         if not self.layouts:
             return None
         index = self.at(y)
@@ -237,7 +244,7 @@ class MessageStack:
         return Anchor(layout.item.key, y - top - line.y, line.place)
 
     def y_of(self, anchor: Anchor) -> int | None:
-        """Return the scroll value that puts an anchor in place, None without its message."""
+        """Return the scroll value that puts an anchor in place, or None if its message is gone."""
         index = self._index.get(anchor.key)
         if index is None:
             return None
@@ -260,9 +267,14 @@ class MessageStack:
         )
 
     def _keep_shown(self) -> None:
-        """Keep the layouts of the conversation that is shown, and drop the oldest kept ones."""
+        """Keep the layouts of the shown conversation for later.
+
+        If more than KEPT_CONVERSATIONS are kept, drop the oldest.
+        """
         if self.items and self.items[-1].status is ItemStatus.STREAMING:
-            self.set_items(self.items[:-1])  # text that arrives meanwhile does not reach the layout
+            # A hidden answer gets no streamed text, so do not keep the layout of a streaming
+            # answer.
+            self.set_items(self.items[:-1])
         if self._name:
             self._kept[self._name] = KeptConversation(
                 self.layouts, self._tree, self._index, self._live
@@ -280,7 +292,7 @@ class MessageStack:
         return changed
 
     def _release_far_from(self, near: int) -> None:
-        """Release the layouts more than KEPT messages away from an index, to bound memory."""
+        """Release layouts more than KEPT messages away from index `near`, to limit memory use."""
         for layout in list(self._live):
             index = self._index.get(layout.item.key)
             if index is None or abs(index - near) > KEPT:
@@ -309,10 +321,10 @@ class MessageStack:
 
 
 def _set_newest(layout: MessageLayout, newest: MessageLayout | None) -> None:
-    """Mark a layout as the last message or not, and set the state line.
+    """Set is_newest of a layout and, for a user's message, the state line.
 
-    The state line of an answer is painted in the gap above it, which belongs to the question's
-    layout.
+    The state line of an answer is painted in the gap above the answer. This gap belongs to the
+    layout of the user's message.
     """
     layout.is_newest = layout is newest
     if isinstance(layout.content, UserContent):

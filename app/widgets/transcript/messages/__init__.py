@@ -1,1 +1,1 @@
-"""Messages: content, rows and layout of each message, and the layouts of a conversation."""
+"""The content, the rows and the layout of each message in the transcript."""

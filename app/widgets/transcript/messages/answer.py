@@ -1,7 +1,7 @@
-"""The content of an answer: reasoning, Markdown, notes on its end, buttons. Main thread.
+"""The content of an answer: reasoning, text, notes below the text, buttons. Main thread only.
 
-Rows from top to bottom: the "Thinking" pill and the reasoning if it is open, the Markdown of the
-answer, the note of an answer that was cut off or failed, and the footer with the buttons.
+Rows from top to bottom: the "Thinking" pill, the reasoning if it is open, the Markdown text of the
+answer, a note if the answer was cut off or failed, and the footer with the buttons.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from app.words import transcript as words, units
 from engine.types import Channel
 
 _THINKING = Target(RowAction.TOGGLE_THINKING)
-_PREVIEW_LEN = 300  # characters at the end of the reasoning that the pill's preview is taken from
+# The preview in the pill is taken from this number of characters at the end of the reasoning.
+_PREVIEW_LEN = 300
 
 
 class Thinking:
@@ -38,12 +39,13 @@ class Thinking:
         self._wrapped: set[int] = set()
         self._clock = kit.clock
         is_running = item.reasoning and item.status is ItemStatus.STREAMING
-        # Seconds of the clock at the start and the end of streamed reasoning.
+        # Clock times in seconds at which the reasoning started and ended; None if not reached yet.
         self._started: float | None = self._clock() if is_running else None
         self._ended: float | None = None
-        self._rows: MarkdownRows | None = None  # made when the reasoning is first opened
-        self._shown: list[TranscriptRow] = []  # rows that rows() returned last
-        self._pill: PillRow | None = None  # kept while its words stay the same
+        # Rows of the reasoning; None until the user opens the reasoning.
+        self._rows: MarkdownRows | None = None
+        self._shown: list[TranscriptRow] = []  # result of the last call of rows()
+        self._pill: PillRow | None = None  # last pill; reused while its content stays the same
 
     def append_text(self, text: str) -> None:
         if self._started is None:
@@ -53,19 +55,19 @@ class Thinking:
             self._rows.append_text(text)
 
     def end(self) -> None:
-        """Stop the clock: the text of the answer has begun, or the answer has ended."""
+        """Record the end of the reasoning: the answer's text has begun, or the answer has ended."""
         if self._ended is None:
             self._ended = self._clock()
         if self._rows is not None:
             self._rows.close()
 
     def resume(self) -> None:
-        """Reset the clock: the answer is continued, and more reasoning may arrive."""
+        """Reset the start and end times, because a continued answer may contain more reasoning."""
         self._started = self._ended = None
         self._rows = self._load() if self.is_open else None
 
     def replace_text(self, text: str) -> None:
-        """Replace the text by the stored reasoning of the finished answer."""
+        """Replace the streamed reasoning with the stored reasoning if they differ."""
         if text != self.text:
             self.text = text
             self._rows = self._load() if self.is_open else None
@@ -85,7 +87,10 @@ class Thinking:
         return (self._rows,) if self.is_open and self._rows is not None else ()
 
     def rows(self) -> list[TranscriptRow]:
-        """Return all rows of open reasoning; unchanged rows are the same objects as before."""
+        """Return the rows of the reasoning, or an empty list if the reasoning is closed.
+
+        Rows that have not changed are the same objects as in the previous call.
+        """
         if not self.is_open or self._rows is None:
             return []
         changed = self._rows.take_rows()
@@ -128,7 +133,7 @@ class Thinking:
 class AnswerContent:
     """The rows of an answer, updated while the answer is streamed. Implements MessageContent.
 
-    While an answer is streamed, its text arrives through append_delta() only: update() ignores the
+    While an answer is streamed, its text arrives only through append_delta(). update() ignores the
     text of a streaming item.
     """
 
@@ -136,15 +141,15 @@ class AnswerContent:
         self.item = item
         self.is_changed = True
         self._kit = kit
-        self._look = kit.look  # look that the rows were made with
+        self._look = kit.look  # Look (theme and zoom) that the rows were made with
         self._thinking = Thinking(kit, item)
         if item.status is not ItemStatus.STREAMING:
             self._thinking.end()
-        self._wrapped: set[int] = set()  # source offsets of code blocks whose lines wrap
+        self._wrapped: set[int] = set()  # source offsets of the code blocks with wrapped lines
         self._body = self._load(item)
-        self._empty: TextRow | None = None  # row for the caret before the first word
+        self._empty: TextRow | None = None  # empty row that shows the caret until text arrives
         self._details_open = False  # True while the details of the error are shown
-        self._num_before = 0  # number of rows above the body
+        self._num_before = 0  # number of rows above the text of the answer
 
     @property
     def text(self) -> str:
@@ -160,12 +165,12 @@ class AnswerContent:
 
     @property
     def is_thinking(self) -> bool:
-        """True while reasoning arrives and the text of the answer has not begun."""
+        """True while the answer streams reasoning and has no text yet."""
         return self.is_streaming and bool(self._thinking.text) and self._body.is_empty
 
     @property
     def is_writing(self) -> bool:
-        """True while text arrives, or may arrive at any moment: then the caret is shown."""
+        """True while the caret is shown: text of the answer arrives or may arrive soon."""
         if not self.is_streaming or self.is_thinking:
             return False
         line = self.item.state_line
@@ -186,13 +191,13 @@ class AnswerContent:
         self.is_changed = True
 
     def plain_text(self) -> None:
-        """Return None: the text of an answer is Markdown."""
+        """Return None, because the text of an answer is Markdown."""
 
     def source_text(self, ordinal: int) -> str:
         return self._body.text if ordinal >= BODY else normalized(self._thinking.text)
 
     def update(self, item: TranscriptItem) -> None:
-        """Replace the item by a newer state of the same answer."""
+        """Replace the item with a newer state of the same answer."""
         if item.status is ItemStatus.STREAMING and self.is_streaming:
             item = replace(item, text=self.item.text, reasoning=self.item.reasoning)
         else:
@@ -255,7 +260,10 @@ class AnswerContent:
         return body
 
     def _take_text(self, item: TranscriptItem) -> None:
-        """Take over the text of an item when its answer ends, is continued or was not streamed."""
+        """Replace the streamed text with the text of the item.
+
+        Call when the answer has ended or is continued, or if it was not streamed.
+        """
         self._thinking.replace_text(item.reasoning)
         is_open = item.status is ItemStatus.STREAMING
         if is_open:
@@ -273,7 +281,7 @@ class AnswerContent:
         return [self._thinking.pill(self.item, running=self.is_thinking)]
 
     def _placeholder(self) -> list[TranscriptRow]:
-        """Return an empty row for the caret, while an answer has no text."""
+        """Return an empty row that shows the caret while an answer has no text."""
         if not self.is_streaming or self.is_thinking:
             return []
         if self._empty is None:
@@ -291,7 +299,7 @@ class AnswerContent:
         for row in rows:
             row.gap = look.px(Space.M)
         footer = no_actions(look) if self.is_streaming else answer_actions(look, item)
-        footer.gap = look.px(Space.HAIR)  # small, since the buttons have empty space at the top
+        footer.gap = look.px(Space.HAIR)  # small, because the buttons have empty space at their top
         return [*rows, footer]
 
 

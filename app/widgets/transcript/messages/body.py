@@ -1,8 +1,8 @@
-"""The rows of a Markdown text that may still grow. Main thread.
+"""The rows of a Markdown text that may still grow. Main thread only.
 
 Text is parsed in slices of a few milliseconds, so that a long text never blocks the event loop.
-While an answer is streamed, rows of finished blocks are kept and only the last blocks are made
-again.
+While an answer is streamed, the rows of finished blocks are kept. Only the rows of the last blocks
+are made again.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import LayoutCache, RuleRow, TextRow, TranscriptRow
 from app.widgets.transcript.rows.table import table_rows
 
-FEED = 2_000  # characters in a slice, which takes about 4 ms to parse
-ESTIMATED_FROM = 20_000  # characters; a sample of this length gives the height per character
-MAX_ROW_TEXT = 4_000  # characters; a longer paragraph becomes several rows
-_BAR = Frame(FrameKind.QUOTE, opens=False)  # the bar beside all of the reasoning
+FEED = 2_000  # number of characters in a slice; parsing a slice takes about 4 ms
+# The height per character of unparsed text is computed from at most this number of characters.
+ESTIMATED_FROM = 20_000
+MAX_ROW_TEXT = 4_000  # maximum number of characters in a row; a longer paragraph gets several rows
+_BAR = Frame(FrameKind.QUOTE, opens=False)  # vertical bar beside the reasoning text
 
 
 class Tone(Enum):
-    """The type style of a text."""
+    """The kind of a Markdown text, which determines its font and colour."""
 
     ANSWER = auto()
     REASONING = auto()
@@ -57,11 +58,11 @@ class Kit:
     """The objects that all rows of a transcript share."""
 
     look: Look  # replaced when the theme or the zoom changes
-    shelf: LexerShelf  # lexers of code blocks
-    cache: LayoutCache  # rows with a line layout
-    parser: MarkdownIt  # shared because making one takes 0.3 ms
-    hits: Hits  # occurrences of the searched text
-    clock: Callable[[], float]  # monotonic seconds
+    shelf: LexerShelf  # lexers that colour code blocks
+    cache: LayoutCache  # cache of line layouts; it drops the least recently used ones
+    parser: MarkdownIt  # shared, because making a parser takes 0.3 ms
+    hits: Hits  # matches of the find text in the rows
+    clock: Callable[[], float]  # returns monotonic time in seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class RowsFrom:
 
 @dataclass(slots=True, eq=False)
 class _BlockRows:
-    """A Markdown block with its rows: several for a long table or a very long paragraph."""
+    """A Markdown block and its rows. A long table or a very long paragraph has several rows."""
 
     block: Block
     rows: list[TranscriptRow]
@@ -86,8 +87,8 @@ class MarkdownRows:
     Append text with append_text(), parse it slice by slice with feed(), then call take_rows().
 
     Args:
-        wrapped: Source offsets of the code blocks whose lines wrap. The message owns the set, since
-            it outlives this object.
+        wrapped: Source offsets of the code blocks with wrapped lines. The message owns the set,
+            because the message exists longer than this object.
     """
 
     def __init__(self, kit: Kit, wrapped: set[int], tone: Tone = Tone.ANSWER) -> None:
@@ -95,18 +96,19 @@ class MarkdownRows:
         self._wrapped = wrapped
         self._tone = tone
         self._stream = MarkdownStream(kit.parser)
-        self._source = ""  # appended text; the parser has the first _fed characters
+        self._source = ""  # appended text; the first _fed characters are parsed
         self._fed = 0
-        self._growing = True  # until close()
-        self._finished = False  # True once the parser has been told that the text is complete
+        self._growing = True  # True until close() is called
+        self._finished = False  # True once finish() of the parser was called
         self._final: list[_BlockRows] = []  # blocks that no later text can change
         self._num_final_rows = 0
         self._tail: list[_BlockRows] = []  # the last blocks, which later text may change
-        self._height_per_char: float | None = None  # for unparsed text; None if not computed yet
+        # Estimated height of a character of unparsed text, in pixels; None if not computed yet.
+        self._height_per_char: float | None = None
 
     @property
     def text(self) -> str:
-        """The whole text with normalised line ends, parsed or not."""
+        """The whole text with normalised line ends, including text that is not parsed yet."""
         return self._stream.text + normalized(self._source[self._fed :])
 
     @property
@@ -115,16 +117,16 @@ class MarkdownRows:
 
     @property
     def num_unfed(self) -> int:
-        """Number of characters that are not parsed."""
+        """Number of characters that are not parsed yet."""
         return len(self._source) - self._fed
 
     @property
     def is_fed(self) -> bool:
-        """True if the whole text is parsed, and finished if it is closed."""
+        """True if all text is parsed and, after close(), the last blocks are finished."""
         return not self.num_unfed and (self._growing or self._finished)
 
     def append_text(self, text: str) -> None:
-        """Append text; feed() parses it."""
+        """Append text without parsing it. feed() parses it later."""
         self._source = self._source[self._fed :] + text
         self._fed = 0
         self._height_per_char = None
@@ -142,10 +144,10 @@ class MarkdownRows:
             self._finished = True
             self._stream.finish()
             if self._stream.num_frozen < len(self._final):
-                self.rebuild()  # a link definition at the end changed blocks that were final
+                self.rebuild()  # a link definition at the end of the text changed earlier blocks
 
     def take_rows(self) -> RowsFrom:
-        """Return the rows from the first that may have changed since the last call."""
+        """Return the rows that may have changed since the last call, and all rows after them."""
         first = self._num_final_rows
         frozen = self._stream.frozen
         old, self._tail = self._tail, []
@@ -160,13 +162,13 @@ class MarkdownRows:
         return RowsFrom(first, [row for entry in (*final, *self._tail) for row in entry.rows])
 
     def rebuild(self) -> None:
-        """Drop all rows because the look has changed; take_rows() makes and returns new ones."""
+        """Drop all rows, so that the next call of take_rows() makes new rows."""
         self._final, self._tail = [], []
         self._num_final_rows = 0
         self._height_per_char = None
 
     def estimate_rest(self, width: int) -> int:
-        """Return the estimated height of the text that is not parsed."""
+        """Return the estimated height in pixels of the text that is not parsed yet."""
         if not self.num_unfed:
             return 0
         if self._height_per_char is None:
@@ -200,7 +202,7 @@ class MarkdownRows:
         return rows
 
     def _block_rows(self, block: Block) -> list[TranscriptRow]:
-        """Return the rows of a block, without insets."""
+        """Make the rows of a Markdown block, without indentation."""
         look = self._kit.look
         is_answer = self._tone is Tone.ANSWER
         ink = look.colors.text if is_answer else look.colors.secondary
@@ -227,7 +229,7 @@ class MarkdownRows:
 
 
 def _set_insets(look: Look, rows: Sequence[TranscriptRow], block: Block) -> None:
-    """Set the insets of the rows of a block. Only the first row has the list markers."""
+    """Set the insets (indentation) of a block's rows. Only the first row gets list markers."""
     rows[0].inset = Inset(look, block.frames, block.joined)
     continued = tuple(replace(frame, opens=False) for frame in block.frames)
     for row in rows[1:]:
@@ -235,12 +237,12 @@ def _set_insets(look: Look, rows: Sequence[TranscriptRow], block: Block) -> None
 
 
 def text_rows(look: Look, style: TextStyle, spans: Sequence[TextSpan], ink: str) -> list[TextRow]:
-    """Return one row, or several rows for a text longer than MAX_ROW_TEXT."""
+    """Make one row for a text, or several rows if it is longer than MAX_ROW_TEXT."""
     return [TextRow(look, style, part, ink) for part in split_spans(spans)]
 
 
 def split_spans(spans: Sequence[TextSpan]) -> list[tuple[TextSpan, ...]]:
-    """Cut spans into parts of at most MAX_ROW_TEXT characters, at spaces where possible."""
+    """Split spans into parts of at most MAX_ROW_TEXT characters, at spaces where possible."""
     if sum(len(span.text) for span in spans) <= MAX_ROW_TEXT:
         return [tuple(spans)]
     parts: list[tuple[TextSpan, ...]] = []
@@ -258,7 +260,7 @@ def split_spans(spans: Sequence[TextSpan]) -> list[tuple[TextSpan, ...]]:
 
 
 def plain_rows(look: Look, text: str, start: int) -> list[TranscriptRow]:
-    """Return one row for each line of a plain text; start is the source offset of the text."""
+    """Make one row for each line of a plain text. `start` is the source offset of the text."""
     rows: list[TranscriptRow] = []
     for line in text.split("\n"):
         made = text_rows(look, Type.BODY, (TextSpan(line),), look.colors.text)

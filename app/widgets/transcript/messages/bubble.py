@@ -1,4 +1,4 @@
-"""The bubble of a user's message: size and painting. Main thread."""
+"""The bubble of a user's message: size and painting. Main thread only."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from app.theme.tokens import Radius, Space
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import TranscriptRow
 
-SHARE = 0.78  # maximum width of a bubble, as a share of the column
+SHARE = 0.78  # maximum width of a bubble, as a fraction of the column width
 SHRINK_ROWS = 40  # a bubble with more rows has the maximum width
-FOLD_LINES = 12  # lines of text in a folded bubble
-FOLD_TEXT = 4_000  # characters; always enough to fill FOLD_LINES lines
+FOLD_LINES = 12  # maximum number of text lines in a folded bubble
+# A folded bubble uses at most this number of characters, which is enough for FOLD_LINES lines.
+FOLD_TEXT = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class Bubble:
-    """A rounded rectangle at the right of the column, behind the first rows of a message.
+    """The rounded rectangle behind the text of a user's message, at the right of the column.
 
-    The bubble is as wide as its widest row needs, but at most SHARE of the column.
+    The bubble is as wide as its widest row needs, but at most SHARE of the column width.
     """
 
     look: Look
-    num_rows: int  # rows inside the bubble
+    num_rows: int  # number of rows inside the bubble
 
     def text_width(self, column: int) -> int:
-        """Return the maximum width of text in a bubble, in a column of the given width."""
+        """Return the maximum width of the text in a bubble, for a given column width."""
         return max(1, int(column * SHARE) - 2 * self.look.px(Space.L))
 
     def row_left(self, rows: Sequence[TranscriptRow], column: int, *, is_rtl: bool) -> int:
-        """Return the x of a row in the bubble."""
+        """Return the x coordinate of a row in the bubble."""
         pad = self.look.px(Space.L)
         if is_rtl:
             return column - pad - self.text_width(column)
@@ -42,7 +43,7 @@ class Bubble:
     def paint(
         self, painter: QPainter, rows: Sequence[TranscriptRow], column: int, bottom: int
     ) -> None:
-        """Paint the bubble; bottom is the y at which its last row ends."""
+        """Paint the bubble. `bottom` is the y coordinate at which its last row ends."""
         if not self.num_rows:
             return
         width = self._width(rows, column)

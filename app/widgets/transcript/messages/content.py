@@ -1,10 +1,10 @@
-"""The protocol that the content of a message implements, and the rows that it returns. Main thread.
+"""The protocol that message contents implement, and the types that it uses. Main thread only.
 
 UserContent (user.py) and AnswerContent (answer.py) implement MessageContent. A content holds one
 TranscriptItem and makes its rows, but has no coordinates. Each content belongs to one MessageLayout
-(message.py), which calls make_rows() when is_changed is set, and parses Markdown slice by slice
-through `markdown`. The MessageShape that comes with the rows tells the layout which rows have text
-and which are painted in a bubble.
+(message.py). The layout calls make_rows() if is_changed is True, and parses the texts in `markdown`
+slice by slice. make_rows() also returns a MessageShape, which tells the layout which rows have text
+and which rows are inside a bubble.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from app.widgets.transcript.rows.row import RowAction, TranscriptRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageShape:
-    """The roles of the rows of a message. Rows are given by their index."""
+    """Tells which rows of a message have text, a bubble or a caret. Rows are given by index."""
 
     text: TextSections = TextSections()  # noqa: RUF009 - frozen
-    bubble: Bubble | None = None  # None if the rows are painted on the canvas
-    caret_row: int | None = None  # row with the caret after its text; None without a caret
-    is_folded: bool = False  # True if a part of the text has no rows until it is unfolded
-    is_cut_by_width: bool = False  # True if the end of the folded text depends on the width
+    bubble: Bubble | None = None  # None if no bubble is painted behind the rows
+    # Index of the row that shows the caret after its text; None without a caret.
+    caret_row: int | None = None
+    is_folded: bool = False  # True if a part of the text is hidden and has no rows
+    is_cut_by_width: bool = False  # True if the column width determines how much text is hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +58,28 @@ class MessageContent(Protocol):
         ...
 
     def plain_text(self) -> str | None:
-        """Return the text of a message without Markdown, else None."""
+        """Return the text if the message is plain text, or None if it is Markdown."""
         ...
 
     def source_text(self, ordinal: int) -> str:
-        """Return the text that TranscriptRow.source indexes for the row with this ordinal."""
+        """Return the source text of the row with the given ordinal.
+
+        TranscriptRow.source is a range of characters in this text.
+        """
         ...
 
     def update(self, item: TranscriptItem) -> None:
-        """Replace the item by a newer state of the same message."""
+        """Replace the item with a newer state of the same message."""
         ...
 
     def toggle(self, action: RowAction) -> None:
-        """Fold or unfold the part of the message that the action names."""
+        """Fold or unfold the part of the message that the action refers to."""
         ...
 
     def make_rows(self, shown: Sequence[TranscriptRow], width: int) -> MessageRows:
-        """Return the rows that differ from the shown ones, and all rows after them."""
+        """Make the rows. Return them from the first row that differs from `shown` to the last."""
         ...
 
     def release(self) -> bool:
-        """Drop the parsed text; return False if the item is not enough to parse it again."""
+        """Drop the parsed text to save memory. Return False if the text cannot be dropped now."""
         ...

@@ -1,6 +1,7 @@
-"""Estimates of heights from the lengths of texts. Pure.
+"""Estimates of message heights from the lengths of the texts. Pure functions.
 
-A long conversation opens without parsing its messages: the scroll range is a sum of estimates.
+A long conversation opens without parsing its messages, because the range of the scroll bar is
+computed from these estimates.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from app.widgets.transcript.messages.bubble import FOLD_LINES, FOLD_TEXT, SHARE
 from app.widgets.transcript.rows.look import Look
 from engine.types import Role
 
-_CHARS_PER_LINE_GAP = 6  # subtracted from each line's characters, to allow for gaps of blocks
-_ANSWER_SPACE_BELOW = (Size.CONTROL - Type.SMALL.line) // 2  # below the text of the footer
+# Subtracted from the characters per line, to allow for the gaps between blocks.
+_CHARS_PER_LINE_GAP = 6
+# Empty space below the text of the footer, in pixels at zoom 1.
+_ANSWER_SPACE_BELOW = (Size.CONTROL - Type.SMALL.line) // 2
 
 
 def estimate_height(look: Look, item: TranscriptItem, width: int) -> int:
@@ -27,7 +30,7 @@ def estimate_height(look: Look, item: TranscriptItem, width: int) -> int:
 
 
 def space_below(item: TranscriptItem) -> int:
-    """Return the height of the empty part at the end of a message, at zoom 1."""
+    """Return the height of the empty space at the end of a message, in pixels at zoom 1."""
     return Size.MESSAGE_GAP if item.role is Role.USER else _ANSWER_SPACE_BELOW
 
 

@@ -1,7 +1,7 @@
-"""The messages of a conversation with their layouts, made on first use. Main thread.
+"""The messages of a conversation and their layouts. Main thread only.
 
-Users mostly read the end of a long conversation: a message that was never near the view costs its
-item and an estimate of its height, but no layout.
+A layout is made when it is first needed. Users mostly read the end of a long conversation. A
+message that was never near the view has an item and an estimated height, but no layout.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from engine.types import Role
 
 
 class MessageLayouts:
-    """The layouts of a conversation, as a sequence that makes each layout on first access."""
+    """The sequence of the message layouts of a conversation. Makes each layout on first access."""
 
     def __init__(self, kit: Kit, width: int) -> None:
-        self.items: list[TranscriptItem] = []  # current items of all messages; read only
-        self.width = width  # width of the column
+        # Current items of all messages; callers must not change the list.
+        self.items: list[TranscriptItem] = []
+        self.width = width  # width of the column in pixels
         self._kit = kit
         self._made: list[MessageLayout | None] = []
 
@@ -39,7 +40,7 @@ class MessageLayouts:
         return layout
 
     def __iter__(self) -> Iterator[MessageLayout]:
-        """Yield all layouts; make those that do not exist yet."""
+        """Yield the layouts of all messages. Make layouts that do not exist yet."""
         return (self[index] for index in range(len(self)))
 
     def made(self) -> Iterator[MessageLayout]:
@@ -60,10 +61,12 @@ class MessageLayouts:
                 self.update(index, items[index])
 
     def update(self, index: int, item: TranscriptItem) -> None:
-        """Replace the item of one message by a newer state."""
+        """Replace one item with a newer item of the same message."""
         layout = self[index]
         layout.update(item)
-        self.items[index] = layout.item  # while an answer is streamed, its layout keeps the text
+        # While an answer is streamed, the layout's item differs from `item`: it has the streamed
+        # text.
+        self.items[index] = layout.item
 
     def resize(self, width: int) -> None:
         self.width = width
@@ -71,7 +74,7 @@ class MessageLayouts:
             layout.resize(width)
 
     def height(self, index: int) -> int:
-        """Return the height of a message, an estimate if it has no layout."""
+        """Return the height of a message. It is an estimate if the message has no layout."""
         layout = self._made[index]
         if layout is not None:
             return layout.height

@@ -1,10 +1,11 @@
-"""The geometry of one message: size, layout, painting, hit tests. Main thread.
+"""The geometry of one message: size, layout, painting, hit tests. Main thread only.
 
-A message is a pile of rows (pile.py): paragraphs, code blocks, buttons. A MessageContent
-(content.py) makes the rows from the message; a MessageLayout measures, paints and hit-tests them. A
+A message is a column of rows (pile.py): paragraphs, code blocks, buttons. A MessageContent
+(content.py) makes the rows from the message. A MessageLayout measures, paints and hit-tests them. A
 new layout has no rows, and its height is an estimate. lay_out_between() makes the rows and measures
-the visible ones, advance() measures the others in idle time, and release() drops the rows of a
-message far from the view but keeps its height. The origin is the message's top left corner.
+the visible rows. advance() measures the remaining rows in idle time. release() drops the rows of a
+message far from the view but keeps its height. Coordinates are relative to the top left corner of
+the message.
 """
 
 from __future__ import annotations
@@ -30,24 +31,27 @@ from app.widgets.transcript.messages.text_places import TextPlaces
 from app.widgets.transcript.rows.inset import InsetArea
 from app.widgets.transcript.rows.row import Paint, RowAction, TranscriptRow, paint_caret
 
-MEASURE_ROWS = 20  # rows measured by one call of advance()
-PARSED_AT_ONCE = 40_000  # characters; to parse and lay out so many takes 80 ms
+MEASURE_ROWS = 20  # number of rows that one call of advance() measures
+PARSED_AT_ONCE = 40_000  # characters; to parse and lay out this number takes 80 ms
 
 
 class MessageLayout:
     """The rows of one message with their positions.
 
-    The height is exact once the layout is settled: all text is parsed, all rows are measured.
+    The layout is settled when all text is parsed and all rows are measured. The height is exact
+    only if the layout is settled.
     """
 
     def __init__(self, kit: Kit, content: MessageContent) -> None:
         self.content = content
-        self.is_newest = False  # True for the last message, whose buttons are always visible
+        self.is_newest = False  # True for the last message; its buttons are always visible
         self._kit = kit
         self._pile = RowPile(kit.cache)
         self.places = TextPlaces(self._pile)
-        self._released: Released | None = None  # size of rows that release() dropped
-        self._searched: Searched | None = None  # text for the find bar, until the rows change
+        # Size of the message when release() dropped its rows; None if the rows were not dropped.
+        self._released: Released | None = None
+        # Cached text for the find bar; None after the rows have changed.
+        self._searched: Searched | None = None
 
     @property
     def item(self) -> TranscriptItem:
@@ -64,7 +68,7 @@ class MessageLayout:
 
     @property
     def rows(self) -> list[TranscriptRow]:
-        """Rows from top to bottom; empty before the first layout and after a release."""
+        """Rows from top to bottom; empty before the first layout and after release()."""
         return self._pile.rows
 
     @property
@@ -73,7 +77,7 @@ class MessageLayout:
 
     @property
     def height(self) -> int:
-        """Height of the message, with estimates for rows that are not measured."""
+        """Height of the message. It includes estimates for rows that are not measured."""
         if self.rows:
             return self._pile.height + self._estimate_rest()
         if self._released is not None:
@@ -87,10 +91,10 @@ class MessageLayout:
             return self._released.width == self.width
         return self._is_current and self._pile.is_settled and not self._num_unparsed
 
-    # Changes.
+    # Changes of width, content and look.
 
     def resize(self, width: int) -> None:
-        """Set the width of the column. Known heights become estimates."""
+        """Set the width of the column. Measured heights become estimates."""
         if width != self.width:
             self._pile.resize(width)
             if self._pile.shape.is_cut_by_width:
@@ -98,28 +102,31 @@ class MessageLayout:
                 self._invalidate()
 
     def update(self, item: TranscriptItem) -> None:
-        """Replace the item by a newer state of the same message."""
+        """Replace the item with a newer state of the same message."""
         before = self.item
         self.content.update(item)
         if self.item != before:
             self._invalidate()
 
     def toggle(self, action: RowAction) -> None:
-        """Fold or unfold the part of the message that an action names."""
+        """Fold or unfold the part of the message that the action refers to."""
         self.content.toggle(action)
         self._invalidate()
 
     def rebuild_rows(self) -> None:
-        """Drop all rows because the look has changed; the next layout makes new ones."""
+        """Drop all rows, because the theme or zoom has changed. The next layout makes new rows."""
         self._pile.clear()
         self._released = None
 
     def remeasure(self) -> bool:
-        """Mark rows with a new formula or line wrap as not measured; return False without one."""
+        """Mark rows as not measured if a formula arrived or line wrapping was switched.
+
+        Return True if at least one row was marked.
+        """
         return self._pile.unsettle_stale()
 
     def release(self) -> None:
-        """Drop the rows and the parsed text, but keep the height, if the layout is settled."""
+        """Drop the rows and the parsed text of a settled layout, but keep the height."""
         if self._released is not None or not self.is_settled:
             return
         if not any(row.is_waiting for row in self.rows):
@@ -131,23 +138,24 @@ class MessageLayout:
     # Layout.
 
     def prepare(self) -> None:
-        """Parse the whole text and make its rows, however long that takes."""
+        """Parse the whole text at once and make its rows. This is slow for a long text."""
         self._refresh()
         while self._num_unparsed:
             self._parse_more()
 
     def unfold(self) -> None:
-        """Unfold the text, parse all of it and make its rows."""
+        """Unfold the message, parse its whole text and make the rows."""
         self._refresh()
         if self._pile.shape.is_folded:
             self.toggle(RowAction.TOGGLE_FOLD)
         self.prepare()
 
     def lay_out_between(self, top: float, bottom: float) -> bool:
-        """Measure the rows between top and bottom; return True if any height changed."""
+        """Measure the rows between y = top and y = bottom; return True if any height changed."""
         before = self.height
         changed = self._refresh()
-        # A very long text is parsed by advance(), except for its first slice.
+        # Parse a text of normal length completely. Parse only the first slice of a very long text;
+        # advance() parses the rest.
         while self._num_unparsed and (self._num_unparsed <= PARSED_AT_ONCE or not self.rows):
             changed |= self._parse_more()
         for number in self._pile.between(top, bottom):
@@ -156,7 +164,7 @@ class MessageLayout:
         return changed or self.height != before
 
     def advance(self) -> None:
-        """Parse the next slice of text, or measure the next rows, towards an exact height."""
+        """Do one step towards the exact height: parse a slice of text or measure the next rows."""
         self._refresh()
         if self._num_unparsed:
             self._parse_more()
@@ -172,7 +180,7 @@ class MessageLayout:
 
     @property
     def _num_unparsed(self) -> int:
-        """Number of characters without rows; at least 1 until every parser has finished."""
+        """Number of characters without rows yet; at least 1 until every parser has finished."""
         texts = self.content.markdown
         return sum(max(1, text.num_unfed) for text in texts if not text.is_fed)
 
@@ -247,10 +255,10 @@ class MessageLayout:
             row.inset.paint(paint.painter, InsetArea(width, row.height, row.gap, row.is_rtl))
             paint.painter.translate(-x, -y)
 
-    # Hits.
+    # Hit tests and search.
 
     def hit(self, x: float, y: float) -> MessageHit | None:
-        """Return the link or button at a point."""
+        """Return the link or button at a point, or None."""
         number = self._pile.at(y)
         if number is None:
             return None
@@ -259,7 +267,7 @@ class MessageLayout:
         return None if hit is None else MessageHit.of(row, hit, corner)
 
     def clickable(self) -> Iterator[RowHits]:
-        """Yield the measured rows that have links or buttons, with those links and buttons."""
+        """Yield each measured row that has links or buttons, with these links and buttons."""
         for number, row in enumerate(self.rows):
             found = row.hits() if row.width >= 0 else ()
             hits = [hit for hit in found if hit.target.action is not RowAction.EXPLAIN]
@@ -274,12 +282,12 @@ class MessageLayout:
 
     @property
     def actions_top(self) -> int:
-        """The y of the message's buttons, which are in the last row."""
+        """The y coordinate of the message's buttons, which are in the last row."""
         return self._pile.top(len(self.rows) - 1) if self.rows else 0
 
     @property
     def searched(self) -> Searched:
-        """Text for the find bar: the text as it is read if that is known, else its Markdown."""
+        """Text for the find bar: the displayed text if all rows exist, else the Markdown source."""
         known = self._searched
         if known is None or not known.is_read:
             read = self._read_text()
@@ -291,7 +299,7 @@ class MessageLayout:
         return known
 
     def _read_text(self) -> str | None:
-        """Return the texts of all rows, joined, or None while a part of the text has no rows."""
+        """Return the displayed text of all rows, or None if a part of the text has no rows yet."""
         plain = self.content.plain_text()
         if plain is not None:
             return plain

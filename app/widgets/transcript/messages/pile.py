@@ -1,6 +1,7 @@
-"""The rows of one message on top of each other: sizes and positions. Main thread.
+"""The rows of one message, stacked vertically, with sizes and positions. Main thread only.
 
-Tops of rows come from a tree of heights: changing or finding one takes O(log n) steps.
+The heights are in a HeightTree. Changing a height takes O(log n) steps. Finding the row at a y
+coordinate takes O(log n) steps, too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from app.widgets.transcript.rows.row import LayoutCache, TranscriptRow
 
 
 class RowPile:
-    """Rows in a column, each with its x, y, width and height.
+    """The rows of one message, stacked vertically, with the position and size of each row.
 
     The height of a row is an estimate until measure() is called for the row.
     """
@@ -21,11 +22,12 @@ class RowPile:
     def __init__(self, cache: LayoutCache) -> None:
         self.rows: list[TranscriptRow] = []
         self.shape = MessageShape()
-        self.width = 0  # width of the column
-        self.num_settled = 0  # the first num_settled rows are measured at the current width
+        self.width = 0  # width of the column in pixels
+        self.num_settled = 0  # number of rows, from the top, that are measured at the current width
         self._cache = cache
         self._tree = HeightTree()
-        self._changed_top: int | None = None  # see take_changed_top()
+        # Y coordinate of the topmost change since the last call of take_changed_top(), or None.
+        self._changed_top: int | None = None
 
     @property
     def height(self) -> int:
@@ -37,39 +39,42 @@ class RowPile:
 
     @property
     def text_width(self) -> int:
-        """Width for text without insets."""
+        """Maximum width of text that is not indented."""
         bubble = self.shape.bubble
         return max(1, self.width) if bubble is None else bubble.text_width(self.width)
 
     def gap_top(self, number: int) -> int:
-        """Return the y of the gap above a row; the height of the pile if there is no such row."""
+        """Return the y coordinate of the gap above a row.
+
+        If `number` is the number of rows, return the height of the pile.
+        """
         return self._tree.top(number)
 
     def top(self, number: int) -> int:
-        """Return the y of a row, below the gap above it."""
+        """Return the y coordinate of the top edge of a row, not of the gap above it."""
         return self._tree.top(number) + self.rows[number].gap
 
     def left(self, number: int) -> int:
-        """Return the x of a row with its inset."""
+        """Return the left edge of a row including its inset (indentation)."""
         bubble = self.shape.bubble
         if bubble is None or number >= bubble.num_rows:
             return 0
         return bubble.row_left(self.rows, self.width, is_rtl=self.rows[number].is_rtl)
 
     def corner(self, number: int) -> QPointF:
-        """Return the top left corner of a row without its inset."""
+        """Return the top left corner of a row, excluding its inset (indentation)."""
         row = self.rows[number]
         return QPointF(self.left(number) + (0 if row.is_rtl else row.indent), self.top(number))
 
     def outer_width(self, number: int) -> int:
-        """Return the width for a row with its inset."""
+        """Return the width available to a row including its inset (indentation)."""
         bubble = self.shape.bubble
         if bubble is None or number >= bubble.num_rows:
             return self.width
         return bubble.text_width(self.width)
 
     def row_width(self, number: int) -> int:
-        """Return the width for a row without its inset."""
+        """Return the width available to a row, excluding its inset (indentation)."""
         return self.rows[number].width_within(self.outer_width(number))
 
     def at(self, y: float) -> int | None:
@@ -77,17 +82,17 @@ class RowPile:
         return self._tree.find(int(max(0.0, y))) if self.rows else None
 
     def between(self, top: float, bottom: float) -> range:
-        """Return the indices of the rows that touch the space between top and bottom."""
+        """Return the indices of the rows that overlap the range from y = top to y = bottom."""
         first, last = self.at(top), self.at(bottom)
         return range(0) if first is None or last is None else range(first, last + 1)
 
     def take_changed_top(self) -> int | None:
-        """Return the y below which the picture has changed since the last call."""
+        """Return the y coordinate of the topmost change since the last call, or None."""
         top, self._changed_top = self._changed_top, None
         return top
 
     def resize(self, width: int) -> None:
-        """Set the width of the column. Known heights become estimates."""
+        """Set the width of the column. Measured heights become estimates."""
         self.width = width
         self.num_settled = 0
 
@@ -119,7 +124,7 @@ class RowPile:
         return changed
 
     def measure(self, number: int) -> bool:
-        """Measure a row unless its height is exact; return True if its height changed."""
+        """Measure a row if its height is not exact; return True if its height changed."""
         row, width = self.rows[number], self.row_width(number)
         if row.width != width or row.is_stale:
             row.height = row.measure(width)
@@ -133,7 +138,7 @@ class RowPile:
         return False
 
     def count_settled(self) -> None:
-        """Increase num_settled up to the first row that is not measured."""
+        """Increase num_settled to the index of the first row that is not measured."""
         while not self.is_settled:
             row = self.rows[self.num_settled]
             if row.width != self.row_width(self.num_settled) or row.is_stale:
@@ -141,7 +146,10 @@ class RowPile:
             self.num_settled += 1
 
     def unsettle_stale(self) -> bool:
-        """Reduce num_settled to the first stale row; return False if no row is stale."""
+        """Reduce num_settled to the index of the first stale row, if any.
+
+        Return False if no row is stale. A stale row must be measured again.
+        """
         stale = [number for number, row in enumerate(self.rows) if row.is_stale]
         self.num_settled = min([self.num_settled, *stale])
         return bool(stale)

@@ -10,24 +10,25 @@ from PySide6.QtGui import QPainter
 from app.widgets.transcript.rows.flow import Range
 from app.widgets.transcript.rows.row import Hit, Target, TranscriptRow
 
-BODY = 1_000_000  # added to the ordinals of body rows; smaller ordinals are rows of reasoning
+BODY = 1_000_000  # ordinal of the first body row; rows of reasoning have smaller ordinals
 END = 2 * BODY  # greater than the ordinal of any row
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """A character boundary in the text of a message."""
+    """A position between two characters in the text of a message."""
 
-    row: int  # ordinal of the row, see TextSections
-    offset: int  # characters before the boundary in the text of the row
+    row: int  # ordinal of the row; see TextSections
+    offset: int  # number of characters of the row that are before the position
 
 
 @dataclass(frozen=True, slots=True)
 class TextSections:
-    """The rows of a message that have text, as ranges of row indices.
+    """The rows of a message that have text, as two ranges of row indices.
 
-    The ordinal of a row is its index in the reasoning, or BODY plus its index in the body. Row
-    indices change when a row is inserted above the text; ordinals do not.
+    One range is the reasoning, the other is the body (the text of the message). The ordinal of a
+    row is its index in the reasoning, or BODY plus its index in the body. A row inserted above the
+    text changes the row indices, but not the ordinals.
     """
 
     reasoning: range = range(0)
@@ -37,13 +38,13 @@ class TextSections:
         return index in self.reasoning or index in self.body
 
     def ordinal(self, index: int) -> int:
-        """Return the ordinal of the text row with an index."""
+        """Convert the row index of a text row to its ordinal."""
         if index < self.body.start:
             return index - self.reasoning.start
         return BODY + index - self.body.start
 
     def index(self, ordinal: int) -> int:
-        """Return the index of the row with an ordinal; there may be no row at that index."""
+        """Convert an ordinal to a row index. There may be no row at that index."""
         if ordinal < BODY:
             return self.reasoning.start + ordinal
         return self.body.start + ordinal - BODY
@@ -51,7 +52,7 @@ class TextSections:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The start of a line of text, and the y of its top."""
+    """The start of a line of text, and the y coordinate of the line's top."""
 
     place: Place
     y: int
@@ -81,7 +82,7 @@ class MessageHit:
     rect: QRectF
     name: str
     tip: str
-    row_left: float  # the x of the row
+    row_left: float  # x coordinate of the row in the message
 
     @classmethod
     def of(cls, row: TranscriptRow, hit: Hit, corner: QPointF) -> MessageHit:
@@ -91,7 +92,7 @@ class MessageHit:
 
 @dataclass(frozen=True, slots=True)
 class RowHits:
-    """A row with its rectangle in the message and its links and buttons."""
+    """A row, its rectangle in message coordinates, and its links and buttons."""
 
     row: TranscriptRow
     rect: QRectF
@@ -109,10 +110,10 @@ class MessagePaint:
     hovered: RowTarget | None
     confirmed: RowTarget | None  # button that shows "Copied" for a moment
     pointed_at: bool  # True if the mouse or the keyboard focus is in the message
-    unfinished: dict[TranscriptRow, None]  # rows that need idle work; rows add themselves
+    unfinished: dict[TranscriptRow, None]  # output: painted rows that still need idle work
 
     def selected_in(self, row: TranscriptRow, ordinal: int) -> Range | None:
-        """Return the selected range of a row's text, or None."""
+        """Return the selected character range in the text of a row, or None."""
         selected, length = self.selected, len(row.text)
         if selected is None or not selected.start.row <= ordinal <= selected.end.row:
             return None
@@ -123,7 +124,7 @@ class MessagePaint:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """The size of a message whose rows were dropped; the height is exact at that width."""
+    """The size of a message after its rows were dropped. The height is exact for this width."""
 
     width: int
     height: int
@@ -133,7 +134,7 @@ class Released:
 class Spot:
     """A point in the coordinates of a message."""
 
-    message: int  # index in the transcript
+    message: int  # index of the message in the transcript
     x: float
     y: float
 

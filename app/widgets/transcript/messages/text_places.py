@@ -1,4 +1,4 @@
-"""Conversion between points and text boundaries of one message. Main thread."""
+"""Conversion between points and text positions in one message. Main thread only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.widgets.transcript.rows.row import TranscriptRow
 
 
 class TextPlaces:
-    """The text boundaries and lines of a pile of rows, in message coordinates."""
+    """Finds text positions and lines in the rows of one message, in message coordinates."""
 
     def __init__(self, pile: RowPile) -> None:
         self._pile = pile
@@ -20,7 +20,7 @@ class TextPlaces:
         return number is not None and self._pile.shape.text.has_text(number)
 
     def place_at(self, x: float, y: float) -> Place:
-        """Return the text boundary nearest to a point."""
+        """Return the text position nearest to a point."""
         number, text = self._pile.at(y) or 0, self._pile.shape.text
         for candidate in (*range(number, len(self._pile.rows)), *range(number - 1, -1, -1)):
             row = self._pile.rows[candidate]
@@ -36,7 +36,7 @@ class TextPlaces:
         return Place(BODY, 0)
 
     def line_at(self, y: float) -> Line | None:
-        """Return the line of text at y, or None if there is no measured text row at y."""
+        """Return the line of text at `y`, or None if `y` is not inside a measured text row."""
         number, text = self._pile.at(y), self._pile.shape.text
         if number is None or not text.has_text(number) or self._pile.rows[number].width < 0:
             return None
@@ -47,7 +47,7 @@ class TextPlaces:
         return Line(Place(text.ordinal(number), offset), top + row.line_top(offset))
 
     def line_top(self, place: Place) -> int | None:
-        """Return the y of the line of text at a place, or None if the row does not exist."""
+        """Return the y coordinate of the line at a place; None if the row of the place is gone."""
         row, number = self.text_row(place.row), self._pile.shape.text.index(place.row)
         if row is None:
             return None
@@ -55,7 +55,7 @@ class TextPlaces:
         return self._pile.top(number) + row.line_top(place.offset)
 
     def text_row(self, ordinal: int) -> TranscriptRow | None:
-        """Return the row with an ordinal, or None if it does not exist or has no text."""
+        """Return the text row with the given ordinal, or None."""
         number, text = self._pile.shape.text.index(ordinal), self._pile.shape.text
         return (
             self._pile.rows[number]
@@ -64,7 +64,7 @@ class TextPlaces:
         )
 
     def rows_between(self, first: Place, last: Place) -> Iterator[tuple[int, TranscriptRow]]:
-        """Yield the text rows from one place to another, each with its ordinal."""
+        """Yield the ordinal and the row for all text rows from place `first` to place `last`."""
         text = self._pile.shape.text
         for number in range(text.index(first.row), len(self._pile.rows)):
             if text.has_text(number):
@@ -74,7 +74,7 @@ class TextPlaces:
                 yield ordinal, self._pile.rows[number]
 
     def text_rows(self) -> Iterator[tuple[int, TranscriptRow]]:
-        """Yield the text rows, each with its y."""
+        """Yield the y coordinate and the row for each text row."""
         for number, row in enumerate(self._pile.rows):
             if self._pile.shape.text.has_text(number):
                 yield self._pile.top(number), row

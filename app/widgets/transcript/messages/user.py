@@ -1,8 +1,8 @@
-"""The content of a user's message: a bubble that folds a long text, or the editor. Main thread.
+"""The content of a user's message: text in a bubble, or the editor. Main thread only.
 
-Rows from top to bottom: the text and the link "Show all", both in the bubble, then the gap with the
-buttons of the message and the state line of its answer. While the message is edited, one row
-reserves the space of the editor instead of the text.
+The bubble contains the text and, if the text is long, a link that folds or unfolds it. The row
+below the bubble has the buttons of the message and the state line of its answer. While the user
+edits the message, an empty row reserves the space for the editor and replaces the bubble.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FOLD = Target(RowAction.TOGGLE_FOLD)
 
 
 class EditorRow(TranscriptRow):
-    """The space that is reserved for the editor."""
+    """An empty row that reserves the space for the editor."""
 
     def __init__(self, size: QSize) -> None:
         self.size = size
@@ -45,27 +45,27 @@ class EditorRow(TranscriptRow):
 
     @override
     def paint(self, paint: Paint) -> None:
-        """Paint nothing: the editor is a widget."""
+        """Paint nothing, because the editor is a widget."""
 
 
 class UserContent:
     """The rows of a user's message. Implements MessageContent.
 
-    A folded text shows its first FOLD_LINES lines. Its rows are made again at every call of
-    make_rows(), because the number of lines depends on the width.
+    A folded message shows the first FOLD_LINES lines of its text. Each call of make_rows() makes
+    these rows again, because the width determines how much text fits into the lines.
     """
 
     def __init__(self, kit: Kit, item: TranscriptItem) -> None:
         self.item = item
         self.is_changed = True
         self._kit = kit
-        self._look = kit.look  # look that the rows were made with
+        self._look = kit.look  # Look (theme and zoom) that the rows were made with
         self._text = normalized(item.text)
         self._is_unfolded = False
-        self._is_long = False  # True if folding hides a part of the text
-        self._markdown: MarkdownRows | None = None  # parsed text, if it is Markdown
-        self._wrapped: set[int] = set()  # source offsets of code blocks whose lines wrap
-        self._plain: list[TranscriptRow] = []  # rows of the text, if it is not Markdown
+        self._is_long = False  # True if a folded message hides a part of the text
+        self._markdown: MarkdownRows | None = None  # the parsed text if it is Markdown, else None
+        self._wrapped: set[int] = set()  # source offsets of the code blocks with wrapped lines
+        self._plain: list[TranscriptRow] = []  # rows of the text if it is not Markdown
         self._editor = EditorRow(QSize(0, 0))
         self._gap_row: GapRow | None = None
         self._line: StateLine | None = None  # state line of the answer to this message
@@ -80,7 +80,7 @@ class UserContent:
 
     @property
     def editor_size(self) -> QSize:
-        """Space that is reserved for the editor while the message is edited."""
+        """Size of the space that is reserved for the editor while the user edits the message."""
         return self._editor.size
 
     @editor_size.setter
@@ -89,17 +89,17 @@ class UserContent:
         self.is_changed = True
 
     def set_line(self, line: StateLine | None) -> None:
-        """Set the state line of the answer, which is shown in the gap above the answer."""
+        """Set the state line of the answer. It is shown between the message and the answer."""
         if line != self._line:
             self._line = line
             self.is_changed = True
 
     def text_width(self, width: int) -> int:
-        """Return the maximum width of text in the bubble, in a column of the given width."""
+        """Return the maximum width of the text in the bubble, for a given column width."""
         return Bubble(self._kit.look, 0).text_width(width)
 
     def plain_text(self) -> str | None:
-        """Return the text as it was typed, or None if it is Markdown."""
+        """Return the text as typed. Return "" while it is edited, and None if it is Markdown."""
         if self.item.editing:
             return ""
         return None if _MARKDOWN.search(self._text) else self._text.replace("\n", ROW_END)
@@ -189,8 +189,8 @@ class UserContent:
         room = FOLD_LINES
         self._drop_text()
         self._load_text(head)
-        # Parse all of the folded text now, which takes about 8 ms. Every call starts over, so text
-        # that is left to the layout's next slice would never be parsed.
+        # Parse the whole folded text now, which takes about 8 ms. Each call of make_rows() parses
+        # from the beginning, so text left for a later slice would never be parsed.
         for text in self.markdown:
             while not text.is_fed:
                 text.feed()

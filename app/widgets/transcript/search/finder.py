@@ -1,14 +1,14 @@
-"""Find text in all messages of the transcript, also in those that are not parsed yet.
+"""Find text in all messages of the transcript, including messages that are not parsed yet.
 
 Used on the main thread only. `Finding` calls `Finder` for the find bar, which shows "3 of 12" and
 steps through the occurrences.
 
-The searched text is the text that the user reads: `the **quick**` matches "the quick", and the
-address of a link is not searched. That text exists only when a message is parsed, which takes about
-0.5 ms. A message that is not parsed yet is searched in its Markdown source instead, with a pattern
-that allows Markdown marks between words. The number of occurrences in such a message is an
-estimate. It becomes exact when the message is parsed: by idle work, or by `Finder`, which lays out
-a message before it shows one of its occurrences.
+A search covers the text that the user reads: "the quick" is found in `the **quick**`, and the
+addresses of links are not searched. The displayed text of a message exists only after the message
+is parsed, which takes about 0.5 ms. A message that is not parsed yet is searched in its Markdown
+source instead, with a pattern that allows Markdown marks between words. The number of occurrences
+in such a message is an estimate. It becomes exact when the message is parsed: by idle work, or by
+`Finder`, which lays out a message before it shows one of its occurrences.
 """
 
 from __future__ import annotations
@@ -28,15 +28,18 @@ from app.widgets.transcript.rows.hits import Hits
 from app.widgets.transcript.rows.row import TranscriptRow
 from app.widgets.transcript.search.marks import Marks
 
-# Maximum number of messages that one step lays out to find an occurrence.
+# Maximum number of messages that one call of go() lays out to find an occurrence.
 _TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class _TextTop:
-    """A character of the searched text with a known y. Other characters are interpolated."""
+    """A character of the searched text with a known y coordinate.
 
-    offset: int  # position in the searched text
+    The y coordinates of other characters are interpolated.
+    """
+
+    offset: int  # index of the character in the searched text
     y: int  # pixels below the top of the message
 
 
@@ -51,23 +54,26 @@ class Finder:
         self._stack = stack
         self._hits = hits
         self._counts = Counts()  # number of occurrences in each message
-        self._near: int = 0  # index of the message from which on the first occurrence is chosen
+        # Index of the message at which the search for the first occurrence starts.
+        self._near: int = 0
         self._key = ""  # key of the message with the current occurrence; "" for none
         self._nth = 0  # index of the current occurrence in its message
         self._row: TranscriptRow | None = None  # row with the current occurrence
         self._hit: Range | None = None  # range of the current occurrence in the text of _row
-        self.selection: Selection | None = None  # range of the current occurrence
+        # The current occurrence as a selection; None if there is none.
+        self.selection: Selection | None = None
 
     @property
     def is_looking(self) -> bool:
-        """True while a text is searched."""
+        """True while a search is in progress."""
         return self._hits.wanted is not None
 
     def look_for(self, text: str, near: int) -> None:
-        """Set the text to search. A text without words ends the search.
+        """Set the text to search for. A text without words ends the search.
 
-        A new search begins at the message near. While a search is in progress, a changed text is
-        searched from where the search began, or from where the last step led.
+        A new search starts at the message with index `near`. If the text changes during a search,
+        the search for the new text starts at the message of the last step. Before the first step,
+        it starts at the message where the search started.
         """
         if not self.is_looking:
             self._near = near
@@ -78,7 +84,8 @@ class Finder:
     def go(self, step: int) -> FindPosition:
         """Choose the next occurrence (step 1), the previous one (-1) or the first one (0).
 
-        Lay out its message and set `selection` to the occurrence, or to None if there is none.
+        Lay out the message of the occurrence, and set `selection` to the occurrence. If there is no
+        occurrence, `selection` is None.
         """
         self.selection = self._row = self._hit = None
         one = self._choose(step)
@@ -91,7 +98,7 @@ class Finder:
         return self.recount()
 
     def recount(self) -> FindPosition:
-        """Count again and return the number of the current occurrence and the total."""
+        """Count all occurrences again. Return the number of the current one and the total."""
         self._count()
         if not self._counts.total:
             return FindPosition()
@@ -102,7 +109,10 @@ class Finder:
         return FindPosition(number + 1, self._counts.total)
 
     def marks(self, height: int) -> Marks:
-        """Return the marks for a scroll bar of this height, by the last count. Lay out nothing."""
+        """Return the marks for a scroll bar of the given height.
+
+        Uses the result of the last count. Lays out no message.
+        """
         scale = height / max(1, self._stack.total)
         tops = self._stack.tops()
         ys: set[int] = set()
@@ -121,7 +131,10 @@ class Finder:
         return Marks(tuple(sorted(ys)), int((tops[one.message] + y) * scale))
 
     def reveal(self) -> None:
-        """Scroll the row of the current occurrence sideways. Call when the row is laid out."""
+        """Scroll the row of the current occurrence sideways, so that the occurrence is visible.
+
+        Call this after the row has been laid out.
+        """
         if self._row is not None and self._hit is not None:
             self._row.reveal(self._hit)
 
@@ -133,10 +146,11 @@ class Finder:
         return None if message is None else Occurrence(message, self._nth)
 
     def _choose(self, step: int) -> Occurrence | None:
-        """Find the occurrence to show.
+        """Return the occurrence to show, or None if there is none.
 
-        An unparsed message may lose its occurrences when it is parsed. So lay out the chosen
-        message and choose again until the chosen one is parsed, at most _TRIES times.
+        An occurrence in an unparsed message can disappear when the message is parsed. So parse the
+        message of the chosen occurrence and choose again, until the occurrence is in a parsed
+        message. Do this at most _TRIES times.
         """
         current, one = self._current(), None
         for _ in range(_TRIES):
@@ -162,10 +176,11 @@ class Finder:
         return Selection(Caret(one.message, start), Caret(one.message, end))
 
     def _ys(self, layout: MessageLayout, pixels: float) -> Iterator[float]:
-        """Yield approximate y of the occurrences in a message, at most about one for each pixel.
+        """Yield approximate y coordinates of the occurrences in a message, at most one per pixel.
 
-        After a match the search skips the text of about one pixel, so that the number of matches is
-        limited by the height of the bar, not by the length of the message.
+        After each match, the search skips the text that one pixel of the scroll bar stands for. So
+        the height of the bar limits the number of matches, and the length of the message does not
+        matter.
         """
         assert self._hits.wanted is not None
         searched = layout.searched
@@ -185,7 +200,11 @@ class Finder:
 
 
 def _text_tops(layout: MessageLayout) -> list[_TextTop]:
-    """Return the known y of the text: of the start and end of each row, or only of the message."""
+    """Return the characters with a known y coordinate.
+
+    These are the start and the end of each row. If the message is not parsed, they are the start
+    and the end of the message.
+    """
     searched = layout.searched
     tops = [_TextTop(0, 0)]
     if searched.is_read:
@@ -197,7 +216,7 @@ def _text_tops(layout: MessageLayout) -> list[_TextTop]:
 
 
 def _y_at(tops: Sequence[_TextTop], offset: int) -> float:
-    """Interpolate the y of a character between the nearest characters with a known y."""
+    """Interpolate the y coordinate of a character between the nearest known characters."""
     after = min(max(1, bisect_left(tops, offset, key=lambda top: top.offset)), len(tops) - 1)
     first, last = tops[after - 1], tops[after]
     share = (offset - first.offset) / max(1, last.offset - first.offset)

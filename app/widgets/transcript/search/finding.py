@@ -17,13 +17,14 @@ from app.widgets.transcript.search.marks import MarkedBar, Marks
 
 
 class Finding(QObject):
-    """The find commands of the transcript, and the marks in its scroll bar.
+    """Carries out the find commands of the transcript, and updates the marks in its scroll bar.
 
-    While a search is in progress, occurrences are counted again after messages have changed.
+    While a search is in progress, the occurrences are counted again after messages have changed.
     """
 
-    counted = Signal(object)  # FindPosition, emitted when changed messages have changed the count
-    chosen = Signal()  # an occurrence was chosen: lay out the visible messages
+    # Argument: the new FindPosition. Emitted when changed messages have changed the count.
+    counted = Signal(object)
+    chosen = Signal()  # an occurrence was chosen; the view must lay out the visible messages
 
     def __init__(
         self,
@@ -45,7 +46,7 @@ class Finding(QObject):
         bar.resized.connect(self.touch)
 
     def look_for(self, text: str) -> FindPosition:
-        """Search a text from the top of the view on and show an occurrence.
+        """Search for a text from the top of the view downwards, and show the first occurrence.
 
         A text without words ends the search.
         """
@@ -65,7 +66,10 @@ class Finding(QObject):
         return self._found
 
     def touch(self) -> None:
-        """Recount soon, once for many calls. Call when messages or their heights have changed."""
+        """Schedule a recount. Call when messages or their heights have changed.
+
+        Several calls in a short time cause only one recount.
+        """
         if self._finder.is_looking and not self._timer.isActive():
             self._timer.start()
 

@@ -18,16 +18,16 @@ from app.theme.tokens import Space
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The places of the occurrences in the scroll bar, in pixels from its top."""
+    """The positions of the occurrences in the scroll bar, in pixels from its top."""
 
-    ys: tuple[int, ...] = ()  # y of all occurrences, sorted
-    current: int | None = None  # y of the current occurrence, if known
+    ys: tuple[int, ...] = ()  # sorted y coordinates of all occurrences
+    current: int | None = None  # y coordinate of the current occurrence; None if unknown
 
 
 class MarkedBar(QScrollBar):
     """A vertical scroll bar that paints marks over its handle."""
 
-    resized = Signal()  # the marks must be computed for the new height
+    resized = Signal()  # the height has changed, so the marks must be computed again
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
