@@ -2,9 +2,9 @@
 
 Used on the main thread only. Messages are painted and are not widgets, so they receive no mouse
 events. `MouseFilter` receives the events of the viewport and calls the methods of `Pointer`.
-`Pointer` finds the message and the row below the mouse, and updates the hovered target and the
-selection. The view paints them. A target is a link or a button. When the mouse button is pressed
-and released on one target, `Pointer` emits `clicked`, and `Clicks` carries out the click.
+A target is a link or a button. `Pointer` finds the target below the mouse and updates the
+selection. The view paints the hovered target and the selection. When the mouse button is pressed
+and released on the same target, `Pointer` emits `clicked`, and `Clicks` carries out the click.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from app.widgets.transcript.messages.places import MessageHit, Place, RowTarget,
 from app.widgets.transcript.rows.row import RowAction
 
 _AUTO_SCROLL_MS = 30
-_AUTO_SCROLL_SHARE = 0.3  # pixels scrolled in one step / distance of the mouse from the view
-_DRAG = 4  # the pressed mouse must move at least this number of pixels to select text
+# Length of one scroll step, as a fraction of the distance between the view and the mouse.
+_AUTO_SCROLL_SHARE = 0.3
+_DRAG = 4  # minimum length in pixels of a drag that selects text
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Click:
 class Pointer(QObject):
     """Turns mouse events into the hovered target, clicks and the selection."""
 
-    clicked = Signal(object)  # argument: a Click; the mouse was released on the pressed target
+    clicked = Signal(object)  # a target was pressed and released; argument: a Click
     pressed = Signal()  # the left mouse button was pressed in the transcript
     changed = Signal()  # the hovered target, the selection or `confirmed` changed: paint again
     pointed = Signal()  # the mouse or the content moved, so `shape` may have changed
@@ -52,7 +53,8 @@ class Pointer(QObject):
         self._stack = stack
         self._placement = placement
         self._point = QPointF()  # last position of the mouse in the viewport
-        self._pressed: Click | None = None  # click to emit if the mouse is released on its target
+        # Click on the pressed target, emitted if the mouse button is released on the same target.
+        self._pressed: Click | None = None
         # Position at which the mouse button was pressed. None after the release, or if a drag from
         # this position does not select text.
         self._press_point: QPointF | None = None
@@ -106,7 +108,7 @@ class Pointer(QObject):
     def drag(self, point: QPointF) -> None:
         """Extend the selection to the mouse while the left mouse button is pressed.
 
-        If the mouse is outside the view, scroll towards it.
+        If the mouse is outside the view, scroll towards the mouse.
         """
         self._point = point
         if self._press_point is None or self.selection is None:
@@ -162,9 +164,9 @@ class Pointer(QObject):
     def wheel(self, point: QPointF, moved: QPoint) -> bool:
         """Scroll the row at a point sideways.
 
-        Return False if the event must scroll the view vertically: the row fits into its width, or
-        the vertical movement is larger than the horizontal movement. If the user
-        scrolls up, the view also stops its automatic scrolling to the end of a growing answer.
+        Return False if the whole row is visible or the movement is mainly vertical. The caller must
+        then scroll the view vertically. If the user scrolls up, the view also stops its automatic
+        scrolling to the end of a growing answer.
         """
         if abs(moved.x()) > abs(moved.y()) and self._scroll_row(point, -moved.x()):
             self.changed.emit()
@@ -226,7 +228,7 @@ class Pointer(QObject):
         self.changed.emit()
 
     def _scroll_on(self) -> None:
-        """Scroll one step towards the mouse outside the view, and extend the selection to it."""
+        """Scroll one step towards the mouse, which is outside the view. Extend the selection."""
         outside = self._placement.distance_outside(self._point)
         self._placement.scroll_by(round(outside * _AUTO_SCROLL_SHARE))
         self.extend(self._point)

@@ -76,7 +76,7 @@ class ActionsRow(TranscriptRow):
     @override
     def measure(self, width: int) -> int:
         placed = list(self._place())
-        # Align the icons with the edge of the column. Their click areas are larger.
+        # Align the icons, not their larger click areas, with the edge of the column.
         inset = self._look.px((_BUTTON - _GLYPH) / 2)
         used = placed[-1].rect.right() if placed else 0
         shift = -inset if self._side is Side.LEFT else width - used + inset

@@ -2,10 +2,12 @@
 
 Used on the main thread only. A block may have thousands of lines. Its height and width are computed
 from the numbers of lines and characters. Only visible lines are laid out: each becomes a
-`TextFlow`. `CodeLines` divides the text into shown lines. `CodeColors` lexes the text. While the
-answer is being written, it lexes line by line, which gives provisional colours. When the block is
-complete, it lexes the whole block again in idle time, which gives the exact colours. Code that is
-not lexed yet is painted in one colour.
+`TextFlow`. `CodeLines` divides the text into shown lines.
+
+`CodeColors` lexes the text to find the colours. While the block grows, `CodeColors` lexes each new
+line once, and the colours are provisional. When the block is complete, `CodeColors` lexes the
+whole block again in idle time, and the colours are exact. Code that is not lexed yet is painted in
+one colour.
 """
 
 from __future__ import annotations
@@ -34,11 +36,11 @@ from app.words import transcript as words
 
 IDLE_S = 0.004  # maximum time of one idle step of lexing, in seconds
 _TAB = "    "
-_MIN_COLUMNS = 8  # a line is never wrapped to fewer characters, even in a very narrow view
+_MIN_COLUMNS = 8  # minimum wrap width in characters, used in a very narrow view
 
 
 class CodeColors:
-    """The colours of the lines of a block, as coloured pieces of each line.
+    """The coloured pieces of each line of a code block.
 
     The colours are provisional while the block grows, and exact when the block is complete.
     """
@@ -46,7 +48,7 @@ class CodeColors:
     def __init__(self, shelf: LexerShelf, block: CodeBlock) -> None:
         self._shelf = shelf
         self._name = block.language
-        # Highlighter for provisional colours. They are shown until the exact colours are complete.
+        # Highlighter that computes the provisional colours. None if there are no such colours.
         self._growing: GrowingHighlighter | None = None
         # Iterator that lexes the complete block. None before lexing starts and after it ends.
         self._lexing: Iterator[LinePieces] | None = None
@@ -116,7 +118,7 @@ class _ShownLine:
 
 
 class CodeRow(TranscriptRow):
-    """A code block with its header. Its lines scroll sideways or wrap.
+    """A code block and its header. The lines of code scroll sideways or wrap.
 
     `wrapped` is a set of blocks with wrapped lines. Each block is identified by its position in
     the Markdown source. The message owns the set, so that a block stays wrapped when its row is
@@ -135,7 +137,7 @@ class CodeRow(TranscriptRow):
         self._scroll = SideScroll(look)
         self._face = look.face(Type.CODE)
         self._metrics = QFontMetricsF(self._face.font)
-        # Layouts of the lines that the latest paint showed, by line number.
+        # Lines that are laid out. Key: line number. paint() drops the lines that are not visible.
         self._shown: dict[int, _ShownLine] = {}
         self._width = 0
         self._text_width = 0.0  # width of the longest line in pixels
@@ -264,7 +266,7 @@ class CodeRow(TranscriptRow):
 
     @property
     def _needed(self) -> int:
-        """The width of the row at which the longest line is completely visible."""
+        """Minimum row width in pixels that shows the longest line without wrapping."""
         return round(self._text_width) + 2 * self._pad
 
     @property
@@ -305,7 +307,7 @@ class CodeRow(TranscriptRow):
         """Wrap a line and return the start position of each piece."""
         if line.isascii():
             return line_breaks(line, columns)
-        # Characters that are not ASCII may come from a fallback font with other widths. Only Qt can
+        # Non-ASCII characters may come from a fallback font and differ in width, so only Qt can
         # break this line correctly.
         flow = TextFlow(self._look, Type.CODE, line, ink=self._look.colors.syntax.default)
         average = self._face.average

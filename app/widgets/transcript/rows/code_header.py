@@ -19,7 +19,8 @@ from app.words import commands, transcript as words
 
 LONG_CODE = 20  # if a block has more lines than this, its header shows the number of lines
 _ICON = 15
-_GAP = Space.XL  # pixels between two buttons; the click area of each button covers half of it
+# Space between two buttons. The click area of each button covers half of this space.
+_GAP = Space.XL
 _COPY = Target(RowAction.COPY_CODE)
 _SAVE = Target(RowAction.SAVE_CODE)
 _WRAP = Target(RowAction.TOGGLE_WRAP)

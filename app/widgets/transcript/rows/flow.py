@@ -2,8 +2,8 @@
 
 A `TextFlow` is one paragraph, heading, table cell or line of code. It is a wrapper around
 QTextLayout, which no other module of the transcript uses. Qt gets plain text without markup. Format
-ranges add bold, links and colours. All lines have the same height, but a line with a tall formula
-is higher.
+ranges add bold, links and colours. All lines have the same height, except that a line with a tall
+formula is higher.
 
 Positions are indexes of Python characters. Qt counts UTF-16 units. This module converts the
 positions, so callers never see a UTF-16 position. Coordinates are pixels from the top left corner
@@ -40,9 +40,10 @@ from app.widgets.transcript.rows.utf16 import Utf16Units
 
 _BOX_RADIUS = 4
 _BOX_PAD = 2
-# Qt lays out these characters instead of the LaTeX source of a formula. The first is a no-break
-# space, made as wide as the picture. The others are word joiners, which have no width. Qt does not
-# break a line at these characters, so a picture stays on one line.
+# Qt lays out these characters instead of the LaTeX source of a formula. The first character is a
+# no-break space that is made as wide as the picture of the formula. The other characters are word
+# joiners, which have no width. Qt does not break a line at these characters, so a formula is never
+# cut at the end of a line.
 _BLANK = "\u00a0"
 _NOTHING = "\u2060"
 
@@ -56,9 +57,9 @@ class Range:
 
 
 def within(part: Range, start: int, length: int) -> Range | None:
-    """Return the overlap of a range with [start, start + length), relative to `start`.
+    """Return the overlap of a range and [start, start + length).
 
-    Return None if there is no overlap.
+    Positions in the result are relative to `start`. Return None if there is no overlap.
     """
     first, last = max(0, part.start - start), min(length, part.end - start)
     return Range(first, last) if first < last else None
@@ -96,7 +97,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Inset:
-    """A formula's picture, painted in place of the characters of its LaTeX source."""
+    """The picture of a formula. It is painted instead of the LaTeX source of the formula."""
 
     place: Range  # the LaTeX characters that the picture replaces
     drawing: Drawing
@@ -120,7 +121,7 @@ def piece_runs(look: Look, pieces: LinePieces) -> list[TextRun]:
 
 
 class TextFlow:
-    """A wrapped text with one style and one default colour. Runs can have other formats.
+    """A wrapped text with one style and one default colour. Parts of it can have other formats.
 
     The text never changes. Call wrap() before any other method, and again when the width changes.
     """
@@ -237,7 +238,7 @@ class TextFlow:
         return self._bands[line.lineNumber()].top if line.isValid() else 0
 
     def x_at(self, position: int) -> float:
-        """Return the x of a text position in its line."""
+        """Return the x coordinate of a text position."""
         unit = self._units.to_qt(position)
         line = self._layout.lineForTextPosition(unit)
         return _x(line, unit) if line.isValid() else 0.0
@@ -275,7 +276,10 @@ class TextFlow:
         return self._link(runs) if runs else None
 
     def end_point(self) -> QPointF:
-        """Return the point after the last glyph, at the top of the text in the last line."""
+        """Return the point at which the text ends.
+
+        Its x is after the last glyph. Its y is the top of the text in the last line.
+        """
         count = self._layout.lineCount()
         if count == 0:
             return QPointF(0, 0)
@@ -302,7 +306,8 @@ class TextFlow:
     def _inset_formats(self, width: float | None) -> Iterator[QTextLayout.FormatRange]:
         """Yield one format with letter spacing for each formula.
 
-        The spacing makes the no-break space that stands for the formula as wide as its picture.
+        A no-break space takes the place of the formula. The letter spacing makes this space as wide
+        as the picture of the formula.
         """
         for inset in self._insets:
             if width is not None:
@@ -326,7 +331,7 @@ class TextFlow:
                 inset.drawing.paint(painter, at + corner, ink)
 
     def _band(self, top: int, line: QTextLine) -> _Band:
-        """Return the position and height of a line. Pictures taller than the text add height."""
+        """Return the position and height of a line. A tall formula makes the line higher."""
         face = self._face
         first = self._units.to_python(line.textStart())
         end = self._units.to_python(line.textStart() + line.textLength())
@@ -394,7 +399,7 @@ class TextFlow:
         return self._extents(line, unit, unit + 1)[0][0]
 
     def _snapped(self, part: Range) -> Range:
-        """Extend a range that begins or ends inside a formula to contain the whole formula."""
+        """Extend a range to the whole formula if the range begins or ends inside a formula."""
         start, end = part.start, part.end
         for inset in self._insets:
             start = inset.place.start if inset.place.start < start < inset.place.end else start
@@ -412,7 +417,7 @@ class TextFlow:
 
 
 def _with_blanks(text: str, insets: Sequence[Inset]) -> str:
-    """Replace the LaTeX source of each formula with the same number of invisible characters."""
+    """Replace each character of the LaTeX source of a formula with an invisible character."""
     for inset in insets:
         start, end = inset.place.start, inset.place.end
         text = f"{text[:start]}{_BLANK}{_NOTHING * (end - start - 1)}{text[end:]}"

@@ -1,4 +1,4 @@
-"""The row of a display formula: centred, with sideways scrolling if it is too wide.
+"""The row of a display formula. The formula is centred. If it is too wide, it scrolls sideways.
 
 Used on the main thread only.
 """
@@ -95,8 +95,8 @@ class FormulaRow(TranscriptRow):
     def position_at(self, x: float, y: float) -> int:
         """Return the text position nearest to a point.
 
-        A typeset formula can only be selected as a whole, so its position is the start or the end
-        of the LaTeX source.
+        A typeset formula can only be selected as a whole, so the result is the start or the end of
+        the LaTeX source.
         """
         if self._drawing is None:
             return self._source.position_at(x, y)

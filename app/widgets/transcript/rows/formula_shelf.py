@@ -1,6 +1,6 @@
 """Typeset formulas on a worker thread, cache the results and paint them in any colour.
 
-A row looks up a formula in the `FormulaShelf` while it is laid out. If the formula is not in the
+During its layout, a row looks up its formulas in the `FormulaShelf`. If a formula is not in the
 cache, the row shows the LaTeX source, and the shelf typesets the formula on its worker thread. When
 the formula is ready, the signal `FormulaShelf.arrived` makes the view measure the waiting rows
 again. All classes of this module are used on the main thread only.
@@ -21,7 +21,8 @@ from app.theme.tokens import Millis
 from app.viewmodels.typeset import INK, Formula, Picture, typeset
 
 MAX_KEPT = 1_000  # maximum number of cached formulas; each takes about 10 KB
-_SCALE = 1.1  # font size of formulas / font size of text: letters of formula fonts are smaller
+# Factor for the font size of formulas. Without it, formulas look smaller than the text around them.
+_SCALE = 1.1
 
 
 class Engraving:
@@ -65,7 +66,7 @@ class Drawing:
         return self._scaled(self._engraving.picture.descent)
 
     def paint(self, painter: QPainter, at: QPointF, ink: str) -> None:
-        """Paint the formula. `at` is the left end of its baseline."""
+        """Paint the formula. `at` is the left end of the baseline of the formula."""
         rect = QRectF(at.x(), at.y() - self.ascent, self.width, self.ascent + self.descent)
         self._engraving.paint(painter, rect, ink)
 
@@ -79,13 +80,13 @@ class FormulaShelf(QObject):
     The formula that was looked up last is typeset first, because it is probably visible.
     """
 
-    # New formulas are typeset or have failed. Rows that wait for them must be measured again.
+    # Typesetting has finished or failed for some formulas. Rows that wait must be measured again.
     arrived = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._lane = TaskLane("formulas", self)
-        # The cache, least recently used first. The value is None if the formula cannot be typeset.
+        # The cache, least recently used first. Value: None if the formula cannot be typeset.
         self._made: OrderedDict[Formula, Engraving | None] = OrderedDict()
         # The queue. The formula at its end is typeset next.
         self._wanted: OrderedDict[Formula, None] = OrderedDict()
@@ -96,7 +97,7 @@ class FormulaShelf(QObject):
         self._timer.timeout.connect(self.arrived)
 
     def find(self, formula: Formula) -> Engraving | None:
-        """Return a typeset formula from the cache. If it is not in the cache, queue the formula.
+        """Return a typeset formula from the cache. If it is not cached, add it to the queue.
 
         Return None if the formula is queued, is being typeset or cannot be typeset.
         """
@@ -160,13 +161,13 @@ class Awaited:
 
     @property
     def has_news(self) -> bool:
-        """True if a formula of the list has been typeset, or has failed, since its lookup."""
+        """True if typesetting has finished or failed for at least one formula of the list."""
         return any(self._shelf.is_made(formula) for formula in self._missing)
 
     def ask_again(self) -> None:
-        """Move the formulas of the list to the front of the typesetting queue.
+        """Request the formulas of the list again, so that they are typeset next.
 
-        Call this method when the row is painted: visible formulas are typeset first.
+        Call this method when the row is painted, so that visible formulas are typeset first.
         """
         for formula in self._missing:
             self._shelf.find(formula)

@@ -1,8 +1,8 @@
 """The row between a question and its answer: state line at the left, buttons at the right.
 
-Used on the main thread only. The state line shows the origin of the answer's context, for example
-memory, or the reason why the answer must wait. The row has a fixed height, so that nothing moves
-when the state line or the buttons appear or disappear.
+Used on the main thread only. The state line shows the origin of the context from which the model
+answers, for example memory, or the reason why the answer must wait. The row has a fixed height, so
+that nothing moves when the state line or the buttons appear or disappear.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _STOP = Target(RowAction.STOP)
 
 
 class StateRow(TranscriptRow):
-    """The state line: the origin of the answer's context, or the reason for a wait.
+    """The state line of an answer: the origin of the model's context, or the reason for a wait.
 
     While the answer can be stopped, the line has a Stop link. While the progress is known, the line
     has a progress bar.
@@ -79,7 +79,7 @@ class StateRow(TranscriptRow):
         return hits
 
     def _stop_rect(self) -> QRectF:
-        """Return the click area of the Stop link: the word and a margin around it."""
+        """Return the click area of the Stop link: its text and a margin on each side."""
         left = self._metrics.horizontalAdvance(f"{self._text}{_DOT}")
         height = self._look.px(Size.CONTROL)
         top = (self._face.line - height) / 2
@@ -115,8 +115,8 @@ class GapRow(TranscriptRow):
     """The buttons of a question and the state line of its answer, side by side.
 
     Only the newest answer has a state line. When the content changes, this object is not replaced.
-    The state line may change between the press and the release of the mouse button on Stop, and
-    they must still count as one click.
+    If the state line changes while the user clicks Stop, the press and the release of the mouse
+    button are therefore on the same row and count as a click.
     """
 
     def __init__(self, look: Look) -> None:
@@ -146,9 +146,9 @@ class GapRow(TranscriptRow):
         if self._actions is not None:
             _paint_at(self._actions_top, self._actions, paint)
         if self._state is not None:
-            # If the buttons are hidden, the state line may use their space. A line with a Stop
-            # link may not: Stop would move when the mouse enters the message and the buttons
-            # appear.
+            # If the buttons are hidden, the state line may use their space. A state line with a
+            # Stop link must not use this space, because Stop would move when the mouse enters the
+            # message and the buttons appear.
             alone = not paint.actions_shown and not self._state.can_stop
             self._state.measure(self.width if alone else self._room)
             _paint_at(self._state_top, self._state, paint)

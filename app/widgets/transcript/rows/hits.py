@@ -11,14 +11,14 @@ from app.widgets.transcript.rows.row import TranscriptRow
 
 
 class Hits:
-    """The text that the user searches for, and a cache of its matches by row.
+    """The text that the user searches for, and a cache of the matches in each row.
 
-    A row is searched again only if its text has changed, and not each time it is painted.
+    A row is not searched again each time it is painted, but only if its text has changed.
     """
 
     def __init__(self) -> None:
         self._wanted: Wanted | None = None
-        # By row: the text that was searched, and the matches in this text.
+        # Key: row. Value: the text that was searched, and the matches in this text.
         self._known: WeakKeyDictionary[TranscriptRow, tuple[str, list[Range]]] = WeakKeyDictionary()
 
     @property

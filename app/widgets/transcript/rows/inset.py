@@ -22,7 +22,7 @@ _BULLET = 5
 _BOX = 15
 _QUOTE_INDENT = 19  # bar of 3 px and space of 16 px
 _ITEM_INDENT = 26
-_RTL_MARK = "\u200f"  # with this mark around "1.", Qt paints the point at the left of the number
+_RTL_MARK = "\u200f"  # with this mark before and after "1.", Qt paints the dot left of the 1
 _ITEMS = frozenset({FrameKind.BULLET, FrameKind.NUMBER, FrameKind.TASK})
 
 
@@ -75,7 +75,7 @@ class Inset:
         face = self._look.face(Type.BODY)
         middle = (
             face.baseline - face.font.pixelSize() * 0.27
-        )  # half the x-height above the baseline
+        )  # vertical middle of lowercase letters
         painter.setPen(QColor(self._look.colors.secondary))
         match frame.kind:
             case FrameKind.NUMBER:
@@ -126,9 +126,9 @@ def _beside(area: InsetArea, edge: int, distance: int, width: float) -> float:
 
 
 def gap_between(look: Look, before: Block | None, block: Block) -> int:
-    """Return the gap between a block and the block `before` it, in pixels.
+    """Return the gap in pixels between `block` and the previous block `before`.
 
-    Return 0 if no block is before it.
+    Return 0 if `before` is None.
     """
     if before is None:
         return 0

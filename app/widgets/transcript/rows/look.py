@@ -2,7 +2,7 @@
 
 A `Look` never changes: it belongs to one appearance of the theme, such as dark, and to one zoom
 factor. When the appearance or the zoom changes, the view creates a new Look and drops all layouts
-that used the old Look. Faces and formats are created at first use and shared by all rows.
+that used the old Look. Fonts and formats are created at first use and shared by all rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from app.viewmodels.highlight import Ink
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
 
 _BOLD = 600
-_CODE_SCALE = 0.9  # factor for font sizes: monospaced fonts look larger than the text around them
+# Factor for the font size of inline code. Without it, code looks larger than the text around it.
+_CODE_SCALE = 0.9
 _HEADINGS = (Type.H1, Type.H2, Type.H3)
 
 
@@ -51,7 +52,7 @@ class Look:
         self._formats: dict[tuple[TextStyle, TextMark, bool], QTextCharFormat] = {}
         self._ink_formats: dict[str, QTextCharFormat] = {}  # key: text colour
         self._fades: dict[str, QBrush] = {}  # key: background colour
-        # The font of body text. Every message uses it to estimate its height.
+        # The font of body text. Messages use this font to estimate their heights.
         self.body = self.face(Type.BODY)
 
     def px(self, length: float) -> int:
@@ -100,8 +101,8 @@ class Look:
     def fade(self, ground: str) -> QBrush:
         """Return a brush that fades into the background colour.
 
-        The brush is transparent at x = 0 and opaque at x = fade_width. A row paints the fade over
-        its content at an edge if the content continues beyond this edge.
+        The brush is transparent at x = 0 and opaque at x = fade_width. If the content of a row
+        continues beyond an edge, the row paints the brush over the content at this edge.
         """
         made = self._fades.get(ground)
         if made is None:

@@ -1,4 +1,4 @@
-"""Small rows of a message: the Thinking button, an unfold link, and a note on a cut-off answer.
+"""Small rows: the Thinking button, a link such as "Show all", and a note on a cut-off answer.
 
 Used on the main thread only.
 """

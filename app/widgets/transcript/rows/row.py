@@ -1,9 +1,9 @@
-"""The base class of rows, text rows, and the cache of line layouts. Main thread only.
+"""The base class of all rows. Also the row for text, and the cache of line layouts.
 
-A message is a vertical list of rows: paragraphs, code blocks, tables, buttons. All coordinates in a
-row are relative to its top left corner. A row does not store its position in the message.
-measure() and paint() lay out the lines of a row. Line layouts take memory: release() drops them,
-but keeps the height of the row.
+Used on the main thread only. A message is a vertical list of rows: paragraphs, code blocks, tables,
+buttons. All coordinates in a row are relative to its top left corner. A row does not store its
+position in the message. measure() and paint() lay out the lines of a row. Line layouts take memory:
+release() drops them, but keeps the height of the row.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Target:
     """The identity of a link or button in a row."""
 
     action: RowAction
-    link: str = ""  # address; only for the action OPEN_LINK
+    link: str = ""  # address of the link; empty unless `action` is OPEN_LINK
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Paint:
     actions_shown: bool = True  # False if the buttons of the message are hidden
     unfinished: dict[TranscriptRow, None] = field(
         default_factory=dict["TranscriptRow", None]
-    )  # used as an ordered set: a row adds itself if it needs calls of advance() in idle time
+    )  # an ordered set of rows that need calls of advance() in idle time; paint() adds the row
 
     def within(self, start: int, length: int) -> tuple[Range | None, list[Range]]:
         """Return the selected range and the matches in [start, start + length) of the text.
@@ -158,7 +158,7 @@ class TranscriptRow:
 
     @property
     def group(self) -> str:
-        """Name of the row as a group of buttons, for screen readers. Empty if it is no group."""
+        """Name for screen readers if the row is a group of buttons. Otherwise empty."""
         return ""
 
     @property
@@ -181,7 +181,7 @@ class TranscriptRow:
 
     @property
     def file_name(self) -> str:
-        """The suggested file name when the text of the row is saved."""
+        """The file name that is suggested when the user saves the text of the row."""
         return words.TEXT_FILE
 
     def copied(self, part: Range) -> str:
@@ -202,7 +202,7 @@ class TranscriptRow:
     def update(self, block: Block) -> bool:  # noqa: ARG002 - part of the interface
         """Show a longer version of the block. Return False if the row cannot show it.
 
-        The caller then creates a new row.
+        If the result is False, the caller creates a new row.
         """
         return False
 
@@ -222,9 +222,9 @@ class TranscriptRow:
 
 
 class LayoutCache:
-    """A cache of the rows that have a line layout, least recently used first.
+    """The rows that have a line layout, least recently used first.
 
-    When the cache is full, it evicts a row and drops the line layout of the row.
+    If there are more than `size` rows, the cache evicts the first row and drops its line layout.
     """
 
     def __init__(self, size: int = MAX_LAYOUTS) -> None:
@@ -362,7 +362,7 @@ class RuleRow(TranscriptRow):
 
 
 def paint_caret(painter: QPainter, look: Look, row: TranscriptRow) -> None:
-    """Paint the caret of an answer that is being written, 2 px after the last glyph of a row."""
+    """Paint the caret of a growing answer, 2 px after the last glyph of a row."""
     width, height, end = look.px(CARET_WIDTH), look.px(CARET_HEIGHT), row.end_rect()
     x = end.x() - Space.HAIR - width if row.is_rtl else end.x() + Space.HAIR
     caret = QRectF(x, end.center().y() - height / 2, width, height)

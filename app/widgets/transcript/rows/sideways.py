@@ -36,7 +36,7 @@ class SideScroll:
     def scroll(self, pixels: int) -> bool:
         """Scroll by a number of pixels. A positive number shows content further to the right.
 
-        Return False if the whole content is visible, so that it cannot scroll.
+        Return False if the whole content is visible.
         """
         self.offset = max(0, min(self.offset + pixels, self._limit))
         return self._limit > 0
@@ -82,7 +82,7 @@ class SideScroll:
 
 
 def wheel_pixels(event: QWheelEvent) -> QPoint:
-    """Return the number of pixels by which a wheel event moves the content, as (x, y).
+    """Return the horizontal and vertical scroll distance of a wheel event, in pixels.
 
     While Shift is pressed, a vertical wheel movement becomes horizontal.
     """

@@ -18,9 +18,9 @@ from app.widgets.transcript.rows.look import Look
 class SpanText:
     """The text of one paragraph, heading or table cell in one style.
 
-    In this text, a formula is its LaTeX source. Text positions therefore stay valid when the
-    formula becomes a picture. Before the formula is typeset, or if typesetting fails, the source is
-    shown as code.
+    The text contains the LaTeX source of each formula, even while a picture is shown instead. Text
+    positions therefore stay valid when the picture appears. Before a formula is typeset, or if
+    typesetting fails, the source is shown as code.
     """
 
     def __init__(self, look: Look, style: TextStyle, spans: Iterable[TextSpan]) -> None:
@@ -43,16 +43,16 @@ class SpanText:
     def is_stale(self) -> bool:
         """True if a formula was typeset after this object was created.
 
-        The caller then creates a new SpanText.
+        A stale SpanText must be replaced by a new one.
         """
         return self._awaited.has_news
 
     def ask_again(self) -> None:
-        """Move the formulas of this text to the front of the typesetting queue."""
+        """Request the formulas of this text again, so that they are typeset next."""
         self._awaited.ask_again()
 
     def flow(self, ink: str) -> TextFlow:
-        """Return a `TextFlow` that shows the text in a colour. It is not wrapped yet."""
+        """Return a `TextFlow` that shows the text in a colour. wrap() is not called yet."""
         return TextFlow(
             self._look, self._style, self.text, ink=ink, runs=self._runs, insets=self._insets
         )

@@ -1,11 +1,12 @@
 """Tables of the transcript. Used on the main thread only.
 
-A table is divided into `TableRow` objects. Each has up to ROWS_AT_ONCE rows of the table, so that
-only the visible part of a long table is laid out. All TableRow objects of a table share one
-`TableColumns` object with the column widths and the sideways scroll position. A column is as wide
-as its longest text. If the table is too wide, the columns get a limit of 480 px, then smaller
-limits, and the text in the cells wraps. A table that is too wide with the smallest limit scrolls
-sideways.
+A table is divided into `TableRow` objects, so that only the visible part of a long table is laid
+out. A TableRow has up to ROWS_AT_ONCE rows of the table. All TableRow objects of a table share one
+`TableColumns` object with the column widths and the sideways scroll position.
+
+A column is as wide as its longest text, but at most 480 px. If the table is too wide, the columns
+get smaller limits. Text that is wider than its column wraps. If the table is too wide even with the
+smallest limit, it scrolls sideways.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from app.widgets.transcript.rows.sideways import SideScroll
 from app.widgets.transcript.rows.spans import SpanText
 
 ROWS_AT_ONCE = 20  # maximum number of table rows in one TableRow
-_WIDTH_ROWS = 200  # only this number of rows at the start of a table is measured for the widths
-_WIDTH_TEXT = 200  # only this number of characters of each cell is measured for the widths
+_WIDTH_ROWS = 200  # maximum number of rows that are measured to find the column widths
+_WIDTH_TEXT = 200  # maximum number of characters that are measured in each cell
 # Maximum widths of a column in pixels, tried in this order until the table fits.
 _CAPS = (480, 320, 240, 160)
 # Factor for measured widths: cells are measured in the font of the header, but bold text and code
@@ -43,8 +44,8 @@ class _PlacedCell:
     """A cell of a table after its layout."""
 
     flow: TextFlow
-    start: int  # position of the first character in the text of the TableRow
-    x: int  # left edge of the text, in pixels from the left edge of the table (scroll offset 0)
+    start: int  # position at which the text of the cell begins in the text of the TableRow
+    x: int  # left edge of the text, in pixels from the left edge of the unscrolled table
     y: int  # top edge of the text, in pixels from the top of the TableRow
 
 
@@ -56,7 +57,7 @@ class TableColumns:
         self.aligns = block.aligns
         self.scroll = SideScroll(look)
         self.widths: list[int] = []  # column widths in pixels, set by fit()
-        # Incremented when formulas have been typeset. Rows with an older number are stale.
+        # Incremented after formulas were typeset. Rows with a lower number must be measured again.
         self.generation = 0
         self._formulas = [
             Formula.of(span)
@@ -66,7 +67,8 @@ class TableColumns:
             if TextMark.FORMULA in span.marks
         ]
         self._block = block
-        self._natural: list[int] = []  # column widths before limits; empty if not measured
+        # Column widths in pixels, without limits. Empty if not measured.
+        self._natural: list[int] = []
         # Formulas of the table that are not typeset yet.
         self.awaited = Awaited(look.formulas, self._formulas)
 
@@ -85,7 +87,7 @@ class TableColumns:
         self.generation += 1
 
     def fit(self, width: int) -> None:
-        """Choose the column widths for a table of `width` pixels."""
+        """Choose column widths so that the table fits into `width` pixels, if possible."""
         self._natural = self._natural or [
             self._natural_width(column) for column in range(len(self.aligns))
         ]
@@ -122,8 +124,8 @@ class TableRow(TranscriptRow):
         self._text = "\n".join("\t".join(cell.text for cell in row) for row in rows)
         # The value of columns.generation when `_cells` was laid out.
         self._generation = columns.generation
-        self._cells: list[_PlacedCell] = []  # in reading order; empty if not laid out
-        self._lines: list[int] = []  # y of the line below each table row
+        self._cells: list[_PlacedCell] = []  # cells in reading order; empty if not laid out
+        self._lines: list[int] = []  # y of the line that is painted below each table row
         self._width = 0
 
     @override
