@@ -12,7 +12,8 @@ have seen, in caches of limited size. A prompt is built in four steps:
    only in text of the template, so that text typed by users never becomes a control token.
 2. `Splicer` replaces the text of earlier replies by the token ids that the model produced.
    Encoding the text again could give other ids, and the cached state would no longer match.
-3. `Runs` encodes all other segments.
+3. `Runs` encodes all other segments, run by run. A run is a control token of the template and
+   the text up to the next one. The last run stays open: later text can still change its tokens.
 4. `build` adds resume points. A resume point is a position n in the prompt. A later request is
    likely to begin with the tokens [0, n), so the state after these tokens is worth keeping. The
    kind of a point decides how soon its state is evicted (cache/points.py):
@@ -409,7 +410,7 @@ class PromptBuilder:
         markers = self.tokenizer.markers
         if not markers.think_start:
             return False
-        # Templates write the markers of an opened or skipped reasoning block at the end of a prompt.
+        # Templates write the markers of an opened or skipped block at the end of a prompt.
         tail = tuple(token_ids[-16:])
         return _find_last(tail, markers.think_start) > _find_last(tail, markers.think_end)
 

@@ -75,8 +75,8 @@ class Segment:
     """A piece of a rendered prompt. It is text of the template or text of one message."""
 
     text: str
-    # Index of the message. For text of the template: index of the next message, or the number of
-    # messages if the text comes after the last message.
+    # Index of the message. For text of the template: index of the message whose text comes next,
+    # or the number of messages if no text of a message follows.
     message: int
     is_content: bool  # True for text of a message, False for text of the template
     is_reasoning: bool = False
@@ -96,7 +96,7 @@ class _Slot:
 
 
 class ChatTemplate:
-    """A model's chat template. Options for reasoning have different names in each template.
+    """A model's chat template. Each template has its own name for the option that keeps reasoning.
 
     `render` translates a request's `Thoughts` to the options of this template.
 

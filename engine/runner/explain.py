@@ -259,8 +259,8 @@ class _Case:
         assert self.known is not None
         if self._options_differ(self.known.path):
             return Why(kind=ReasonKind.OPTIONS_CHANGED, place=self.found.restored)
-        # Usually the known path begins with this prompt and continues with a reply. A snapshot with logits
-        # was stored at the prompt's end. If it still existed, no token would be fed.
+        # Usually the known path begins with this prompt and continues with a reply. A snapshot
+        # with logits was stored at the prompt's end. If it still existed, no token would be fed.
         return Why(kind=ReasonKind.SNAPSHOT_EVICTED, place=len(self.prompt.token_ids))
 
     def _options_differ(self, path: FedPath) -> bool:
