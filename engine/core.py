@@ -276,12 +276,14 @@ class EngineCore:
             namespace = namespace_of(path, self._config.kv_bits)
             if namespace != self._namespace:
                 self._drop_cache()
+            # Set this before _serve, which may create a cache and then raise an error.
+            self._namespace = namespace
             model = load_model(
                 path,
                 lambda done, total: self._report_loading(path, done, total),
                 kv_bits=self._config.kv_bits,
             )
-            self._serve(model, namespace)
+            self._serve(model)
         except _LoadAbandonedError:
             log.info("a newer command ended the load of %s", path)
             self._emit(ModelUnloaded())
@@ -292,7 +294,7 @@ class EngineCore:
         else:
             self._emit(ModelLoaded(model.facts))
 
-    def _serve(self, model: LoadedModel, namespace: str) -> None:
+    def _serve(self, model: LoadedModel) -> None:
         """Create the objects that answer requests and do idle work with a loaded model."""
         if self.cache is None:
             self.cache = self._make_cache(model)
@@ -302,7 +304,7 @@ class EngineCore:
         )
         audit = partial(AuditJob.start, model.adapter, self.cache, self._config.audit_max_tokens)
         self._idler.worker = IdleWorker(runner.read_ahead, audit)
-        self.model, self._namespace = model, namespace
+        self.model = model
         wire_weights()
 
     def _make_cache(self, model: LoadedModel) -> PrefixCache:
