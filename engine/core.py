@@ -6,9 +6,15 @@ work: a step of the requests (serving.py) or, while no request waits or runs, a 
 events.
 
 This module handles the commands, loads and unloads models, and adjusts the memory budget of the
-prefix cache. A model stays loaded until the next LoadModel or UnloadModel command. The queue of
-waiting requests is kept when the model changes. The cache is kept only if the same model is loaded
-again.
+prefix cache. A model stays loaded until the next LoadModel or UnloadModel command.
+
+    command       running requests   waiting requests                     prefix cache
+    LoadModel     are cut off        wait for the new model               kept for the same model
+    UnloadModel   are cut off        fail, unless LoadModel follows       dropped
+    Shutdown      are cut off        are dropped without an event         dropped
+
+A cut-off request finishes with the text so far (FinishReason.CANCELLED). If a load fails, waiting
+requests fail too. If a command raises an error, the error is logged and the engine continues.
 """
 
 from __future__ import annotations
@@ -76,7 +82,13 @@ class _LoadAbandonedError(Exception):
 def run_core(
     config: EngineConfig, commands: SimpleQueue[Command], emit: Callable[[Event], None]
 ) -> None:
-    """Run the engine loop until a Shutdown command. The engine thread calls this function."""
+    """Run the engine loop until a Shutdown command. The engine thread calls this function.
+
+    Args:
+        config: the settings of the engine.
+        commands: the queue that Engine.send fills from other threads.
+        emit: called with each event, on the engine thread. It must neither block nor raise.
+    """
     if config.on_cpu:
         mx.set_default_device(mx.Device(mx.cpu))
     try:
@@ -118,15 +130,21 @@ class EngineCore:
         # Conversations that are pinned in the cache. They are also pinned in the next model's
         # cache.
         self._pinned: set[ConversationId] = set()
-        self._watch: MemoryWatch | None = None  # None if the config sets a fixed cache budget
+        # None before the first cache is created, and always if the config sets a fixed budget.
+        self._watch: MemoryWatch | None = None
         # A LoadModel command for the same model keeps the cache and the state of all conversations.
-        # A LoadModel command for another model drops the cache, and so does UnloadModel.
+        # A LoadModel command for another model drops the cache, and so does UnloadModel. `model` and
+        # `cache` are public for tests.
         self.cache: PrefixCache | None = None
-        # Fingerprint of the model that the cache belongs to. Another model needs a new cache.
+        # Fingerprint of the model that the cache belongs to, or that the last cache belonged to if
+        # there is no cache now. Another model needs a new cache.
         self._namespace = ""
 
     def run(self) -> None:
-        """Repeat `step` until a Shutdown command, then drop the model and the cache."""
+        """Repeat `step` until a Shutdown command, then drop the model and the cache.
+
+        Requests that are still waiting then get no event.
+        """
         while not self._stopping:
             self.step(wait=True)
         self._unload()
@@ -134,6 +152,9 @@ class EngineCore:
 
     def step(self, *, wait: bool) -> bool:
         """Carry out all pending commands. Then do one step of the requests or of idle work.
+
+        Serving and Idler turn errors in their work into events or log messages, so a step does not
+        raise them. If no model is loaded, all waiting requests fail.
 
         Args:
             wait: True: if there is no work, wait for a command or for the next memory check.
@@ -162,6 +183,11 @@ class EngineCore:
     # Commands from the queue
 
     def _drain(self, *, wait: bool) -> bool:
+        """Carry out all pending commands. Return True if there was any.
+
+        An error in a command is only logged. Commands that report errors to the app, such as
+        LoadModel, catch them in their own code.
+        """
         worked = False
         while (command := self._next_command(wait=wait)) is not None:
             wait = False
@@ -224,11 +250,13 @@ class EngineCore:
                 self._report_statistics(checks_invariants=command.checks_invariants)
                 return
             case Forget():
+                # The conversation stays pinned if it is pinned. Only Pin commands change that.
                 self._idler.drop(command.conversation_id)
                 self._history.forget(command.conversation_id)
                 if self.cache is not None:
                     self.cache.forget(command.conversation_id)
             case Evict():
+                # An idle job in progress holds a lease, and leased state is not evicted.
                 self._idler.pause()
                 if self.cache is not None:
                     _evict(self.cache, command.what)
@@ -257,7 +285,7 @@ class EngineCore:
     # Memory budget of the cache
 
     def _check_memory(self) -> None:
-        """Adapt an automatic cache budget to the machine's available memory."""
+        """Adapt an automatic cache budget to the machine's available memory, if a check is due."""
         if self.cache is None or self._watch is None:
             return
         attempt("a change of the budget", partial(self._watch.adjust_budget, self.cache))
@@ -276,24 +304,30 @@ class EngineCore:
             namespace = namespace_of(path, self._config.kv_bits)
             if namespace != self._namespace:
                 self._drop_cache()
+            # Set this before _serve, which may create a cache and then raise an error.
+            self._namespace = namespace
             model = load_model(
                 path,
                 lambda done, total: self._report_loading(path, done, total),
                 kv_bits=self._config.kv_bits,
             )
-            self._serve(model, namespace)
+            self._serve(model)
         except _LoadAbandonedError:
             log.info("a newer command ended the load of %s", path)
             self._emit(ModelUnloaded())
         except Exception as error:
             log.warning("the model %s could not be loaded", path, exc_info=True)
             self._emit(ModelFailed(str(path), problem_of(error)))
+            # _serve may have created some of its objects before the error. Drop them too.
             self._unload()
         else:
             self._emit(ModelLoaded(model.facts))
 
-    def _serve(self, model: LoadedModel, namespace: str) -> None:
-        """Create the objects that answer requests and do idle work with a loaded model."""
+    def _serve(self, model: LoadedModel) -> None:
+        """Create the objects that answer requests and do idle work with a loaded model.
+
+        The prefix cache is created only if none was kept.
+        """
         if self.cache is None:
             self.cache = self._make_cache(model)
         runner = Runner(model, self.cache, self._history, self._config, recorded_source)
@@ -302,10 +336,11 @@ class EngineCore:
         )
         audit = partial(AuditJob.start, model.adapter, self.cache, self._config.audit_max_tokens)
         self._idler.worker = IdleWorker(runner.read_ahead, audit)
-        self.model, self._namespace = model, namespace
+        self.model = model
         wire_weights()
 
     def _make_cache(self, model: LoadedModel) -> PrefixCache:
+        """Create an empty prefix cache for a model. Pin the pinned conversations in it."""
         budget = cache_budget(self._config, model.facts.weight_bytes)
         if self._config.cache_budget_bytes is None:
             self._watch = MemoryWatch(self._config, budget)
@@ -336,9 +371,11 @@ class EngineCore:
             raise _LoadAbandonedError
 
     def _unload(self) -> None:
-        """Finish running requests and idle work, then drop the model. Keep the cache.
+        """Cut off running requests and idle work, then drop the model. Keep the cache.
 
-        A call without a loaded model is harmless.
+        A cut-off request finishes with FinishReason.CANCELLED, and its state is published. A
+        read-ahead publishes the tokens that it fed. Its task is queued again, and does not reference
+        the model. A call without a loaded model is harmless.
         """
         if self._serving is not None:
             self._serving.close()
@@ -348,6 +385,10 @@ class EngineCore:
         mx.clear_cache()
 
     def _drop_cache(self) -> None:
+        """Evict all cached state and drop the cache. A call without a cache is harmless.
+
+        No request may run: call _unload first. evict_all would spare the state of a running request.
+        """
         if self.cache is not None:
             self._idler.clear()
             # Tree nodes and their parents reference each other. Without evict_all their arrays

@@ -1,8 +1,13 @@
 """The memory budget of the prefix cache, and MLX's own memory limits. Engine thread only.
 
-If no fixed budget is configured, the cache may use the recommended working set of the GPU, minus
-the model's weights and some head room. A `MemoryWatch` lowers this budget while other programs need
-memory.
+core.py calls limit_memory before it loads a model, and wire_weights after the load. When it creates
+a prefix cache, it calls cache_budget and creates a `MemoryWatch`, which lives until the next cache
+is created. adjust_budget is called in each step of the engine loop. Runner calls spare_bytes to
+decide if a request fits into memory.
+
+If no fixed budget is configured, the cache may use the device's memory, minus the model's weights
+and some head room. The MemoryWatch lowers this budget while other programs need memory. A fixed
+budget never changes, and has no MemoryWatch.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from engine.types import CacheStatistics
 
 log = logging.getLogger(__name__)
 
-# Name of the machine in sentences that the user reads.
+# Name of the machine in sentences that the user reads, such as errors about lack of memory.
 MACHINE = "this Mac" if mx.metal.is_available() else "this computer"
 
 
@@ -32,7 +37,10 @@ def working_set_bytes() -> int:
 
 
 def spare_bytes(config: EngineConfig, weight_bytes: int) -> int:
-    """Return the number of bytes of device memory that the model's weights leave free."""
+    """Return the number of bytes of device memory that the model's weights leave free.
+
+    config.device_bytes is the device's memory. If it is None, the working set is used.
+    """
     return max(0, (config.device_bytes or working_set_bytes()) - weight_bytes)
 
 
@@ -52,10 +60,10 @@ def cache_budget(config: EngineConfig, weight_bytes: int) -> int:
 def limit_memory(config: EngineConfig) -> None:
     """Limit the memory that MLX may use. Call before loading a model.
 
-    The limits apply to all allocations, and to the freed buffers that MLX keeps for reuse.
-
-    Without a limit, MLX may allocate 1.5 times the GPU's recommended working set. Only then does it
-    wait for running work to free memory.
+    On every device, limit the freed buffers that MLX keeps for reuse. On Metal, also limit all
+    allocations to the recommended working set of the GPU. An allocation above this limit waits
+    until running work frees memory. MLX's own limit is 1.5 times as high. config.device_bytes does
+    not change the limit: it only lowers our estimates.
     """
     mx.set_cache_limit(config.freed_buffers_bytes)
     if mx.metal.is_available():
@@ -63,7 +71,10 @@ def limit_memory(config: EngineConfig) -> None:
 
 
 def wire_weights() -> None:
-    """Let MLX wire the weights, so that macOS keeps them in memory. Call after loading a model."""
+    """Let MLX wire the weights, so that macOS keeps them in memory. Call after loading a model.
+
+    Without Metal, do nothing.
+    """
     if mx.metal.is_available():
         mx.set_wired_limit(working_set_bytes())
 
@@ -104,6 +115,7 @@ class MemoryWatch:
     ) -> None:
         self._config = config
         self._full_bytes = full_bytes  # Budget while the machine has enough memory.
+        # The cache's present budget. Only this object changes the budget of its cache.
         self._budget_bytes = full_bytes
         self._machine = machine
         self._clock = clock
@@ -111,7 +123,10 @@ class MemoryWatch:
         self._next_look = clock() + config.memory_check_s
 
     def adjust_budget(self, cache: _Budgeted) -> None:
-        """Adapt the cache's budget to the machine's available memory, if a check is due."""
+        """Adapt the cache's budget to the machine's available memory, if a check is due.
+
+        Between two checks (config.memory_check_s), return at once.
+        """
         now = self._clock()
         if now < self._next_look:
             return
@@ -127,8 +142,10 @@ class MemoryWatch:
     def _fitting(self, machine: _MachineMemory, cache: _Budgeted) -> int:
         """Return the budget in bytes that fits the machine's available memory.
 
-        If the available memory is below the share `scarce_memory`, the result is the cache's
-        current size minus the bytes that are missing to reach this share.
+        There are three cases. If the available memory is below the share `scarce_memory`, the
+        result is the cache's current size minus the bytes that are missing to reach this share. If
+        it is at least the share `ample_memory`, the budget grows by one step, up to its full size.
+        Between these shares the budget does not change.
         """
         config = self._config
         missing = int(machine.total * config.scarce_memory) - machine.available

@@ -2,12 +2,16 @@
 
 The module uses neither mlx nor threads. Requests of the conversation that the window shows have
 priority. All other requests are ordered by arrival. Only one prompt is fed at a time. If a request
-with priority arrives, its prompt interrupts the prompt that is being fed.
+with priority arrives, its prompt interrupts the prompt that is being fed. The interrupted prompt
+keeps its caches, and is fed further once the other prompt is complete.
 
 While answers are being decoded, a prompt is fed in pieces between two decode steps.
-`Scheduler.piece_s` limits the duration of a piece so that no answer pauses for longer than
-max_gap_s. serving.py calls the scheduler before each step, and reports the durations of decode
-steps with `note_decode`.
+`Scheduler.piece_s` limits the duration of a piece, so that the pause of an answer stays below
+max_gap_s. There is one exception: a piece may always take a third of a decode step.
+
+core.py creates one scheduler per engine, and sets `shown` when the window shows another
+conversation. The scheduler outlives the loaded model. serving.py calls it before each step, and
+reports the durations of decode steps with `note_decode`.
 """
 
 from __future__ import annotations
@@ -44,13 +48,14 @@ class Scheduler:
 
         Args:
             max_running: highest number of requests that are answered at the same time.
-            max_gap_s: longest pause of an answer, in seconds, while another prompt is fed.
+            max_gap_s: intended longest pause of an answer, in seconds, while a prompt is fed.
         """
         self._max_running = max_running
         self._max_gap_s = max_gap_s
         # Seconds that each of the newest decode steps took.
         self._decode_s = deque[float](maxlen=_NUM_RECENT)
-        self.shown: ConversationId | None = None  # the conversation with priority, or None
+        # The conversation with priority, or None. core.py sets it for each Show command.
+        self.shown: ConversationId | None = None
 
     def order(self, requests: Iterable[R]) -> list[R]:
         """Return the requests sorted by priority, highest first. The sort is stable."""
@@ -89,9 +94,10 @@ class Scheduler:
     def piece_s(self) -> float:
         """Longest time in seconds that prefill may take between two decode steps.
 
-        The value is at least a third of the duration of a decode step. Without this minimum, no
-        time would be left for prefill if a decode step alone takes max_gap_s. A prompt would then
-        wait until the running answers end.
+        The value is the rest of max_gap_s after a decode step, estimated as the longest of the
+        recent steps. It is at least a third of a usual decode step, estimated as the median. Without
+        this minimum, no time would be left for prefill if a decode step alone takes max_gap_s. A
+        prompt would then wait until the running answers end.
         """
         gap_s = self._max_gap_s * _SHARE
         if not self._decode_s:

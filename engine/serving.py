@@ -9,10 +9,15 @@ piece of work, so that a new command waits for at most one piece:
     finish    deliver the answer, then publish the request's state     Runner.finish, publish_turn
 
 A running request is in prefill until its prompt is fed completely, and in decode from then on.
-While there are requests in both states, prefill and decode steps alternate. Publishing makes the
-state of a request available to later prompts through the prefix cache. An error fails only the
-request in which it occurred. If memory runs out before the first token of an answer, all cached
-state is evicted and the request starts once more.
+`Sequence.logits` is None exactly while the request is in prefill. While there are requests in both
+states, prefill and decode steps alternate. A decode step launches a forward pass, and may return
+before the device has computed it. A prefill step between two decode steps first waits for this
+pass. Publishing makes the state of a request available to later prompts through the prefix cache.
+
+A request that finishes, or is cut off by `cancel` or `close`, emits RequestFinished, and its state
+is published. A request that fails emits RequestFailed, and the tokens that it fed are dropped. An
+error fails only the request in which it occurred. If memory runs out before the first token of an
+answer, all cached state that no running request uses is evicted, and the request starts once more.
 """
 
 from __future__ import annotations
@@ -71,11 +76,14 @@ class Serving:
         self._emit = emit
         self._on_finished = on_finished
         self._running: list[Sequence] = []
-        self._retried: set[RequestId] = set()  # requests that ran out of memory once
-        # True if the next waiting request does not fit in memory. The engine tries to start it
-        # again when a running request ends.
+        # Requests that ran out of memory once. The ids are kept while the model is loaded.
+        self._retried: set[RequestId] = set()
+        # True if the next waiting request does not fit in memory beside the running ones. The engine
+        # tries to start it again when a running request ends. At least one request then runs,
+        # because Runner.start returns None only if others run.
         self._is_memory_full = False
-        self._has_decoded = False  # True if the last step was a decode step, so prefill is next
+        # True if the last step was a decode step. If a prompt is being fed, prefill is next.
+        self._has_decoded = False
         # Seconds that the last decode step took, without the wait for its forward pass.
         self._decode_s = 0.0
 
@@ -85,18 +93,25 @@ class Serving:
         return bool(self._running)
 
     def step(self) -> None:
-        """Start the next waiting request if possible. Otherwise do one prefill or decode step."""
+        """Start the next waiting request if possible. Otherwise do one prefill or decode step.
+
+        A request must wait or run. Errors of a request are emitted as RequestFailed, not raised.
+        """
         if not self._start_next():
             self._advance()
 
     def cancel(self, request_id: RequestId) -> None:
-        """Finish a request if it is running. Keep its answer so far and its cached state."""
+        """Cut off a request if it is running. Keep its answer so far and its cached state.
+
+        A request that is still in prefill finishes with an empty answer. The prompt tokens that it
+        fed are published.
+        """
         for sequence in list(self._running):
             if sequence.request.request_id == request_id:
                 self._finish(sequence, FinishReason.CANCELLED)
 
     def close(self) -> None:
-        """Finish all running requests. Call before the model is unloaded."""
+        """Cut off all running requests, as `cancel` does. Call before the model is unloaded."""
         for sequence in list(self._running):
             self._finish(sequence, FinishReason.CANCELLED)
 
@@ -126,6 +141,7 @@ class Serving:
             self._fail_or_retry(submit, sequence, is_delivered=False)
             return True
         if sequence is None:
+            # There is not enough memory beside the running requests.
             self._waiting.put_back(submit)
             self._is_memory_full = True
             return False
@@ -193,12 +209,21 @@ class Serving:
     # End of a request
 
     def _finish(self, sequence: Sequence, reason: FinishReason) -> None:
+        """Cut off a running request: emit its last events and publish its state.
+
+        Called only for commands that cancel the request or unload the model. core.py logs their
+        errors.
+        """
         for event in self._runner.finish(sequence, reason):
             self._emit(event)
         self._publish(sequence)
 
     def _publish(self, sequence: Sequence) -> None:
-        """Publish a finished request's state in the prefix cache, and queue its next read-ahead."""
+        """Publish a finished request's state in the prefix cache, and queue its next read-ahead.
+
+        A side request publishes nothing. `upcoming` is the read-ahead task. It is None if nothing is
+        left to read ahead.
+        """
         self._remove(sequence)
         attempt("an observer of finished requests", lambda: self._on_finished(sequence))
         upcoming = attempt("publishing", lambda: self._runner.publish_turn(sequence))
@@ -207,7 +232,8 @@ class Serving:
             self._abandon(sequence)
             return
         if sequence.num_output and not sequence.lease.side:
-            # A read-ahead that was queued before this answer is out of date.
+            # A read-ahead that was queued before this answer is out of date. Without output, the
+            # conversation has no new message.
             self._idler.drop(sequence.request.conversation_id)
         if upcoming is not None:
             self._idler.queue_read_ahead(upcoming)
@@ -238,6 +264,7 @@ class Serving:
             self._emit(RequestFailed(request_id, problem))
 
     def _remove(self, sequence: Sequence) -> None:
+        """Remove a request from the running ones. Its memory may now allow another to start."""
         self._running.remove(sequence)
         self._is_memory_full = False
 
@@ -245,7 +272,8 @@ class Serving:
 def _problem_of_answer(failure: Failure) -> Problem:
     """Return the problem of a failed answer.
 
-    If memory ran out, return the problem of an OutOfMemoryError.
+    If memory ran out, return the problem of an OutOfMemoryError: its title and advice are about an
+    answer. In this case failure.problem is the problem of a MemoryShortError, meant for files.
     """
     if failure.is_expected or not failure.is_out_of_memory:
         return failure.problem

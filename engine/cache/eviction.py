@@ -53,6 +53,7 @@ class Eviction:
         self._room = 0  # number of bytes that may be added before all held bytes are counted again
 
     def keep_to_limits(self) -> None:
+        """Evict the least recently used parked caches beyond max_hot, then keep to the budget."""
         parked = self._holdings.parked
         while len(parked) > self._max_hot:
             self.evict_parked(min(parked.values(), key=lambda hot: hot.last_used))
@@ -102,6 +103,7 @@ class Eviction:
         return evicted.num_bytes
 
     def is_exhausted(self) -> bool:
+        """Return True if the policy finds nothing left to evict."""
         return self._policy(self._holdings).next_victim() is None
 
     def evict(self, victim: Victim) -> Evicted:
@@ -136,10 +138,12 @@ class Eviction:
         return moved
 
     def evict_hot(self) -> None:
+        """Evict all parked caches. Nodes that are still useful get a copy of their K/V."""
         for hot in list(self._holdings.parked.values()):
             self.evict_parked(hot)
 
     def evict_snapshots(self) -> None:
+        """Evict all snapshots of unlocked nodes, then the leaves that are useless without them."""
         for node in self._holdings.tree.nodes():
             if node.lock_count == 0:
                 node.snapshot = None
@@ -148,6 +152,10 @@ class Eviction:
                 self._holdings.tree.remove(node)
 
     def evict_all(self) -> None:
+        """Evict all parked caches and all nodes, except nodes that a running request has locked.
+
+        If a locked node lies in a parked cache, its K/V is copied before the cache is evicted.
+        """
         for hot in list(self._holdings.parked.values()):
             if self._lending.is_in_use(hot):
                 self.evict_parked(hot)

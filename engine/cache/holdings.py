@@ -1,6 +1,7 @@
 """The shared data of a prefix cache, and the rules that decide which nodes are useful.
 
-Engine thread only.
+PrefixCache creates one Holdings. The modules of the cache share and change it: lending.py,
+restoring.py, eviction.py and faults.py. Engine thread only.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Ledger:
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """The live caches that one request or audit uses.
+    """The live caches that one request or audit uses, from acquire to publish or abandon.
 
     When the lease begins, the caches hold the first `restored` tokens of the prompt.
     """

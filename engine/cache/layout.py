@@ -5,7 +5,13 @@ CacheList has several leaves. The methods and attributes of a leaf decide its ki
 the model. A K/V leaf can be cut at any token. An auxiliary leaf, such as a recurrent state or a
 rotating window, cannot be cut: its state is valid only after exactly n tokens.
 
-This module imports no mlx: it reads only the shapes and sizes of arrays.
+Callers:
+    measure_layout   models/probe.py, once when a model is loaded, after a test prompt
+    Leaves.of        cache/hot.py and others, for each new set of caches
+    map_leaves       models/quantised_kv.py, to replace caches by quantised caches
+
+This module imports no mlx: it reads only the shapes and sizes of arrays. It keeps no state. Leaves
+and AuxLeaf reference the cache objects, so they always show the present contents.
 """
 
 from __future__ import annotations
@@ -17,20 +23,29 @@ from typing import Protocol, TypeGuard, cast, runtime_checkable
 
 @runtime_checkable
 class CacheList(Protocol):
-    """A cache object of one layer that contains several caches."""
+    """A cache object of one layer that contains several caches.
+
+    isinstance(cache, CacheList) is True for every object with an attribute `caches`.
+    """
 
     caches: Sequence[object]
 
 
 @runtime_checkable
 class KvLeaf(Protocol):
-    """A cache of attention K/V. Its tensors are (B, H, tokens, D) and valid up to `offset`."""
+    """A cache of attention K/V. Its tensors are (B, H, tokens, D) and valid up to `offset`.
+
+    `keys` and `values` are None before the first token. In a quantised cache each of them is a tuple
+    of arrays: quantised values, scales and biases.
+    """
 
     keys: object
     values: object
     offset: int
 
-    def trim(self, n: int, /) -> int: ...
+    def trim(self, n: int, /) -> int:
+        """Remove the last n tokens by lowering `offset`. Return the number of tokens removed."""
+        ...
 
 
 class AuxLeaf:
@@ -44,15 +59,21 @@ class AuxLeaf:
 
     def __init__(self, cache: object) -> None:
         self._attributes = vars(cache)
-        # A cache with item assignment replaces its arrays, so a snapshot can reference them. Any
-        # other cache may write in place, so its arrays must be copied.
+        # False for a cache with item assignment, such as mlx-lm's ArraysCache: each step replaces
+        # its arrays, so a snapshot can reference the old arrays. True for a cache with
+        # update_and_fetch, such as a rotating window, and for unknown caches: a step may write into
+        # their arrays, so a snapshot must copy them.
         self.writes_in_place = not hasattr(cache, "__setitem__") or hasattr(
             cache, "update_and_fetch"
         )
 
     @property
     def state(self) -> object:
-        """The cache's attributes, a tree of arrays and plain values. Callers must not change it."""
+        """The cache's attributes, a tree of arrays and plain values. Callers must not change it.
+
+        This is the live dict of the cache object. To keep a state, copy it with trees.map_arrays.
+        Assignment replaces all attributes of the cache object.
+        """
         return self._attributes
 
     @state.setter
@@ -67,7 +88,10 @@ class AuxLeaf:
 
     @property
     def growth(self) -> float:
-        """Ratio of a rotating window's full size to its present size. 1 without a window."""
+        """Factor by which the state can still grow: full size of a window / its present size.
+
+        1 for a full window, for an empty one, and for state without a window.
+        """
         window = self._number("max_size") or self._number("chunk_size")
         keys = self._attributes.get("keys")
         return max(1.0, window / _capacity(keys)) if window and keys is not None else 1.0
@@ -101,7 +125,11 @@ def leaves_of(caches: Sequence[object]) -> Iterator[object]:
 
 
 def map_leaves(function: Callable[[object], object], caches: Sequence[object]) -> list[object]:
-    """Return caches with each leaf replaced by function(leaf). CacheLists are changed in place."""
+    """Return a new list of caches, in which each leaf is replaced by function(leaf).
+
+    A CacheList is not copied: its own caches are replaced in place. Layers without a cache stay
+    None.
+    """
 
     def mapped(cache: object) -> object:
         if isinstance(cache, CacheList):
@@ -114,13 +142,17 @@ def map_leaves(function: Callable[[object], object], caches: Sequence[object]) -
 
 @dataclass(frozen=True, slots=True)
 class Leaves:
-    """The leaf caches of one conversation, grouped into attention K/V and auxiliary state."""
+    """The leaves of one set of cache objects, grouped into attention K/V and auxiliary state.
+
+    A set belongs to one conversation. It has one cache object per layer.
+    """
 
     kv: tuple[KvLeaf, ...]
     aux: tuple[AuxLeaf, ...]
 
     @classmethod
     def of(cls, caches: Sequence[object]) -> Leaves:
+        """Group the leaves of caches. The result references the caches, without a copy."""
         leaves = list(leaves_of(caches))
         return cls(
             kv=tuple(leaf for leaf in leaves if is_kv(leaf)),
@@ -142,7 +174,8 @@ class Leaves:
 class Layout:
     """Number of leaf caches of each kind in a model, and the bytes per token and per snapshot.
 
-    snapshot_bytes counts rotating windows as full.
+    PrefixCache and RequestMemory estimate memory with these numbers. snapshot_bytes counts rotating
+    windows as full.
     """
 
     num_kv: int  # number of leaves with attention K/V
@@ -162,7 +195,8 @@ def measure_layout(
     """Return the layout of caches, measured after they were fed num_tokens tokens.
 
     Args:
-        caches: the model's cache objects.
+        caches: the model's cache objects. They must hold at least one token, because empty caches
+            have no arrays to measure.
         num_tokens: number of tokens that the caches hold.
         nbytes: function that returns the bytes of all arrays in a tree.
     """
@@ -185,5 +219,6 @@ class _Shaped(Protocol):
 
 
 def _capacity(keys: object) -> int:
+    """Return the number of tokens that a buffer can hold. Quantised keys are a tuple of arrays."""
     first = cast("Sequence[_Shaped]", keys)[0] if isinstance(keys, (list, tuple)) else keys
     return cast("_Shaped", first).shape[-2]

@@ -1,4 +1,9 @@
-"""Search for the deepest resume point of a prompt in the radix tree."""
+"""Search for the deepest resume point of a prompt in the radix tree.
+
+restoring.py calls this module for each request and each read-ahead. Nothing is changed. A match
+leaves at least the last token of the prompt to feed, because the logits after it are needed. The
+only exception: a snapshot at the end of the prompt that includes these logits.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,11 @@ _Path = list[PathStep[KvSpan, Snapshot]]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The deepest resume point of a prompt, and the length of the prompt's stored K/V."""
+    """The deepest resume point of a prompt, and the length of the prompt's stored K/V.
+
+    `restored` is smaller than `matched` if the K/V is stored further than the deepest snapshot.
+    Without auxiliary state, a match can end inside a node. With a snapshot, it ends with `node`.
+    """
 
     matched: int = 0  # number of leading prompt tokens whose K/V is stored
     restored: int = 0  # number of tokens before the resume point, at most `matched`

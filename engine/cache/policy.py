@@ -1,4 +1,8 @@
-"""Value types for eviction policies: what can be evicted, and the report of an eviction."""
+"""Value types for eviction policies: the victims of eviction, and the report of an eviction.
+
+A policy ranks the contents of a prefix cache (ranking.py is the default policy). eviction.py asks
+it for one victim at a time, evicts the victim, and reports the effects back as an `Evicted`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,11 @@ class EvictLogits:
 
 @dataclass(frozen=True, slots=True)
 class EvictSnapshot:
-    """A victim of eviction: a node's snapshot. The K/V is kept while a node below needs it."""
+    """A victim of eviction: a node's snapshot.
+
+    The node's K/V is kept while a node below needs it, or while it lies in a parked cache. Otherwise
+    the node is removed too.
+    """
 
     node: KvNode
 
@@ -33,9 +41,11 @@ class EvictNode:
 
 @dataclass(frozen=True, slots=True)
 class EvictHot:
-    """A victim of eviction: a conversation's live caches, which no request uses.
+    """A victim of eviction: a conversation's parked cache (live caches that no request uses).
 
-    If a node references K/V in these caches and is still useful, it gets a copy of the K/V.
+    If a node references K/V in this cache and is still useful, it gets a copy of the K/V. If another
+    parked cache holds the same tokens, the node references that cache instead. Nodes that are not
+    useful are removed.
     """
 
     hot: HotCache
@@ -45,12 +55,16 @@ Victim = EvictLogits | EvictSnapshot | EvictNode | EvictHot
 
 
 class Evicted(NamedTuple):
-    """The report of one eviction."""
+    """The report of one eviction.
+
+    `removed`: the nodes removed from the tree, leaves first. `changed`: the nodes still in the tree
+    that lost a snapshot, logits or a child, or whose K/V moved. The parent of the last removed node
+    is one of them.
+    """
 
     victim: Victim
     num_bytes: int  # number of bytes freed
-    removed: Sequence[KvNode]  # nodes removed from the tree, leaves first
-    # Nodes still in the tree that lost a snapshot, logits or children, or whose span changed.
+    removed: Sequence[KvNode]
     changed: Sequence[KvNode]
 
 
@@ -61,11 +75,11 @@ class EvictionOrder(Protocol):
     """
 
     def next_victim(self) -> Victim | None:
-        """Return the next victim, or None if nothing is left to evict."""
+        """Return the next victim, or None if nothing is left to evict. Evict nothing."""
         ...
 
     def update(self, evicted: Evicted) -> None:
-        """Update the order after the last victim was evicted."""
+        """Update the order after the last victim was evicted. Rank the affected state again."""
         ...
 
 

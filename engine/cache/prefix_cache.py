@@ -1,18 +1,32 @@
 """The prefix cache: K/V and recurrent state of processed tokens, kept for later prompts.
 
-A request acquires a lease: live caches for its own use, which hold the longest restorable prefix of
-its prompt. The runner feeds the other tokens and publishes the lease. Published tokens become nodes
-of a radix tree (radix.py). The K/V of a node lies in separate arrays, or is a range of the live
-caches of a conversation, called a hot cache (hot.py). The state of recurrent layers cannot be cut
-back to an earlier token, so it is kept as snapshots at single positions (snapshot.py).
+A request acquires a lease on a hot cache: the model's cache objects for one conversation (hot.py).
+The hot cache then holds the longest restorable prefix of the prompt. The runner feeds the other
+tokens to the hot cache, and calls HotCache.commit after each pass. Then the runner publishes the
+lease. The published tokens become nodes of a radix tree (radix.py). The K/V of a node lies in
+separate arrays, or is a range of a hot cache. Auxiliary state, such as the state of recurrent
+layers, cannot be cut back to an earlier token. So it is kept as snapshots at single positions
+(snapshot.py).
 
-PrefixCache is the interface, used on the engine thread only. holdings.py defines the data and its
-rules; lending.py, restoring.py, eviction.py, faults.py and this module change the data.
+Terms:
+    leased         a hot cache while a request uses it
+    parked         a hot cache that no request uses, at most one per conversation
+    resume point   a position at which a request can start: it has K/V of all earlier tokens and, if
+                   the model has auxiliary state, a snapshot
 
 Tokens [0, n) of a request:
-    [0, restored)   K/V in the hot cache, recurrent state from a snapshot   after acquire
+    [0, restored)   K/V in the hot cache, auxiliary state from a snapshot   after acquire
     [restored, m)   fed by the runner, held by the hot cache only           while the request runs
     [0, m)          nodes of the tree, whose K/V lies in the hot cache      after publish
+
+Invariants (check_invariants tests most of them): a parked cache holds exactly the K/V of its list
+of tokens. The K/V that a node references is the K/V of the node's tokens. Nodes that a running
+request was restored from are locked, and are not evicted. Between two requests, the cache is within
+its byte budget, or nothing is left to evict.
+
+PrefixCache is the interface, used on the engine thread only. An instance belongs to one model. The
+runner calls it for each request, core.py calls it for commands. holdings.py defines the data and
+its rules; lending.py, restoring.py, eviction.py, faults.py and this module change the data.
 """
 
 from __future__ import annotations
@@ -51,8 +65,8 @@ _ANOTHER_TOKEN = -1
 class PrefixCache:
     """The stored state of all conversations on one model, within a byte budget.
 
-    Calls for one request: first acquire; then capture_snapshot and reserve_tokens while its tokens
-    are fed; at the end either publish or abandon.
+    Calls for one request: first acquire; then reserve_tokens and capture_snapshot while its tokens
+    are fed; at the end either publish or abandon. A side request is always abandoned.
     """
 
     def __init__(
@@ -64,6 +78,15 @@ class PrefixCache:
         policy: Policy = CoverageRanking,
         on_fault: OnFault | None = None,
     ) -> None:
+        """Create an empty cache for one model.
+
+        Args:
+            layout: the bytes per token and per snapshot of the model.
+            budget_bytes: highest number of bytes to hold. set_budget changes it.
+            max_hot: highest number of parked caches.
+            policy: the order of eviction.
+            on_fault: called for each faulty stored state that is found and removed.
+        """
         self._layout = layout
         self._holdings = Holdings(layout.needs_snapshot, layout.kv_bytes_per_token)
         self._lending = Lending(self._holdings)
@@ -79,7 +102,10 @@ class PrefixCache:
 
     @property
     def counters(self) -> Counters:
+        """Statistics counted since the cache was created. Tests and benchmarks read them."""
         return self._holdings.counters
+
+    # Calls for one request
 
     def acquire(
         self,
@@ -92,6 +118,10 @@ class PrefixCache:
     ) -> Lease:
         """Lease live caches that hold as much of prompt_ids as can be restored.
 
+        A conversation's parked cache is taken over, except for a side request. K/V in it that other
+        prompts may need is first copied to the tree. If the restored state is faulty, it is removed
+        and an earlier resume point is used. If an error is raised, no lease is left.
+
         Args:
             conversation_id: the conversation of the request.
             prompt_ids: the token ids of the prompt.
@@ -100,6 +130,7 @@ class PrefixCache:
             side: True for a side request, such as a title. It gets separate caches, and nothing is
                 published or evicted for it.
         """
+        # Number of leading prompt tokens for which faulty stored state was found (Lease.faulted).
         faulted = self._quarantine.check_parked(conversation_id, prompt_ids)
         while True:
             match = self._restorer.match(conversation_id, prompt_ids)
@@ -117,16 +148,23 @@ class PrefixCache:
                 self._holdings.counters.matches += match.restored > 0
                 return lease
             # The restored state is not the state of the matched tokens. Remove the resume point,
-            # and restore from the next resume point above it.
+            # and restore from the next resume point above it. The loop ends, because each
+            # iteration removes a node, and a lease without restored tokens is not faulty.
             faulted = max(faulted, match.restored)
             self._quarantine.remove_restored(lease)
 
     def capture_snapshot(
         self, lease: Lease, kind: PointKind, logits: mx.array | None = None
     ) -> Snapshot:
-        """Capture a snapshot after the tokens committed so far.
+        """Capture a snapshot after the tokens that the runner has committed so far.
 
-        The snapshot belongs to the lease until publish adds it to the tree.
+        The snapshot belongs to the lease until publish adds it to the tree. A model without
+        auxiliary state needs a snapshot only to keep logits.
+
+        Args:
+            lease: the lease of the request.
+            kind: the reason why the snapshot is kept.
+            logits: logits (V,) after the last committed token. Given only at the end of a prompt.
         """
         snapshot = capture(lease.hot.leaves.aux, lease.hot.num_tokens, kind, logits)
         lease.snapshots.append(snapshot)
@@ -135,7 +173,11 @@ class PrefixCache:
         return snapshot
 
     def reserve_tokens(self, lease: Lease, num_tokens: int) -> None:
-        """Grow the K/V buffers to hold num_tokens, so that no later step copies the buffers."""
+        """Grow the K/V buffers to hold num_tokens, so that no later step copies the buffers.
+
+        The runner calls this before each pass. Before the first pass of a new conversation no
+        buffer exists, and the call does nothing. Therefore it is called again after that pass.
+        """
         if num_tokens <= lease.reserved:
             return
         leaves = lease.hot.leaves.kv
@@ -144,10 +186,13 @@ class PrefixCache:
             self._eviction.make_room(0, to_come=growth)
         self._holdings.counters.copied_bytes += kv.reserve(leaves, num_tokens)
         if lease.hot.token_ids:
+            # Without committed tokens there may be no buffers yet, and nothing was reserved.
             lease.reserved = num_tokens
 
     def cut_back(self, lease: Lease, num_tokens: int) -> None:
         """Remove the tokens after num_tokens from a lease, because their forward pass failed.
+
+        The runner calls this if feeding the end of a reply fails. It then publishes the rest.
 
         Raises:
             RuntimeError: the K/V of the earlier tokens cannot be computed either.
@@ -158,6 +203,9 @@ class PrefixCache:
 
     def publish(self, lease: Lease, *, is_turn: bool = True) -> None:
         """Add a lease's tokens and snapshots to the tree, park its caches, and evict if needed.
+
+        The lease ends. If its caches do not hold the committed tokens, they are removed instead. If
+        an error is raised, the caller must call abandon.
 
         is_turn: True for the tokens of a request: Holdings.clock advances by one turn. False for
         tokens that were read ahead.
@@ -170,7 +218,7 @@ class PrefixCache:
         elif hot.token_ids:
             self._holdings.clock += is_turn
             self._lending.add_nodes(lease)
-            hot.set_state(None)
+            hot.set_state(None)  # only the K/V of a parked cache is used again
             hot.last_used = self._holdings.clock
             self._holdings.parked[hot.conversation_id] = hot
         self._eviction.remove_unused(lease.locked)
@@ -179,8 +227,9 @@ class PrefixCache:
     def abandon(self, lease: Lease) -> None:
         """End a lease without publishing: park its caches with the restored tokens only.
 
-        Caches that cannot be cut back to these tokens are removed. abandon also cleans up after a
-        publish that raised an error.
+        Called for side requests, audits and failed requests, even if publish has raised an error.
+        Caches that cannot be cut back to the restored tokens are removed. Nothing is evicted:
+        abandon adds no bytes, and the next publish enforces the limits.
         """
         self._holdings.remove_lease(lease)
         if self._holdings.parked.get(lease.hot.conversation_id) is lease.hot:
@@ -199,6 +248,7 @@ class PrefixCache:
         num_tokens = min(lease.restored, hot.num_tokens)
         if not num_tokens or any(leaf.offset < num_tokens for leaf in hot.leaves.kv):
             return False
+        # attempt returns None if _cut_to succeeds, or else a Failure.
         if attempt("keeping live caches", partial(self._cut_to, lease, num_tokens)) is not None:
             log.warning("the live caches of conversation %s are lost", hot.conversation_id)
             return False
@@ -206,7 +256,11 @@ class PrefixCache:
         return True
 
     def _cut_to(self, lease: Lease, num_tokens: int) -> None:
-        """Remove the tokens of a lease after num_tokens, and the tree's nodes for these tokens."""
+        """Remove the tokens of a lease after num_tokens, and the tree's nodes for these tokens.
+
+        The nodes of the other tokens then reference the lease's caches. Without this, the K/V of
+        the restored tokens would stay in memory twice.
+        """
         hot = lease.hot
         self._lending.drop_beyond(hot, num_tokens)
         hot.cut(num_tokens)
@@ -215,8 +269,14 @@ class PrefixCache:
         lease.snapshots.clear()
         self._lending.add_nodes(lease)
 
+    # Commands of the app, and the byte budget
+
     def forget(self, conversation_id: ConversationId) -> None:
-        """Remove a conversation's live caches, and the nodes that no other conversation uses."""
+        """Remove a conversation's parked cache, and the nodes that no other conversation uses.
+
+        State that a running request uses is kept. If a request of this conversation is running, its
+        publish adds the conversation's state again.
+        """
         self._eviction.forget(conversation_id)
         hot = self._holdings.parked.get(conversation_id)
         if hot is not None:
@@ -230,12 +290,18 @@ class PrefixCache:
             self._holdings.pinned.discard(conversation_id)
 
     def set_budget(self, budget_bytes: int) -> None:
-        """Set the number of bytes that the cache may hold, and evict down to it."""
+        """Set the number of bytes that the cache may hold, and evict down to it.
+
+        MemoryWatch (memory.py) calls this when the machine's available memory changes.
+        """
         self._eviction.budget_bytes = budget_bytes
         self._eviction.keep_to_budget()
 
     def evict(self, victim: Victim) -> Evicted:
-        """Evict a victim that a policy chose. Return the bytes freed and the nodes changed."""
+        """Evict a victim that a policy chose. Return the bytes freed and the nodes changed.
+
+        Only tests call this. Eviction in normal use goes through the budget.
+        """
         return self._eviction.evict(victim)
 
     def evict_hot(self) -> None:
@@ -247,10 +313,17 @@ class PrefixCache:
         self._eviction.evict_snapshots()
 
     def evict_all(self) -> None:
-        """Evict all state that no running request uses."""
+        """Evict all state that no running request uses.
+
+        Called when memory ran out, before the cache is dropped, and for an Evict command.
+        """
         self._eviction.evict_all()
 
+    # Reports. holdings, nodes, parked_cache and check_invariants are for tests and benchmarks;
+    # check_invariants also serves a ReportStatistics command.
+
     def ledger(self) -> Ledger:
+        """Count the bytes that the cache holds now. The runner reports them with each answer."""
         return self._holdings.ledger()
 
     def holdings(self) -> Holdings:
@@ -258,6 +331,7 @@ class PrefixCache:
         return self._holdings
 
     def statistics(self) -> CacheStatistics:
+        """Return the held bytes, the budget and the counters, for the app and for MemoryWatch."""
         return self._holdings.statistics(self._eviction.budget_bytes)
 
     def nodes(self) -> Iterator[KvNode]:
@@ -265,7 +339,7 @@ class PrefixCache:
         return self._holdings.tree.nodes()
 
     def parked_cache(self, conversation_id: ConversationId) -> HotCache | None:
-        """Return the live caches of a conversation.
+        """Return the parked cache of a conversation.
 
         Returns:
             None if the conversation has no live caches, or while a request uses them.
@@ -292,7 +366,7 @@ class PrefixCache:
             within = self._holdings.ledger().total_bytes <= self._eviction.budget_bytes
             assert within or self._eviction.is_exhausted()
 
-    # Audits
+    # Audits (checking/audit.py): start_audit first, then end_audit, or abandon if the audit stops
 
     def start_audit(
         self, new_caches: Callable[[], list[object]], max_tokens: int
@@ -310,7 +384,10 @@ class PrefixCache:
         fitting = [node for node in points if node.end <= max_tokens and not node.lock_count]
         if not fitting:
             return None
+        # `checked` is the serial number of a node's newest audit, so the lowest is the oldest.
         node = min(fitting, key=lambda node: node.checked)
+        # The lease locks the node but restores no tokens. The lease of a side request is never
+        # parked, so its conversation id is never used.
         no_tokens = Match(node=node)
         lease = self._restorer.make_lease(ConversationId(""), no_tokens, new_caches, side=True)
         return node, lease
@@ -333,8 +410,11 @@ class PrefixCache:
     def match_ahead(self, conversation_id: ConversationId, token_ids: Sequence[int]) -> Match:
         """Return the deepest resume point of a longer prompt that begins with token_ids.
 
-        A match always leaves at least one token of a prompt to feed. Therefore a placeholder token
-        is appended, so that all of token_ids can match.
+        Nothing is changed. The runner calls this to decide if there is anything to read ahead.
+
+        A match of a prompt leaves at least its last token to feed, unless the logits after the
+        prompt are stored. Therefore a placeholder token is appended, so that all of token_ids can
+        match.
         """
         return self._restorer.match(conversation_id, (*token_ids, _ANOTHER_TOKEN))
 
@@ -346,12 +426,21 @@ class PrefixCache:
         *,
         displaces: bool,
     ) -> bool:
-        """Return True if the budget has room for token_ids and num_points snapshots.
+        """Return True if the budget has room to read token_ids ahead.
 
-        displaces: True if other stored state may be evicted. Only the conversation's own live
-        caches then reduce the room. If False, all stored state reduces the room.
+        The runner calls this before it acquires a lease for a read-ahead. Nothing is changed.
+
+        Args:
+            conversation_id: the conversation to read ahead for.
+            token_ids: the beginning of the conversation's next prompt.
+            num_points: number of snapshots that feeding token_ids will capture.
+            displaces: True if other stored state may be evicted. Only the conversation's own live
+                caches then reduce the room. If False, all stored state reduces the room.
         """
         hot = self._holdings.parked.get(conversation_id)
+        # capacity: number of tokens that fit into the conversation's present K/V buffers.
+        # abandoned: number of tokens that acquire will copy out of these buffers to the tree,
+        # because the next prompt overwrites them. The copies need memory too.
         capacity = abandoned = 0
         if hot is not None:
             match = self._restorer.match(conversation_id, token_ids)
@@ -365,9 +454,13 @@ class PrefixCache:
         return needed <= self._eviction.budget_bytes - kept
 
     def _usable_end(self, hot: HotCache) -> int:
-        """Count the tokens of a parked cache that stay in the tree when the cache is emptied."""
+        """Return the end of the last node of a parked cache that is still useful.
+
+        The tokens before this position stay in the tree when the cache is emptied. The nodes after
+        it are dead ends, and are removed (Lending.copy_out).
+        """
         nodes = [step.node for step in self._holdings.tree.match(hot.run)]
         # Nodes are removed from the leaf upwards. When a node is checked, its child on this path is
-        # already removed.
+        # already removed, so num_removed is 1.
         used = [node for node in nodes if not self._holdings.is_dead_end(node, num_removed=1)]
         return max((node.end for node in used), default=0)

@@ -1,16 +1,23 @@
 """The default eviction order: evict first the state that saves the fewest tokens per byte.
 
-The value of a resume point is its gap times its chance. The gap is the number of tokens between the
-nearest resume point above and the point itself. The chance is the likelihood that a request resumes
-at the point. When a resume point is evicted, its requests resume at the next point above. The
-chance of the point above grows, and the gaps of the points below grow. Therefore these points are
-scored again.
-
-State of pinned conversations is evicted after all other state. System prompts that several
-conversations share are evicted last.
-
 When the byte budget is exceeded, eviction.py creates a CoverageRanking, and evicts its victims one
-by one until enough bytes are free. After each eviction, the ranking is updated.
+by one until enough bytes are free. After each eviction, the ranking is updated. Then it is dropped.
+
+A resume point is the end of a node at which a request can start. If the model has auxiliary state,
+the node must have a snapshot. Otherwise the end of every node is a resume point. A resume point
+covers its gap: the tokens between the nearest resume point above and the point itself. If the point
+is evicted, these tokens must be fed again.
+
+    chance   likelihood that a request resumes at the point
+    value    gap times chance: the number of tokens that the point is expected to save
+
+When a resume point is evicted, its requests resume at the next point above. The chance of the point
+above grows, and the gaps of the points below grow. Therefore these points are scored again.
+
+State of pinned conversations is evicted after all other state. If the model has auxiliary state,
+the snapshots at the ends of shared system prompts are evicted last. Without auxiliary state there
+are no such snapshots: a shared prompt stays stored while the tree has nodes below it, because only
+leaves are evicted.
 """
 
 from __future__ import annotations
@@ -35,7 +42,8 @@ from engine.cache.policy import (
 # Factor for a resume point that has later messages after it. The next message resumes at a later
 # point, so this point is used only after an edit.
 _BEFORE_LATER = 0.5
-# Factor for a node without a resume point: a request may still reuse its K/V.
+# Factor for a node without a snapshot, if the model needs snapshots. No request can resume at its
+# end, so its chance is small, and is added to the resume point above.
 _NO_POINT = 0.05
 # Weight of the logits kept at a prompt's end. They save one forward pass when the reply is
 # regenerated. A user regenerates soon or never, so the weight is multiplied by the square of the
@@ -58,7 +66,7 @@ _PINNED, _SYSTEM = 1, 2
 
 
 class _Offer(NamedTuple):
-    """A victim and its rank.
+    """A victim and its rank. An offer is replaced when the score of its node or cache changes.
 
     The lowest tier is evicted first. Within a tier, the fewest tokens per byte are evicted first.
     """
@@ -70,7 +78,10 @@ class _Offer(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Reuse:
-    """Ranking data of a resume point, in addition to the data in its node."""
+    """Ranking data of a node, in addition to the data in the node itself.
+
+    The ranking first computes it for all nodes, and then keeps it for the resume points only.
+    """
 
     above: KvNode | None  # nearest resume point among the ancestors; None if there is none
     gap: int  # number of tokens from `above` to this point; fed again if this point is evicted
@@ -103,6 +114,10 @@ class _Offers:
             heappush(self._heap, (tier, tokens_per_byte, number))
 
     def pop_cheapest(self) -> Victim | None:
+        """Remove the lowest offer from the heap and return its victim. None if no offer is left.
+
+        Offers that were replaced are skipped.
+        """
         while self._heap:
             *_, number = heappop(self._heap)
             if number in self._victims:
@@ -113,28 +128,33 @@ class _Offers:
 class CoverageRanking:
     """Eviction order by saved tokens per byte.
 
-    The offers are kept in a heap. After an eviction, the affected offers are scored again.
+    The offers are kept in a heap. After an eviction, the affected offers are scored again. An
+    instance describes the contents of the cache at its creation and the reported evictions. It is
+    invalid once a request changes the cache.
     """
 
     def __init__(self, holdings: Holdings) -> None:
+        """Score all nodes and all parked caches."""
         self._holdings = holdings
-        self._points: dict[KvNode, _Reuse] = {}
+        self._points: dict[KvNode, _Reuse] = {}  # key: node that ends at a resume point
         # For each parked cache: the nodes whose K/V lies in it, parents first.
         self._lent: dict[HotCache, list[KvNode]] = {hot: [] for hot in holdings.parked.values()}
         self._offers = _Offers()
         nodes = list(holdings.tree.nodes())
         self._find_points(nodes)
+        # Children before parents: of two offers with the same score, the older one is evicted first.
         for node in reversed(nodes):
             self._offers.replace(node, self._score_node(node))
         for hot in self._lent:
             self._offers.replace(hot, self._score_hot(hot))
 
     def next_victim(self) -> Victim | None:
+        """Return the victim with the lowest rank. The caller must evict it and call update."""
         return self._offers.pop_cheapest()
 
     def update(self, evicted: Evicted) -> None:
         """Rescore the nodes and parked caches that an eviction affected."""
-        rescored: list[KvNode] = []
+        rescored: list[KvNode] = []  # resume points with a changed gap or chance
         for node in evicted.removed:
             rescored += self._retire(node)
             self._offers.replace(node, None)
@@ -170,6 +190,9 @@ class CoverageRanking:
             hot = lender(node)
             if hot in self._lent:
                 self._lent[hot].append(node)
+        # Nodes with a later message below them. Their chance is halved. If a node is no resume
+        # point, its halved chance is added to its parent, and may be halved there again. Later
+        # evictions do not change this: the factor is computed only when a ranking is created.
         before_later: set[KvNode] = set()
         for node in reversed(nodes):
             parent, snapshot = node.parent, node.snapshot
@@ -184,13 +207,18 @@ class CoverageRanking:
                 before_later.add(parent)
 
     def _own_chance(self, node: KvNode) -> float:
-        """Return the likelihood that a request resumes at a node itself, not at a node below it."""
+        """Return the likelihood that a request resumes at a node itself, not at a node below it.
+
+        The value is relative: it grows with the number of conversations that contain the node
+        (node.users) and falls with the number of turns since the node was last used.
+        """
         chance = len(node.users) * self._recency(node)
         if self._holdings.needs_snapshot:
             chance *= LIKELIHOOD[node.snapshot.kind] if node.snapshot else _NO_POINT
         return chance
 
     def _recency(self, node: KvNode) -> float:
+        """Return 1 for a node used in this turn, 0.5 after _HALF_LIFE turns without a use."""
         return _HALF_LIFE / (self._holdings.clock - node.last_used + _HALF_LIFE)
 
     def _retire(self, node: KvNode) -> list[KvNode]:
@@ -226,36 +254,44 @@ class CoverageRanking:
     def _score_node(self, node: KvNode) -> _Offer | None:
         """Return the cheapest offer to evict the logits of a node, its snapshot, or the whole node.
 
-        None if no part of the node can be evicted now.
+        If the model needs snapshots, the snapshot of any node can be evicted. Otherwise only a leaf
+        that owns its K/V can be evicted, with K/V and snapshot, and any node can lose its logits.
+
+        Returns:
+            None if no part of the node can be evicted now.
         """
         if node.lock_count:
             return None
         offer, redraw = None, 0.0
         snapshot, point = node.snapshot, self._points.get(node)
         tier, gap = self._tier(node), point.gap if point is not None else 0
-        is_hybrid = self._holdings.needs_snapshot
+        needs_snapshot = self._holdings.needs_snapshot
         if snapshot is not None and snapshot.logits is not None:
             redraw = len(node.users) * self._recency(node) ** 2 * _REDRAW
-            # Without the logits, a hybrid model resumes at the point above. Any other model only
-            # feeds the last token again.
-            tokens = redraw * (gap if is_hybrid else 1)
+            # Without the logits, a model that needs snapshots resumes at the point above. Any other
+            # model only feeds the last token again.
+            tokens = redraw * (gap if needs_snapshot else 1)
             offer = _Offer(tier, tokens / snapshot.logits.nbytes, EvictLogits(node))
         num_bytes = snapshot.nbytes if snapshot is not None else 0
         is_leaf = not node.children and lender(node) is None
         if is_leaf:
+            # A leaf that owns its K/V is removed together with its snapshot. Count both.
             num_bytes += sum([gone.span.nbytes for gone in self._holdings.removed_with(node)])
-        if num_bytes and (is_leaf or is_hybrid):
+        if num_bytes and (is_leaf or needs_snapshot):
             tokens_per_byte = (
                 (point.chance + redraw) * gap / num_bytes if point is not None else 0.0
             )
             if offer is None or tokens_per_byte < offer.tokens_per_byte:
-                is_snapshot = is_hybrid and point is not None
+                is_snapshot = needs_snapshot and point is not None
                 victim = EvictSnapshot(node) if is_snapshot else EvictNode(node)
                 return _Offer(tier, tokens_per_byte, victim)
         return offer
 
     def _score_hot(self, hot: HotCache) -> _Offer:
-        """Return an offer to evict a parked cache. This frees unused capacity and dead ends."""
+        """Return an offer to evict a parked cache. This frees unused capacity and dead ends.
+
+        The cost is copying the K/V of the useful nodes out of the cache, and back to a cache later.
+        """
         holdings = self._holdings
         tier = _PINNED if hot.conversation_id in holdings.pinned else 0
         kept = holdings.useful_nodes(self._lent[hot])
@@ -264,14 +300,15 @@ class CoverageRanking:
         tokens_per_byte = num_moved * _MOVE_COST / num_bytes
         leaf = kept[-1] if kept and not holdings.needs_snapshot else None
         if leaf is not None and not leaf.children and self._tier(leaf) == tier:
-            # This branch is for models without snapshots. A leaf whose K/V lies in a parked cache
-            # cannot be evicted before the cache. If the leaf has a lower score than the cache,
-            # offer the cache at the score of the leaf.
+            # This branch is for models that need no snapshots, so every node is in _points. A leaf
+            # whose K/V lies in a parked cache cannot be evicted before the cache. If the leaf has a
+            # lower score than the cache, offer the cache at the score of the leaf.
             point, num_bytes = self._points[leaf], len(leaf.token_ids) * holdings.kv_bytes_per_token
             tokens_per_byte = min(tokens_per_byte, point.chance * point.gap / num_bytes)
         return _Offer(tier, tokens_per_byte, EvictHot(hot))
 
     def _tier(self, node: KvNode) -> int:
+        """Return the tier of a node: _SYSTEM, _PINNED or 0."""
         snapshot, pinned = node.snapshot, self._holdings.pinned
         is_system = snapshot is not None and snapshot.kind is PointKind.SYSTEM
         if is_system and len(node.users) > 1 and node.end >= _SYSTEM_LEN:
@@ -279,7 +316,11 @@ class CoverageRanking:
         return _PINNED if pinned and not pinned.isdisjoint(node.users) else 0
 
     def _retire_hot(self, hot: HotCache) -> None:
-        """Remove an evicted cache. List its nodes under the caches that they now reference."""
+        """Remove an evicted cache. List its nodes under the caches that they now reference.
+
+        A node references another parked cache if that cache holds the same tokens. All other nodes
+        of the evicted cache were removed, or own a copy of their K/V.
+        """
         self._offers.replace(hot, None)
         for node in self._lent.pop(hot):
             other = None if node.is_removed else lender(node)

@@ -1,6 +1,19 @@
 """The steps that restore cached state into the live caches of a request. Engine thread only.
 
-PrefixCache.acquire calls them in this order: match, vacate, make_lease, restore.
+Idea: a request takes over the parked cache of its conversation. The parked cache keeps the leading
+tokens that it shares with the match. The other tokens of the match are copied to it from the tree.
+
+PrefixCache.acquire calls the steps in this order:
+
+    match          find the deepest resume point; change nothing
+    vacate         copy K/V that other prompts may need from the parked cache to the tree
+    make_lease     lock the matched nodes, and remove the cache from the parked caches
+    restore        cut the cache, fill it from the tree, and set its auxiliary state
+    first_buffers  return the bytes that the first pass will allocate
+
+vacate comes before make_lease: if its copies fail, the cache is still parked and valid. The match
+stays valid after vacate, because vacate removes only dead ends: nodes without children from which
+no request can resume. PrefixCache also calls match for read-ahead, and make_lease for audits.
 """
 
 from __future__ import annotations
@@ -17,13 +30,18 @@ from engine.types import ConversationId
 
 
 class Restorer:
-    """The steps that restore cached state of one prefix cache."""
+    """The steps that restore cached state of one prefix cache. A restorer has no own state."""
 
     def __init__(self, holdings: Holdings, lending: Lending) -> None:
         self._holdings = holdings
         self._lending = lending
 
     def match(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> Match:
+        """Return the deepest resume point of a prompt. Change nothing.
+
+        If two resume points are equally deep, the one is returned that shares more tokens with the
+        conversation's parked cache. Fewer tokens must then be copied.
+        """
         hot = self._holdings.parked.get(conversation_id)
         held = hot.run if hot else TokenRun((), ())
         needs_snapshot = self._holdings.needs_snapshot
@@ -32,13 +50,19 @@ class Restorer:
     def vacate(self, conversation_id: ConversationId, match: Match) -> int:
         """Copy useful K/V out of the conversation's parked cache before a request overwrites it.
 
+        Nodes that reference tokens after the match get a copy of their K/V, or are removed if they
+        are dead ends. The cache itself is not cut yet.
+
         Returns:
-            Number of leading tokens of the match that the parked cache holds.
+            Number of leading tokens of the match that the parked cache holds. 0 without a parked
+            cache.
         """
         hot = self._holdings.parked.get(conversation_id)
         if hot is None:
             return 0
         if match.node is not None and lender(match.node) is hot:
+            # The K/V of the matched node lies in this cache. So the cache holds the whole path to
+            # the node, and no tokens have to be compared.
             kept = match.restored
         else:
             kept = common_end(match.run, hot.run)
@@ -56,7 +80,15 @@ class Restorer:
     ) -> Lease:
         """Lock the nodes of a match, and lease the conversation's parked cache to a request.
 
-        A side request, or a conversation without a parked cache, gets new empty caches.
+        The cache is no longer parked until the lease ends. A side request, an audit, or a
+        conversation without a parked cache gets new empty caches.
+
+        Args:
+            conversation_id: the conversation of the request.
+            match: the resume point.
+            new_caches: function that returns empty caches of the model.
+            side: True for a side request or an audit.
+            faulted: number of leading prompt tokens for which faulty stored state was found.
         """
         hot = None if side else self._holdings.parked.pop(conversation_id, None)
         if hot is None:
@@ -78,6 +110,9 @@ class Restorer:
     ) -> None:
         """Fill the leased caches with exactly the tokens and the state of a match.
 
+        If the match covers the whole prompt, the lease also gets the logits after the prompt. The
+        request then needs no prefill.
+
         Args:
             lease: the lease that was made for the match.
             match: the resume point.
@@ -92,13 +127,15 @@ class Restorer:
         if match.snapshot is not None and match.restored == len(prompt_ids):
             lease.logits = match.snapshot.logits
         if match.node is not None and not lease.side:
+            # A side request does not count as a use of the node.
             # Do not refresh the nodes above this node: this request did not resume at their ends.
             match.node.last_used = self._holdings.clock
 
     def first_buffers(self, hot: HotCache, room: int) -> int:
         """Return the size in bytes of the K/V buffers that the first forward pass will allocate.
 
-        0 if the hot cache already has buffers.
+        acquire then evicts until the buffers fit into the budget. 0 if the hot cache already has
+        buffers.
         """
         is_new = not hot.num_tokens and all(leaf.keys is None for leaf in hot.leaves.kv)
         return kv.roomy(room) * self._holdings.kv_bytes_per_token if is_new else 0
@@ -108,7 +145,7 @@ class Restorer:
         start, end = hot.num_tokens, match.restored
         if start == end:
             return
-        parts: list[tuple[object, ...]] = []
+        parts: list[tuple[object, ...]] = []  # lazy slices of K/V, in the order of the tokens
         for node in reversed(list(ancestry(match.node))):
             first, last = max(start, node.start), min(end, node.end)
             if first < last:

@@ -143,7 +143,7 @@ class Runner:
 
         Returns:
             The next prompt as a read-ahead task, if the template will render the reply differently
-            in that prompt. Otherwise None.
+            in that prompt. Otherwise None. A side request is not published and returns None.
         """
         lease = sequence.lease
         is_ahead = True

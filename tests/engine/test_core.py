@@ -249,6 +249,25 @@ def test_loading_another_model_abandons_the_load_in_progress(tiny_model: TinyMod
     ]
 
 
+def test_cache_of_a_model_that_failed_to_load_is_not_kept_for_another_model(
+    open_tiny: OpenTiny, tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_tiny("llama")
+
+    def failing(*args: object, **options: object) -> None:
+        raise MemoryError("no memory for a runner")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.core.Runner", failing)
+        client.send(LoadModel(str(tiny_model("qwen3_5", Template.KEEPING))))
+        assert isinstance(client.run_until_idle()[-1], ModelFailed)
+    load_model(client, tiny_model("llama", Template.KEEPING), lambda _: None)
+
+    # llama has no recurrent state, so a cache for llama needs no snapshots.
+    assert client.core.cache is not None
+    assert not client.core.cache.holdings().needs_snapshot
+
+
 def test_unloading_while_answering_keeps_the_text(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     submit(client, "one", max_tokens=1000, forced=ForcedReply(text="boat " * 50))
