@@ -279,14 +279,19 @@ class Turns(QObject):
     def _on_will_replace(self) -> None:
         """Cancel all submitted requests, because another model is about to be loaded.
 
-        A turn that the engine has started ends with its partial reply. A turn that waits is
-        submitted again, to the new model.
+        A turn that the engine has started ends with its partial reply. A turn that has not
+        started is submitted again, to the new model, unless the user has stopped it.
         """
         for running in list(self._running.values()):
             if running.facts is None:
                 continue
             self._engine.cancel(running.request_id)
-            if not running.accepted:
+            if running.accepted:
+                continue
+            if running.stopped:
+                # The event that ends the stopped request has not arrived yet.
+                self._refuse(running, None)
+            else:
                 del self._running[running.request_id]
                 running.request_id = RequestId(self._origin.new_id())
                 running.facts = None
