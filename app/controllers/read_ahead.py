@@ -45,8 +45,10 @@ class ReadAheadController(QObject):
         self._models = models
         self._library = library
         self._facts: ModelFacts | None = None  # facts of the loaded model
-        # content of the last ReadAhead command; None if it is no longer valid
+        # content of the last ReadAhead command; None if the engine does not have it any more
         self._sent: NextTurn | None = None
+        # True if a turn of its conversation has ended since: the engine may have dropped _sent
+        self._is_outdated = False
         # True: send a ReadAhead command when the running turn on show has ended
         self._is_put_off = False
         self._is_over = False  # True once the app is closing
@@ -110,11 +112,12 @@ class ReadAheadController(QObject):
         before the turn. A new command is necessary if a command was put off during the turn. It is
         also necessary if the draft is long, because the engine does not know the draft.
         """
-        is_on_show = conversation_id == self._library.current
-        if not is_on_show or self._turns.live_in(conversation_id) is not None:
+        if self._turns.live_in(conversation_id) is not None:
+            return
+        self._is_outdated |= self._has_sent_for(conversation_id)
+        if conversation_id != self._library.current:
             return
         if self._is_put_off or has_long_draft(self._desk.get(conversation_id)):
-            self._sent = None
             self._send_next_turn()
 
     def _wait(self) -> None:
@@ -128,8 +131,9 @@ class ReadAheadController(QObject):
         if self._facts is None or self._is_put_off or self._is_over:
             return
         turn = next_turn(self._desk.get(current), self._facts)
-        if turn != self._sent and (turn.messages or self._has_sent_for(current)):
-            self._sent = turn
+        is_needed = self._is_outdated or turn != self._sent
+        if is_needed and (turn.messages or self._has_sent_for(current)):
+            self._sent, self._is_outdated = turn, False
             self._engine.read_ahead(
                 turn.conversation_id,
                 turn.messages,
