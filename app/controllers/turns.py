@@ -6,13 +6,13 @@ ms. A turn belongs to the tree node of its reply, not to a view, so switching co
 nothing. A turn has one of three states. The fields `facts` and `planned` of _Running tell them
 apart:
 
-    state      fields        meaning                          next
-    waiting    facts None    no model is ready yet            submitted when the model is ready;
-                                                              refused if no model will be ready
-    submitted  planned None  in the engine's queue            started; refused if the request fails
-                                                              or is stopped; waiting if another
-                                                              model is chosen
-    started    both set      the engine prefills and decodes  ended: finished, stopped or failed
+    state      facts  planned  meaning                          next
+    waiting    None   None     no model is ready yet            submitted when the model is ready;
+                                                                refused if no model will be ready
+    submitted  set    None     in the engine's queue            started; refused if the request
+                                                                fails or is stopped; waiting if
+                                                                another model is chosen
+    started    set    set      the engine prefills and decodes  ended: finished, stopped or failed
 
 A started turn keeps its reply, with the text so far. A refused turn leaves the conversation, and
 its text returns to the composer. desk.py calls a started turn "accepted". Until a turn has started,
@@ -328,9 +328,8 @@ class Turns(QObject):
         """Cancel all submitted requests, because another model is about to be loaded.
 
         A started turn ends with its partial reply. A turn that has not started waits again and is
-        submitted to the new model. Its new request id keeps it apart from the cancelled request,
-        whose RequestFailed event is still to come and must not refuse the turn. If the user has
-        stopped the turn, it is refused.
+        submitted to the new model. It gets a new request id, so that the events of the cancelled
+        request are ignored. If the user has stopped the turn, it is refused.
         """
         for running in list(self._running.values()):
             if running.facts is None:
